@@ -1,0 +1,243 @@
+//! The command line, with the rules and the error texts of upstream's flag library (spf13/pflag):
+//! `--name=value`, `--name value`, `--switch`, `-v2`, `-v=2`, `-v 2`; `_` counts as `-` in names.
+
+mod table;
+mod value;
+
+use std::collections::BTreeMap;
+
+use apimachinery::go_quote::{Quoted, quote};
+
+pub(crate) use table::FLAGS;
+pub(crate) use value::{CertKey, Kind, ports};
+
+/// A flag that exists.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Flag {
+    /// The heading it stands under in `--help`.
+    pub(crate) section: &'static str,
+    /// Its name, without dashes.
+    pub(crate) name: &'static str,
+    /// Its one-letter name.
+    pub(crate) shorthand: Option<char>,
+    /// How its value is read.
+    pub(crate) kind: Kind,
+    /// Upstream's name of that type.
+    pub(crate) type_name: &'static str,
+    /// Its value when it is not given, as upstream prints it.
+    pub(crate) default: &'static str,
+    /// Whether `--help` is silent about it, because upstream keeps it for old command lines only.
+    pub(crate) hidden: bool,
+    /// What becomes of it here.
+    pub(crate) treatment: Treatment,
+}
+
+/// What becomes of a flag.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Treatment {
+    /// It does this.
+    Honoured(&'static str),
+    /// It does nothing, and that is no harm, because of this. Named in a warning at start.
+    Ignored(&'static str),
+    /// Going on without it would be less safe than its operator wants, because of this, so the server
+    /// does not start with it.
+    Refused(&'static str),
+}
+
+/// Why a command line cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum FlagError {
+    Unknown(String),
+    UnknownShorthand(char, String),
+    NeedsArgument(String),
+    ShorthandNeedsArgument(char, String),
+    BadSyntax(String),
+    Invalid { value: String, flag: &'static Flag, reason: String },
+    Arguments(Vec<String>),
+}
+
+impl std::fmt::Display for FlagError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FlagError::Unknown(name) => write!(f, "unknown flag: --{name}"),
+            FlagError::UnknownShorthand(c, word) => write!(f, "unknown shorthand flag: '{c}' in -{word}"),
+            FlagError::NeedsArgument(name) => write!(f, "flag needs an argument: --{name}"),
+            FlagError::ShorthandNeedsArgument(c, word) => write!(f, "flag needs an argument: '{c}' in -{word}"),
+            FlagError::BadSyntax(word) => write!(f, "bad flag syntax: {word}"),
+            FlagError::Invalid { value, flag, reason } => {
+                let name = match flag.shorthand {
+                    Some(short) => format!("-{short}, --{}", flag.name),
+                    None => format!("--{}", flag.name),
+                };
+                write!(f, "invalid argument {} for {} flag: {reason}", Quoted(value), Quoted(&name))
+            }
+            FlagError::Arguments(words) => {
+                let words: Vec<String> = words.iter().map(|word| quote(word)).collect();
+                write!(f, "\"kube-apiserver\" does not take any arguments, got [{}]", words.join(" "))
+            }
+        }
+    }
+}
+
+/// The flags that were given, each with its values in order, every one of which is of its type.
+#[derive(Debug, Default)]
+pub(crate) struct Flags {
+    given: BTreeMap<&'static str, Vec<String>>,
+}
+
+impl Flags {
+    /// Reads a command line, without the program's name.
+    ///
+    /// # Errors
+    /// The first thing that is wrong with it.
+    pub(crate) fn parse(words: impl IntoIterator<Item = String>) -> Result<Self, FlagError> {
+        let mut flags = Flags::default();
+        let mut arguments = Vec::new();
+        let mut words = words.into_iter();
+        while let Some(word) = words.next() {
+            if word == "--" {
+                arguments.extend(words.by_ref());
+            } else if let Some(long) = word.strip_prefix("--") {
+                flags.long(&word, long, &mut words)?;
+            } else if let Some(short) = word.strip_prefix('-').filter(|short| !short.is_empty()) {
+                flags.short(short, &mut words)?;
+            } else {
+                arguments.push(word);
+            }
+        }
+        match arguments.iter().all(String::is_empty) {
+            true => Ok(flags),
+            false => Err(FlagError::Arguments(arguments)),
+        }
+    }
+
+    fn long(&mut self, word: &str, long: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), FlagError> {
+        if long.starts_with(['-', '=']) {
+            return Err(FlagError::BadSyntax(word.to_owned()));
+        }
+        let (name, value) = match long.split_once('=') {
+            Some((name, value)) => (name, Some(value.to_owned())),
+            None => (long, None),
+        };
+        let flag = find(&name.replace('_', "-")).ok_or_else(|| FlagError::Unknown(name.to_owned()))?;
+        let value = value
+            .or_else(|| flag.kind.bare().map(str::to_owned))
+            .or_else(|| rest.next())
+            .ok_or_else(|| FlagError::NeedsArgument(name.to_owned()))?;
+        self.give(flag, value)
+    }
+
+    /// Reads the letters behind one dash: switches, up to the first flag that takes a value, which is
+    /// the rest of the word or the next one.
+    fn short(&mut self, word: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), FlagError> {
+        let mut letters = word.chars();
+        while let Some(letter) = letters.next() {
+            let flag = FLAGS
+                .iter()
+                .find(|flag| flag.shorthand == Some(letter))
+                .ok_or_else(|| FlagError::UnknownShorthand(letter, format!("{letter}{}", letters.as_str())))?;
+            let tail = letters.as_str();
+            if let Some(value) = tail.strip_prefix('=').filter(|value| !value.is_empty()) {
+                return self.give(flag, value.to_owned());
+            }
+            if let Some(bare) = flag.kind.bare() {
+                self.give(flag, bare.to_owned())?;
+                continue;
+            }
+            let value = match tail {
+                "" => rest
+                    .next()
+                    .ok_or_else(|| FlagError::ShorthandNeedsArgument(letter, letter.to_string()))?,
+                tail => tail.to_owned(),
+            };
+            return self.give(flag, value);
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, flag: &'static Flag, value: String) -> Result<(), FlagError> {
+        if let Err(reason) = flag.kind.check(&value) {
+            return Err(FlagError::Invalid { value, flag, reason });
+        }
+        self.given.entry(flag.name).or_default().push(value);
+        Ok(())
+    }
+
+    /// Whether a flag was given at all.
+    pub(crate) fn is_given(&self, name: &str) -> bool {
+        self.given.contains_key(name)
+    }
+
+    /// The flags that were given a value other than the default.
+    pub(crate) fn changed(&self) -> impl Iterator<Item = &'static Flag> {
+        FLAGS.iter().filter(|flag| {
+            let same = |value: &String| value == flag.default || format!("[{value}]") == flag.default;
+            self.given.get(flag.name).is_some_and(|values| !values.iter().all(same))
+        })
+    }
+
+    /// Names, in one line, every flag that was given and does nothing.
+    pub(crate) fn warn_about_ignored(&self) {
+        let ignored: Vec<String> = self
+            .changed()
+            .filter_map(|flag| match flag.treatment {
+                Treatment::Ignored(reason) => Some(format!("--{} ({reason})", flag.name)),
+                _ => None,
+            })
+            .collect();
+        if !ignored.is_empty() {
+            tracing::warn!("these flags have no effect: {}", ignored.join(", "));
+        }
+    }
+
+    /// The last value of a flag, or its default.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        let default = || find(name).map_or("", |flag| flag.default);
+        self.given.get(name).and_then(|values| values.last()).map_or_else(default, String::as_str)
+    }
+
+    /// A text that stands for nothing when it is empty.
+    pub(crate) fn optional(&self, name: &str) -> Option<&str> {
+        Some(self.text(name)).filter(|text| !text.is_empty() && *text != "<nil>")
+    }
+
+    /// A switch.
+    pub(crate) fn bool(&self, name: &str) -> bool {
+        value::bool(self.text(name)).unwrap_or(false)
+    }
+
+    /// A whole number.
+    pub(crate) fn int(&self, name: &str) -> i64 {
+        value::int(self.text(name), 64).unwrap_or(0)
+    }
+
+    /// A number.
+    pub(crate) fn float(&self, name: &str) -> f64 {
+        value::float(self.text(name)).unwrap_or(0.0)
+    }
+
+    /// Nanoseconds.
+    pub(crate) fn nanos(&self, name: &str) -> i64 {
+        server::parse_duration(self.text(name)).unwrap_or(0)
+    }
+
+    /// Every value of a flag that may have several: those given, in order, or the default ones.
+    pub(crate) fn list(&self, name: &str) -> Vec<String> {
+        let Some(flag) = find(name) else { return Vec::new() };
+        match (self.given.get(flag.name), flag.kind) {
+            (Some(values), Kind::Array | Kind::CertKey) => values.clone(),
+            (Some(values), _) => values.iter().flat_map(|value| value::list(value).unwrap_or_default()).collect(),
+            (None, _) => {
+                let inner = flag.default.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
+                value::list(inner.unwrap_or_default()).unwrap_or_default()
+            }
+        }
+    }
+}
+
+fn find(name: &str) -> Option<&'static Flag> {
+    FLAGS.iter().find(|flag| flag.name == name)
+}
+
+#[cfg(test)]
+mod tests;

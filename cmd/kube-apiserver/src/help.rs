@@ -1,0 +1,58 @@
+//! `--help`.
+
+use std::fmt::Write;
+
+use crate::flags::{FLAGS, Flag, Treatment};
+
+/// All flags that are not hidden, by section.
+pub(crate) fn text() -> String {
+    let mut out = String::from(
+        "Mainstay serves the Kubernetes API: it validates and stores the objects of a cluster and tells \
+         everyone who watches. Started without flags it keeps them in a store of its own, and prints how \
+         to reach it.\n\nUsage:\n  kube-apiserver [flags]\n",
+    );
+    let mut section = "";
+    for flag in FLAGS.iter().filter(|flag| !flag.hidden) {
+        if flag.section != section {
+            section = flag.section;
+            let _ = write!(out, "\n{section} flags:\n\n");
+        }
+        write_flag(&mut out, flag);
+    }
+    out
+}
+
+fn write_flag(out: &mut String, flag: &Flag) {
+    let short = flag.shorthand.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
+    let type_name = match flag.kind.bare() {
+        Some(_) => String::new(),
+        None => format!(" {}", flag.type_name.strip_prefix("stringSlice").map_or(flag.type_name, |_| "strings")),
+    };
+    let default = match flag.default {
+        "" | "false" | "[]" | "<nil>" | "0s" => String::new(),
+        default => format!(" (default {default})"),
+    };
+    let text = match flag.treatment {
+        Treatment::Honoured(text) => text.to_owned(),
+        Treatment::Ignored(reason) => format!("Ignored: {reason}."),
+        Treatment::Refused(reason) => format!("Refused: {reason}."),
+    };
+    let _ = writeln!(out, "  {short}--{}{type_name}\n            {text}{default}", flag.name);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_flag_that_is_not_hidden_is_listed_in_its_section() {
+        let text = text();
+        for flag in FLAGS {
+            let listed = text.contains(&format!("--{}", flag.name));
+            assert_eq!(listed, !flag.hidden || FLAGS.iter().any(|f| !f.hidden && f.name.starts_with(flag.name)), "{}", flag.name);
+        }
+        assert!(text.contains("\nSecure serving flags:\n"));
+        assert!(text.contains("  -v, --v Level\n"));
+        assert!(text.contains("(default 6443)"));
+    }
+}

@@ -1,0 +1,64 @@
+//! The server binary: flags to options to configuration to run.
+
+mod admission_plugins;
+mod flags;
+mod help;
+mod logging;
+mod options;
+mod version;
+
+use std::process::ExitCode;
+
+use flags::Flags;
+use options::Options;
+
+/// Memory is given back soon after it was needed: a server that had to list everything once should
+/// not look for ever as if it still did.
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Room for a worker's stack, in bytes. Decoders recurse, to a bound.
+const STACK_BYTES: usize = 8 << 20;
+
+fn main() -> ExitCode {
+    let flags = match Flags::parse(std::env::args().skip(1)) {
+        Ok(flags) => flags,
+        Err(error) => return failed(&error.to_string()),
+    };
+    if flags.bool("help") {
+        print!("{}", help::text());
+        return ExitCode::SUCCESS;
+    }
+    if let Some(version) = version::wanted(flags.text("version")) {
+        println!("{version}");
+        return ExitCode::SUCCESS;
+    }
+    logging::start(flags.int("v"));
+    match serve(&flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!(error, "command failed");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve(flags: &Flags) -> Result<(), String> {
+    let options = Options::from_flags(flags, |name| std::env::var(name).ok())?;
+    flags.warn_about_ignored();
+    options.announce();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .thread_stack_size(STACK_BYTES)
+        .enable_all()
+        .build()
+        .map_err(|error| format!("cannot start threads: {error}"))?;
+    let result = runtime.block_on(controlplane::run::run(options.config));
+    runtime.shutdown_background();
+    result.map_err(|error| error.to_string())
+}
+
+/// Reports a command line that makes no sense, as upstream's command library does.
+fn failed(error: &str) -> ExitCode {
+    eprintln!("Error: {error}");
+    ExitCode::FAILURE
+}

@@ -1,0 +1,282 @@
+//! Flags to configuration: defaults that follow from other flags, and what does not go together.
+//!
+//! Where upstream demands a flag without which a server on an empty machine could do very well
+//! (`--etcd-servers`, `--service-account-issuer` and its keys, a way to authenticate), this server
+//! starts without it.
+
+mod checks;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use authorization::Mode;
+use controlplane::config::{
+    AuthenticationConfig, Config, EtcdConfig, PodConfig, ServiceAccountConfig, ServiceConfig, ServingConfig,
+    StorageConfig,
+};
+use http::HeaderValue;
+use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
+use server::{BindOptions, ChainOptions, InflightLimits};
+
+use crate::flags::{CertKey, Flags};
+use crate::version::build_info;
+
+/// Streams per HTTP/2 connection where the flag leaves the choice to the server.
+const HTTP2_STREAMS: u32 = 100;
+
+/// What the flags come to.
+pub(crate) struct Options {
+    /// For the server.
+    pub(crate) config: Config,
+}
+
+impl Options {
+    /// Reads the flags. `env` looks up an environment variable.
+    ///
+    /// # Errors
+    /// Everything that is wrong with them, in upstream's form for one and for several errors.
+    pub(crate) fn from_flags(flags: &Flags, env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+        let mut errors = checks::all(flags);
+        let config = config(flags, &env, &mut errors);
+        match (errors.as_slice(), config) {
+            ([], Some(config)) => Ok(Options { config }),
+            ([one], _) => Err(one.clone()),
+            (errors, _) => Err(format!("[{}]", errors.join(", "))),
+        }
+    }
+
+    /// Logs where things are kept and what is not yet what it is called.
+    pub(crate) fn announce(&self) {
+        let config = &self.config;
+        let version = &config.build.git_version;
+        match &config.storage {
+            StorageConfig::Etcd(etcd) => tracing::info!(version, etcd = etcd.endpoints.join(","), "starting"),
+            StorageConfig::Embedded { dir, .. } => {
+                tracing::info!(version, dir = %dir.display(), "starting with the embedded store");
+            }
+            StorageConfig::Memory => tracing::info!(version, "starting"),
+        }
+        let unbuilt: Vec<_> = config.authorization_modes.iter().filter(|mode| !mode.is_built()).collect();
+        if !unbuilt.is_empty() {
+            tracing::warn!(modes = ?unbuilt, "these authorization modes allow system:masters alone");
+        }
+    }
+}
+
+/// Builds the configuration; `None` after an error that leaves nothing to go on with.
+fn config(flags: &Flags, env: &impl Fn(&str) -> Option<String>, errors: &mut Vec<String>) -> Option<Config> {
+    let data_dir = flags.optional("embedded-data-dir").map_or_else(|| data_dir(env), PathBuf::from);
+    let storage = storage(flags, &data_dir);
+    let authentication = authentication(flags);
+    let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
+    let advertise_address = match flags.optional("advertise-address").and_then(|text| text.trim().parse().ok()) {
+        Some(address) => address,
+        None => own_address(serving.bind.address.ip()),
+    };
+    Some(Config {
+        storage,
+        authentication,
+        authorization_modes: checks::modes(flags),
+        chain: chain(flags),
+        runtime_config: pairs(flags, "runtime-config"),
+        feature_gates: gates(flags),
+        watch_min: seconds(flags.int("min-request-timeout")),
+        event_ttl: duration(flags, "event-ttl"),
+        delete_collection_workers: usize::try_from(flags.int("delete-collection-workers")).unwrap_or(1).max(1),
+        services: services(flags),
+        service_accounts: service_accounts(flags),
+        pods: PodConfig {
+            allow_privileged: flags.bool("allow-privileged"),
+            not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
+            unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
+        },
+        advertise_address,
+        build: build_info(),
+        serving,
+    })
+}
+
+fn storage(flags: &Flags, data_dir: &std::path::Path) -> StorageConfig {
+    let endpoints = flags.list("etcd-servers");
+    let every = duration(flags, "etcd-compaction-interval");
+    let compaction_interval = (!every.is_zero()).then_some(every);
+    if endpoints.is_empty() {
+        return StorageConfig::Embedded { dir: data_dir.join("store"), compaction_interval };
+    }
+    StorageConfig::Etcd(EtcdConfig {
+        endpoints,
+        prefix: format!("/{}", flags.text("etcd-prefix").trim_matches('/')),
+        ca: path(flags, "etcd-cafile"),
+        certificate: path(flags, "etcd-certfile"),
+        key: path(flags, "etcd-keyfile"),
+        health_timeout: duration(flags, "etcd-healthcheck-timeout"),
+        lease_reuse: seconds(flags.int("lease-reuse-duration-seconds")),
+        compaction_interval,
+    })
+}
+
+fn authentication(flags: &Flags) -> AuthenticationConfig {
+    let wanted = flags.bool("anonymous-auth");
+    let everyone_may = checks::modes(flags).contains(&Mode::AlwaysAllow);
+    if wanted && everyone_may && flags.is_given("anonymous-auth") {
+        tracing::warn!("anonymous requests are refused, because AlwaysAllow would let them do anything");
+    }
+    AuthenticationConfig {
+        client_ca_file: path(flags, "client-ca-file"),
+        token_file: path(flags, "token-auth-file"),
+        anonymous: wanted && !everyone_may,
+    }
+}
+
+fn serving(
+    flags: &Flags,
+    data_dir: &std::path::Path,
+    storage: &StorageConfig,
+    authentication: &AuthenticationConfig,
+    errors: &mut Vec<String>,
+) -> Option<ServingConfig> {
+    let port = u16::try_from(flags.int("secure-port")).ok()?;
+    let ip = flags.text("bind-address").trim().parse().unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED));
+    let embedded = matches!(storage, StorageConfig::Embedded { .. });
+    let cert_dir = match flags.is_given("cert-dir") || !embedded {
+        true => PathBuf::from(flags.text("cert-dir")),
+        false => data_dir.join("pki"),
+    };
+    let nobody_could_log_in = authentication.client_ca_file.is_none() && authentication.token_file.is_none();
+    let kubeconfig = if embedded { data_dir } else { &cert_dir }.join("admin.kubeconfig");
+    let certificate = path(flags, "tls-cert-file").zip(path(flags, "tls-private-key-file"));
+    Some(ServingConfig {
+        bind: BindOptions {
+            address: SocketAddr::new(ip, port),
+            share_port: flags.bool("permit-port-sharing"),
+        },
+        certificate: certificate.map(|(certificate, key)| CertificateFiles { certificate, key }),
+        sni: flags.list("tls-sni-cert-key").iter().filter_map(|text| CertKey::parse(text).ok()).map(sni).collect(),
+        tls: tls(flags, errors)?,
+        http2_streams_max: match u32::try_from(flags.int("http2-max-streams-per-connection")) {
+            Ok(0) | Err(_) => HTTP2_STREAMS,
+            Ok(streams) => streams,
+        },
+        livez_grace: duration(flags, "livez-grace-period"),
+        shutdown_delay: duration(flags, "shutdown-delay-duration"),
+        watch_grace: duration(flags, "shutdown-watch-termination-grace-period"),
+        storage_wait_max: duration(flags, "storage-initialization-timeout"),
+        admin_kubeconfig: nobody_could_log_in.then_some(kubeconfig),
+        cert_dir,
+    })
+}
+
+fn sni(CertKey { certificate, key, names }: CertKey) -> (CertificateFiles, Vec<String>) {
+    (CertificateFiles { certificate: certificate.into(), key: key.into() }, names)
+}
+
+fn tls(flags: &Flags, errors: &mut Vec<String>) -> Option<TlsOptions> {
+    let mut note = |error: server::tls::TlsError| errors.push(error.to_string());
+    let suites = TlsOptions::parse_suites(&flags.list("tls-cipher-suites")).map_err(&mut note).ok();
+    let min_version = TlsVersion::parse(flags.text("tls-min-version")).map_err(&mut note).ok();
+    let curves = flags.list("tls-curve-preferences");
+    Some(TlsOptions {
+        min_version: min_version?,
+        suites: suites?,
+        curves: curves.iter().filter_map(|number| number.trim().parse().ok()).collect(),
+        http1_only: flags.bool("disable-http2-serving"),
+    })
+}
+
+fn chain(flags: &Flags) -> ChainOptions {
+    let limit = |name: &str| usize::try_from(flags.int(name)).unwrap_or(0);
+    let hsts = flags.list("strict-transport-security-directives").join("; ");
+    ChainOptions {
+        request_timeout: duration(flags, "request-timeout"),
+        inflight: InflightLimits {
+            reading_max: limit("max-requests-inflight"),
+            mutating_max: limit("max-mutating-requests-inflight"),
+        },
+        goaway_chance: flags.float("goaway-chance"),
+        hsts: HeaderValue::from_str(&hsts).ok().filter(|value| !value.is_empty()),
+    }
+}
+
+fn services(flags: &Flags) -> ServiceConfig {
+    let (low, high) = checks::node_ports(flags);
+    ServiceConfig {
+        cidrs: checks::cidrs(flags),
+        node_ports: low..=high,
+        kubernetes_node_port: u16::try_from(flags.int("kubernetes-service-node-port")).unwrap_or(0),
+        reconcile_endpoints: flags.text("endpoint-reconciler-type") != "none",
+    }
+}
+
+fn service_accounts(flags: &Flags) -> ServiceAccountConfig {
+    let files = |name: &str| flags.list(name).into_iter().map(PathBuf::from).collect();
+    ServiceAccountConfig {
+        issuers: flags.list("service-account-issuer"),
+        audiences: flags.list("api-audiences"),
+        key_files: files("service-account-key-file"),
+        signing_key_file: path(flags, "service-account-signing-key-file"),
+        jwks_uri: flags.optional("service-account-jwks-uri").map(str::to_owned),
+        token_expiration_max: duration(flags, "service-account-max-token-expiration"),
+        extend_expiration: flags.bool("service-account-extend-token-expiration"),
+        lookup: flags.bool("service-account-lookup"),
+    }
+}
+
+fn pairs(flags: &Flags, name: &str) -> Vec<(String, String)> {
+    let text = |part: &str| part.trim().to_owned();
+    let items = flags.list(name);
+    items.iter().filter(|item| !item.is_empty()).map(|item| match item.split_once('=') {
+        Some((key, value)) => (text(key), text(value)),
+        None => (text(item), String::new()),
+    }).collect()
+}
+
+/// Gates of the component `kube`, which is also meant where none is named.
+fn gates(flags: &Flags) -> Vec<(String, bool)> {
+    let ours = |gate: &str| match gate.split_once(':') {
+        Some(("kube", gate)) => Some(gate.to_owned()),
+        Some(_) => None,
+        None => Some(gate.to_owned()),
+    };
+    let on = |value: &str| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True");
+    pairs(flags, "feature-gates").iter().filter_map(|(gate, value)| Some((ours(gate)?, on(value)))).collect()
+}
+
+fn path(flags: &Flags, name: &str) -> Option<PathBuf> {
+    flags.optional(name).map(PathBuf::from)
+}
+
+fn duration(flags: &Flags, name: &str) -> Duration {
+    Duration::from_nanos(u64::try_from(flags.nanos(name)).unwrap_or(0))
+}
+
+fn seconds(seconds: i64) -> Duration {
+    Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
+}
+
+/// `$XDG_DATA_HOME/mainstay`, else `~/.local/share/mainstay`, else a directory of the system's.
+fn data_dir(env: &impl Fn(&str) -> Option<String>) -> PathBuf {
+    let set = |name: &str| env(name).filter(|value| value.starts_with('/')).map(PathBuf::from);
+    match (set("XDG_DATA_HOME"), set("HOME")) {
+        (Some(data), _) => data.join("mainstay"),
+        (None, Some(home)) => home.join(".local/share/mainstay"),
+        (None, None) => PathBuf::from("/var/lib/mainstay"),
+    }
+}
+
+/// The address to advertise when none is given: the one listened on, else the one from which this
+/// machine would reach others. Nothing is sent to find that out.
+fn own_address(bound: IpAddr) -> IpAddr {
+    if !bound.is_unspecified() {
+        return bound;
+    }
+    let outward = || {
+        let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).ok()?;
+        socket.connect((Ipv4Addr::new(192, 0, 2, 1), 9)).ok()?;
+        Some(socket.local_addr().ok()?.ip())
+    };
+    outward().filter(|address| !address.is_unspecified()).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
+}
+
+#[cfg(test)]
+mod tests;

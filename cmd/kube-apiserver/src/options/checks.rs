@@ -1,0 +1,190 @@
+//! What upstream checks about flags at start, and what this server refuses to go without.
+
+use std::collections::BTreeSet;
+
+use authorization::Mode;
+use controlplane::config::Cidr;
+
+use crate::admission_plugins::{OFF_BY_DEFAULT, ON_BY_DEFAULT};
+use crate::flags::{Flags, Treatment};
+
+/// The range of Services where none is given.
+const SERVICE_CIDR: &str = "10.0.0.0/24";
+/// Addresses in a range of Services, as a power of two, at most.
+const SERVICE_CIDR_BITS_MAX: u8 = 20;
+
+/// Plugins that are off by default and may be named although they are not built: what they would deny
+/// is denied already. NodeRestriction limits kubelets, whom nothing authorizes yet.
+const HARMLESS_PLUGINS: [&str; 2] = ["NodeRestriction", "AlwaysAdmit"];
+
+/// Everything that is wrong, in upstream's words where it has some.
+pub(super) fn all(flags: &Flags) -> Vec<String> {
+    let mut errors = Vec::new();
+    refused(flags, &mut errors);
+    generic(flags, &mut errors);
+    etcd(flags, &mut errors);
+    serving(flags, &mut errors);
+    authorization_modes(flags, &mut errors);
+    admission(flags, &mut errors);
+    services(flags, &mut errors);
+    errors
+}
+
+fn refused(flags: &Flags, errors: &mut Vec<String>) {
+    for flag in flags.changed() {
+        if let Treatment::Refused(reason) = flag.treatment {
+            errors.push(format!("--{} is not supported by this version of the server: {reason}", flag.name));
+        }
+    }
+}
+
+fn generic(flags: &Flags, errors: &mut Vec<String>) {
+    let durations = ["livez-grace-period", "request-timeout", "storage-initialization-timeout", "shutdown-delay-duration"];
+    for name in durations {
+        if flags.nanos(name) < 0 {
+            errors.push(format!("--{name} can not be a negative value"));
+        }
+    }
+    for name in ["max-requests-inflight", "max-mutating-requests-inflight", "min-request-timeout"] {
+        if flags.int(name) < 0 {
+            errors.push(format!("--{name} can not be negative value"));
+        }
+    }
+    if flags.nanos("shutdown-watch-termination-grace-period") < 0 {
+        errors.push("shutdown-watch-termination-grace-period, if provided, can not be a negative value".to_owned());
+    }
+    if !(0.0..=0.02).contains(&flags.float("goaway-chance")) {
+        errors.push("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
+    }
+    for directive in flags.list("strict-transport-security-directives") {
+        let value = directive.strip_prefix("max-age=").map(|value| value.parse::<u64>().is_ok());
+        if !matches!((value, directive.as_str()), (Some(true), _) | (None, "includeSubDomains" | "preload")) {
+            errors.push("--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information".to_owned());
+        }
+    }
+    if flags.text("logging-format") != "text" {
+        errors.push(format!("format: Invalid value: {:?}: only \"text\" is supported by this server", flags.text("logging-format")));
+    }
+}
+
+fn etcd(flags: &Flags, errors: &mut Vec<String>) {
+    if !matches!(flags.text("storage-backend"), "" | "etcd3") {
+        errors.push("--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'".to_owned());
+    }
+}
+
+fn serving(flags: &Flags, errors: &mut Vec<String>) {
+    let port = flags.int("secure-port");
+    if !(1..=65_535).contains(&port) {
+        errors.push(format!("--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"));
+    }
+    if flags.optional("tls-cert-file").is_some() != flags.optional("tls-private-key-file").is_some() {
+        errors.push("--tls-cert-file and --tls-private-key-file must be specified together".to_owned());
+    }
+}
+
+/// The modes that the flag names; upstream's default allows everything.
+pub(super) fn modes(flags: &Flags) -> Vec<Mode> {
+    match flags.is_given("authorization-mode") {
+        true => flags.list("authorization-mode").iter().filter_map(|name| Mode::parse(name)).collect(),
+        false => vec![Mode::AlwaysAllow],
+    }
+}
+
+fn authorization_modes(flags: &Flags, errors: &mut Vec<String>) {
+    let names = flags.list("authorization-mode");
+    if flags.is_given("authorization-mode") && names.is_empty() {
+        errors.push("at least one authorization-mode must be passed".to_owned());
+    }
+    for name in &names {
+        match Mode::parse(name) {
+            None => errors.push(format!("authorization-mode {name:?} is not a valid mode")),
+            Some(Mode::Abac) if flags.optional("authorization-policy-file").is_none() => {
+                errors.push("authorization-mode ABAC's authorization policy file not passed".to_owned());
+            }
+            Some(Mode::Webhook) if flags.optional("authorization-webhook-config-file").is_none() => {
+                errors.push("authorization-mode Webhook's authorization config file not passed".to_owned());
+            }
+            Some(_) => {}
+        }
+    }
+    if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
+        let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+        errors.push(format!("authorization-mode [{}] has mode specified more than once", names.join(" ")));
+    }
+    let has = |mode: &str| names.iter().any(|name| name == mode);
+    if flags.optional("authorization-policy-file").is_some() && !has("ABAC") {
+        errors.push("cannot specify --authorization-policy-file without mode ABAC".to_owned());
+    }
+}
+
+fn admission(flags: &Flags, errors: &mut Vec<String>) {
+    let (enabled, disabled) = (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
+    for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
+        for name in names {
+            if !ON_BY_DEFAULT.contains(&name.as_str()) && !OFF_BY_DEFAULT.contains(&name.as_str()) {
+                errors.push(format!("{flag}-admission-plugins plugin {name:?} is unknown"));
+            }
+        }
+    }
+    let both: Vec<&str> = enabled.iter().filter(|name| disabled.contains(name)).map(String::as_str).collect();
+    if !both.is_empty() {
+        errors.push(format!(
+            "[{}] in enable-admission-plugins and disable-admission-plugins overlapped",
+            both.join(" ")
+        ));
+    }
+    for name in enabled {
+        if OFF_BY_DEFAULT.contains(&name.as_str()) && !HARMLESS_PLUGINS.contains(&name.as_str()) {
+            errors.push(format!(
+                "--enable-admission-plugins: {name} is not supported by this version of the server: what it denies would be allowed"
+            ));
+        }
+    }
+}
+
+/// The ranges of Services, or the default one.
+pub(super) fn cidrs(flags: &Flags) -> Vec<Cidr> {
+    let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
+    text.split(',').filter_map(|cidr| Cidr::parse(cidr.trim())).collect()
+}
+
+/// The ports of Services, both ends included. An empty range is upstream's default.
+pub(super) fn node_ports(flags: &Flags) -> (u16, u16) {
+    let port = |port: i64| u16::try_from(port).unwrap_or(0);
+    match crate::flags::ports(flags.text("service-node-port-range")) {
+        Ok((low, high)) if high > 0 => (port(low), port(high)),
+        _ => (30_000, 32_767),
+    }
+}
+
+fn services(flags: &Flags, errors: &mut Vec<String>) {
+    let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
+    let (given, cidrs) = (text.split(',').count(), cidrs(flags));
+    if cidrs.len() < given {
+        errors.push(format!("service-cluster-ip-range {text:?} is not a valid cidr"));
+    }
+    if given > 2 {
+        errors.push("--service-cluster-ip-range must not contain more than two entries".to_owned());
+    }
+    for cidr in &cidrs {
+        let bits = if cidr.network.is_ipv4() { 32 } else { 128 };
+        if bits - cidr.prefix_len > SERVICE_CIDR_BITS_MAX && cidr.network.is_ipv4() {
+            errors.push(format!(
+                "specified --service-cluster-ip-range is too large; for {bits}-bit addresses, the mask must be >= {}",
+                bits - SERVICE_CIDR_BITS_MAX
+            ));
+        }
+    }
+    if let [first, second] = cidrs.as_slice()
+        && first.network.is_ipv4() == second.network.is_ipv4()
+    {
+        errors.push(
+            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family".to_owned(),
+        );
+    }
+    let port = flags.int("kubernetes-service-node-port");
+    if !(0..=65_535).contains(&port) {
+        errors.push(format!("--kubernetes-service-node-port {port} must be between 0 and 65535, inclusive. If 0, the Kubernetes master service will be of type ClusterIP"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Claims about what flags come to.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+
+fn options(line: &str) -> Result<Config, String> {
+    let flags = Flags::parse(line.split_whitespace().map(str::to_owned)).unwrap();
+    let env = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
+    Options::from_flags(&flags, env).map(|options| options.config)
+}
+
+fn error(line: &str, expected: &str) {
+    assert_eq!(options(line).map(drop), Err(expected.to_owned()), "{line}");
+}
+
+#[test]
+fn without_flags_everything_is_at_hand() {
+    let config = options("").unwrap();
+    let StorageConfig::Embedded { dir, compaction_interval } = &config.storage else { panic!("{:?}", config.storage) };
+    assert_eq!(dir, &PathBuf::from("/home/me/.local/share/mainstay/store"));
+    assert_eq!(*compaction_interval, Some(Duration::from_secs(300)));
+    assert_eq!(config.serving.cert_dir, PathBuf::from("/home/me/.local/share/mainstay/pki"));
+    assert_eq!(config.serving.admin_kubeconfig, Some(PathBuf::from("/home/me/.local/share/mainstay/admin.kubeconfig")));
+    assert_eq!(config.serving.bind.address, "0.0.0.0:6443".parse().unwrap());
+    assert_eq!(config.services.cidrs.len(), 1);
+    assert_eq!(config.event_ttl, Duration::from_secs(3600));
+    assert_eq!(config.chain.request_timeout, Duration::from_secs(60));
+}
+
+#[test]
+fn whoever_may_do_everything_is_not_anonymous() {
+    let check = |line: &str, expected: bool| assert_eq!(options(line).unwrap().authentication.anonymous, expected, "{line}");
+    check("", false);
+    check("--anonymous-auth", false);
+    check("--authorization-mode=Node,RBAC", true);
+    check("--authorization-mode=RBAC --anonymous-auth=false", false);
+    check("--authorization-mode=RBAC,AlwaysAllow", false);
+}
+
+#[test]
+fn an_administrator_is_made_up_only_when_nobody_else_could_log_in() {
+    let check = |line: &str, expected: Option<&str>| {
+        assert_eq!(options(line).unwrap().serving.admin_kubeconfig, expected.map(PathBuf::from), "{line}");
+    };
+    check("--embedded-data-dir /d", Some("/d/admin.kubeconfig"));
+    check("--etcd-servers http://e:2379", Some("/var/run/kubernetes/admin.kubeconfig"));
+    check("--client-ca-file ca.crt", None);
+    check("--token-auth-file tokens.csv", None);
+}
+
+#[test]
+fn etcd_is_used_when_it_is_named() {
+    let config = options("--etcd-servers a:1,b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca").unwrap();
+    let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
+    assert_eq!((etcd.endpoints.join(" ").as_str(), etcd.prefix.as_str()), ("a:1 b:2", "/x"));
+    assert_eq!((etcd.compaction_interval, etcd.ca), (None, Some(PathBuf::from("ca"))));
+}
+
+#[test]
+fn what_kubeadm_kind_and_envtest_say_is_accepted() {
+    let kubeadm = "--advertise-address=172.18.0.2 --allow-privileged=true --authorization-mode=Node,RBAC \
+        --client-ca-file=/etc/kubernetes/pki/ca.crt --enable-admission-plugins=NodeRestriction \
+        --enable-bootstrap-token-auth=true --etcd-cafile=/etc/kubernetes/pki/etcd/ca.crt \
+        --etcd-certfile=/etc/kubernetes/pki/apiserver-etcd-client.crt --etcd-keyfile=/etc/kubernetes/pki/apiserver-etcd-client.key \
+        --etcd-servers=https://127.0.0.1:2379 --kubelet-client-certificate=/etc/kubernetes/pki/apiserver-kubelet-client.crt \
+        --kubelet-client-key=/etc/kubernetes/pki/apiserver-kubelet-client.key \
+        --kubelet-preferred-address-types=InternalIP,ExternalIP,Hostname \
+        --proxy-client-cert-file=/etc/kubernetes/pki/front-proxy-client.crt --proxy-client-key-file=/etc/kubernetes/pki/front-proxy-client.key \
+        --requestheader-allowed-names=front-proxy-client --requestheader-client-ca-file=/etc/kubernetes/pki/front-proxy-ca.crt \
+        --requestheader-extra-headers-prefix=X-Remote-Extra- --requestheader-group-headers=X-Remote-Group \
+        --requestheader-username-headers=X-Remote-User --runtime-config= --secure-port=6443 \
+        --service-account-issuer=https://kubernetes.default.svc.cluster.local --service-account-key-file=/etc/kubernetes/pki/sa.pub \
+        --service-account-signing-key-file=/etc/kubernetes/pki/sa.key --service-cluster-ip-range=10.96.0.0/16 \
+        --tls-cert-file=/etc/kubernetes/pki/apiserver.crt --tls-private-key-file=/etc/kubernetes/pki/apiserver.key";
+    let config = options(kubeadm).unwrap();
+    assert_eq!(config.services.cidrs.first().map(ToString::to_string).as_deref(), Some("10.96.0.0/16"));
+    assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
+    options("--advertise-address=127.0.0.1 --authorization-mode=RBAC --bind-address=127.0.0.1 --cert-dir=/tmp/x \
+        --client-ca-file=/tmp/x/ca.crt --disable-admission-plugins=ServiceAccount --etcd-servers=http://127.0.0.1:1 \
+        --secure-port=40000 --service-account-issuer=https://127.0.0.1:40000/ --service-account-key-file=/tmp/x/sa.crt \
+        --service-account-signing-key-file=/tmp/x/sa.key --service-cluster-ip-range=10.0.0.0/24 --allow-privileged=true")
+    .unwrap();
+}
+
+#[test]
+fn what_would_be_less_safe_without_being_honoured_is_refused() {
+    error(
+        "--encryption-provider-config /x",
+        "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
+    );
+    for flag in ["audit-policy-file", "oidc-issuer-url", "authorization-config", "authentication-config", "egress-selector-config-file", "admission-control-config-file"] {
+        assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
+    }
+    error(
+        "--enable-admission-plugins AlwaysPullImages",
+        "--enable-admission-plugins: AlwaysPullImages is not supported by this version of the server: what it denies would be allowed",
+    );
+    options("--enable-admission-plugins NodeRestriction,ResourceQuota").unwrap();
+}
+
+#[test]
+fn contradictions_are_refused() {
+    error("--secure-port 0", "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0");
+    error("--goaway-chance 0.5", "--goaway-chance can not be less than 0 or greater than 0.02");
+    error("--authorization-mode rbac", "authorization-mode \"rbac\" is not a valid mode");
+    error("--authorization-mode=", "at least one authorization-mode must be passed");
+    error("--authorization-mode=RBAC,RBAC", "authorization-mode [\"RBAC\" \"RBAC\"] has mode specified more than once");
+    error("--authorization-mode=ABAC", "authorization-mode ABAC's authorization policy file not passed");
+    error("--enable-admission-plugins Nope", "enable-admission-plugins plugin \"Nope\" is unknown");
+    error("--storage-backend etcd2", "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'");
+    error("--tls-min-version 1.2", "unknown tls version \"1.2\"");
+    error("--tls-cipher-suites X", "Cipher suite X not supported or doesn't exist");
+    error("--service-cluster-ip-range 10.0.0.0/8", "specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12");
+    error("--service-cluster-ip-range 10.0.0.0/24,10.1.0.0/24", "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family");
+    error("--service-cluster-ip-range 10.0.0.0", "service-cluster-ip-range \"10.0.0.0\" is not a valid cidr");
+    error(
+        "--secure-port 0 --goaway-chance 1",
+        "[--goaway-chance can not be less than 0 or greater than 0.02, --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0]",
+    );
+}

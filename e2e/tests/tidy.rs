@@ -1,0 +1,69 @@
+//! The rules of the tree that a machine can hold: which crate may know which, what we may depend on,
+//! how manifests and files look, how long they may be.
+//!
+//! Every check is a function from data to findings, tested with something it must find: a check
+//! that cannot fail holds nothing.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod tidy {
+    pub(crate) mod edges;
+    pub(crate) mod exceptions;
+    pub(crate) mod functions;
+    pub(crate) mod licenses;
+    pub(crate) mod manifests;
+    pub(crate) mod sources;
+    pub(crate) mod workspace;
+}
+
+use tidy::workspace::{Workspace, files, root};
+
+/// Fails with all findings at once.
+fn none(rule: &str, findings: Vec<String>) {
+    assert!(findings.is_empty(), "\n{rule}\n  {}\n", findings.join("\n  "));
+}
+
+#[test]
+fn crates_know_only_what_the_architecture_allows() {
+    let findings = tidy::edges::findings(&Workspace::load().members);
+    none("Edges between crates are a table in e2e/tests/tidy/edges.rs, after ARCHITECTURE.md:", findings);
+}
+
+#[test]
+fn delicate_dependencies_have_one_owner() {
+    let findings = tidy::edges::owner_findings(&Workspace::load().members);
+    none("Only their owners may depend on these (e2e/tests/tidy/edges.rs):", findings);
+}
+
+#[test]
+fn dependencies_have_licenses_that_we_may_use() {
+    let findings = tidy::licenses::findings(&Workspace::load().dependencies);
+    none("The licenses we may use are listed in e2e/tests/tidy/licenses.rs:", findings);
+}
+
+#[test]
+fn manifests_inherit_lints_and_versions() {
+    let manifests = files(&root(), |path| path.ends_with("Cargo.toml") && path != "Cargo.toml");
+    assert!(!manifests.is_empty(), "the tree has crates");
+    let findings = manifests.iter().flat_map(|(path, text)| tidy::manifests::findings(path, text));
+    none("Lints and versions are the workspace's (Cargo.toml):", findings.collect());
+}
+
+#[test]
+fn files_say_what_they_are_and_are_where_they_belong() {
+    let sources = files(&root(), |path| path.ends_with(".rs"));
+    assert!(!sources.is_empty(), "the tree has sources");
+    let findings = sources.iter().flat_map(|(path, text)| tidy::sources::findings(path, text));
+    none("How a source file looks:", findings.collect());
+}
+
+#[test]
+fn files_and_functions_are_short() {
+    let sources = files(&root(), |path| path.ends_with(".rs"));
+    let long = tidy::sources::too_long(&sources);
+    let listed = tidy::exceptions::parse(include_str!("tidy/exceptions.txt")).unwrap();
+    none(
+        "Split it, or (old code only) keep e2e/tests/tidy/exceptions.txt true:",
+        tidy::exceptions::findings(&long, &listed),
+    );
+}

@@ -1,0 +1,174 @@
+//! Which crate may know which, and who alone may know a delicate dependency.
+
+use super::workspace::{Kind, Package};
+
+/// A crate and the crates of ours that it may depend on. The order is the layers': what a crate may
+/// know stands above it.
+const ALLOWED: &[(&str, &[&str])] = &[
+    ("apimachinery", &[]),
+    ("schema", &["apimachinery"]),
+    ("cel", &["apimachinery"]),
+    ("storage", &["apimachinery"]),
+    ("api", &["apimachinery", "schema", "cel"]),
+    ("storage-etcd3", &["apimachinery", "storage"]),
+    ("storage-embedded", &["apimachinery", "storage"]),
+    ("cacher", &["apimachinery", "schema", "cel", "storage"]),
+    ("authentication", &["apimachinery", "schema", "cel", "api"]),
+    ("authorization", &["apimachinery", "schema", "cel", "api"]),
+    ("admission", &["apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
+    ("registry", &["apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),
+    (
+        "endpoints",
+        &["apimachinery", "schema", "cel", "api", "authentication", "authorization", "admission", "registry"],
+    ),
+    (
+        "server",
+        &["apimachinery", "schema", "cel", "authentication", "authorization", "admission", "endpoints"],
+    ),
+    (
+        "controlplane",
+        &[
+            "apimachinery",
+            "schema",
+            "cel",
+            "api",
+            "storage",
+            "storage-etcd3",
+            "storage-embedded",
+            "cacher",
+            "authentication",
+            "authorization",
+            "admission",
+            "registry",
+            "endpoints",
+            "server",
+        ],
+    ),
+    // Flags become the options of those who obey them.
+    ("kube-apiserver", &["apimachinery", "authentication", "authorization", "server", "controlplane"]),
+    ("apibench", &[]),
+    (
+        "e2e",
+        &["apimachinery", "schema", "api", "storage", "storage-etcd3", "storage-embedded", "controlplane"],
+    ),
+];
+
+/// Further edges that tests alone may use.
+const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
+    // The registry is tested on both stores, the handlers on a whole server in process.
+    ("registry", &["storage-embedded", "admission"]),
+    ("cacher", &["storage-embedded", "api"]),
+    ("admission", &["storage"]),
+    ("endpoints", &["storage", "cacher"]),
+    ("server", &["storage", "registry", "api"]),
+];
+
+/// Dependencies that only these crates may have. Tests are free.
+const OWNERS: &[(&str, &[&str])] = &[
+    ("etcd-client", &["storage-etcd3"]),
+    ("redb", &["storage-embedded"]),
+    ("rustls", &["server", "storage-etcd3", "controlplane"]),
+    ("tokio-rustls", &["server", "storage-etcd3", "controlplane"]),
+    ("jsonwebtoken", &["authentication"]),
+];
+
+type Table<'a> = &'a [(&'a str, &'a [&'a str])];
+
+fn row<'a>(table: Table<'a>, name: &str) -> Option<&'a [&'a str]> {
+    table.iter().find(|(of, _)| *of == name).map(|(_, list)| *list)
+}
+
+/// Crates that are not in the table, and edges that it does not allow.
+pub(crate) fn findings(members: &[Package]) -> Vec<String> {
+    let ours: Vec<&str> = members.iter().map(|package| package.name.as_str()).collect();
+    let mut findings = Vec::new();
+    for package in members {
+        let name = package.name.as_str();
+        let Some(allowed) = row(ALLOWED, name) else {
+            findings.push(format!("{name} is not in the table"));
+            continue;
+        };
+        let in_tests = row(ALLOWED_IN_TESTS, name).unwrap_or_default();
+        for dependency in &package.dependencies {
+            let to = dependency.name.as_str();
+            let test = dependency.kind == Kind::Dev;
+            let fine = allowed.contains(&to) || (test && (in_tests.contains(&to) || to == name));
+            if ours.contains(&to) && !fine {
+                let kind = if test { " in its tests" } else { "" };
+                findings.push(format!("{name} must not know {to}{kind}"));
+            }
+        }
+    }
+    findings
+}
+
+/// Delicate dependencies in the wrong hands.
+pub(crate) fn owner_findings(members: &[Package]) -> Vec<String> {
+    let edges = members.iter().flat_map(|package| package.dependencies.iter().map(move |d| (package, d)));
+    edges
+        .filter(|(_, dependency)| dependency.kind != Kind::Dev)
+        .filter_map(|(package, dependency)| {
+            let owners = row(OWNERS, &dependency.name)?;
+            let owned = owners.contains(&package.name.as_str());
+            (!owned).then(|| format!("{} has {}, which belongs to {owners:?}", package.name, dependency.name))
+        })
+        .collect()
+}
+
+mod tests {
+    use super::super::workspace::example;
+    use super::*;
+
+    fn check(package: Package, expected: &[&str]) {
+        let others = ["api", "admission", "storage-etcd3", "storage"].map(|name| example(name, None, &[]));
+        let members: Vec<Package> = others.into_iter().chain([package]).collect();
+        assert_eq!(findings(&members), expected);
+    }
+
+    #[test]
+    fn an_edge_that_is_not_in_the_table_is_found() {
+        check(example("registry", None, &[("api", Kind::Normal)]), &[]);
+        check(
+            example("registry", None, &[("admission", Kind::Normal)]),
+            &["registry must not know admission"],
+        );
+        check(
+            example("cacher", None, &[("storage-etcd3", Kind::Build)]),
+            &["cacher must not know storage-etcd3"],
+        );
+        check(example("server", None, &[("storage", Kind::Normal)]), &["server must not know storage"]);
+        check(example("novel", None, &[]), &["novel is not in the table"]);
+    }
+
+    #[test]
+    fn tests_may_use_further_edges_but_not_any() {
+        check(example("registry", None, &[("admission", Kind::Dev)]), &[]);
+        check(
+            example("cacher", None, &[("storage-etcd3", Kind::Dev)]),
+            &["cacher must not know storage-etcd3 in its tests"],
+        );
+    }
+
+    #[test]
+    fn the_table_has_no_cycle() {
+        for (index, (name, allowed)) in ALLOWED.iter().enumerate() {
+            let above: Vec<&str> = ALLOWED[..index].iter().map(|(name, _)| *name).collect();
+            assert!(allowed.iter().all(|to| above.contains(to)), "{name} knows something below itself");
+        }
+    }
+
+    #[test]
+    fn a_delicate_dependency_in_the_wrong_hands_is_found() {
+        let check = |name, dependency, kind, expected| {
+            let members = [example(name, None, &[(dependency, kind)])];
+            assert_eq!(owner_findings(&members).len(), expected, "{name} {dependency}");
+        };
+        check("storage-etcd3", "etcd-client", Kind::Normal, 0);
+        check("cacher", "etcd-client", Kind::Normal, 1);
+        check("cacher", "etcd-client", Kind::Dev, 0);
+        check("endpoints", "rustls", Kind::Build, 1);
+        check("registry", "redb", Kind::Normal, 1);
+        check("server", "jsonwebtoken", Kind::Normal, 1);
+        check("server", "tokio", Kind::Normal, 0);
+    }
+}

@@ -1,0 +1,148 @@
+//! The tree as data: the packages that cargo knows, and the files.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+/// Why a crate depends on another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Normal,
+    Build,
+    Dev,
+}
+
+/// A dependency as a manifest declares it.
+#[derive(Debug, Clone)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    pub(crate) kind: Kind,
+}
+
+/// A crate, ours or not.
+#[derive(Debug, Clone)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) license: Option<String>,
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// Our crates, and everything that they pull in on this platform.
+pub(crate) struct Workspace {
+    pub(crate) members: Vec<Package>,
+    pub(crate) dependencies: Vec<Package>,
+}
+
+/// The directory with the workspace's manifest.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
+}
+
+impl Workspace {
+    /// Asks cargo. It has everything at hand where this platform's dependencies are downloaded, as they
+    /// are once anything is built.
+    pub(crate) fn load() -> Self {
+        let metadata = output(
+            Command::new(env!("CARGO"))
+                .args(["metadata", "--format-version", "1", "--filter-platform", &host()])
+                .current_dir(root()),
+        );
+        Self::parse(&serde_json::from_str(&metadata).unwrap())
+    }
+
+    fn parse(metadata: &Value) -> Self {
+        let ids = |of: &Value, id: fn(&Value) -> &Value| -> Vec<String> {
+            of.as_array().unwrap().iter().map(|value| id(value).as_str().unwrap().to_owned()).collect()
+        };
+        let ours = ids(&metadata["workspace_members"], |id| id);
+        let used = ids(&metadata["resolve"]["nodes"], |node| &node["id"]);
+        let (mut members, mut dependencies) = (Vec::new(), Vec::new());
+        for value in metadata["packages"].as_array().unwrap() {
+            let id = value["id"].as_str().unwrap().to_owned();
+            if ours.contains(&id) {
+                members.push(package(value));
+            } else if used.contains(&id) {
+                dependencies.push(package(value));
+            }
+        }
+        Self { members, dependencies }
+    }
+}
+
+fn package(value: &Value) -> Package {
+    let text = |value: &Value| value.as_str().map(str::to_owned);
+    let dependency = |value: &Value| Dependency {
+        name: text(&value["name"]).unwrap(),
+        kind: match value["kind"].as_str() {
+            Some("dev") => Kind::Dev,
+            Some("build") => Kind::Build,
+            _ => Kind::Normal,
+        },
+    };
+    Package {
+        name: text(&value["name"]).unwrap(),
+        version: text(&value["version"]).unwrap(),
+        license: text(&value["license"]),
+        dependencies: value["dependencies"].as_array().unwrap().iter().map(dependency).collect(),
+    }
+}
+
+/// The platform that this test was built for.
+fn host() -> String {
+    let version = output(Command::new("rustc").arg("-vV"));
+    version.lines().find_map(|line| line.strip_prefix("host: ")).expect("rustc names its host").to_owned()
+}
+
+fn output(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+/// Path from the root, with `/`, and text of the files that are wanted, in order of their paths.
+/// What cargo and git keep for themselves is left out.
+pub(crate) fn files(root: &Path, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
+    let mut found = Vec::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(dir) = open.pop() {
+        for entry in std::fs::read_dir(&dir).unwrap() {
+            let entry = entry.unwrap();
+            let path = entry.path();
+            let relative =
+                path.strip_prefix(root).unwrap().to_str().expect("paths are UTF-8").replace('\\', "/");
+            if entry.file_type().unwrap().is_dir() {
+                if !matches!(relative.as_str(), "target" | ".git") && !relative.ends_with("/target") {
+                    open.push(path);
+                }
+            } else if wanted(&relative) {
+                found.push((relative, std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A package for tests of checks.
+#[cfg(test)]
+pub(crate) fn example(name: &str, license: Option<&str>, dependencies: &[(&str, Kind)]) -> Package {
+    let dependency = |(name, kind): &(&str, Kind)| Dependency { name: (*name).to_owned(), kind: *kind };
+    Package {
+        name: name.to_owned(),
+        version: "1.0.0".to_owned(),
+        license: license.map(str::to_owned),
+        dependencies: dependencies.iter().map(dependency).collect(),
+    }
+}
+
+#[test]
+fn cargo_knows_our_crates_and_their_dependencies() {
+    let workspace = Workspace::load();
+    let server = workspace.members.iter().find(|package| package.name == "storage-etcd3").unwrap();
+    assert!(server.dependencies.iter().any(|d| d.name == "storage" && d.kind == Kind::Normal));
+    assert!(server.dependencies.iter().any(|d| d.name == "tempfile" && d.kind == Kind::Dev));
+    assert!(workspace.dependencies.iter().any(|package| package.name == "tokio"));
+    assert!(workspace.members.iter().all(|package| package.name != "tokio"));
+}

@@ -1,0 +1,140 @@
+//! CustomResourceDefinitions: `v1`, in which they are served, and `v1beta1`, in which they are stored.
+//!
+//! `v1beta1` can say once, at the top of the spec, what in `v1` each version says for itself; it is
+//! hoisted there exactly when all versions agree.
+
+use super::json_text;
+use crate::semantic;
+use crate::tree::{child_mut, children, children_mut, flag, list, rename, text};
+use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
+use schema::object::Object;
+use schema::table::{Cardinality, Message, Shape, Type};
+use serde_json::{Value, json};
+
+/// What a version says in `v1`, and where it stands at the top of a `v1beta1` spec.
+const HOISTED: [(&str, &str); 4] = [
+    ("subresources", "subresources"),
+    ("schema", "validation"),
+    ("additionalPrinterColumns", "additionalPrinterColumns"),
+    ("selectableFields", "selectableFields"),
+];
+
+/// To the stored form. Raw values in schemas (defaults, examples, enumerations) are rewritten the way
+/// a decode and encode by upstream rewrites them.
+pub(super) fn v1_to_v1beta1(definition: &mut Object) {
+    let Some(spec) = child_mut(definition, "spec") else { return };
+    for version in children_mut(spec, "versions") {
+        canonicalise_raw_values(&VERSION, version);
+    }
+    if let Some(first) = children(spec, "versions").next().map(|version| text(version, "name").to_owned()) {
+        spec.insert("version".to_owned(), Value::from(first));
+        hoist(spec);
+    }
+    rename_column_paths(spec, "jsonPath", "JSONPath");
+    let preserve = flag(spec, "preserveUnknownFields");
+    spec.insert("preserveUnknownFields".to_owned(), Value::from(preserve));
+    let Some(conversion) = child_mut(spec, "conversion") else { return };
+    if let Some(Value::Object(mut webhook)) = conversion.remove("webhook") {
+        move_member(&mut webhook, "clientConfig", conversion, "webhookClientConfig");
+        move_member(&mut webhook, "conversionReviewVersions", conversion, "conversionReviewVersions");
+    }
+}
+
+/// To the served form.
+pub(super) fn v1beta1_to_v1(definition: &mut Object) {
+    let Some(spec) = child_mut(definition, "spec") else { return };
+    let version = spec.remove("version");
+    if list(spec, "versions").is_empty()
+        && let Some(name @ Value::String(_)) = version
+    {
+        spec.insert("versions".to_owned(), json!([{"name": name, "served": true, "storage": true}]));
+    }
+    for (of_version, of_spec) in HOISTED {
+        let Some(value) = spec.remove(of_spec).filter(|value| !value.is_null()) else { continue };
+        for version in children_mut(spec, "versions") {
+            version.insert(of_version.to_owned(), value.clone());
+        }
+    }
+    rename_column_paths(spec, "JSONPath", "jsonPath");
+    if !flag(spec, "preserveUnknownFields") {
+        spec.remove("preserveUnknownFields");
+    }
+    let Some(conversion) = child_mut(spec, "conversion") else { return };
+    let mut webhook = Object::new();
+    move_member(conversion, "webhookClientConfig", &mut webhook, "clientConfig");
+    move_member(conversion, "conversionReviewVersions", &mut webhook, "conversionReviewVersions");
+    if !webhook.is_empty() {
+        conversion.insert("webhook".to_owned(), Value::Object(webhook));
+    }
+}
+
+/// Moves what all versions agree on to the top of the spec.
+fn hoist(spec: &mut Object) {
+    for (of_version, of_spec) in HOISTED {
+        let Some(field) = VERSION.member(of_version) else { continue };
+        let mut versions = children(spec, "versions");
+        let first = versions.next().and_then(|version| version.get(of_version));
+        if !versions.all(|version| semantic::equal_members(field, first, version.get(of_version))) {
+            continue;
+        }
+        let first = first.cloned();
+        for version in children_mut(spec, "versions") {
+            version.remove(of_version);
+        }
+        if let Some(value) = first {
+            spec.insert(of_spec.to_owned(), value);
+        }
+    }
+}
+
+/// Printer columns name their path differently, in the versions and at the top.
+fn rename_column_paths(spec: &mut Object, from: &str, to: &str) {
+    let columns = "additionalPrinterColumns";
+    children_mut(spec, columns).for_each(|column| rename(column, from, to));
+    for version in children_mut(spec, "versions") {
+        children_mut(version, columns).for_each(|column| rename(column, from, to));
+    }
+}
+
+fn move_member(from: &mut Object, name: &str, to: &mut Object, new_name: &str) {
+    if let Some(value) = from.remove(name).filter(|value| !value.is_null()) {
+        to.insert(new_name.to_owned(), value);
+    }
+}
+
+fn canonicalise_raw_values(message: &Message, object: &mut Object) {
+    for (name, value) in object.iter_mut() {
+        let Some(field) = message.member(name) else { continue };
+        let Type::Message(message) = field.ty else { continue };
+        match (field.cardinality, value) {
+            (Cardinality::Map, Value::Object(entries)) => {
+                entries.values_mut().for_each(|value| canonicalise_raw_value(message, value));
+            }
+            (Cardinality::List, Value::Array(items)) => {
+                items.iter_mut().for_each(|value| canonicalise_raw_value(message, value));
+            }
+            (Cardinality::One, value) => canonicalise_raw_value(message, value),
+            _ => {}
+        }
+    }
+}
+
+fn canonicalise_raw_value(message: &Message, value: &mut Value) {
+    match (message.shape, value) {
+        (Shape::Json, Value::String(text)) => {
+            if let Some(canonical) = json_text::canonical(text) {
+                *text = canonical;
+            }
+        }
+        (Shape::Struct, Value::Object(object)) => canonicalise_raw_values(message, object),
+        (Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray, value) => {
+            let Some(schema) = semantic::schema_of(message) else { return };
+            match value {
+                Value::Object(object) => canonicalise_raw_values(schema, object),
+                Value::Array(items) => items.iter_mut().for_each(|item| canonicalise_raw_value(schema, item)),
+                _ => {}
+            }
+        }
+        _ => {}
+    }
+}

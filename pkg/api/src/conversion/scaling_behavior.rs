@@ -1,0 +1,126 @@
+//! The behavior of a HorizontalPodAutoscaler inside an annotation of `autoscaling/v1`: the JSON of an
+//! internal type, hence with Go's names in it.
+
+use super::json_text::write_string;
+use crate::tree::{child, children, integer, text};
+use apimachinery::quantity::Quantity;
+use schema::object::Object;
+use serde_json::Value;
+use std::fmt::Write;
+
+const RULES: [(&str, &str); 2] = [("ScaleUp", "scaleUp"), ("ScaleDown", "scaleDown")];
+
+/// The text of the annotation.
+pub(super) fn to_text(behavior: &Object) -> String {
+    let mut out = String::new();
+    for (index, (go_name, name)) in RULES.iter().enumerate() {
+        let _ = write!(out, "{}\"{go_name}\":", if index == 0 { '{' } else { ',' });
+        match child(behavior, name) {
+            Some(rules) => write_rules(rules, &mut out),
+            None => out.push_str("null"),
+        }
+    }
+    out.push('}');
+    out
+}
+
+fn write_rules(rules: &Object, out: &mut String) {
+    let window = rules.get("stabilizationWindowSeconds").and_then(Value::as_i64);
+    let window = window.map_or_else(|| "null".to_owned(), |seconds| seconds.to_string());
+    let _ = write!(out, "{{\"StabilizationWindowSeconds\":{window},\"SelectPolicy\":");
+    write_text_or_null(rules.get("selectPolicy"), out);
+    out.push_str(",\"Policies\":");
+    match rules.get("policies").is_some_and(Value::is_array) {
+        true => write_policies(rules, out),
+        false => out.push_str("null"),
+    }
+    out.push_str(",\"Tolerance\":");
+    write_text_or_null(rules.get("tolerance"), out);
+    out.push('}');
+}
+
+fn write_policies(rules: &Object, out: &mut String) {
+    out.push('[');
+    for (index, policy) in children(rules, "policies").enumerate() {
+        out.push_str(if index == 0 { "{\"Type\":" } else { ",{\"Type\":" });
+        write_string(text(policy, "type"), out);
+        let (value, period) = (integer(policy, "value"), integer(policy, "periodSeconds"));
+        let _ = write!(out, ",\"Value\":{value},\"PeriodSeconds\":{period}}}");
+    }
+    out.push(']');
+}
+
+fn write_text_or_null(value: Option<&Value>, out: &mut String) {
+    match value.and_then(Value::as_str) {
+        Some(text) => write_string(text, out),
+        None => out.push_str("null"),
+    }
+}
+
+/// The behavior in an annotation; `None` when the text is no such thing or says nothing.
+pub(super) fn from_text(text: &str) -> Option<Object> {
+    let value: Value = serde_json::from_str(text).ok()?;
+    let found = members(&value, &RULES, rules)?;
+    (!found.is_empty()).then_some(found)
+}
+
+fn rules(_: &str, value: &Value) -> Option<Value> {
+    let names = [
+        ("StabilizationWindowSeconds", "stabilizationWindowSeconds"),
+        ("SelectPolicy", "selectPolicy"),
+        ("Policies", "policies"),
+        ("Tolerance", "tolerance"),
+    ];
+    members(value, &names, rule).map(Value::Object)
+}
+
+fn rule(name: &str, value: &Value) -> Option<Value> {
+    match name {
+        "stabilizationWindowSeconds" => int32(value),
+        "selectPolicy" => value.as_str().map(Value::from),
+        "tolerance" => tolerance(value),
+        _ => value.as_array()?.iter().map(policy).collect::<Option<Vec<Value>>>().map(Value::from),
+    }
+}
+
+fn policy(value: &Value) -> Option<Value> {
+    let names = [("Type", "type"), ("Value", "value"), ("PeriodSeconds", "periodSeconds")];
+    let convert = |name: &str, value: &Value| match name {
+        "type" => value.as_str().map(Value::from),
+        _ => int32(value),
+    };
+    match value {
+        Value::Null => Some(Value::Object(Object::new())),
+        value => members(value, &names, convert).map(Value::Object),
+    }
+}
+
+/// The known members of an object, found by Go's rule: names match in any case. `None` when the value
+/// is no object or `convert` refuses a member. Members that are null are left out.
+fn members(
+    value: &Value,
+    names: &[(&str, &str)],
+    convert: impl Fn(&str, &Value) -> Option<Value>,
+) -> Option<Object> {
+    let mut found = Object::new();
+    for (key, value) in value.as_object()?.iter().filter(|(_, value)| !value.is_null()) {
+        if let Some((_, name)) = names.iter().find(|(go_name, _)| go_name.eq_ignore_ascii_case(key)) {
+            found.insert((*name).to_owned(), convert(name, value)?);
+        }
+    }
+    Some(found)
+}
+
+fn int32(value: &Value) -> Option<Value> {
+    value.as_i64().and_then(|number| i32::try_from(number).ok()).map(Value::from)
+}
+
+/// A quantity; Go takes a bare number for one, too.
+fn tolerance(value: &Value) -> Option<Value> {
+    let text = match value {
+        Value::String(text) => text.clone(),
+        Value::Number(number) => number.to_string(),
+        _ => return None,
+    };
+    text.parse::<Quantity>().ok().map(|quantity| Value::from(quantity.to_string()))
+}

@@ -1,0 +1,189 @@
+//! The metrics of HorizontalPodAutoscalers: flat in `autoscaling/v1` (which keeps them in annotations),
+//! nested in `autoscaling/v2`.
+
+use schema::object::{self, Object};
+use serde_json::Value;
+
+/// A member of a metric in `v1` and its path in `v2`.
+struct Part {
+    v1: &'static str,
+    v2: &'static [&'static str],
+    /// `v1` cannot leave it out, so that coming from there it is 0 when it is absent.
+    always: bool,
+}
+
+const fn part(v1: &'static str, v2: &'static [&'static str]) -> Part {
+    Part { v1, v2, always: false }
+}
+
+const fn quantity(v1: &'static str, v2: &'static [&'static str]) -> Part {
+    Part { v1, v2, always: true }
+}
+
+/// Which kind of target a metric has; `v1` does not say, so it follows from the values given.
+#[derive(Clone, Copy)]
+enum Target {
+    /// A status, which has no target.
+    None,
+    /// Always an average.
+    Average,
+    /// Utilization if that is given, else an average.
+    UtilizationFirst,
+    /// A value if that is given, else an average.
+    ValueFirst,
+    /// An average if that is given, else a value.
+    AverageFirst,
+}
+
+/// The sources of a metric spec or status: name, parts, kind of target.
+type Sources = [(&'static str, &'static [Part], Target); 5];
+
+const SPEC: Sources = [
+    (
+        "object",
+        &[
+            part("target", &["describedObject"]),
+            part("metricName", &["metric", "name"]),
+            part("targetValue", &["target", "value"]),
+            part("selector", &["metric", "selector"]),
+            part("averageValue", &["target", "averageValue"]),
+        ],
+        Target::AverageFirst,
+    ),
+    (
+        "pods",
+        &[
+            part("metricName", &["metric", "name"]),
+            quantity("targetAverageValue", &["target", "averageValue"]),
+            part("selector", &["metric", "selector"]),
+        ],
+        Target::Average,
+    ),
+    ("resource", RESOURCE_SPEC, Target::UtilizationFirst),
+    ("containerResource", RESOURCE_SPEC, Target::UtilizationFirst),
+    (
+        "external",
+        &[
+            part("metricName", &["metric", "name"]),
+            part("metricSelector", &["metric", "selector"]),
+            part("targetValue", &["target", "value"]),
+            part("targetAverageValue", &["target", "averageValue"]),
+        ],
+        Target::ValueFirst,
+    ),
+];
+
+/// `name` and `container` are the same in both versions.
+const RESOURCE_SPEC: &[Part] = &[
+    part("targetAverageUtilization", &["target", "averageUtilization"]),
+    part("targetAverageValue", &["target", "averageValue"]),
+];
+
+const STATUS: Sources = [
+    (
+        "object",
+        &[
+            part("target", &["describedObject"]),
+            part("metricName", &["metric", "name"]),
+            quantity("currentValue", &["current", "value"]),
+            part("selector", &["metric", "selector"]),
+            part("averageValue", &["current", "averageValue"]),
+        ],
+        Target::None,
+    ),
+    (
+        "pods",
+        &[
+            part("metricName", &["metric", "name"]),
+            quantity("currentAverageValue", &["current", "averageValue"]),
+            part("selector", &["metric", "selector"]),
+        ],
+        Target::None,
+    ),
+    ("resource", RESOURCE_STATUS, Target::None),
+    ("containerResource", RESOURCE_STATUS, Target::None),
+    (
+        "external",
+        &[
+            part("metricName", &["metric", "name"]),
+            part("metricSelector", &["metric", "selector"]),
+            quantity("currentValue", &["current", "value"]),
+            part("currentAverageValue", &["current", "averageValue"]),
+        ],
+        Target::None,
+    ),
+];
+
+const RESOURCE_STATUS: &[Part] = &[
+    part("currentAverageUtilization", &["current", "averageUtilization"]),
+    quantity("currentAverageValue", &["current", "averageValue"]),
+];
+
+pub(super) fn spec_to_v2(metric: Object) -> Object {
+    to_v2(metric, &SPEC)
+}
+
+pub(super) fn spec_to_v1(metric: Object) -> Object {
+    to_v1(metric, &SPEC)
+}
+
+pub(super) fn status_to_v2(metric: Object) -> Object {
+    to_v2(metric, &STATUS)
+}
+
+pub(super) fn status_to_v1(metric: Object) -> Object {
+    to_v1(metric, &STATUS)
+}
+
+fn to_v2(mut metric: Object, sources: &Sources) -> Object {
+    for (name, parts, target) in sources {
+        let Some(Value::Object(source)) = metric.get_mut(*name) else { continue };
+        // All are taken before any is put: `target` is a member in both versions.
+        let values: Vec<Option<Value>> = parts.iter().map(|part| source.remove(part.v1)).collect();
+        for (part, value) in parts.iter().zip(values) {
+            if let Some(value) = value.or_else(|| part.always.then(|| Value::from("0"))) {
+                object::set(source, part.v2, value);
+            }
+        }
+        set_target_type(source, *target);
+    }
+    metric
+}
+
+fn to_v1(mut metric: Object, sources: &Sources) -> Object {
+    for (name, parts, _) in sources {
+        let Some(Value::Object(source)) = metric.get_mut(*name) else { continue };
+        let values: Vec<Option<Value>> = parts.iter().map(|part| object::remove(source, part.v2)).collect();
+        for emptied in ["target", "current", "metric"] {
+            source.remove(emptied);
+        }
+        for (part, value) in parts.iter().zip(values) {
+            if let Some(value) = value {
+                source.insert(part.v1.to_owned(), value);
+            }
+        }
+    }
+    metric
+}
+
+fn set_target_type(source: &mut Object, target: Target) {
+    let has = |name| object::get(source, &["target", name]).is_some();
+    let average = "AverageValue";
+    let kind = match target {
+        Target::None => return,
+        Target::UtilizationFirst if has("averageUtilization") => "Utilization",
+        Target::ValueFirst if has("value") => "Value",
+        Target::AverageFirst if !has("averageValue") => "Value",
+        Target::Average | Target::UtilizationFirst | Target::ValueFirst | Target::AverageFirst => average,
+    };
+    if matches!(target, Target::AverageFirst) {
+        let value = object::get_str(source, &["target", "value"]);
+        // `v1` always has a value; beside an average, 0 stands for none.
+        match (kind == average, value) {
+            (true, Some("0")) => drop(object::remove(source, &["target", "value"])),
+            (false, None) => object::set(source, &["target", "value"], "0"),
+            _ => {}
+        }
+    }
+    object::set(source, &["target", "type"], kind);
+}

@@ -1,0 +1,26 @@
+//! Which fields a kind can be selected by.
+
+use crate::resources::Resource;
+
+/// Converts a field label of a request to the one that selection works with.
+///
+/// # Errors
+/// The text for the 400. Kinds with only the two common labels word it differently from those with
+/// labels of their own, because upstream converts them in different places.
+pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, String> {
+    if row.field_selectors.iter().any(|(known, _)| *known == label) {
+        return Ok(label);
+    }
+    let common = ["metadata.name", "metadata.namespace"];
+    if row.field_selectors.iter().all(|(known, _)| common.contains(known)) {
+        let quoted = apimachinery::go_quote::quote(label);
+        return Err(format!("{quoted} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
+    }
+    Err(match (row.group, row.plural) {
+        ("batch", "jobs") => format!("field label {} not supported for Job", apimachinery::go_quote::quote(label)),
+        ("resource.k8s.io", _) => {
+            format!("field label not supported for {}, Kind={}: {label}", row.group_version, row.kind)
+        }
+        _ => format!("field label not supported: {label}"),
+    })
+}

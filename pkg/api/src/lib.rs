@@ -1,0 +1,9 @@
+//! The built-in kinds: resource rows, columns, conversions.
+
+pub mod conversion;
+pub mod fields;
+pub mod options;
+pub mod printers;
+pub mod resources;
+pub mod tree;
+pub mod validation;

@@ -1,0 +1,248 @@
+//! The options of a request: decoded from its query (upstream's `ParameterCodec`) or, for deletions,
+//! from its body. Decoding takes what it can parse; `crate::validation` judges it.
+//!
+//! Only the first value of a repeated parameter counts, except for `dryRun`. Unknown parameters are
+//! ignored. A boolean is false only when it is absent, `0` or `false` in any case: `watch=no` and
+//! `watch=` watch.
+
+mod query;
+
+pub use query::{Parameters, ParameterError};
+
+use crate::tree::{child, texts};
+use apimachinery::{fields, labels};
+use schema::object::Object;
+use serde_json::Value;
+
+/// `resourceVersionMatch`: the data of exactly this resource version.
+pub const MATCH_EXACT: &str = "Exact";
+/// `resourceVersionMatch`: data of this resource version or a later one.
+pub const MATCH_NOT_OLDER_THAN: &str = "NotOlderThan";
+
+/// Options of list, watch and deletecollection.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ListOptions {
+    /// Which labels objects must have.
+    pub label_selector: labels::Selector,
+    /// Which field values objects must have, in the labels of the requested version.
+    pub field_selector: fields::Selector,
+    /// Watch instead of list.
+    pub watch: bool,
+    /// Bookmarks are welcome.
+    pub allow_watch_bookmarks: bool,
+    /// Not parsed here: the storage layer does, with errors of its own.
+    pub resource_version: String,
+    /// Empty, [`MATCH_EXACT`], [`MATCH_NOT_OLDER_THAN`], or, until validated, anything.
+    pub resource_version_match: String,
+    /// How long a list or watch may take.
+    pub timeout_seconds: Option<i64>,
+    /// Most items per page; 0 and less mean no limit.
+    pub limit: i64,
+    /// Token of the next page.
+    pub continue_token: String,
+    /// Begin a watch with the current state.
+    pub send_initial_events: Option<bool>,
+}
+
+impl ListOptions {
+    /// Decodes a query. `shardSelector` belongs to a gate that is off and is ignored, as upstream does.
+    ///
+    /// # Errors
+    /// What does not parse; upstream answers 400 with the text. Numbers are looked at before
+    /// selectors.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Result<Self, ParameterError> {
+        let timeout_seconds = query.integer("timeoutSeconds")?;
+        let limit = query.integer("limit")?.unwrap_or_default();
+        Ok(Self {
+            label_selector: labels::parse(query.first("labelSelector").unwrap_or_default())?,
+            field_selector: fields::parse(query.first("fieldSelector").unwrap_or_default())?,
+            watch: query.flag("watch").unwrap_or_default(),
+            allow_watch_bookmarks: query.flag("allowWatchBookmarks").unwrap_or_default(),
+            resource_version: query.text("resourceVersion"),
+            resource_version_match: query.text("resourceVersionMatch"),
+            timeout_seconds,
+            limit,
+            continue_token: query.text("continue"),
+            send_initial_events: query.flag("sendInitialEvents"),
+        })
+    }
+
+    /// Turns a watch without a resource version (or from "0") that says nothing about initial events
+    /// into one that asks for them, which is what such a watch has always meant (KEP-3157). To be
+    /// called before validation; so some errors are about options that the client did not give.
+    pub fn set_watch_list_defaults(&mut self) {
+        let from_now = matches!(self.resource_version.as_str(), "" | "0");
+        let silent = self.send_initial_events.is_none() && self.resource_version_match.is_empty();
+        if self.watch && from_now && silent {
+            self.send_initial_events = Some(true);
+            MATCH_NOT_OLDER_THAN.clone_into(&mut self.resource_version_match);
+        }
+    }
+}
+
+/// Options of get.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GetOptions {
+    /// Empty for the latest state; not parsed here.
+    pub resource_version: String,
+}
+
+impl GetOptions {
+    /// Decodes a query.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+        Self { resource_version: query.text("resourceVersion") }
+    }
+}
+
+/// Options of create.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// Anything in here (only `All` is valid) means that nothing is stored.
+    pub dry_run: Vec<String>,
+    /// Who makes the change; empty to derive it from the user agent.
+    pub field_manager: String,
+    /// `Ignore`, `Warn`, `Strict`, or empty for the default.
+    pub field_validation: String,
+}
+
+impl CreateOptions {
+    /// Decodes a query.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+        Self {
+            dry_run: query.texts("dryRun"),
+            field_manager: query.text("fieldManager"),
+            field_validation: query.text("fieldValidation"),
+        }
+    }
+}
+
+/// Options of update.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UpdateOptions {
+    /// As in [`CreateOptions`].
+    pub dry_run: Vec<String>,
+    /// As in [`CreateOptions`].
+    pub field_manager: String,
+    /// As in [`CreateOptions`].
+    pub field_validation: String,
+}
+
+impl UpdateOptions {
+    /// Decodes a query.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+        let CreateOptions { dry_run, field_manager, field_validation } = CreateOptions::from_query(query);
+        Self { dry_run, field_manager, field_validation }
+    }
+}
+
+/// Options of patch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatchOptions {
+    /// As in [`CreateOptions`].
+    pub dry_run: Vec<String>,
+    /// An apply takes fields over from other managers. Not permitted with other patches.
+    pub force: Option<bool>,
+    /// As in [`CreateOptions`], but an apply must name one.
+    pub field_manager: String,
+    /// As in [`CreateOptions`].
+    pub field_validation: String,
+}
+
+impl PatchOptions {
+    /// Decodes a query.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+        let force = query.flag("force");
+        let CreateOptions { dry_run, field_manager, field_validation } = CreateOptions::from_query(query);
+        Self { dry_run, force, field_manager, field_validation }
+    }
+}
+
+impl From<PatchOptions> for UpdateOptions {
+    fn from(patch: PatchOptions) -> Self {
+        let PatchOptions { dry_run, field_manager, field_validation, force: _ } = patch;
+        Self { dry_run, field_manager, field_validation }
+    }
+}
+
+impl From<PatchOptions> for CreateOptions {
+    fn from(patch: PatchOptions) -> Self {
+        let PatchOptions { dry_run, field_manager, field_validation, force: _ } = patch;
+        Self { dry_run, field_manager, field_validation }
+    }
+}
+
+/// Options of delete and deletecollection. A body replaces the query altogether.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DeleteOptions {
+    /// Seconds until the object goes; negative ones mean one second.
+    pub grace_period_seconds: Option<i64>,
+    /// What must hold for the deletion to happen.
+    pub preconditions: Option<Preconditions>,
+    /// Deprecated form of `propagation_policy`.
+    pub orphan_dependents: Option<bool>,
+    /// `Foreground`, `Background`, `Orphan`, or, until validated, anything.
+    pub propagation_policy: Option<String>,
+    /// As in [`CreateOptions`].
+    pub dry_run: Vec<String>,
+}
+
+/// What must hold for a deletion to happen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preconditions {
+    /// The object's uid.
+    pub uid: Option<String>,
+    /// The object's resource version.
+    pub resource_version: Option<String>,
+}
+
+impl DeleteOptions {
+    /// Decodes a query. `ignoreStoreReadErrorWithClusterBreakingPotential` belongs to a gate that is
+    /// off and is ignored, as upstream does.
+    ///
+    /// # Errors
+    /// A grace period that is no integer; upstream answers 400 with the text.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Result<Self, ParameterError> {
+        let given = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
+        let (uid, resource_version) = (given("uid"), given("resourceVersion"));
+        let any = uid.is_some() || resource_version.is_some();
+        Ok(Self {
+            grace_period_seconds: query.integer("gracePeriodSeconds")?,
+            preconditions: any.then_some(Preconditions { uid, resource_version }),
+            orphan_dependents: query.flag("orphanDependents"),
+            propagation_policy: query.first("propagationPolicy").map(str::to_owned),
+            dry_run: query.texts("dryRun"),
+        })
+    }
+
+    /// Reads a body that has been decoded as `DeleteOptions` of any group.
+    pub fn from_object(body: &Object) -> Self {
+        let given = |object: &Object, name| object.get(name).and_then(Value::as_str).map(str::to_owned);
+        Self {
+            grace_period_seconds: body.get("gracePeriodSeconds").and_then(Value::as_i64),
+            preconditions: child(body, "preconditions").map(|preconditions| Preconditions {
+                uid: given(preconditions, "uid"),
+                resource_version: given(preconditions, "resourceVersion"),
+            }),
+            orphan_dependents: body.get("orphanDependents").and_then(Value::as_bool),
+            propagation_policy: given(body, "propagationPolicy"),
+            dry_run: texts(body, "dryRun").map(str::to_owned).collect(),
+        }
+    }
+}
+
+/// Options of a Table answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableOptions {
+    /// How much of each object a row carries: `Metadata`, `Object`, `None`; empty means `Metadata`.
+    pub include_object: String,
+}
+
+impl TableOptions {
+    /// Decodes a query.
+    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+        Self { include_object: query.text("includeObject") }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,96 @@
+//! What several printers have in common: ages, label selectors, containers,
+//! lists cut short.
+
+use super::view::View;
+use apimachinery::duration::human_duration;
+use apimachinery::labels::from_label_selector;
+use apimachinery::quantity::canonicalize;
+use apimachinery::time::{UnixTime, parse_time};
+use serde_json::Value;
+
+/// What a missing value is called in most columns.
+pub(super) const NONE: &str = "<none>";
+/// What a value that was not chosen is called in some columns.
+pub(super) const UNSET: &str = "<unset>";
+/// What a missing time or measurement is called.
+pub(super) const UNKNOWN: &str = "<unknown>";
+
+/// The time in a field, if it is set.
+pub(super) fn time(field: View<'_>) -> Option<UnixTime> {
+    parse_time(field.text()).ok().filter(|time| !time.is_go_zero())
+}
+
+/// How long ago the time in a field was.
+pub(super) fn since(field: View<'_>, now: UnixTime) -> String {
+    match time(field) {
+        Some(time) => human_duration(now.nanos_since(time)),
+        None => UNKNOWN.to_owned(),
+    }
+}
+
+/// The cell with the age of the object.
+pub(super) fn age(object: View<'_>, now: UnixTime) -> Value {
+    since(object.at("metadata.creationTimestamp"), now).into()
+}
+
+/// `a=b,c=d`, or `<none>`.
+pub(super) fn labels(map: View<'_>) -> String {
+    let pairs: Vec<String> = map.entries().map(|(key, value)| format!("{key}={}", value.text())).collect();
+    or_none(pairs.join(","))
+}
+
+/// A label selector as text: `<none>` if it is empty, `<error>` if it is bad.
+pub(super) fn label_selector(selector: View<'_>) -> String {
+    match from_label_selector(selector.to_value().as_ref()) {
+        Ok(selector) => or_none(selector.to_string()),
+        Err(_) => "<error>".to_owned(),
+    }
+}
+
+/// The names and the images of containers, each joined by commas.
+pub(super) fn containers(pod_spec: View<'_>) -> [Value; 2] {
+    ["name", "image"].map(|field| {
+        let texts: Vec<&str> = pod_spec.get("containers").items().map(|c| c.get(field).text()).collect();
+        texts.join(",").into()
+    })
+}
+
+/// The first `max` texts, and how many there are beyond them.
+pub(super) fn list_with_more(texts: &[String], max: usize, separator: &str) -> String {
+    let shown = texts.get(..max).unwrap_or(texts).join(separator);
+    match texts.len().checked_sub(max) {
+        None | Some(0) => shown,
+        Some(more) => format!("{shown} + {more} more..."),
+    }
+}
+
+/// The canonical text of a quantity; a missing one is zero.
+pub(super) fn quantity(field: View<'_>) -> String {
+    let number;
+    let text = match field.to_value() {
+        Some(Value::Number(n)) => {
+            number = n.to_string();
+            &number
+        }
+        _ => field.text_or("0"),
+    };
+    canonicalize(text).map_or_else(|_| text.to_owned(), |canonical| canonical.into_owned())
+}
+
+/// `True`, `False` or `<unset>`.
+pub(super) fn bool_or_unset(field: View<'_>) -> &'static str {
+    match (field.exists(), field.flag()) {
+        (false, _) => UNSET,
+        (true, true) => "True",
+        (true, false) => "False",
+    }
+}
+
+/// `resource.group`, or `resource` of the core group.
+pub(super) fn group_resource(group: &str, resource: &str) -> String {
+    if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") }
+}
+
+pub(super) fn or_none(text: String) -> String {
+    if text.is_empty() { NONE.to_owned() } else { text }
+}

@@ -1,0 +1,29 @@
+//! Rows of disruption budgets.
+
+use super::format::age;
+use super::view::View;
+use super::Cells;
+use apimachinery::time::UnixTime;
+use serde_json::Value;
+
+pub(super) fn printer(resource: &str) -> Option<Cells> {
+    (resource == "poddisruptionbudgets").then_some(disruption_budget)
+}
+
+fn disruption_budget(object: View<'_>, now: UnixTime) -> Vec<Value> {
+    vec![
+        object.name(),
+        int_or_string(object.at("spec.minAvailable")).into(),
+        int_or_string(object.at("spec.maxUnavailable")).into(),
+        object.at("status.disruptionsAllowed").int().into(),
+        age(object, now),
+    ]
+}
+
+fn int_or_string(field: View<'_>) -> String {
+    match field.to_value() {
+        None => "N/A".to_owned(),
+        Some(Value::String(text)) => text,
+        Some(number) => number.to_string(),
+    }
+}

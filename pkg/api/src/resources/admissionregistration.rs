@@ -1,0 +1,279 @@
+//! Resources of `admissionregistration.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICY,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICYBINDING,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICYBINDINGLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICYLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGWEBHOOKCONFIGURATION,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGWEBHOOKCONFIGURATIONLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICY,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYBINDING,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYBINDINGLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGWEBHOOKCONFIGURATION,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGWEBHOOKCONFIGURATIONLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICY,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICYBINDING,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICYBINDINGLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICYLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICY,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDING,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDINGLIST,
+    IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYLIST,
+};
+
+use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+
+/// What the resources of `admissionregistration.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "admissionregistration.k8s.io",
+    version: "v1",
+    group_version: "admissionregistration.k8s.io/v1",
+    kind_group_version: "admissionregistration.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(30),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// What the resources of `admissionregistration.k8s.io/v1alpha1` have in common.
+const V1ALPHA1: Resource = Resource {
+    group: "admissionregistration.k8s.io",
+    version: "v1alpha1",
+    group_version: "admissionregistration.k8s.io/v1alpha1",
+    kind_group_version: "admissionregistration.k8s.io/v1alpha1",
+    namespaced: false,
+    off_by_default: true,
+    lifecycle: since(32).deprecated(35).removed(38),
+    ..RESOURCE
+};
+
+/// What the resources of `admissionregistration.k8s.io/v1beta1` have in common.
+const V1BETA1: Resource = Resource {
+    group: "admissionregistration.k8s.io",
+    version: "v1beta1",
+    group_version: "admissionregistration.k8s.io/v1beta1",
+    kind_group_version: "admissionregistration.k8s.io/v1beta1",
+    namespaced: false,
+    off_by_default: true,
+    lifecycle: since(34)
+        .deprecated(37)
+        .removed(40)
+        .replaced_by("admissionregistration.k8s.io/v1 MutatingAdmissionPolicy"),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "mutatingadmissionpolicies",
+        kind: "MutatingAdmissionPolicy",
+        singular: "mutatingadmissionpolicy",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICY,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICYLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicy",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICY,
+            "mutatingadmissionpolicies",
+        ),
+        storage_version_hash: "LYmCf+UMVdg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY,
+        lifecycle: since(36),
+        ..V1
+    },
+    Resource {
+        plural: "mutatingadmissionpolicybindings",
+        kind: "MutatingAdmissionPolicyBinding",
+        singular: "mutatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICYBINDING,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGADMISSIONPOLICYBINDINGLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicyBinding",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDING,
+            "mutatingadmissionpolicybindings",
+        ),
+        storage_version_hash: "90V5FRZZ3Zg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
+        lifecycle: since(36),
+        ..V1
+    },
+    Resource {
+        plural: "mutatingwebhookconfigurations",
+        kind: "MutatingWebhookConfiguration",
+        singular: "mutatingwebhookconfiguration",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGWEBHOOKCONFIGURATION,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGWEBHOOKCONFIGURATIONLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1",
+            "MutatingWebhookConfiguration",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1_MUTATINGWEBHOOKCONFIGURATION,
+            "mutatingwebhookconfigurations",
+        ),
+        storage_version_hash: "Sqi0GUgDaX0=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_WEBHOOK_CONFIGURATION,
+        lifecycle: since(16),
+        ..V1
+    },
+    Resource {
+        plural: "validatingadmissionpolicies",
+        kind: "ValidatingAdmissionPolicy",
+        singular: "validatingadmissionpolicy",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICY,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicy",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICY,
+            "validatingadmissionpolicies",
+        ),
+        storage_version_hash: "6OxvlMmQ6is=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::VALIDATING_ADMISSION_POLICY,
+        ..V1
+    },
+    Resource {
+        plural: "validatingadmissionpolicies",
+        subresource: "status",
+        kind: "ValidatingAdmissionPolicy",
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICY,
+        allow_unconditional_update: false,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "validatingadmissionpolicybindings",
+        kind: "ValidatingAdmissionPolicyBinding",
+        singular: "validatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYBINDING,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYBINDINGLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingAdmissionPolicyBinding",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICYBINDING,
+            "validatingadmissionpolicybindings",
+        ),
+        storage_version_hash: "v9715VZqakg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
+        ..V1
+    },
+    Resource {
+        plural: "validatingwebhookconfigurations",
+        kind: "ValidatingWebhookConfiguration",
+        singular: "validatingwebhookconfiguration",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGWEBHOOKCONFIGURATION,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGWEBHOOKCONFIGURATIONLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1",
+            "ValidatingWebhookConfiguration",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGWEBHOOKCONFIGURATION,
+            "validatingwebhookconfigurations",
+        ),
+        storage_version_hash: "B0wHjQmsGNk=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_WEBHOOK_CONFIGURATION,
+        lifecycle: since(16),
+        ..V1
+    },
+    Resource {
+        plural: "mutatingadmissionpolicies",
+        kind: "MutatingAdmissionPolicy",
+        singular: "mutatingadmissionpolicy",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICY,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICYLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicy",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICY,
+            "mutatingadmissionpolicies",
+        ),
+        storage_version_hash: "LYmCf+UMVdg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY,
+        ..V1ALPHA1
+    },
+    Resource {
+        plural: "mutatingadmissionpolicybindings",
+        kind: "MutatingAdmissionPolicyBinding",
+        singular: "mutatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICYBINDING,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1ALPHA1_MUTATINGADMISSIONPOLICYBINDINGLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicyBinding",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDING,
+            "mutatingadmissionpolicybindings",
+        ),
+        storage_version_hash: "90V5FRZZ3Zg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
+        ..V1ALPHA1
+    },
+    Resource {
+        plural: "mutatingadmissionpolicies",
+        kind: "MutatingAdmissionPolicy",
+        singular: "mutatingadmissionpolicy",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICY,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicy",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICY,
+            "mutatingadmissionpolicies",
+        ),
+        storage_version_hash: "LYmCf+UMVdg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY,
+        ..V1BETA1
+    },
+    Resource {
+        plural: "mutatingadmissionpolicybindings",
+        kind: "MutatingAdmissionPolicyBinding",
+        singular: "mutatingadmissionpolicybinding",
+        categories: &["api-extensions"],
+        message: &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDING,
+        list_message: Some(&IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDINGLIST),
+        storage: protobuf(
+            "admissionregistration.k8s.io/v1beta1",
+            "MutatingAdmissionPolicyBinding",
+            &IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYBINDING,
+            "mutatingadmissionpolicybindings",
+        ),
+        storage_version_hash: "90V5FRZZ3Zg=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        columns: columns::MUTATING_ADMISSION_POLICY_BINDING,
+        lifecycle: since(34)
+            .deprecated(37)
+            .removed(40)
+            .replaced_by("admissionregistration.k8s.io/v1 MutatingAdmissionPolicyBinding"),
+        ..V1BETA1
+    },
+];

@@ -1,0 +1,59 @@
+//! Resources of `apiextensions.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITION,
+    IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONLIST,
+    IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITION,
+};
+
+use super::{RESOURCE, Resource, SPEC, STATUS, columns, json, since, subresource_of};
+
+/// What the resources of `apiextensions.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "apiextensions.k8s.io",
+    version: "v1",
+    group_version: "apiextensions.k8s.io/v1",
+    kind_group_version: "apiextensions.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(16),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "customresourcedefinitions",
+        kind: "CustomResourceDefinition",
+        singular: "customresourcedefinition",
+        short_names: &["crd", "crds"],
+        categories: &["api-extensions"],
+        message: &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITION,
+        list_message: Some(
+            &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONLIST,
+        ),
+        storage: json(
+            "apiextensions.k8s.io/v1beta1",
+            "CustomResourceDefinition",
+            &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITION,
+            "apiextensions.k8s.io/customresourcedefinitions",
+        ),
+        storage_version_hash: "jfWCUB31mvA=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::NAME_AND_CREATED,
+        ..V1
+    },
+    Resource {
+        plural: "customresourcedefinitions",
+        subresource: "status",
+        kind: "CustomResourceDefinition",
+        message: &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITION,
+        allow_unconditional_update: false,
+        reset_fields: SPEC,
+        ..V1_SUB
+    },
+];

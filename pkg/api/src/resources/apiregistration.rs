@@ -1,0 +1,54 @@
+//! Resources of `apiregistration.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICE,
+    IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICELIST,
+};
+
+use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, json, since, subresource_of};
+
+/// What the resources of `apiregistration.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "apiregistration.k8s.io",
+    version: "v1",
+    group_version: "apiregistration.k8s.io/v1",
+    kind_group_version: "apiregistration.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(10),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "apiservices",
+        kind: "APIService",
+        singular: "apiservice",
+        categories: &["api-extensions"],
+        message: &IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICE,
+        list_message: Some(&IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICELIST),
+        storage: json(
+            "apiregistration.k8s.io/v1",
+            "APIService",
+            &IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICE,
+            "apiregistration.k8s.io/apiservices",
+        ),
+        storage_version_hash: "InPBPD7+PqM=",
+        allow_unconditional_update: false,
+        reset_fields: STATUS,
+        columns: columns::API_SERVICE,
+        ..V1
+    },
+    Resource {
+        plural: "apiservices",
+        subresource: "status",
+        kind: "APIService",
+        message: &IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICE,
+        allow_unconditional_update: false,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1_SUB
+    },
+];

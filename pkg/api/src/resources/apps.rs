@@ -1,0 +1,162 @@
+//! Resources of `apps`.
+
+use schema::builtin::{
+    IO_K8S_API_APPS_V1_CONTROLLERREVISION, IO_K8S_API_APPS_V1_CONTROLLERREVISIONLIST,
+    IO_K8S_API_APPS_V1_DAEMONSET, IO_K8S_API_APPS_V1_DAEMONSETLIST, IO_K8S_API_APPS_V1_DEPLOYMENT,
+    IO_K8S_API_APPS_V1_DEPLOYMENTLIST, IO_K8S_API_APPS_V1_REPLICASET, IO_K8S_API_APPS_V1_REPLICASETLIST,
+    IO_K8S_API_APPS_V1_STATEFULSET, IO_K8S_API_APPS_V1_STATEFULSETLIST, IO_K8S_API_AUTOSCALING_V1_SCALE,
+};
+
+use super::{RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since, subresource_of};
+
+/// What the resources of `apps/v1` have in common.
+const V1: Resource = Resource {
+    group: "apps",
+    version: "v1",
+    group_version: "apps/v1",
+    kind_group_version: "apps/v1",
+    lifecycle: since(9),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "controllerrevisions",
+        kind: "ControllerRevision",
+        singular: "controllerrevision",
+        message: &IO_K8S_API_APPS_V1_CONTROLLERREVISION,
+        list_message: Some(&IO_K8S_API_APPS_V1_CONTROLLERREVISIONLIST),
+        storage: protobuf(
+            "apps/v1",
+            "ControllerRevision",
+            &IO_K8S_API_APPS_V1_CONTROLLERREVISION,
+            "controllerrevisions",
+        ),
+        storage_version_hash: "85nkx63pcBU=",
+        columns: columns::CONTROLLER_REVISION,
+        ..V1
+    },
+    Resource {
+        plural: "daemonsets",
+        kind: "DaemonSet",
+        singular: "daemonset",
+        short_names: &["ds"],
+        categories: &["all"],
+        message: &IO_K8S_API_APPS_V1_DAEMONSET,
+        list_message: Some(&IO_K8S_API_APPS_V1_DAEMONSETLIST),
+        storage: protobuf("apps/v1", "DaemonSet", &IO_K8S_API_APPS_V1_DAEMONSET, "daemonsets"),
+        storage_version_hash: "dd7pWHUlMKQ=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::DAEMON_SET,
+        ..V1
+    },
+    Resource {
+        plural: "daemonsets",
+        subresource: "status",
+        kind: "DaemonSet",
+        message: &IO_K8S_API_APPS_V1_DAEMONSET,
+        reset_fields: SPEC,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "deployments",
+        kind: "Deployment",
+        singular: "deployment",
+        short_names: &["deploy"],
+        categories: &["all"],
+        message: &IO_K8S_API_APPS_V1_DEPLOYMENT,
+        list_message: Some(&IO_K8S_API_APPS_V1_DEPLOYMENTLIST),
+        storage: protobuf("apps/v1", "Deployment", &IO_K8S_API_APPS_V1_DEPLOYMENT, "deployments"),
+        storage_version_hash: "8aSe+NMegvE=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::DEPLOYMENT,
+        ..V1
+    },
+    Resource {
+        plural: "deployments",
+        subresource: "scale",
+        kind: "Scale",
+        kind_group_version: "autoscaling/v1",
+        message: &IO_K8S_API_AUTOSCALING_V1_SCALE,
+        lifecycle: UNVERSIONED,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "deployments",
+        subresource: "status",
+        kind: "Deployment",
+        message: &IO_K8S_API_APPS_V1_DEPLOYMENT,
+        reset_fields: &[".metadata.labels", ".spec"],
+        ..V1_SUB
+    },
+    Resource {
+        plural: "replicasets",
+        kind: "ReplicaSet",
+        singular: "replicaset",
+        short_names: &["rs"],
+        categories: &["all"],
+        message: &IO_K8S_API_APPS_V1_REPLICASET,
+        list_message: Some(&IO_K8S_API_APPS_V1_REPLICASETLIST),
+        storage: protobuf("apps/v1", "ReplicaSet", &IO_K8S_API_APPS_V1_REPLICASET, "replicasets"),
+        storage_version_hash: "P1RzHs8/mWQ=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::REPLICA_SET,
+        ..V1
+    },
+    Resource {
+        plural: "replicasets",
+        subresource: "scale",
+        kind: "Scale",
+        kind_group_version: "autoscaling/v1",
+        message: &IO_K8S_API_AUTOSCALING_V1_SCALE,
+        lifecycle: UNVERSIONED,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "replicasets",
+        subresource: "status",
+        kind: "ReplicaSet",
+        message: &IO_K8S_API_APPS_V1_REPLICASET,
+        reset_fields: SPEC,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "statefulsets",
+        kind: "StatefulSet",
+        singular: "statefulset",
+        short_names: &["sts"],
+        categories: &["all"],
+        message: &IO_K8S_API_APPS_V1_STATEFULSET,
+        list_message: Some(&IO_K8S_API_APPS_V1_STATEFULSETLIST),
+        storage: protobuf("apps/v1", "StatefulSet", &IO_K8S_API_APPS_V1_STATEFULSET, "statefulsets"),
+        storage_version_hash: "H+vl74LkKdo=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::STATEFUL_SET,
+        ..V1
+    },
+    Resource {
+        plural: "statefulsets",
+        subresource: "scale",
+        kind: "Scale",
+        kind_group_version: "autoscaling/v1",
+        message: &IO_K8S_API_AUTOSCALING_V1_SCALE,
+        lifecycle: UNVERSIONED,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "statefulsets",
+        subresource: "status",
+        kind: "StatefulSet",
+        message: &IO_K8S_API_APPS_V1_STATEFULSET,
+        reset_fields: SPEC,
+        ..V1_SUB
+    },
+];

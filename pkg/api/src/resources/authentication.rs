@@ -1,0 +1,39 @@
+//! Resources of `authentication.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_AUTHENTICATION_V1_SELFSUBJECTREVIEW, IO_K8S_API_AUTHENTICATION_V1_TOKENREVIEW,
+};
+
+use super::{CREATE_ONLY, RESOURCE, Resource, since};
+
+/// What the resources of `authentication.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "authentication.k8s.io",
+    version: "v1",
+    group_version: "authentication.k8s.io/v1",
+    kind_group_version: "authentication.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(28),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "selfsubjectreviews",
+        kind: "SelfSubjectReview",
+        singular: "selfsubjectreview",
+        verbs: CREATE_ONLY,
+        message: &IO_K8S_API_AUTHENTICATION_V1_SELFSUBJECTREVIEW,
+        ..V1
+    },
+    Resource {
+        plural: "tokenreviews",
+        kind: "TokenReview",
+        singular: "tokenreview",
+        verbs: CREATE_ONLY,
+        message: &IO_K8S_API_AUTHENTICATION_V1_TOKENREVIEW,
+        lifecycle: since(6),
+        ..V1
+    },
+];

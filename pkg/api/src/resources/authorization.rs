@@ -1,0 +1,58 @@
+//! Resources of `authorization.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_AUTHORIZATION_V1_LOCALSUBJECTACCESSREVIEW,
+    IO_K8S_API_AUTHORIZATION_V1_SELFSUBJECTACCESSREVIEW, IO_K8S_API_AUTHORIZATION_V1_SELFSUBJECTRULESREVIEW,
+    IO_K8S_API_AUTHORIZATION_V1_SUBJECTACCESSREVIEW,
+};
+
+use super::{CREATE_ONLY, RESOURCE, Resource, since};
+
+/// What the resources of `authorization.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "authorization.k8s.io",
+    version: "v1",
+    group_version: "authorization.k8s.io/v1",
+    kind_group_version: "authorization.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(19),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "localsubjectaccessreviews",
+        kind: "LocalSubjectAccessReview",
+        singular: "localsubjectaccessreview",
+        namespaced: true,
+        verbs: CREATE_ONLY,
+        message: &IO_K8S_API_AUTHORIZATION_V1_LOCALSUBJECTACCESSREVIEW,
+        ..V1
+    },
+    Resource {
+        plural: "selfsubjectaccessreviews",
+        kind: "SelfSubjectAccessReview",
+        singular: "selfsubjectaccessreview",
+        verbs: CREATE_ONLY,
+        message: &IO_K8S_API_AUTHORIZATION_V1_SELFSUBJECTACCESSREVIEW,
+        ..V1
+    },
+    Resource {
+        plural: "selfsubjectrulesreviews",
+        kind: "SelfSubjectRulesReview",
+        singular: "selfsubjectrulesreview",
+        verbs: CREATE_ONLY,
+        message: &IO_K8S_API_AUTHORIZATION_V1_SELFSUBJECTRULESREVIEW,
+        ..V1
+    },
+    Resource {
+        plural: "subjectaccessreviews",
+        kind: "SubjectAccessReview",
+        singular: "subjectaccessreview",
+        verbs: CREATE_ONLY,
+        message: &IO_K8S_API_AUTHORIZATION_V1_SUBJECTACCESSREVIEW,
+        lifecycle: since(6),
+        ..V1
+    },
+];

@@ -1,0 +1,74 @@
+//! Resources of `batch`.
+
+use schema::builtin::{
+    IO_K8S_API_BATCH_V1_CRONJOB, IO_K8S_API_BATCH_V1_CRONJOBLIST, IO_K8S_API_BATCH_V1_JOB,
+    IO_K8S_API_BATCH_V1_JOBLIST,
+};
+
+use super::{DefaultGc, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, same, since, subresource_of};
+
+/// What the resources of `batch/v1` have in common.
+const V1: Resource = Resource {
+    group: "batch",
+    version: "v1",
+    group_version: "batch/v1",
+    kind_group_version: "batch/v1",
+    lifecycle: since(21),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "cronjobs",
+        kind: "CronJob",
+        singular: "cronjob",
+        short_names: &["cj"],
+        categories: &["all"],
+        message: &IO_K8S_API_BATCH_V1_CRONJOB,
+        list_message: Some(&IO_K8S_API_BATCH_V1_CRONJOBLIST),
+        storage: protobuf("batch/v1", "CronJob", &IO_K8S_API_BATCH_V1_CRONJOB, "cronjobs"),
+        storage_version_hash: "sd5LIXh4Fjs=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::CRON_JOB,
+        ..V1
+    },
+    Resource {
+        plural: "cronjobs",
+        subresource: "status",
+        kind: "CronJob",
+        message: &IO_K8S_API_BATCH_V1_CRONJOB,
+        reset_fields: SPEC,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "jobs",
+        kind: "Job",
+        singular: "job",
+        categories: &["all"],
+        message: &IO_K8S_API_BATCH_V1_JOB,
+        list_message: Some(&IO_K8S_API_BATCH_V1_JOBLIST),
+        storage: protobuf("batch/v1", "Job", &IO_K8S_API_BATCH_V1_JOB, "jobs"),
+        storage_version_hash: "mudhfqk/qZY=",
+        sets_generation: true,
+        default_gc: DefaultGc::OrphanDependents,
+        field_selectors: &[same("metadata.name"), same("metadata.namespace"), same("status.successful")],
+        reset_fields: STATUS,
+        columns: columns::JOB,
+        lifecycle: since(2),
+        ..V1
+    },
+    Resource {
+        plural: "jobs",
+        subresource: "status",
+        kind: "Job",
+        message: &IO_K8S_API_BATCH_V1_JOB,
+        reset_fields: SPEC,
+        lifecycle: since(2),
+        ..V1_SUB
+    },
+];

@@ -1,0 +1,163 @@
+//! Resources of `certificates.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
+    IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTLIST,
+    IO_K8S_API_CERTIFICATES_V1ALPHA1_CLUSTERTRUSTBUNDLE,
+    IO_K8S_API_CERTIFICATES_V1ALPHA1_CLUSTERTRUSTBUNDLELIST,
+    IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLE,
+    IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLELIST,
+    IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST,
+    IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUESTLIST,
+};
+
+use super::{RESOURCE, Resource, SPEC, columns, protobuf, same, since, subresource_of};
+
+/// What the resources of `certificates.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "certificates.k8s.io",
+    version: "v1",
+    group_version: "certificates.k8s.io/v1",
+    kind_group_version: "certificates.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(19),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// What the resources of `certificates.k8s.io/v1alpha1` have in common.
+const V1ALPHA1: Resource = Resource {
+    group: "certificates.k8s.io",
+    version: "v1alpha1",
+    group_version: "certificates.k8s.io/v1alpha1",
+    kind_group_version: "certificates.k8s.io/v1alpha1",
+    namespaced: false,
+    off_by_default: true,
+    lifecycle: since(26).deprecated(34).removed(37),
+    ..RESOURCE
+};
+
+/// What the resources of `certificates.k8s.io/v1beta1` have in common.
+const V1BETA1: Resource = Resource {
+    group: "certificates.k8s.io",
+    version: "v1beta1",
+    group_version: "certificates.k8s.io/v1beta1",
+    kind_group_version: "certificates.k8s.io/v1beta1",
+    off_by_default: true,
+    lifecycle: since(35).deprecated(38).removed(41),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "certificatesigningrequests",
+        kind: "CertificateSigningRequest",
+        singular: "certificatesigningrequest",
+        short_names: &["csr"],
+        message: &IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
+        list_message: Some(&IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUESTLIST),
+        storage: protobuf(
+            "certificates.k8s.io/v1",
+            "CertificateSigningRequest",
+            &IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
+            "certificatesigningrequests",
+        ),
+        storage_version_hash: "95fRKMXA+00=",
+        field_selectors: &[same("metadata.name"), same("spec.signerName")],
+        reset_fields: &[".spec", ".status"],
+        columns: columns::CERTIFICATE_SIGNING_REQUEST,
+        ..V1
+    },
+    Resource {
+        plural: "certificatesigningrequests",
+        subresource: "approval",
+        kind: "CertificateSigningRequest",
+        message: &IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
+        reset_fields: &[".spec", ".status.certificate"],
+        ..V1_SUB
+    },
+    Resource {
+        plural: "certificatesigningrequests",
+        subresource: "status",
+        kind: "CertificateSigningRequest",
+        message: &IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
+        reset_fields: &[".spec", ".status.conditions"],
+        ..V1_SUB
+    },
+    Resource {
+        plural: "clustertrustbundles",
+        kind: "ClusterTrustBundle",
+        singular: "clustertrustbundle",
+        message: &IO_K8S_API_CERTIFICATES_V1ALPHA1_CLUSTERTRUSTBUNDLE,
+        list_message: Some(&IO_K8S_API_CERTIFICATES_V1ALPHA1_CLUSTERTRUSTBUNDLELIST),
+        storage: protobuf(
+            "certificates.k8s.io/v1beta1",
+            "ClusterTrustBundle",
+            &IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLE,
+            "clustertrustbundles",
+        ),
+        storage_version_hash: "v5yhuVertL4=",
+        allow_unconditional_update: false,
+        field_selectors: &[same("metadata.name"), same("spec.signerName")],
+        columns: columns::CLUSTER_TRUST_BUNDLE,
+        ..V1ALPHA1
+    },
+    Resource {
+        plural: "clustertrustbundles",
+        kind: "ClusterTrustBundle",
+        singular: "clustertrustbundle",
+        namespaced: false,
+        message: &IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLE,
+        list_message: Some(&IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLELIST),
+        storage: protobuf(
+            "certificates.k8s.io/v1beta1",
+            "ClusterTrustBundle",
+            &IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLE,
+            "clustertrustbundles",
+        ),
+        storage_version_hash: "v5yhuVertL4=",
+        allow_unconditional_update: false,
+        field_selectors: &[same("metadata.name"), same("spec.signerName")],
+        columns: columns::CLUSTER_TRUST_BUNDLE,
+        lifecycle: since(33).deprecated(37).removed(40),
+        ..V1BETA1
+    },
+    Resource {
+        plural: "podcertificaterequests",
+        kind: "PodCertificateRequest",
+        singular: "podcertificaterequest",
+        message: &IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST,
+        list_message: Some(&IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUESTLIST),
+        storage: protobuf(
+            "certificates.k8s.io/v1beta1",
+            "PodCertificateRequest",
+            &IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST,
+            "podcertificaterequests",
+        ),
+        storage_version_hash: "wYA9yXQH8fg=",
+        allow_unconditional_update: false,
+        field_selectors: &[
+            same("metadata.name"),
+            same("spec.nodeName"),
+            same("spec.podName"),
+            same("spec.signerName"),
+        ],
+        columns: columns::POD_CERTIFICATE_REQUEST,
+        ..V1BETA1
+    },
+    Resource {
+        plural: "podcertificaterequests",
+        subresource: "status",
+        kind: "PodCertificateRequest",
+        message: &IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST,
+        allow_unconditional_update: false,
+        reset_fields: SPEC,
+        ..V1BETA1_SUB
+    },
+];

@@ -1,0 +1,34 @@
+//! Resources of `discovery.k8s.io`.
+
+use schema::builtin::{IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE, IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICELIST};
+
+use super::{RESOURCE, Resource, columns, protobuf, since};
+
+/// What the resources of `discovery.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "discovery.k8s.io",
+    version: "v1",
+    group_version: "discovery.k8s.io/v1",
+    kind_group_version: "discovery.k8s.io/v1",
+    lifecycle: since(21),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[Resource {
+    plural: "endpointslices",
+    kind: "EndpointSlice",
+    singular: "endpointslice",
+    message: &IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE,
+    list_message: Some(&IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICELIST),
+    storage: protobuf(
+        "discovery.k8s.io/v1",
+        "EndpointSlice",
+        &IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE,
+        "endpointslices",
+    ),
+    storage_version_hash: "qgS0xkrxYAI=",
+    sets_generation: true,
+    columns: columns::ENDPOINT_SLICE,
+    ..V1
+}];

@@ -1,0 +1,47 @@
+//! Resources of `events.k8s.io`.
+
+use schema::builtin::{IO_K8S_API_CORE_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENTLIST};
+
+use super::{DefaultGc, RESOURCE, Resource, columns, protobuf, same, since};
+
+/// What the resources of `events.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "events.k8s.io",
+    version: "v1",
+    group_version: "events.k8s.io/v1",
+    kind_group_version: "events.k8s.io/v1",
+    lifecycle: since(19),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[Resource {
+    plural: "events",
+    kind: "Event",
+    singular: "event",
+    short_names: &["ev"],
+    message: &IO_K8S_API_EVENTS_V1_EVENT,
+    list_message: Some(&IO_K8S_API_EVENTS_V1_EVENTLIST),
+    storage: protobuf("v1", "Event", &IO_K8S_API_CORE_V1_EVENT, "events"),
+    storage_version_hash: "r2yiGXH7wu8=",
+    allow_create_on_update: true,
+    default_gc: DefaultGc::Unsupported,
+    ttl_seconds: Some(3600),
+    field_selectors: &[
+        same("metadata.name"),
+        same("metadata.namespace"),
+        same("reason"),
+        ("regarding.apiVersion", "involvedObject.apiVersion"),
+        ("regarding.fieldPath", "involvedObject.fieldPath"),
+        ("regarding.kind", "involvedObject.kind"),
+        ("regarding.name", "involvedObject.name"),
+        ("regarding.namespace", "involvedObject.namespace"),
+        ("regarding.resourceVersion", "involvedObject.resourceVersion"),
+        ("regarding.uid", "involvedObject.uid"),
+        ("reportingController", "reportingComponent"),
+        same("type"),
+    ],
+    columns: columns::EVENT,
+    watch_cache: false,
+    ..V1
+}];

@@ -1,0 +1,79 @@
+//! Resources of `flowcontrol.apiserver.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMA, IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMALIST,
+    IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATION,
+    IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONLIST,
+};
+
+use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+
+/// What the resources of `flowcontrol.apiserver.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "flowcontrol.apiserver.k8s.io",
+    version: "v1",
+    group_version: "flowcontrol.apiserver.k8s.io/v1",
+    kind_group_version: "flowcontrol.apiserver.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(29),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "flowschemas",
+        kind: "FlowSchema",
+        singular: "flowschema",
+        message: &IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMA,
+        list_message: Some(&IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMALIST),
+        storage: protobuf(
+            "flowcontrol.apiserver.k8s.io/v1",
+            "FlowSchema",
+            &IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMA,
+            "flowschemas",
+        ),
+        storage_version_hash: "GJVAJZSZBIw=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::FLOW_SCHEMA,
+        ..V1
+    },
+    Resource {
+        plural: "flowschemas",
+        subresource: "status",
+        kind: "FlowSchema",
+        message: &IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMA,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "prioritylevelconfigurations",
+        kind: "PriorityLevelConfiguration",
+        singular: "prioritylevelconfiguration",
+        message: &IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATION,
+        list_message: Some(&IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONLIST),
+        storage: protobuf(
+            "flowcontrol.apiserver.k8s.io/v1",
+            "PriorityLevelConfiguration",
+            &IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATION,
+            "prioritylevelconfigurations",
+        ),
+        storage_version_hash: "Kir5PVfvNeI=",
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::PRIORITY_LEVEL_CONFIGURATION,
+        ..V1
+    },
+    Resource {
+        plural: "prioritylevelconfigurations",
+        subresource: "status",
+        kind: "PriorityLevelConfiguration",
+        message: &IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATION,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1_SUB
+    },
+];

@@ -1,0 +1,31 @@
+//! Resources of `node.k8s.io`.
+
+use schema::builtin::{IO_K8S_API_NODE_V1_RUNTIMECLASS, IO_K8S_API_NODE_V1_RUNTIMECLASSLIST};
+
+use super::{RESOURCE, Resource, columns, protobuf, since};
+
+/// What the resources of `node.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "node.k8s.io",
+    version: "v1",
+    group_version: "node.k8s.io/v1",
+    kind_group_version: "node.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(20),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[Resource {
+    plural: "runtimeclasses",
+    kind: "RuntimeClass",
+    singular: "runtimeclass",
+    message: &IO_K8S_API_NODE_V1_RUNTIMECLASS,
+    list_message: Some(&IO_K8S_API_NODE_V1_RUNTIMECLASSLIST),
+    storage: protobuf("node.k8s.io/v1", "RuntimeClass", &IO_K8S_API_NODE_V1_RUNTIMECLASS, "runtimeclasses"),
+    storage_version_hash: "WQTu1GL3T2Q=",
+    allow_create_on_update: true,
+    allow_unconditional_update: false,
+    columns: columns::RUNTIME_CLASS,
+    ..V1
+}];

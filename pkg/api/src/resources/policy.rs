@@ -1,0 +1,53 @@
+//! Resources of `policy`.
+
+use schema::builtin::{
+    IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET, IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETLIST,
+};
+
+use super::{RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
+
+/// What the resources of `policy/v1` have in common.
+const V1: Resource = Resource {
+    group: "policy",
+    version: "v1",
+    group_version: "policy/v1",
+    kind_group_version: "policy/v1",
+    lifecycle: since(21),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "poddisruptionbudgets",
+        kind: "PodDisruptionBudget",
+        singular: "poddisruptionbudget",
+        short_names: &["pdb"],
+        message: &IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET,
+        list_message: Some(&IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETLIST),
+        storage: protobuf(
+            "policy/v1",
+            "PodDisruptionBudget",
+            &IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET,
+            "poddisruptionbudgets",
+        ),
+        storage_version_hash: "EVWiDmWqyJw=",
+        allow_unconditional_update: false,
+        sets_generation: true,
+        reset_fields: STATUS,
+        columns: columns::POD_DISRUPTION_BUDGET,
+        ..V1
+    },
+    Resource {
+        plural: "poddisruptionbudgets",
+        subresource: "status",
+        kind: "PodDisruptionBudget",
+        message: &IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET,
+        allow_unconditional_update: false,
+        reset_fields: SPEC,
+        ..V1_SUB
+    },
+];

@@ -1,0 +1,95 @@
+//! Resources of `scheduling.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS, IO_K8S_API_SCHEDULING_V1_PRIORITYCLASSLIST,
+    IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP, IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPLIST,
+    IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOAD, IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOADLIST,
+};
+
+use super::{METADATA_AND_SPEC, RESOURCE, Resource, columns, protobuf, since, subresource_of};
+
+/// What the resources of `scheduling.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "scheduling.k8s.io",
+    version: "v1",
+    group_version: "scheduling.k8s.io/v1",
+    kind_group_version: "scheduling.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(14),
+    ..RESOURCE
+};
+
+/// What the resources of `scheduling.k8s.io/v1alpha2` have in common.
+const V1ALPHA2: Resource = Resource {
+    group: "scheduling.k8s.io",
+    version: "v1alpha2",
+    group_version: "scheduling.k8s.io/v1alpha2",
+    kind_group_version: "scheduling.k8s.io/v1alpha2",
+    off_by_default: true,
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1ALPHA2_SUB: Resource = subresource_of(V1ALPHA2);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "priorityclasses",
+        kind: "PriorityClass",
+        singular: "priorityclass",
+        short_names: &["pc"],
+        message: &IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS,
+        list_message: Some(&IO_K8S_API_SCHEDULING_V1_PRIORITYCLASSLIST),
+        storage: protobuf(
+            "scheduling.k8s.io/v1",
+            "PriorityClass",
+            &IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS,
+            "priorityclasses",
+        ),
+        storage_version_hash: "1QwjyaZjj3Y=",
+        sets_generation: true,
+        columns: columns::PRIORITY_CLASS,
+        ..V1
+    },
+    Resource {
+        plural: "podgroups",
+        kind: "PodGroup",
+        singular: "podgroup",
+        message: &IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP,
+        list_message: Some(&IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPLIST),
+        storage: protobuf(
+            "scheduling.k8s.io/v1alpha2",
+            "PodGroup",
+            &IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP,
+            "podgroups",
+        ),
+        storage_version_hash: "YYgX3v5V204=",
+        columns: columns::POD_GROUP,
+        ..V1ALPHA2
+    },
+    Resource {
+        plural: "podgroups",
+        subresource: "status",
+        kind: "PodGroup",
+        message: &IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1ALPHA2_SUB
+    },
+    Resource {
+        plural: "workloads",
+        kind: "Workload",
+        singular: "workload",
+        message: &IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOAD,
+        list_message: Some(&IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOADLIST),
+        storage: protobuf(
+            "scheduling.k8s.io/v1alpha2",
+            "Workload",
+            &IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOAD,
+            "workloads",
+        ),
+        storage_version_hash: "vSX7gJe5Mx8=",
+        columns: columns::NAME_AND_AGE,
+        ..V1ALPHA2
+    },
+];

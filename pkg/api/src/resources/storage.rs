@@ -1,0 +1,174 @@
+//! Resources of `storage.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_STORAGE_V1_CSIDRIVER, IO_K8S_API_STORAGE_V1_CSIDRIVERLIST, IO_K8S_API_STORAGE_V1_CSINODE,
+    IO_K8S_API_STORAGE_V1_CSINODELIST, IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY,
+    IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITYLIST, IO_K8S_API_STORAGE_V1_STORAGECLASS,
+    IO_K8S_API_STORAGE_V1_STORAGECLASSLIST, IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT,
+    IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENTLIST, IO_K8S_API_STORAGE_V1_VOLUMEATTRIBUTESCLASS,
+    IO_K8S_API_STORAGE_V1_VOLUMEATTRIBUTESCLASSLIST, IO_K8S_API_STORAGE_V1BETA1_VOLUMEATTRIBUTESCLASS,
+    IO_K8S_API_STORAGE_V1BETA1_VOLUMEATTRIBUTESCLASSLIST,
+};
+
+use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+
+/// What the resources of `storage.k8s.io/v1` have in common.
+const V1: Resource = Resource {
+    group: "storage.k8s.io",
+    version: "v1",
+    group_version: "storage.k8s.io/v1",
+    kind_group_version: "storage.k8s.io/v1",
+    namespaced: false,
+    lifecycle: since(13),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1_SUB: Resource = subresource_of(V1);
+
+/// What the resources of `storage.k8s.io/v1beta1` have in common.
+const V1BETA1: Resource = Resource {
+    group: "storage.k8s.io",
+    version: "v1beta1",
+    group_version: "storage.k8s.io/v1beta1",
+    kind_group_version: "storage.k8s.io/v1beta1",
+    namespaced: false,
+    off_by_default: true,
+    lifecycle: since(31).deprecated(34).removed(37).replaced_by("storage.k8s.io/v1 VolumeAttributesClass"),
+    ..RESOURCE
+};
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "csidrivers",
+        kind: "CSIDriver",
+        singular: "csidriver",
+        message: &IO_K8S_API_STORAGE_V1_CSIDRIVER,
+        list_message: Some(&IO_K8S_API_STORAGE_V1_CSIDRIVERLIST),
+        storage: protobuf("storage.k8s.io/v1", "CSIDriver", &IO_K8S_API_STORAGE_V1_CSIDRIVER, "csidrivers"),
+        storage_version_hash: "hL6j/rwBV5w=",
+        allow_unconditional_update: false,
+        returns_deleted_object: true,
+        columns: columns::CSI_DRIVER,
+        lifecycle: since(18),
+        ..V1
+    },
+    Resource {
+        plural: "csinodes",
+        kind: "CSINode",
+        singular: "csinode",
+        message: &IO_K8S_API_STORAGE_V1_CSINODE,
+        list_message: Some(&IO_K8S_API_STORAGE_V1_CSINODELIST),
+        storage: protobuf("storage.k8s.io/v1", "CSINode", &IO_K8S_API_STORAGE_V1_CSINODE, "csinodes"),
+        storage_version_hash: "Pe62DkZtjuo=",
+        allow_unconditional_update: false,
+        returns_deleted_object: true,
+        columns: columns::CSI_NODE,
+        lifecycle: since(17),
+        ..V1
+    },
+    Resource {
+        plural: "csistoragecapacities",
+        kind: "CSIStorageCapacity",
+        singular: "csistoragecapacity",
+        namespaced: true,
+        message: &IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY,
+        list_message: Some(&IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITYLIST),
+        storage: protobuf(
+            "storage.k8s.io/v1",
+            "CSIStorageCapacity",
+            &IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY,
+            "csistoragecapacities",
+        ),
+        storage_version_hash: "xeVl+2Ly1kE=",
+        allow_unconditional_update: false,
+        columns: columns::NAME_AND_CREATED,
+        lifecycle: since(24),
+        ..V1
+    },
+    Resource {
+        plural: "storageclasses",
+        kind: "StorageClass",
+        singular: "storageclass",
+        short_names: &["sc"],
+        message: &IO_K8S_API_STORAGE_V1_STORAGECLASS,
+        list_message: Some(&IO_K8S_API_STORAGE_V1_STORAGECLASSLIST),
+        storage: protobuf(
+            "storage.k8s.io/v1",
+            "StorageClass",
+            &IO_K8S_API_STORAGE_V1_STORAGECLASS,
+            "storageclasses",
+        ),
+        storage_version_hash: "K+m6uJwbjGY=",
+        returns_deleted_object: true,
+        columns: columns::STORAGE_CLASS,
+        lifecycle: since(6),
+        ..V1
+    },
+    Resource {
+        plural: "volumeattachments",
+        kind: "VolumeAttachment",
+        singular: "volumeattachment",
+        message: &IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT,
+        list_message: Some(&IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENTLIST),
+        storage: protobuf(
+            "storage.k8s.io/v1",
+            "VolumeAttachment",
+            &IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT,
+            "volumeattachments",
+        ),
+        storage_version_hash: "tJx/ezt6UDU=",
+        allow_unconditional_update: false,
+        returns_deleted_object: true,
+        reset_fields: STATUS,
+        columns: columns::VOLUME_ATTACHMENT,
+        ..V1
+    },
+    Resource {
+        plural: "volumeattachments",
+        subresource: "status",
+        kind: "VolumeAttachment",
+        message: &IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT,
+        allow_unconditional_update: false,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1_SUB
+    },
+    Resource {
+        plural: "volumeattributesclasses",
+        kind: "VolumeAttributesClass",
+        singular: "volumeattributesclass",
+        short_names: &["vac"],
+        message: &IO_K8S_API_STORAGE_V1_VOLUMEATTRIBUTESCLASS,
+        list_message: Some(&IO_K8S_API_STORAGE_V1_VOLUMEATTRIBUTESCLASSLIST),
+        storage: protobuf(
+            "storage.k8s.io/v1",
+            "VolumeAttributesClass",
+            &IO_K8S_API_STORAGE_V1_VOLUMEATTRIBUTESCLASS,
+            "volumeattributesclasses",
+        ),
+        storage_version_hash: "tIjydgKBC5w=",
+        returns_deleted_object: true,
+        columns: columns::VOLUME_ATTRIBUTES_CLASS,
+        lifecycle: since(34),
+        ..V1
+    },
+    Resource {
+        plural: "volumeattributesclasses",
+        kind: "VolumeAttributesClass",
+        singular: "volumeattributesclass",
+        short_names: &["vac"],
+        message: &IO_K8S_API_STORAGE_V1BETA1_VOLUMEATTRIBUTESCLASS,
+        list_message: Some(&IO_K8S_API_STORAGE_V1BETA1_VOLUMEATTRIBUTESCLASSLIST),
+        storage: protobuf(
+            "storage.k8s.io/v1",
+            "VolumeAttributesClass",
+            &IO_K8S_API_STORAGE_V1_VOLUMEATTRIBUTESCLASS,
+            "volumeattributesclasses",
+        ),
+        storage_version_hash: "tIjydgKBC5w=",
+        returns_deleted_object: true,
+        columns: columns::VOLUME_ATTRIBUTES_CLASS,
+        ..V1BETA1
+    },
+];

@@ -1,0 +1,54 @@
+//! Resources of `storagemigration.k8s.io`.
+
+use schema::builtin::{
+    IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
+    IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATIONLIST,
+};
+
+use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+
+/// What the resources of `storagemigration.k8s.io/v1beta1` have in common.
+const V1BETA1: Resource = Resource {
+    group: "storagemigration.k8s.io",
+    version: "v1beta1",
+    group_version: "storagemigration.k8s.io/v1beta1",
+    kind_group_version: "storagemigration.k8s.io/v1beta1",
+    namespaced: false,
+    off_by_default: true,
+    lifecycle: since(35).deprecated(38).removed(41),
+    ..RESOURCE
+};
+
+/// What its subresources have in common.
+const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
+
+/// Sorted by version, plural and subresource.
+pub(super) static ROWS: &[Resource] = &[
+    Resource {
+        plural: "storageversionmigrations",
+        kind: "StorageVersionMigration",
+        singular: "storageversionmigration",
+        message: &IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
+        list_message: Some(&IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATIONLIST),
+        storage: protobuf(
+            "storagemigration.k8s.io/v1beta1",
+            "StorageVersionMigration",
+            &IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
+            "storageversionmigrations",
+        ),
+        storage_version_hash: "pCjmmKOkLy4=",
+        allow_unconditional_update: false,
+        reset_fields: STATUS,
+        columns: columns::STORAGE_VERSION_MIGRATION,
+        ..V1BETA1
+    },
+    Resource {
+        plural: "storageversionmigrations",
+        subresource: "status",
+        kind: "StorageVersionMigration",
+        message: &IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
+        allow_unconditional_update: false,
+        reset_fields: METADATA_AND_SPEC,
+        ..V1BETA1_SUB
+    },
+];

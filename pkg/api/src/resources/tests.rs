@@ -1,0 +1,117 @@
+//! Invariants that hold for every row.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use super::*;
+
+#[test]
+fn rows_are_unique_and_sorted() {
+    for group in groups() {
+        let keys: Vec<_> = group.resources.iter().map(|r| (r.version, r.plural, r.subresource)).collect();
+        assert!(keys.is_sorted_by(|a, b| a < b), "{}", group.name);
+        assert!(group.resources.iter().all(|r| r.group == group.name), "{}", group.name);
+    }
+}
+
+#[test]
+fn every_row_is_found_by_its_name() {
+    for row in all() {
+        let found = find(row.group, row.version, row.plural, row.subresource).unwrap();
+        assert!(std::ptr::eq(row, found), "{} {}", row.group_version, row.path());
+    }
+    for absent in [("", "v1", "nope", ""), ("apps", "v9", "deployments", ""), ("x", "v1", "pods", "")] {
+        assert!(find(absent.0, absent.1, absent.2, absent.3).is_none());
+    }
+}
+
+#[test]
+fn kinds_are_registered_under_their_names() {
+    for row in all() {
+        let name = format!("{} {}", row.group_version, row.path());
+        let kind = |version, kind: &str| schema::builtin::kind(version, kind).unwrap();
+        assert_eq!(kind(row.kind_group_version, row.kind), row.message, "{name}");
+        assert_eq!(row.list_message.is_some(), row.serves("list"), "{name}");
+        if let Some(list) = row.list_message {
+            assert_eq!(kind(row.group_version, &format!("{}List", row.kind)), list, "{name}");
+        }
+        if let Some(storage) = row.storage {
+            assert_eq!(kind(storage.group_version, storage.kind), storage.message, "{name}");
+        }
+    }
+}
+
+#[test]
+fn versions_of_a_resource_share_one_storage() {
+    for group in groups() {
+        for a in group.resources.iter().filter(|r| r.subresource.is_empty()) {
+            for b in group.resources.iter().filter(|b| b.plural == a.plural && b.subresource.is_empty()) {
+                let facts = |r: &Resource| {
+                    (r.storage.map(|s| (s.prefix, s.group_version, s.kind)), r.storage_version_hash)
+                };
+                assert_eq!(facts(a), facts(b), "{}", a.plural);
+            }
+        }
+    }
+}
+
+#[test]
+fn subresources_stand_beside_their_resource() {
+    for row in all().filter(|r| !r.subresource.is_empty()) {
+        let parent = find(row.group, row.version, row.plural, "").unwrap();
+        assert_eq!(parent.namespaced, row.namespaced, "{}", row.path());
+        assert_eq!(parent.off_by_default, row.off_by_default, "{}", row.path());
+        assert!(row.storage.is_none() && row.columns.is_empty(), "{}", row.path());
+    }
+}
+
+#[test]
+fn what_lists_has_columns_with_a_name() {
+    for row in all() {
+        assert_eq!(row.columns.is_empty(), !row.serves("list"), "{}", row.path());
+        assert!(row.columns.is_empty() || row.columns.iter().any(|c| c.name == "Name"), "{}", row.path());
+    }
+}
+
+#[test]
+fn what_is_on_by_default_follows_from_its_version() {
+    for group in groups() {
+        for version in group.versions {
+            let rows = group.resources_of(version.version);
+            assert!(!rows.is_empty(), "{}", version.group_version);
+            assert!(rows.iter().all(|r| r.off_by_default != version.on_by_default));
+            assert!(rows.iter().all(|r| r.group_version == version.group_version));
+        }
+        let listed: BTreeSet<_> = group.versions.iter().map(|v| v.version).collect();
+        assert!(group.resources.iter().all(|r| listed.contains(r.version)), "{}", group.name);
+    }
+}
+
+#[test]
+fn v1_36_serves_68_resources_and_45_subresources() {
+    let count = |main: bool, off: bool| {
+        all().filter(|r| r.subresource.is_empty() == main && r.off_by_default == off).count()
+    };
+    assert_eq!((count(true, false), count(false, false)), (68, 45));
+    assert_eq!(all().count(), 150);
+}
+
+#[test]
+fn deprecated_kinds_warn() {
+    let check = |group, version, plural, expected: Option<&str>| {
+        let warning = find(group, version, plural, "").unwrap().deprecation_warning();
+        assert_eq!(warning.as_deref(), expected);
+    };
+    check("", "v1", "pods", None);
+    check("", "v1", "componentstatuses", Some("v1 ComponentStatus is deprecated in v1.19+"));
+    let endpoints = "v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice";
+    check("", "v1", "endpoints", Some(endpoints));
+    check(
+        "resource.k8s.io",
+        "v1beta1",
+        "deviceclasses",
+        Some("resource.k8s.io/v1beta1 DeviceClass is deprecated in v1.35+, unavailable in v1.38+"),
+    );
+    // Declared, but only from 1.37 on.
+    check("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies", None);
+}

@@ -1,0 +1,69 @@
+//! Reading and editing object trees the way Go reads structs: what is absent has the zero value.
+
+use schema::object::Object;
+use serde_json::Value;
+
+/// A string member; empty when absent.
+pub fn text<'o>(object: &'o Object, name: &str) -> &'o str {
+    object.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// An integer member; 0 when absent.
+pub fn integer(object: &Object, name: &str) -> i64 {
+    object.get(name).and_then(Value::as_i64).unwrap_or_default()
+}
+
+/// A boolean member; false when absent.
+pub fn flag(object: &Object, name: &str) -> bool {
+    object.get(name).and_then(Value::as_bool).unwrap_or_default()
+}
+
+/// A member that is an object (a struct or a map).
+pub fn child<'o>(object: &'o Object, name: &str) -> Option<&'o Object> {
+    object.get(name).and_then(Value::as_object)
+}
+
+/// A member that is an object, for editing.
+pub fn child_mut<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
+    object.get_mut(name).and_then(Value::as_object_mut)
+}
+
+/// The items of a list member; none when it is absent.
+pub fn list<'o>(object: &'o Object, name: &str) -> &'o [Value] {
+    object.get(name).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The items of a list member, for editing.
+pub fn list_mut<'o>(object: &'o mut Object, name: &str) -> &'o mut [Value] {
+    object.get_mut(name).and_then(Value::as_array_mut).map_or(&mut [], Vec::as_mut_slice)
+}
+
+/// The strings of a list member.
+pub fn texts<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = &'o str> + use<'o> {
+    list(object, name).iter().filter_map(Value::as_str)
+}
+
+/// The objects of a list member.
+pub fn children<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = &'o Object> + use<'o> {
+    list(object, name).iter().filter_map(Value::as_object)
+}
+
+/// The objects of a list member, for editing.
+pub fn children_mut<'o>(
+    object: &'o mut Object,
+    name: &str,
+) -> impl Iterator<Item = &'o mut Object> + use<'o> {
+    list_mut(object, name).iter_mut().filter_map(Value::as_object_mut)
+}
+
+/// The pairs of a member that is a map of strings, in the order of the keys.
+pub fn pairs<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = (&'o str, &'o str)> + use<'o> {
+    child(object, name).into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+}
+
+/// Moves a member to another name; an absent one stays absent.
+pub fn rename(object: &mut Object, from: &str, to: &str) {
+    if let Some(value) = object.remove(from) {
+        object.insert(to.to_owned(), value);
+    }
+}

@@ -1,0 +1,18 @@
+//! Rules that are the same for every kind: metadata, names, request options. Rules of single kinds
+//! build on them. Everything returns field errors in upstream's words and order.
+
+mod ip;
+mod name_rule;
+mod object_meta;
+mod options;
+
+pub use ip::{canonical_ip, is_valid_ip};
+pub use name_rule::{NameRule, name_rule, requires_qualified_finalizers};
+pub use object_meta::{
+    TOTAL_ANNOTATIONS_BYTES_MAX, validate_annotations, validate_field_manager, validate_finalizers,
+    validate_finalizers_are_qualified, validate_labels, validate_object_meta, validate_object_meta_update,
+};
+pub use options::{
+    validate_create_options, validate_delete_options, validate_list_options, validate_patch_options,
+    validate_table_options, validate_update_options,
+};

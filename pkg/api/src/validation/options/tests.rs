@@ -1,0 +1,126 @@
+use super::*;
+
+fn check(errors: Vec<Error>, expected: &[&str]) {
+    let errors: Vec<String> = errors.iter().map(Error::to_string).collect();
+    assert_eq!(errors, expected);
+}
+
+/// Options of a list: resource version, match, continue token.
+fn list(version: &str, matching: &str, token: &str) -> ListOptions {
+    ListOptions {
+        resource_version: version.to_owned(),
+        resource_version_match: matching.to_owned(),
+        continue_token: token.to_owned(),
+        ..ListOptions::default()
+    }
+}
+
+#[test]
+fn a_match_needs_a_resource_version() {
+    check(validate_list_options(&list("5", "Exact", "")), &[]);
+    check(validate_list_options(&list("0", "NotOlderThan", "")), &[]);
+    check(validate_list_options(&list("", "", "tok")), &[]);
+    check(
+        validate_list_options(&list("", "Bogus", "tok")),
+        &[
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden unless resourceVersion is provided",
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided",
+            r#"resourceVersionMatch: Unsupported value: "Bogus": supported values: "Exact", "NotOlderThan", """#,
+        ],
+    );
+    check(
+        validate_list_options(&list("0", "Exact", "")),
+        &[r#"resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0""#],
+    );
+    let with_events = ListOptions { send_initial_events: Some(false), ..ListOptions::default() };
+    check(
+        validate_list_options(&with_events),
+        &["sendInitialEvents: Forbidden: sendInitialEvents is forbidden for list"],
+    );
+}
+
+#[test]
+fn initial_events_and_match_need_each_other() {
+    let watch = |send_initial_events, version, matching, token| {
+        let options = ListOptions { watch: true, send_initial_events, ..list(version, matching, token) };
+        validate_list_options(&options)
+    };
+    check(watch(None, "5", "", "x"), &[]);
+    check(watch(Some(true), "", "NotOlderThan", ""), &[]);
+    check(
+        watch(Some(true), "", "Exact", ""),
+        &[
+            "resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan",
+            r#"resourceVersionMatch: Unsupported value: "Exact": supported values: "NotOlderThan""#,
+        ],
+    );
+    check(
+        watch(None, "5", "NotOlderThan", ""),
+        &["resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"],
+    );
+    check(
+        watch(Some(true), "", "NotOlderThan", "x"),
+        &["resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden when continue is provided"],
+    );
+}
+
+#[test]
+fn write_options_name_what_is_supported() {
+    let create = CreateOptions {
+        dry_run: vec!["Some".to_owned()],
+        field_manager: "a\u{7}".to_owned(),
+        field_validation: "Bogus".to_owned(),
+    };
+    check(
+        validate_create_options(&create),
+        &[
+            r#"fieldManager: Invalid value: "a\a": invalid character U+0007 (at position 1)"#,
+            r#"dryRun: Unsupported value: ["Some"]: supported values: "All""#,
+            r#"fieldValidation: Unsupported value: "Bogus": supported values: "", "Ignore", "Strict", "Warn""#,
+        ],
+    );
+    let update = UpdateOptions { field_manager: "x".repeat(129), dry_run: vec![String::new()], ..Default::default() };
+    check(
+        validate_update_options(&update),
+        &[
+            "fieldManager: Too long: may not be more than 128 bytes",
+            r#"dryRun: Unsupported value: [""]: supported values: "All""#,
+        ],
+    );
+}
+
+#[test]
+fn apply_needs_a_manager_and_other_patches_no_force() {
+    let patch = PatchOptions { force: Some(true), ..PatchOptions::default() };
+    check(validate_patch_options(&patch, true), &["fieldManager: Required value: is required for apply patch"]);
+    check(validate_patch_options(&patch, false), &["force: Forbidden: may not be specified for non-apply patch"]);
+}
+
+#[test]
+fn a_deletion_has_one_policy() {
+    let delete = DeleteOptions {
+        propagation_policy: Some("Sideways".to_owned()),
+        orphan_dependents: Some(true),
+        dry_run: vec!["dryRunValue".to_owned()],
+        ..DeleteOptions::default()
+    };
+    check(
+        validate_delete_options(&delete),
+        &[
+            r#"propagationPolicy: Invalid value: "Sideways": orphanDependents and deletionPropagation cannot be both set"#,
+            r#"propagationPolicy: Unsupported value: "Sideways": supported values: "Foreground", "Background", "Orphan", "nil""#,
+            r#"dryRun: Unsupported value: ["dryRunValue"]: supported values: "All""#,
+        ],
+    );
+    check(validate_delete_options(&DeleteOptions::default()), &[]);
+}
+
+#[test]
+fn a_table_includes_a_known_part_of_objects() {
+    let table = |include: &str| TableOptions { include_object: include.to_owned() };
+    check(validate_table_options(&table("Object")), &[]);
+    check(
+        validate_table_options(&table("object")),
+        &[r#"includeObject: Invalid value: "object": must be 'Metadata', 'Object', 'None', or empty"#],
+    );
+}

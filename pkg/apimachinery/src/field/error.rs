@@ -1,0 +1,343 @@
+//! A field-level validation error: constructors named after upstream's, and
+//! the texts that end up in `Status.message` and `Status.details.causes`.
+
+use super::Path;
+use crate::go_quote::{Quoted, quote};
+use serde_json::Value;
+use std::collections::HashSet;
+use std::fmt::{self, Display, Write};
+
+/// What is wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ErrorType {
+    /// A value that was to be looked up does not exist.
+    NotFound,
+    /// A value must be given and is not (empty string, null, empty list).
+    Required,
+    /// A value that must be unique is not.
+    Duplicate,
+    /// A malformed value.
+    Invalid,
+    /// A value outside an enumeration.
+    NotSupported,
+    /// A well-formed value that circumstances do not permit.
+    Forbidden,
+    /// Too many bytes or characters; the value is not repeated.
+    TooLong,
+    /// Too few characters.
+    TooShort,
+    /// Too many items.
+    TooMany,
+    /// Too few items.
+    TooFew,
+    /// A failure that is not the user's.
+    Internal,
+    /// A value of the wrong type.
+    TypeInvalid,
+}
+
+impl ErrorType {
+    /// The cause type on the wire (`status.details.causes[].reason`).
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::NotFound => "FieldValueNotFound",
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate => "FieldValueDuplicate",
+            Self::Invalid => "FieldValueInvalid",
+            Self::NotSupported => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooShort => "FieldValueTooShort",
+            Self::TooMany => "FieldValueTooMany",
+            Self::TooFew => "FieldValueTooFew",
+            Self::Internal => "InternalError",
+            Self::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    /// The words at the head of the message.
+    pub const fn head(self) -> &'static str {
+        match self {
+            Self::NotFound => "Not found",
+            Self::Required => "Required value",
+            Self::Duplicate => "Duplicate value",
+            Self::Invalid | Self::TypeInvalid => "Invalid value",
+            Self::NotSupported => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooShort => "Too short",
+            Self::TooMany => "Too many",
+            Self::TooFew => "Too few",
+            Self::Internal => "Internal error",
+        }
+    }
+
+    /// Whether the message repeats the bad value.
+    const fn shows_value(self) -> bool {
+        !matches!(self, Self::Required | Self::Forbidden | Self::TooLong | Self::TooShort | Self::Internal)
+    }
+}
+
+/// The value that an error complains about, as the message will print it.
+///
+/// Strings are quoted the Go way; numbers and booleans are bare; everything
+/// else is compact JSON. A struct that upstream prints in the order of its Go
+/// fields is rendered by the caller and passed as [`BadValue::Plain`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadValue {
+    /// Nothing is printed.
+    Omitted,
+    /// Printed between double quotes with Go's escapes.
+    Quoted(String),
+    /// Printed as it is.
+    Plain(String),
+}
+
+impl From<&str> for BadValue {
+    fn from(text: &str) -> Self {
+        Self::Quoted(text.to_owned())
+    }
+}
+
+impl From<String> for BadValue {
+    fn from(text: String) -> Self {
+        Self::Quoted(text)
+    }
+}
+
+impl From<&String> for BadValue {
+    fn from(text: &String) -> Self {
+        Self::Quoted(text.clone())
+    }
+}
+
+macro_rules! plain_from {
+    ($($type:ty)*) => {$(
+        impl From<$type> for BadValue {
+            fn from(value: $type) -> Self {
+                Self::Plain(value.to_string())
+            }
+        }
+    )*};
+}
+plain_from!(i32 i64 u16 u32 u64 usize bool);
+
+impl From<f64> for BadValue {
+    /// Go's `%v`: shortest digits, with an exponent below 1e-4 and from 1e21.
+    fn from(value: f64) -> Self {
+        let magnitude = value.abs();
+        if value.is_finite() && (magnitude == 0.0 || (1e-4..1e21).contains(&magnitude)) {
+            return Self::Plain(value.to_string());
+        }
+        Self::Plain(match value {
+            v if v.is_nan() => "NaN".to_owned(),
+            v if v.is_infinite() => if v > 0.0 { "+Inf" } else { "-Inf" }.to_owned(),
+            v => two_digit_exponent(&format!("{v:e}")),
+        })
+    }
+}
+
+/// Rewrites `1e-7` as `1e-07` and `1e21` as `1e+21`.
+fn two_digit_exponent(text: &str) -> String {
+    let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+    match exponent.strip_prefix('-') {
+        Some(digits) => format!("{mantissa}e-{digits:0>2}"),
+        None => format!("{mantissa}e+{exponent:0>2}"),
+    }
+}
+
+impl From<&Value> for BadValue {
+    fn from(value: &Value) -> Self {
+        match value {
+            Value::String(text) => Self::Quoted(text.clone()),
+            Value::Number(number) if number.is_f64() => number.as_f64().unwrap_or_default().into(),
+            other => Self::Plain(html_escaped(&other.to_string())),
+        }
+    }
+}
+
+/// Go's JSON encoder escapes these characters; they only occur in strings.
+fn html_escaped(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// One thing that is wrong with one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Error {
+    kind: ErrorType,
+    field: String,
+    value: BadValue,
+    detail: String,
+}
+
+impl Error {
+    fn new(kind: ErrorType, path: &Path<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
+        Self { kind, field: path.to_string(), value: value.into(), detail: detail.into() }
+    }
+
+    /// A value is missing.
+    pub fn required(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Required, path, BadValue::Omitted, detail)
+    }
+
+    /// A value is malformed.
+    pub fn invalid(path: &Path<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Invalid, path, value, detail)
+    }
+
+    /// A value has the wrong type.
+    pub fn type_invalid(path: &Path<'_>, value: impl Into<BadValue>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::TypeInvalid, path, value, detail)
+    }
+
+    /// A value is none of the supported ones. Upstream passes the supported
+    /// ones sorted in most places; the order given is the order printed.
+    pub fn not_supported<S: AsRef<str>>(
+        path: &Path<'_>,
+        value: impl Into<BadValue>,
+        supported: &[S],
+    ) -> Self {
+        let quoted: Vec<String> = supported.iter().map(|s| quote(s.as_ref())).collect();
+        let detail = match quoted.is_empty() {
+            true => String::new(),
+            false => format!("supported values: {}", quoted.join(", ")),
+        };
+        Self::new(ErrorType::NotSupported, path, value, detail)
+    }
+
+    /// A value occurs twice.
+    pub fn duplicate(path: &Path<'_>, value: impl Into<BadValue>) -> Self {
+        Self::new(ErrorType::Duplicate, path, value, "")
+    }
+
+    /// A value refers to nothing.
+    pub fn not_found(path: &Path<'_>, value: impl Into<BadValue>) -> Self {
+        Self::new(ErrorType::NotFound, path, value, "")
+    }
+
+    /// A value is not permitted here.
+    pub fn forbidden(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Forbidden, path, BadValue::Omitted, detail)
+    }
+
+    /// Upstream's `TooLong`: more than `max` bytes. Without a maximum the text
+    /// only says that the value is too long.
+    pub fn too_long(path: &Path<'_>, max: Option<usize>) -> Self {
+        let detail = limit("may not be more than", max, "byte", "value is too long");
+        Self::new(ErrorType::TooLong, path, BadValue::Omitted, detail)
+    }
+
+    /// Upstream's `TooLongCharacters`.
+    pub fn too_long_characters(path: &Path<'_>, max: Option<usize>) -> Self {
+        let detail = limit("may not be more than", max, "character", "value is too long");
+        Self::new(ErrorType::TooLong, path, BadValue::Omitted, detail)
+    }
+
+    /// Fewer than `min` characters.
+    pub fn too_short(path: &Path<'_>, min: Option<usize>) -> Self {
+        let detail = limit("must be at least", min, "character", "value is too short");
+        Self::new(ErrorType::TooShort, path, BadValue::Omitted, detail)
+    }
+
+    /// More than `max` items; `actual` is printed if known.
+    pub fn too_many(path: &Path<'_>, actual: Option<usize>, max: Option<usize>) -> Self {
+        let detail = limit("must have at most", max, "item", "has too many items");
+        let value = actual.map_or(BadValue::Omitted, BadValue::from);
+        Self::new(ErrorType::TooMany, path, value, detail)
+    }
+
+    /// Fewer than `min` items.
+    pub fn too_few(path: &Path<'_>, actual: usize, min: Option<usize>) -> Self {
+        let detail = limit("must have at least", min, "item", "has too few items");
+        Self::new(ErrorType::TooFew, path, actual, detail)
+    }
+
+    /// A failure that is not the user's fault.
+    pub fn internal(path: &Path<'_>, detail: impl Into<String>) -> Self {
+        Self::new(ErrorType::Internal, path, BadValue::Omitted, detail)
+    }
+
+    /// What kind of error this is.
+    pub fn kind(&self) -> ErrorType {
+        self.kind
+    }
+
+    /// The cause type on the wire.
+    pub fn reason(&self) -> &'static str {
+        self.kind.reason()
+    }
+
+    /// The path of the field.
+    pub fn field(&self) -> &str {
+        &self.field
+    }
+
+    /// Further words after the value, possibly none.
+    pub fn detail(&self) -> &str {
+        &self.detail
+    }
+
+    /// The same error with words put before its detail.
+    pub fn with_detail_prefix(mut self, prefix: &str) -> Self {
+        self.detail.insert_str(0, prefix);
+        self
+    }
+
+    /// The message without the field: `Invalid value: "x": must be …`.
+    pub fn body(&self) -> String {
+        let mut out = self.kind.head().to_owned();
+        if self.kind.shows_value() {
+            let _ = match &self.value {
+                BadValue::Omitted => Ok(()),
+                BadValue::Quoted(text) => write!(out, ": {}", Quoted(text)),
+                BadValue::Plain(text) => write!(out, ": {text}"),
+            };
+        }
+        if !self.detail.is_empty() {
+            out.push_str(": ");
+            out.push_str(&self.detail);
+        }
+        out
+    }
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn limit(words: &str, bound: Option<usize>, unit: &str, unbounded: &str) -> String {
+    match bound {
+        None => unbounded.to_owned(),
+        Some(1) => format!("{words} 1 {unit}"),
+        Some(n) => format!("{words} {n} {unit}s"),
+    }
+}
+
+/// Joins errors as upstream's aggregate does: nothing for none, the text of a
+/// single one, else all in brackets; repeated texts are printed once.
+pub fn aggregate(errors: &[Error]) -> Option<String> {
+    let mut texts: Vec<String> = errors.iter().map(Error::to_string).collect();
+    let mut seen = HashSet::with_capacity(texts.len());
+    texts.retain(|text| seen.insert(text.clone()));
+    match texts.len() {
+        0 => None,
+        1 => texts.pop(),
+        _ => Some(format!("[{}]", texts.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

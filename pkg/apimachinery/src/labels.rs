@@ -1,0 +1,114 @@
+//! Label selectors: `a=b,c!=d,e in (x,y),!f,g>1`.
+//!
+//! Parsing, the canonical text and every error text are upstream's
+//! (`apimachinery/pkg/labels`). Matching asks a lookup closure for values and
+//! allocates nothing.
+
+mod label_selector;
+mod lexer;
+mod parser;
+mod requirement;
+
+pub use label_selector::from_label_selector;
+pub use parser::parse;
+pub use requirement::{Operator, Requirement};
+
+use std::fmt::{self, Display};
+use thiserror::Error;
+
+/// Why a text is no label selector, in upstream's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct ParseError(pub(crate) String);
+
+/// A conjunction of requirements, sorted by key; or a selector that matches
+/// nothing at all, which cannot be written as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Selector {
+    requirements: Vec<Requirement>,
+    matches_nothing: bool,
+}
+
+impl Selector {
+    /// The selector that matches every object.
+    pub const fn everything() -> Self {
+        Self { requirements: Vec::new(), matches_nothing: false }
+    }
+
+    /// The selector that matches no object, as an absent `LabelSelector` does.
+    pub const fn nothing() -> Self {
+        Self { requirements: Vec::new(), matches_nothing: true }
+    }
+
+    /// A selector of these requirements, in the order of their keys.
+    pub fn new(mut requirements: Vec<Requirement>) -> Self {
+        requirements.sort_by(|a, b| a.key().cmp(b.key()));
+        Self { requirements, matches_nothing: false }
+    }
+
+    /// A selector for objects that carry all these labels. The labels are not
+    /// checked, as in upstream's `SelectorFromSet`.
+    pub fn from_set<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        Self::new(labels.into_iter().map(|(key, value)| Requirement::equals(key, value)).collect())
+    }
+
+    /// Parses a selector; see [`parse`].
+    pub fn parse(text: &str) -> Result<Self, ParseError> {
+        parse(text)
+    }
+
+    /// The requirements, sorted by key.
+    pub fn requirements(&self) -> &[Requirement] {
+        &self.requirements
+    }
+
+    /// True if every object matches.
+    pub fn is_empty(&self) -> bool {
+        !self.matches_nothing && self.requirements.is_empty()
+    }
+
+    /// True for [`Selector::nothing`]. Contradicting requirements are not
+    /// detected.
+    pub fn matches_nothing(&self) -> bool {
+        self.matches_nothing
+    }
+
+    /// Whether an object matches; `lookup` returns the value of a label.
+    pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
+        !self.matches_nothing && self.requirements.iter().all(|requirement| requirement.matches(&lookup))
+    }
+
+    /// Whether an object with these labels, in any order, matches.
+    pub fn matches_pairs<'v, L>(&self, labels: L) -> bool
+    where
+        L: IntoIterator<Item = (&'v str, &'v str)> + Clone,
+    {
+        self.matches(|key| labels.clone().into_iter().find(|(k, _)| *k == key).map(|(_, v)| v))
+    }
+
+    /// The one value that the label `key` must have, if the selector says so.
+    /// Only the first requirement on the key is considered, as upstream.
+    pub fn requires_exact_match(&self, key: &str) -> Option<&str> {
+        self.requirements.iter().find(|r| r.key() == key)?.exact_value()
+    }
+}
+
+impl Default for Selector {
+    fn default() -> Self {
+        Self::everything()
+    }
+}
+
+/// The canonical text, which parses to the same selector.
+impl Display for Selector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, requirement) in self.requirements.iter().enumerate() {
+            let separator = if index == 0 { "" } else { "," };
+            write!(f, "{separator}{requirement}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! Recursive descent over the tokens of a label selector, with the error texts
+//! of upstream's parser at each point where it gives up.
+
+use super::lexer::{Token, tokens};
+use super::requirement::key_error;
+use super::{Operator, ParseError, Requirement, Selector};
+use crate::field::Path;
+use std::collections::BTreeSet;
+
+/// Parses a selector. The empty text selects everything.
+///
+/// # Errors
+/// Upstream's text, e.g. `unable to parse requirement: <nil>: Invalid value:
+/// "/": …`.
+pub fn parse(text: &str) -> Result<Selector, ParseError> {
+    let mut parser = Parser { tokens: tokens(text), position: 0 };
+    parser.selector().map(Selector::new).map_err(ParseError)
+}
+
+struct Parser<'a> {
+    tokens: Vec<(Token, &'a str)>,
+    position: usize,
+}
+
+/// A value set, sorted and without duplicates.
+type Values<'a> = BTreeSet<&'a str>;
+
+impl<'a> Parser<'a> {
+    /// The token at hand; `in` and `notin` are operators here.
+    fn peek_operator(&self) -> (Token, &'a str) {
+        self.tokens.get(self.position).copied().unwrap_or((Token::End, ""))
+    }
+
+    /// The token at hand; `in` and `notin` are ordinary words here.
+    fn peek(&self) -> (Token, &'a str) {
+        match self.peek_operator() {
+            (Token::In | Token::NotIn, literal) => (Token::Identifier, literal),
+            other => other,
+        }
+    }
+
+    fn consume(&mut self) -> (Token, &'a str) {
+        let token = self.peek();
+        self.position += 1;
+        token
+    }
+
+    fn selector(&mut self) -> Result<Vec<Requirement>, String> {
+        let mut requirements = Vec::new();
+        loop {
+            match self.peek() {
+                (Token::Identifier | Token::Not, _) => {}
+                (Token::End, _) => return Ok(requirements),
+                (_, found) => {
+                    return Err(format!("found '{found}', expected: !, identifier, or 'end of string'"));
+                }
+            }
+            let requirement = self.requirement();
+            requirements.push(requirement.map_err(|e| format!("unable to parse requirement: {e}"))?);
+            match self.consume() {
+                (Token::End, _) => return Ok(requirements),
+                (Token::Comma, _) => {}
+                (_, found) => {
+                    return Err(format!("found '{found}', expected: ',' or 'end of string'"));
+                }
+            }
+            let (token, found) = self.peek();
+            if !matches!(token, Token::Identifier | Token::Not) {
+                return Err(format!("found '{found}', expected: identifier after ','"));
+            }
+        }
+    }
+
+    fn requirement(&mut self) -> Result<Requirement, String> {
+        let (key, unary) = self.key()?;
+        let (operator, values) = match unary {
+            Some(operator) => (operator, Values::new()),
+            None => self.operator_and_values()?,
+        };
+        let values = values.into_iter().map(str::to_owned).collect();
+        Requirement::new(key.to_owned(), operator, values, &Path::NIL)
+    }
+
+    /// The key, and the operator if the requirement consists of the key alone
+    /// or with a `!` before it.
+    fn key(&mut self) -> Result<(&'a str, Option<Operator>), String> {
+        let (mut token, mut literal) = self.consume();
+        let negated = token == Token::Not;
+        if negated {
+            (token, literal) = self.consume();
+        }
+        if token != Token::Identifier {
+            return Err(format!("found '{literal}', expected: identifier"));
+        }
+        if let Some(error) = key_error(literal, &Path::NIL) {
+            return Err(error.to_string());
+        }
+        let ends = matches!(self.peek().0, Token::End | Token::Comma);
+        let operator = match (negated, ends) {
+            (true, _) => Some(Operator::DoesNotExist),
+            (false, true) => Some(Operator::Exists),
+            (false, false) => None,
+        };
+        Ok((literal, operator))
+    }
+
+    fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), String> {
+        let (token, found) = self.peek_operator();
+        self.position += 1;
+        let operator = match token {
+            Token::In => return Ok((Operator::In, self.value_set()?)),
+            Token::NotIn => return Ok((Operator::NotIn, self.value_set()?)),
+            Token::Equals => Operator::Equals,
+            Token::DoubleEquals => Operator::DoubleEquals,
+            Token::NotEquals => Operator::NotEquals,
+            Token::GreaterThan => Operator::GreaterThan,
+            Token::LessThan => Operator::LessThan,
+            _ => {
+                return Err(format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt"));
+            }
+        };
+        Ok((operator, Values::from([self.exact_value()?])))
+    }
+
+    fn exact_value(&mut self) -> Result<&'a str, String> {
+        if matches!(self.peek().0, Token::End | Token::Comma) {
+            return Ok("");
+        }
+        match self.consume() {
+            (Token::Identifier, value) => Ok(value),
+            (_, found) => Err(format!("found '{found}', expected: identifier")),
+        }
+    }
+
+    fn value_set(&mut self) -> Result<Values<'a>, String> {
+        let (token, found) = self.consume();
+        if token != Token::OpenParen {
+            return Err(format!("found '{found}' expected: '('"));
+        }
+        match self.peek() {
+            (Token::Identifier | Token::Comma, _) => {
+                let values = self.value_list()?;
+                self.position += 1; // the closing parenthesis that ended the list
+                Ok(values)
+            }
+            (Token::CloseParen, _) => {
+                self.position += 1;
+                Ok(Values::from([""]))
+            }
+            (_, found) => Err(format!("found '{found}', expected: ',', ')' or identifier")),
+        }
+    }
+
+    /// Values up to, not including, the closing parenthesis. A value missing
+    /// before, between or after commas is the empty string.
+    fn value_list(&mut self) -> Result<Values<'a>, String> {
+        let mut values = Values::new();
+        loop {
+            match self.consume() {
+                (Token::Identifier, value) => {
+                    values.insert(value);
+                    match self.peek() {
+                        (Token::Comma, _) => {}
+                        (Token::CloseParen, _) => return Ok(values),
+                        (_, found) => return Err(format!("found '{found}', expected: ',' or ')'")),
+                    }
+                }
+                (Token::Comma, _) => {
+                    let next = self.peek().0;
+                    if values.is_empty() || matches!(next, Token::CloseParen | Token::Comma) {
+                        values.insert("");
+                    }
+                    if next == Token::CloseParen {
+                        return Ok(values);
+                    }
+                }
+                (_, found) => {
+                    return Err(format!("found '{found}', expected: ',', or identifier"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! One requirement of a label selector: key, operator, values.
+
+use crate::field::{Error, Path, aggregate};
+use crate::names::{is_label_key, is_label_value};
+use crate::strconv::parse_int;
+use std::fmt::{self, Display};
+
+/// How a requirement relates a label to its values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Operator {
+    /// `=`
+    Equals,
+    /// `==`, the same with another spelling, which is kept.
+    DoubleEquals,
+    /// `!=`; also matches objects without the label.
+    NotEquals,
+    /// `in`
+    In,
+    /// `notin`; also matches objects without the label.
+    NotIn,
+    /// The key alone.
+    Exists,
+    /// `!key`
+    DoesNotExist,
+    /// `>`, between integers.
+    GreaterThan,
+    /// `<`, between integers.
+    LessThan,
+}
+
+/// A key, an operator and values that fit the operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Requirement {
+    key: String,
+    operator: Operator,
+    values: Vec<String>,
+}
+
+impl Requirement {
+    /// Makes a requirement after checking the key, the number of values and
+    /// the values. `path` is where the requirement came from ([`Path::NIL`]
+    /// for a query parameter).
+    ///
+    /// # Errors
+    /// Everything that is wrong, joined as upstream joins it.
+    pub fn new(
+        key: String,
+        operator: Operator,
+        values: Vec<String>,
+        path: &Path<'_>,
+    ) -> Result<Self, String> {
+        let mut errors = Vec::new();
+        errors.extend(key_error(&key, &path.child("key")));
+        let values_path = path.child("values");
+        errors.extend(count_error(operator, &values, &values_path));
+        if matches!(operator, Operator::GreaterThan | Operator::LessThan) {
+            let not_numbers = values.iter().enumerate().filter(|(_, v)| parse_int(v).is_err());
+            errors.extend(not_numbers.map(|(index, value)| {
+                let detail = "for 'Gt', 'Lt' operators, the value must be an integer";
+                Error::invalid(&values_path.index(index), value, detail)
+            }));
+        }
+        for (index, value) in values.iter().enumerate() {
+            let messages = is_label_value(value);
+            if !messages.is_empty() {
+                let item = values_path.index(index);
+                errors.push(Error::invalid(&item.key(&key), value, messages.join("; ")));
+            }
+        }
+        match aggregate(&errors) {
+            Some(text) => Err(text),
+            None => Ok(Self { key, operator, values }),
+        }
+    }
+
+    /// An unchecked `key=value`.
+    pub(super) fn equals(key: &str, value: &str) -> Self {
+        Self { key: key.to_owned(), operator: Operator::Equals, values: vec![value.to_owned()] }
+    }
+
+    /// The label.
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+
+    /// The operator.
+    pub fn operator(&self) -> Operator {
+        self.operator
+    }
+
+    /// The values, in the order in which they were given to [`Self::new`].
+    pub fn values(&self) -> &[String] {
+        &self.values
+    }
+
+    /// Whether an object matches; `lookup` returns the value of a label.
+    pub fn matches<'v>(&self, lookup: impl Fn(&str) -> Option<&'v str>) -> bool {
+        let value = lookup(&self.key);
+        match self.operator {
+            Operator::Equals | Operator::DoubleEquals | Operator::In => {
+                value.is_some_and(|value| self.has(value))
+            }
+            Operator::NotEquals | Operator::NotIn => !value.is_some_and(|value| self.has(value)),
+            Operator::Exists => value.is_some(),
+            Operator::DoesNotExist => value.is_none(),
+            Operator::GreaterThan => self.numbers(value).is_some_and(|(have, want)| have > want),
+            Operator::LessThan => self.numbers(value).is_some_and(|(have, want)| have < want),
+        }
+    }
+
+    fn has(&self, value: &str) -> bool {
+        self.values.iter().any(|wanted| wanted == value)
+    }
+
+    fn numbers(&self, value: Option<&str>) -> Option<(i64, i64)> {
+        Some((value?.parse().ok()?, self.values.first()?.parse().ok()?))
+    }
+
+    pub(super) fn exact_value(&self) -> Option<&str> {
+        match (self.operator, self.values.as_slice()) {
+            (Operator::Equals | Operator::DoubleEquals | Operator::In, [value]) => Some(value),
+            _ => None,
+        }
+    }
+}
+
+impl Display for Requirement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let key = &self.key;
+        let mut sorted: Vec<&str> = self.values.iter().map(String::as_str).collect();
+        sorted.sort_unstable();
+        let values = sorted.join(",");
+        match self.operator {
+            Operator::Equals => write!(f, "{key}={values}"),
+            Operator::DoubleEquals => write!(f, "{key}=={values}"),
+            Operator::NotEquals => write!(f, "{key}!={values}"),
+            Operator::In => write!(f, "{key} in ({values})"),
+            Operator::NotIn => write!(f, "{key} notin ({values})"),
+            Operator::Exists => write!(f, "{key}"),
+            Operator::DoesNotExist => write!(f, "!{key}"),
+            Operator::GreaterThan => write!(f, "{key}>{values}"),
+            Operator::LessThan => write!(f, "{key}<{values}"),
+        }
+    }
+}
+
+/// The error for a text that is no label key.
+pub(super) fn key_error(key: &str, path: &Path<'_>) -> Option<Error> {
+    let messages = is_label_key(key);
+    (!messages.is_empty()).then(|| Error::invalid(path, key, messages.join("; ")))
+}
+
+fn count_error(operator: Operator, values: &[String], path: &Path<'_>) -> Option<Error> {
+    let (fits, detail) = match operator {
+        Operator::In | Operator::NotIn => {
+            (!values.is_empty(), "for 'in', 'notin' operators, values set can't be empty")
+        }
+        Operator::Equals | Operator::DoubleEquals | Operator::NotEquals => {
+            (values.len() == 1, "exact-match compatibility requires one single value")
+        }
+        Operator::Exists | Operator::DoesNotExist => {
+            (values.is_empty(), "values set must be empty for exists and does not exist")
+        }
+        Operator::GreaterThan | Operator::LessThan => {
+            (values.len() == 1, "for 'Gt', 'Lt' operators, exactly one value is required")
+        }
+    };
+    (!fits).then(|| Error::invalid(path, &serde_json::Value::from(values), detail))
+}

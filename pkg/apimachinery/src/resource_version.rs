@@ -1,0 +1,100 @@
+//! Resource versions as clients send them: nothing, `0`, or a revision. A bad
+//! one is 400 on list, with [`invalid_message`], and 500 on get and watch,
+//! with the bare field error; the caller picks.
+
+use crate::field;
+use crate::strconv::parse_uint;
+
+/// What a `resourceVersion` parameter demands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ResourceVersion {
+    /// Absent: the most recent state.
+    #[default]
+    Unset,
+    /// `0`: any state will do.
+    Any,
+    /// A revision of the store, not zero.
+    Revision(u64),
+}
+
+impl ResourceVersion {
+    /// The revision, 0 if there is none.
+    pub fn revision(self) -> u64 {
+        match self {
+            Self::Unset | Self::Any => 0,
+            Self::Revision(revision) => revision,
+        }
+    }
+}
+
+/// Parses a `resourceVersion` parameter. A number that is zero but not written
+/// `0` (such as `00`) counts as zero, as upstream.
+///
+/// # Errors
+/// The field error that upstream makes of it: `resourceVersion: Invalid value:
+/// "abc": strconv.ParseUint: parsing "abc": invalid syntax`.
+pub fn parse(text: &str) -> Result<ResourceVersion, field::Error> {
+    if text.is_empty() {
+        return Ok(ResourceVersion::Unset);
+    }
+    match parse_uint(text) {
+        Ok(0) => Ok(ResourceVersion::Any),
+        Ok(revision) => Ok(ResourceVersion::Revision(revision)),
+        Err(error) => {
+            let path = field::Path::root("resourceVersion");
+            Err(field::Error::invalid(&path, text, error.to_string()))
+        }
+    }
+}
+
+/// The message of a list whose version does not parse (400).
+pub fn invalid_message(error: &field::Error) -> String {
+    format!("invalid resource version: {error}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<ResourceVersion, &str>) {
+        let got = parse(text).map_err(|error| invalid_message(&error));
+        assert_eq!(got, expected.map_err(str::to_owned), "{text:?}");
+    }
+
+    #[test]
+    fn versions_are_unset_any_or_a_revision() {
+        check("", Ok(ResourceVersion::Unset));
+        check("0", Ok(ResourceVersion::Any));
+        check("00", Ok(ResourceVersion::Any));
+        check("42", Ok(ResourceVersion::Revision(42)));
+        check("18446744073709551615", Ok(ResourceVersion::Revision(u64::MAX)));
+    }
+
+    #[test]
+    fn errors_are_worded_as_upstream() {
+        check(
+            "abc",
+            Err(
+                r#"invalid resource version: resourceVersion: Invalid value: "abc": strconv.ParseUint: parsing "abc": invalid syntax"#,
+            ),
+        );
+        check(
+            "-1",
+            Err(
+                r#"invalid resource version: resourceVersion: Invalid value: "-1": strconv.ParseUint: parsing "-1": invalid syntax"#,
+            ),
+        );
+        check(
+            "18446744073709551616",
+            Err(
+                r#"invalid resource version: resourceVersion: Invalid value: "18446744073709551616": strconv.ParseUint: parsing "18446744073709551616": value out of range"#,
+            ),
+        );
+    }
+
+    #[test]
+    fn only_a_revision_has_a_number() {
+        assert_eq!(ResourceVersion::Any.revision(), 0);
+        assert_eq!(ResourceVersion::Revision(7).revision(), 7);
+    }
+}

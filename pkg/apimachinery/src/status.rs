@@ -1,0 +1,321 @@
+//! `metav1.Status`: the one shape of every failure that a client sees, with upstream's reasons,
+//! codes and texts (apimachinery `api/errors`).
+
+use serde::Serialize;
+
+use crate::field;
+use crate::gvk::{GroupKind, GroupResource};
+
+/// A machine-readable cause inside [`Details`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Cause {
+    /// What kind of problem, for example `FieldValueInvalid`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub reason: String,
+    /// Text for people.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Path of the offending field.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub field: String,
+}
+
+/// What the failure is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Details {
+    /// Object name.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// API group.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Resource (or kind, for `Invalid`).
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kind: String,
+    /// Object uid.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+    /// Individual causes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<Cause>,
+    /// Seconds after which a retry makes sense; 0 when it is not known. Also sent as `Retry-After`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub retry_after_seconds: i32,
+}
+
+fn is_zero(n: &i32) -> bool {
+    *n == 0
+}
+
+/// The part of `ListMeta` that a Status can carry.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ListMeta {
+    /// A token to go on listing with, in an `Expired` answer.
+    #[serde(rename = "continue", skip_serializing_if = "String::is_empty")]
+    pub continue_token: String,
+}
+
+/// A failure (or, for some deletions, a success) as clients see it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    kind: &'static str,
+    api_version: &'static str,
+    /// List metadata.
+    pub metadata: ListMeta,
+    /// `Success` or `Failure`.
+    pub status: &'static str,
+    /// Text for people; tools match some of them.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub message: String,
+    /// Machine-readable reason, for example `NotFound`; empty when unknown.
+    #[serde(skip_serializing_if = "str::is_empty")]
+    pub reason: &'static str,
+    /// What it is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub details: Option<Box<Details>>,
+    /// HTTP status code.
+    #[serde(skip_serializing_if = "is_zero_code")]
+    pub code: u16,
+}
+
+fn is_zero_code(n: &u16) -> bool {
+    *n == 0
+}
+
+/// The text of a Conflict on a stale `resourceVersion`.
+pub const OPTIMISTIC_LOCK: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+impl Status {
+    /// A failure with a code, a reason and a text, without details.
+    pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Status {
+            kind: "Status",
+            api_version: "v1",
+            metadata: ListMeta::default(),
+            status: "Failure",
+            message: message.into(),
+            reason,
+            details: None,
+            code,
+        }
+    }
+
+    /// The answer to a deletion that returns no object.
+    pub fn success(details: Details) -> Self {
+        Status {
+            status: "Success",
+            details: Some(Box::new(details)),
+            code: 0,
+            ..Status::failure(0, "", "")
+        }
+    }
+
+    /// Adds details.
+    pub fn with_details(mut self, details: Details) -> Self {
+        self.details = Some(Box::new(details));
+        self
+    }
+
+    /// Sets the seconds after which to retry.
+    pub fn with_retry_after(mut self, seconds: i32) -> Self {
+        self.details.get_or_insert_default().retry_after_seconds = seconds;
+        self
+    }
+
+    /// The seconds for the `Retry-After` header; 0 for none.
+    pub fn retry_after_seconds(&self) -> i32 {
+        self.details.as_ref().map_or(0, |d| d.retry_after_seconds)
+    }
+
+    /// 404 for an object.
+    pub fn not_found(resource: &GroupResource, name: &str) -> Self {
+        Status::failure(404, "NotFound", format!("{resource} \"{name}\" not found"))
+            .with_details(details_of(resource, name))
+    }
+
+    /// 409 on creating what exists.
+    pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
+        Status::failure(409, "AlreadyExists", format!("{resource} \"{name}\" already exists"))
+            .with_details(details_of(resource, name))
+    }
+
+    /// 409 after eight generated names were all taken.
+    pub fn generate_name_conflict(resource: &GroupResource, name: &str) -> Self {
+        let message = format!(
+            "{resource} \"{name}\" already exists, the server was not able to generate a unique name for the object"
+        );
+        Status::failure(409, "AlreadyExists", message)
+            .with_details(details_of(resource, name))
+            .with_retry_after(1)
+    }
+
+    /// 409 on a write that lost against another, or whose preconditions fail.
+    pub fn conflict(resource: &GroupResource, name: &str, cause: &str) -> Self {
+        let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {cause}");
+        Status::failure(409, "Conflict", message).with_details(details_of(resource, name))
+    }
+
+    /// 422 for an object that breaks the rules of its kind. Equal messages are folded.
+    pub fn invalid(kind: &GroupKind, name: &str, errors: &[field::Error]) -> Self {
+        let mut messages: Vec<String> = Vec::with_capacity(errors.len());
+        let mut causes = Vec::with_capacity(errors.len());
+        for error in errors {
+            let text = error.to_string();
+            if !messages.contains(&text) {
+                messages.push(text);
+            }
+            causes.push(Cause {
+                reason: error.reason().to_owned(),
+                message: error.body(),
+                field: error.field().to_owned(),
+            });
+        }
+        let detail = match messages.as_slice() {
+            [] => String::new(),
+            [one] => format!(": {one}"),
+            many => format!(": [{}]", many.join(", ")),
+        };
+        Status::failure(422, "Invalid", format!("{kind} \"{name}\" is invalid{detail}")).with_details(
+            Details {
+                name: name.to_owned(),
+                group: kind.group.clone(),
+                kind: kind.kind.clone(),
+                causes,
+                ..Details::default()
+            },
+        )
+    }
+
+    /// 401.
+    pub fn unauthorized() -> Self {
+        Status::failure(401, "Unauthorized", "Unauthorized")
+    }
+
+    /// 403 for an object or a collection (empty name).
+    pub fn forbidden(resource: &GroupResource, name: &str, cause: &str) -> Self {
+        let message = match (resource.resource.is_empty(), name.is_empty()) {
+            (true, _) => format!("forbidden: {cause}"),
+            (false, true) => format!("{resource} is forbidden: {cause}"),
+            (false, false) => format!("{resource} \"{name}\" is forbidden: {cause}"),
+        };
+        Status::failure(403, "Forbidden", message).with_details(details_of(resource, name))
+    }
+
+    /// 400.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Status::failure(400, "BadRequest", message)
+    }
+
+    /// 405 for an action that a resource does not support.
+    pub fn method_not_supported(resource: &GroupResource, action: &str) -> Self {
+        let message = format!("{action} is not supported on resources of kind \"{resource}\"");
+        Status::failure(405, "MethodNotAllowed", message).with_details(details_of(resource, ""))
+    }
+
+    /// 405 for a method that a path does not have.
+    pub fn method_not_allowed() -> Self {
+        Status::failure(
+            405,
+            "MethodNotAllowed",
+            "the server does not allow this method on the requested resource",
+        )
+        .with_details(Details::default())
+    }
+
+    /// 406 listing what could be had instead.
+    pub fn not_acceptable(accepted: &[&str]) -> Self {
+        let message = format!("only the following media types are accepted: {}", accepted.join(", "));
+        Status::failure(406, "NotAcceptable", message)
+    }
+
+    /// 415 for a body that no decoder takes.
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        Status::failure(415, "UnsupportedMediaType", message)
+    }
+
+    /// 413 for a body over the limit.
+    pub fn request_entity_too_large(message: impl Into<String>) -> Self {
+        Status::failure(413, "RequestEntityTooLarge", message)
+    }
+
+    /// 410 for a revision or token that is too old.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Status::failure(410, "Expired", message)
+    }
+
+    /// 500 with a cause that upstream shows to the client.
+    pub fn internal_error(cause: impl Into<String>) -> Self {
+        let cause = cause.into();
+        Status::failure(500, "InternalError", format!("Internal error occurred: {cause}")).with_details(
+            Details { causes: vec![Cause { message: cause, ..Cause::default() }], ..Details::default() },
+        )
+    }
+
+    /// 500 of an error that upstream does not map: only the text, no reason.
+    pub fn unmapped(message: impl Into<String>) -> Self {
+        Status::failure(500, "", message)
+    }
+
+    /// 500 ServerTimeout: storage did not answer, try again.
+    pub fn server_timeout(resource: &GroupResource, operation: &str, retry_after: i32) -> Self {
+        let message = format!(
+            "The {operation} operation against {resource} could not be completed at this time, please try again."
+        );
+        Status::failure(500, "ServerTimeout", message)
+            .with_details(details_of(resource, ""))
+            .with_retry_after(retry_after)
+    }
+
+    /// 504 for a request that ran out of time.
+    pub fn timeout(cause: &str, retry_after: i32) -> Self {
+        Status::failure(504, "Timeout", format!("Timeout: {cause}"))
+            .with_details(Details { retry_after_seconds: retry_after, ..Details::default() })
+    }
+
+    /// 504 for a resource version that this server has not reached yet.
+    pub fn too_large_resource_version(asked: u64, current: u64, retry_after: i32) -> Self {
+        let mut status =
+            Status::timeout(&format!("Too large resource version: {asked}, current: {current}"), retry_after);
+        status.details.get_or_insert_default().causes = vec![Cause {
+            reason: "ResourceVersionTooLarge".to_owned(),
+            message: "Too large resource version".to_owned(),
+            field: String::new(),
+        }];
+        status
+    }
+
+    /// 429.
+    pub fn too_many_requests(message: &str, retry_after: i32) -> Self {
+        Status::failure(429, "TooManyRequests", message).with_retry_after(retry_after)
+    }
+
+    /// 404 for a path or resource that is not served.
+    pub fn unknown_path() -> Self {
+        Status::failure(404, "NotFound", "the server could not find the requested resource")
+            .with_details(Details::default())
+    }
+}
+
+fn details_of(resource: &GroupResource, name: &str) -> Details {
+    Details {
+        name: name.to_owned(),
+        group: resource.group.clone(),
+        kind: resource.resource.clone(),
+        ..Details::default()
+    }
+}
+
+impl std::fmt::Display for Status {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Status {}

@@ -1,0 +1,98 @@
+//! Times as the API writes them: RFC 3339 in whole seconds (`metav1.Time`) or
+//! with six digits (`metav1.MicroTime`), always UTC; and Go durations.
+//!
+//! Accepted texts and error texts are those of Go's `time.Parse` and
+//! `time.ParseDuration`, which clients get to see.
+
+mod civil;
+mod duration;
+mod parse;
+
+pub use duration::{DurationError, format_duration, parse_duration};
+pub use parse::{ParseError, parse_micro_time, parse_time};
+
+use civil::Civil;
+use std::fmt::{self, Display};
+
+/// A point in time: seconds since 1970 and nanoseconds within the second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UnixTime {
+    /// Seconds since 1970-01-01T00:00:00Z, negative before.
+    pub seconds: i64,
+    /// Nanoseconds, below 10⁹, counted forwards also before 1970.
+    pub nanos: u32,
+}
+
+/// The zero value of Go's `time.Time`, 0001-01-01T00:00:00Z, which stands for
+/// "not set" and is written as `null`.
+pub const GO_ZERO_TIME: UnixTime = UnixTime { seconds: -62_135_596_800, nanos: 0 };
+
+impl UnixTime {
+    /// A time of whole seconds.
+    pub const fn from_seconds(seconds: i64) -> Self {
+        Self { seconds, nanos: 0 }
+    }
+
+    /// True for the time that stands for "not set".
+    pub fn is_go_zero(self) -> bool {
+        self == GO_ZERO_TIME
+    }
+
+    /// Nanoseconds from `earlier` to this time, negative if it is later, and
+    /// capped at about ±292 years, as Go's `Sub`.
+    pub fn nanos_since(self, earlier: UnixTime) -> i64 {
+        let nanos = |t: UnixTime| i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanos);
+        let difference = nanos(self) - nanos(earlier);
+        let capped = difference.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
+        i64::try_from(capped).unwrap_or_default()
+    }
+
+    /// `2006-01-02T15:04:05Z`; the fraction is cut off.
+    pub const fn rfc3339(self) -> impl Display {
+        Rfc3339 { time: self, micros: false }
+    }
+
+    /// `2006-01-02T15:04:05.000000Z`; what is below a microsecond is cut off.
+    pub const fn rfc3339_micro(self) -> impl Display {
+        Rfc3339 { time: self, micros: true }
+    }
+}
+
+struct Rfc3339 {
+    time: UnixTime,
+    micros: bool,
+}
+
+impl Display for Rfc3339 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Civil { year, month, day } = Civil::from_days(self.time.seconds.div_euclid(86_400));
+        let second = self.time.seconds.rem_euclid(86_400);
+        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+        let sign = if year < 0 { "-" } else { "" };
+        let year = year.unsigned_abs();
+        write!(f, "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if self.micros {
+            write!(f, ".{:06}", self.time.nanos / 1000)?;
+        }
+        f.write_str("Z")
+    }
+}
+
+/// Go's quoting in errors about times: bytes outside printable ASCII become
+/// `\xNN`, except DEL.
+fn time_quote(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => out.extend(['\\', char::from(byte)]),
+            b' '..=0x7f => out.push(char::from(byte)),
+            _ => out.push_str(&format!("\\x{byte:02x}")),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,208 @@
+//! Parsing by the two layouts of the API, element by element as Go does it,
+//! so that leniency and errors are the same: a one-digit hour and a comma
+//! before the fraction pass, and the error names the element that failed.
+
+use super::civil::{Civil, days_in};
+use super::{UnixTime, time_quote};
+use thiserror::Error;
+
+const RFC3339: &str = "2006-01-02T15:04:05Z07:00";
+const RFC3339_MICRO: &str = "2006-01-02T15:04:05.000000Z07:00";
+
+/// Why a text is no time, in Go's words.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct ParseError(String);
+
+/// Parses the text of a `metav1.Time`. The result keeps a fraction of a second
+/// if there is one; the API cuts it off when it writes the time again.
+///
+/// # Errors
+/// Go's, e.g. `parsing time "x" as "2006-01-02T15:04:05Z07:00": cannot parse
+/// "x" as "2006"`.
+pub fn parse_time(text: &str) -> Result<UnixTime, ParseError> {
+    parse(text, RFC3339, false)
+}
+
+/// Parses the text of a `metav1.MicroTime`, which must have exactly six digits
+/// after the point.
+///
+/// # Errors
+/// As [`parse_time`], with the other layout.
+pub fn parse_micro_time(text: &str) -> Result<UnixTime, ParseError> {
+    parse(text, RFC3339_MICRO, true)
+}
+
+/// What stopped the parser.
+enum Stop<'a> {
+    /// The text does not continue with this element of the layout.
+    Mismatch { element: &'static str, found: &'a [u8] },
+    /// A number is out of range, or something follows the time.
+    Message(String),
+}
+
+fn parse(text: &str, layout: &str, micros: bool) -> Result<UnixTime, ParseError> {
+    let mut scanner = Scanner { rest: text.as_bytes() };
+    scanner.time(micros).map_err(|stop| match stop {
+        Stop::Mismatch { element, found } => {
+            let found = text.get(text.len() - found.len()..).unwrap_or_default();
+            ParseError(format!(
+                "parsing time {} as {}: cannot parse {} as {}",
+                time_quote(text),
+                time_quote(layout),
+                time_quote(found),
+                time_quote(element)
+            ))
+        }
+        Stop::Message(message) => ParseError(format!("parsing time {}{message}", time_quote(text))),
+    })
+}
+
+struct Scanner<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Scanner<'a> {
+    fn time(&mut self, micros: bool) -> Result<UnixTime, Stop<'a>> {
+        let year = self.year()?;
+        self.literal("-", b'-')?;
+        let month = self.number("01", true)?;
+        in_range(1..=12, month, "month")?;
+        self.literal("-", b'-')?;
+        let day = self.number("02", true)?;
+        self.literal("T", b'T')?;
+        let hour = self.number("15", false)?;
+        in_range(0..=23, hour, "hour")?;
+        self.literal(":", b':')?;
+        let minute = self.number("04", true)?;
+        in_range(0..=59, minute, "minute")?;
+        self.literal(":", b':')?;
+        let second = self.number("05", true)?;
+        in_range(0..=59, second, "second")?;
+        let nanos = if micros { self.micros()? } else { self.optional_fraction() };
+        let offset_seconds = self.zone()?;
+        if !self.rest.is_empty() {
+            let extra = String::from_utf8_lossy(self.rest);
+            return Err(Stop::Message(format!(": extra text: {}", time_quote(&extra))));
+        }
+        in_range(1..=days_in(month, year), day, "day")?;
+        let days = Civil { year, month, day }.to_days();
+        let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offset_seconds;
+        Ok(UnixTime { seconds, nanos })
+    }
+
+    fn year(&mut self) -> Result<i64, Stop<'a>> {
+        let mismatch = Stop::Mismatch { element: "2006", found: self.rest };
+        match self.rest.split_first_chunk::<4>() {
+            Some((digits, rest)) if digits.iter().all(u8::is_ascii_digit) => {
+                self.rest = rest;
+                Ok(decimal(digits))
+            }
+            _ => Err(mismatch),
+        }
+    }
+
+    fn literal(&mut self, element: &'static str, byte: u8) -> Result<(), Stop<'a>> {
+        match self.rest.split_first() {
+            Some((first, rest)) if *first == byte => {
+                self.rest = rest;
+                Ok(())
+            }
+            _ => Err(Stop::Mismatch { element, found: self.rest }),
+        }
+    }
+
+    /// Two digits, or one where two are not required.
+    fn number(&mut self, element: &'static str, two: bool) -> Result<i64, Stop<'a>> {
+        let digits = self.rest.iter().take(2).take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 || (two && digits == 1) {
+            return Err(Stop::Mismatch { element, found: self.rest });
+        }
+        Ok(decimal(self.take(digits)))
+    }
+
+    /// `.` or `,` and any number of digits, of which nine count; or nothing.
+    fn optional_fraction(&mut self) -> u32 {
+        let digits = match self.rest.split_first() {
+            Some((b'.' | b',', rest)) => rest.iter().take_while(|b| b.is_ascii_digit()).count(),
+            _ => 0,
+        };
+        if digits == 0 {
+            return 0;
+        }
+        let fraction = self.take(1 + digits).get(1..).unwrap_or_default();
+        nanos(fraction.get(..9).unwrap_or(fraction))
+    }
+
+    /// A point and six digits. Go reads them as a signed number, so that a
+    /// sign in place of the first digit passes or is out of range.
+    fn micros(&mut self) -> Result<u32, Stop<'a>> {
+        let found = self.rest;
+        let mismatch = || Stop::Mismatch { element: ".000000", found };
+        let [b'.' | b',', digits @ ..] = self.take(7) else { return Err(mismatch()) };
+        if digits.len() < 6 {
+            return Err(mismatch());
+        }
+        let (negative, unsigned) = match digits {
+            [b'-', rest @ ..] => (true, rest),
+            [b'+', rest @ ..] => (false, rest),
+            all => (false, all),
+        };
+        if !unsigned.iter().all(u8::is_ascii_digit) {
+            return Err(mismatch());
+        }
+        let micros = decimal(unsigned);
+        if negative && micros > 0 {
+            return Err(Stop::Message(": fractional second out of range".to_owned()));
+        }
+        Ok(u32::try_from(micros * 1000).unwrap_or_default())
+    }
+
+    /// `Z` or `±hh:mm`, as seconds east of Greenwich.
+    fn zone(&mut self) -> Result<i64, Stop<'a>> {
+        let mismatch = Stop::Mismatch { element: "Z07:00", found: self.rest };
+        if let Some((b'Z', rest)) = self.rest.split_first() {
+            self.rest = rest;
+            return Ok(0);
+        }
+        let &[sign, h1, h2, b':', m1, m2] = self.take(6) else { return Err(mismatch) };
+        let hour_valid = h1.is_ascii_digit() && h2.is_ascii_digit();
+        let minute_valid = m1.is_ascii_digit() && m2.is_ascii_digit();
+        let hour = if hour_valid { decimal(&[h1, h2]) } else { 0 };
+        let minute = if hour_valid && minute_valid { decimal(&[m1, m2]) } else { 0 };
+        // Go tolerates offsets of 24 hours and of 60 minutes. Of two offences
+        // it reports the later one.
+        in_range(0..=60, minute, "time zone offset minute")?;
+        in_range(0..=24, hour, "time zone offset hour")?;
+        let seconds = (hour * 60 + minute) * 60;
+        match sign {
+            b'+' if minute_valid && hour_valid => Ok(seconds),
+            b'-' if minute_valid && hour_valid => Ok(-seconds),
+            _ => Err(mismatch),
+        }
+    }
+
+    /// Up to `len` bytes.
+    fn take(&mut self, len: usize) -> &'a [u8] {
+        let (head, rest) = self.rest.split_at(len.min(self.rest.len()));
+        self.rest = rest;
+        head
+    }
+}
+
+fn in_range<'a>(range: std::ops::RangeInclusive<i64>, value: i64, what: &str) -> Result<(), Stop<'a>> {
+    if range.contains(&value) {
+        return Ok(());
+    }
+    Err(Stop::Message(format!(": {what} out of range")))
+}
+
+fn decimal(digits: &[u8]) -> i64 {
+    digits.iter().fold(0, |n, digit| n * 10 + i64::from(digit - b'0'))
+}
+
+/// Up to nine digits after the point, as nanoseconds.
+fn nanos(digits: &[u8]) -> u32 {
+    let padded = digits.iter().chain(std::iter::repeat(&b'0')).take(9);
+    padded.fold(0, |n, digit| n * 10 + u32::from(digit - b'0'))
+}

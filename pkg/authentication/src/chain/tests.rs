@@ -1,0 +1,74 @@
+//! Claims about the chain.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::TokenFile;
+
+fn authenticator(anonymous: bool) -> Authenticator {
+    let tokens = "good,ann,1,\"dev\"\nanon,system:anonymous,2\nauthd,bob,3,\"system:authenticated,x\"\n";
+    Authenticator { tokens: vec![Arc::new(Picky), Arc::new(TokenFile::parse("t", tokens).unwrap())], anonymous }
+}
+
+/// Refuses tokens that begin with `picky`, knows no others.
+struct Picky;
+
+#[async_trait]
+impl TokenAuthenticator for Picky {
+    async fn authenticate(&self, token: &str) -> Result<Option<UserInfo>, String> {
+        if token.starts_with("picky") { Err("picky".to_owned()) } else { Ok(None) }
+    }
+}
+
+fn holder(name: &str, not_after: i64) -> PresentedCertificate {
+    let user = UserInfo { name: name.to_owned(), groups: vec!["o".to_owned()], ..UserInfo::default() };
+    PresentedCertificate::Verified(ClientCertificate { user: (!name.is_empty()).then_some(user), not_after })
+}
+
+async fn check(
+    anonymous: bool,
+    certificate: Option<PresentedCertificate>,
+    authorization: Option<&str>,
+    expected: Result<(&str, &[&str]), u16>,
+) {
+    let credentials = Credentials { certificate: certificate.as_ref(), authorization, now: 100 };
+    let got = authenticator(anonymous).authenticate(credentials).await;
+    let got = got.map(|proof| (proof.user().name.clone(), proof.user().groups.clone())).map_err(|s| s.code);
+    let expected = expected
+        .map(|(name, groups)| (name.to_owned(), groups.iter().map(|&g| g.to_owned()).collect::<Vec<_>>()));
+    assert_eq!(got, expected, "{anonymous} {certificate:?} {authorization:?}");
+}
+
+const ANONYMOUS: Result<(&str, &[&str]), u16> = Ok(("system:anonymous", &["system:unauthenticated"]));
+
+#[tokio::test]
+async fn no_credential_is_anonymous_where_that_is_allowed() {
+    for header in [None, Some("Bearer "), Some("Bearer"), Some("Basic Zm9vOmJhcg=="), Some("Bearer  good"), Some("good")] {
+        check(true, None, header, ANONYMOUS).await;
+        check(false, None, header, Err(401)).await;
+    }
+    check(true, Some(holder("", 200)), None, ANONYMOUS).await;
+}
+
+#[tokio::test]
+async fn a_wrong_credential_is_never_anonymous() {
+    check(true, None, Some("Bearer bad"), Err(401)).await;
+    check(true, None, Some("Bearer picky1"), Err(401)).await;
+    check(true, Some(PresentedCertificate::Refused("unknown issuer".to_owned())), None, Err(401)).await;
+    check(true, Some(holder("cert", 99)), None, Err(401)).await;
+    let long = format!("Bearer {}", "x".repeat(TOKEN_BYTES_MAX + 1));
+    check(true, None, Some(&long), Err(401)).await;
+}
+
+#[tokio::test]
+async fn one_good_credential_is_enough() {
+    check(false, None, Some("Bearer good"), Ok(("ann", &["dev", "system:authenticated"]))).await;
+    check(true, Some(PresentedCertificate::Refused(String::new())), Some("Bearer good"), Ok(("ann", &["dev", "system:authenticated"]))).await;
+    check(true, Some(holder("cert", 100)), Some("Bearer bad"), Ok(("cert", &["o", "system:authenticated"]))).await;
+    check(true, Some(holder("cert", 100)), Some("Bearer good"), Ok(("cert", &["o", "system:authenticated"]))).await;
+}
+
+#[tokio::test]
+async fn everyone_proven_is_in_the_authenticated_group_once() {
+    check(true, None, Some("Bearer authd"), Ok(("bob", &["system:authenticated", "x"]))).await;
+    check(true, None, Some("Bearer anon"), Ok(("system:anonymous", &[]))).await;
+}

@@ -1,0 +1,114 @@
+//! `--token-auth-file`: fixed bearer tokens, one `token,user,uid[,"group1,group2"]` per line.
+
+use std::collections::HashMap;
+
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use sha2::{Digest, Sha256};
+
+use crate::chain::TokenAuthenticator;
+use crate::csv;
+
+/// The tokens of a file. Looked up by digest, so that the time a lookup takes says nothing about
+/// how much of a guess was right.
+#[derive(Debug, Default)]
+pub struct TokenFile {
+    users: HashMap<[u8; 32], UserInfo>,
+}
+
+/// Why a token file cannot be used. The server does not start with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum TokenFileError {
+    /// Not CSV.
+    #[error("{0}")]
+    Csv(String),
+    /// A record with fewer than three fields.
+    #[error("token file '{path}' must have at least 3 columns (token, user name, user uid), found {found}")]
+    Columns {
+        /// The file.
+        path: String,
+        /// How many fields the record has.
+        found: usize,
+    },
+}
+
+impl TokenFile {
+    /// Reads the text of the file `path` (named in errors only).
+    ///
+    /// Records without a token are left out and a repeated token takes its last record, both with a
+    /// warning in the log, as upstream does.
+    ///
+    /// # Errors
+    /// [`TokenFileError`].
+    pub fn parse(path: &str, text: &str) -> Result<Self, TokenFileError> {
+        let mut users = HashMap::new();
+        let records = csv::records(text).map_err(|error| TokenFileError::Csv(error.to_string()))?;
+        for (index, record) in records.into_iter().enumerate() {
+            let found = record.len();
+            let mut fields = record.into_iter();
+            let (Some(token), Some(name), Some(uid)) = (fields.next(), fields.next(), fields.next()) else {
+                return Err(TokenFileError::Columns { path: path.to_owned(), found });
+            };
+            let record_number = index + 1;
+            if token.is_empty() {
+                tracing::warn!(path, record_number, "token file has a record without a token");
+                continue;
+            }
+            let groups = fields.next().map_or_else(Vec::new, |groups| groups.split(',').map(str::to_owned).collect());
+            let user = UserInfo { name, uid, groups, ..UserInfo::default() };
+            if users.insert(digest(&token), user).is_some() {
+                tracing::warn!(path, record_number, "token file has the same token twice");
+            }
+        }
+        Ok(TokenFile { users })
+    }
+
+    /// The user that a token stands for.
+    pub fn user(&self, token: &str) -> Option<&UserInfo> {
+        self.users.get(&digest(token))
+    }
+}
+
+fn digest(token: &str) -> [u8; 32] {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+#[async_trait]
+impl TokenAuthenticator for TokenFile {
+    async fn authenticate(&self, token: &str) -> Result<Option<UserInfo>, String> {
+        Ok(self.user(token).cloned())
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn user(name: &str, uid: &str, groups: &[&str]) -> UserInfo {
+        let groups = groups.iter().map(|&g| g.to_owned()).collect();
+        UserInfo { name: name.to_owned(), uid: uid.to_owned(), groups, ..UserInfo::default() }
+    }
+
+    #[test]
+    fn a_token_stands_for_the_user_of_its_last_record() {
+        let file = TokenFile::parse(
+            "t.csv",
+            "t1,ann,1,\"dev,ops\"\nt2,bob,2\n,nobody,3\nt3,cid,4,\nt1,eve,5,x,ignored\n",
+        )
+        .unwrap();
+        let check = |token: &str, expected: Option<UserInfo>| assert_eq!(file.user(token), expected.as_ref(), "{token:?}");
+        check("t1", Some(user("eve", "5", &["x"])));
+        check("t2", Some(user("bob", "2", &[])));
+        check("t3", Some(user("cid", "4", &[""])));
+        check("", None);
+        check("t", None);
+    }
+
+    #[test]
+    fn a_broken_file_is_an_error() {
+        let check = |text: &str, expected: &str| assert_eq!(TokenFile::parse("t.csv", text).unwrap_err().to_string(), expected);
+        check("t,u\n", "token file 't.csv' must have at least 3 columns (token, user name, user uid), found 2");
+        check("t,u\"x,1\n", "parse error on line 1, column 4: bare \" in non-quoted field");
+    }
+}

@@ -1,0 +1,46 @@
+//! Objects that have to be there before anyone else can work.
+
+use api::resources;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use registry::generic::AdmitCreate;
+use registry::{Registry, Target};
+use schema::object::Object;
+use serde_json::{Value, json};
+
+/// The namespaces that every cluster has (upstream's system namespaces controller).
+const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
+
+/// Creates the system namespaces that are missing.
+///
+/// # Errors
+/// The text of the first failure.
+pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String> {
+    let row = resources::find("", "v1", "namespaces", "").ok_or("namespaces are not served")?;
+    for name in SYSTEM_NAMESPACES {
+        let target = Target { row, namespace: "", name };
+        match registry.get(&target, "").await {
+            Ok(_) => continue,
+            Err(status) if status.reason == "NotFound" => {}
+            Err(status) => return Err(status.message),
+        }
+        let Value::Object(object) = json!({"metadata": {"name": name}}) else { continue };
+        match registry.create(&target, object, false, &AdmitAll).await {
+            Ok(_) => {}
+            // Another replica was faster.
+            Err(status) if status.reason == "AlreadyExists" => {}
+            Err(status) => return Err(status.message),
+        }
+    }
+    Ok(())
+}
+
+/// The server's own writes need nobody's admission.
+struct AdmitAll;
+
+#[async_trait]
+impl AdmitCreate for AdmitAll {
+    async fn admit_create(&self, _: &Object) -> Result<(), Box<Status>> {
+        Ok(())
+    }
+}

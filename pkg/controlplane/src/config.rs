@@ -1,0 +1,297 @@
+//! What a server is told: plain data, filled from flags by the binary and by hand in tests.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use authorization::Mode;
+use server::metrics::BuildInfo;
+use server::tls::{CertificateFiles, TlsOptions};
+use server::{BindOptions, ChainOptions};
+
+/// Everything that one server process does differently from another.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where objects are kept.
+    pub storage: StorageConfig,
+    /// Where and how to listen.
+    pub serving: ServingConfig,
+    /// How clients prove who they are.
+    pub authentication: AuthenticationConfig,
+    /// `--authorization-mode`, in order.
+    pub authorization_modes: Vec<Mode>,
+    /// How requests are treated on their way.
+    pub chain: ChainOptions,
+    /// Which API groups and versions are switched on or off (`--runtime-config`), as given: for
+    /// example `("api/all", "true")`.
+    pub runtime_config: Vec<(String, String)>,
+    /// Feature gates that are set explicitly (`--feature-gates`).
+    pub feature_gates: Vec<(String, bool)>,
+    /// Watches last at least this long unless the client asks otherwise (`--min-request-timeout`);
+    /// each gets a random time between this and twice this.
+    pub watch_min: Duration,
+    /// `--event-ttl`: how long Events are kept.
+    pub event_ttl: Duration,
+    /// `--delete-collection-workers`.
+    pub delete_collection_workers: usize,
+    /// Services.
+    pub services: ServiceConfig,
+    /// Tokens of service accounts.
+    pub service_accounts: ServiceAccountConfig,
+    /// Pods.
+    pub pods: PodConfig,
+    /// `--advertise-address`: where members of the cluster reach this server.
+    pub advertise_address: IpAddr,
+    /// Which build this is.
+    pub build: BuildInfo,
+}
+
+/// Where objects are kept.
+#[derive(Debug, Clone)]
+pub enum StorageConfig {
+    /// A shared etcd cluster.
+    Etcd(EtcdConfig),
+    /// A store of this process alone, in this directory.
+    Embedded {
+        /// The directory, made when it does not exist.
+        dir: PathBuf,
+        /// `--etcd-compaction-interval`; `None` keeps all history.
+        compaction_interval: Option<Duration>,
+    },
+    /// A store that is gone with the process. For tests.
+    Memory,
+}
+
+impl StorageConfig {
+    /// What keys begin with.
+    pub fn prefix(&self) -> &str {
+        match self {
+            StorageConfig::Etcd(etcd) => &etcd.prefix,
+            StorageConfig::Embedded { .. } | StorageConfig::Memory => "/registry",
+        }
+    }
+}
+
+/// How to reach etcd, and what our keys begin with.
+#[derive(Debug, Clone)]
+pub struct EtcdConfig {
+    /// `--etcd-servers`.
+    pub endpoints: Vec<String>,
+    /// `--etcd-prefix`, without a slash at the end.
+    pub prefix: String,
+    /// `--etcd-cafile`.
+    pub ca: Option<PathBuf>,
+    /// `--etcd-certfile`.
+    pub certificate: Option<PathBuf>,
+    /// `--etcd-keyfile`.
+    pub key: Option<PathBuf>,
+    /// `--etcd-healthcheck-timeout`.
+    pub health_timeout: Duration,
+    /// `--lease-reuse-duration-seconds`.
+    pub lease_reuse: Duration,
+    /// `--etcd-compaction-interval`; `None` leaves compaction to others.
+    pub compaction_interval: Option<Duration>,
+}
+
+/// Where and how to listen.
+#[derive(Debug, Clone)]
+pub struct ServingConfig {
+    /// The socket.
+    pub bind: BindOptions,
+    /// `--cert-dir`: where certificates of our own making are.
+    pub cert_dir: PathBuf,
+    /// `--tls-cert-file` and `--tls-private-key-file`; `None` to make one.
+    pub certificate: Option<CertificateFiles>,
+    /// `--tls-sni-cert-key`.
+    pub sni: Vec<(CertificateFiles, Vec<String>)>,
+    /// Versions, suites, HTTP/2.
+    pub tls: TlsOptions,
+    /// `--http2-max-streams-per-connection`.
+    pub http2_streams_max: u32,
+    /// `--livez-grace-period`.
+    pub livez_grace: Duration,
+    /// `--shutdown-delay-duration`: how long to go on serving, not ready, before connections are
+    /// turned away.
+    pub shutdown_delay: Duration,
+    /// `--shutdown-watch-termination-grace-period`: how long watches may go on after that.
+    pub watch_grace: Duration,
+    /// `--storage-initialization-timeout`: how long the store may take to answer at start.
+    pub storage_wait_max: Duration,
+    /// Where to write a kubeconfig for an administrator, and print how to use it. Only set when
+    /// nothing else was configured by which anyone could prove an identity.
+    pub admin_kubeconfig: Option<PathBuf>,
+}
+
+/// How clients prove who they are.
+#[derive(Debug, Clone, Default)]
+pub struct AuthenticationConfig {
+    /// `--client-ca-file`.
+    pub client_ca_file: Option<PathBuf>,
+    /// `--token-auth-file`.
+    pub token_file: Option<PathBuf>,
+    /// `--anonymous-auth`.
+    pub anonymous: bool,
+}
+
+/// What the server knows about Services.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceConfig {
+    /// `--service-cluster-ip-range`: one, or one of each family.
+    pub cidrs: Vec<Cidr>,
+    /// `--service-node-port-range`.
+    pub node_ports: RangeInclusive<u16>,
+    /// `--kubernetes-service-node-port`; 0 for none.
+    pub kubernetes_node_port: u16,
+    /// Whether this server keeps the endpoints of the `kubernetes` Service
+    /// (`--endpoint-reconciler-type` other than `none`).
+    pub reconcile_endpoints: bool,
+}
+
+/// Tokens of service accounts.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ServiceAccountConfig {
+    /// `--service-account-issuer`; the first one issues, all are accepted.
+    pub issuers: Vec<String>,
+    /// `--api-audiences`; the issuer where empty.
+    pub audiences: Vec<String>,
+    /// `--service-account-key-file`: keys that tokens may be signed with.
+    pub key_files: Vec<PathBuf>,
+    /// `--service-account-signing-key-file`.
+    pub signing_key_file: Option<PathBuf>,
+    /// `--service-account-jwks-uri`.
+    pub jwks_uri: Option<String>,
+    /// `--service-account-max-token-expiration`; 0 for no limit.
+    pub token_expiration_max: Duration,
+    /// `--service-account-extend-token-expiration`.
+    pub extend_expiration: bool,
+    /// `--service-account-lookup`.
+    pub lookup: bool,
+}
+
+/// What the server knows about Pods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PodConfig {
+    /// `--allow-privileged`.
+    pub allow_privileged: bool,
+    /// `--default-not-ready-toleration-seconds`.
+    pub not_ready_toleration_seconds: i64,
+    /// `--default-unreachable-toleration-seconds`.
+    pub unreachable_toleration_seconds: i64,
+}
+
+/// A range of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cidr {
+    /// The first address.
+    pub network: IpAddr,
+    /// How many leading bits are fixed.
+    pub prefix_len: u8,
+}
+
+impl Cidr {
+    /// Reads `10.0.0.0/24`. Bits beyond the prefix are cleared, as upstream does.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (address, prefix_len) = text.split_once('/')?;
+        let digits = !prefix_len.is_empty() && prefix_len.bytes().all(|b| b.is_ascii_digit());
+        let (address, prefix_len): (IpAddr, u8) = (address.parse().ok()?, prefix_len.parse().ok()?);
+        let network = match address {
+            IpAddr::V4(v4) => {
+                let host_bits = 32_u32.checked_sub(prefix_len.into())?;
+                IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits() & u32::MAX.checked_shl(host_bits).unwrap_or(0)))
+            }
+            IpAddr::V6(v6) => {
+                let host_bits = 128_u32.checked_sub(prefix_len.into())?;
+                IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits() & u128::MAX.checked_shl(host_bits).unwrap_or(0)))
+            }
+        };
+        digits.then_some(Cidr { network, prefix_len })
+    }
+
+    /// The address that the `kubernetes` Service has in a primary range.
+    pub fn first_host(&self) -> IpAddr {
+        match self.network {
+            IpAddr::V4(v4) => IpAddr::V4(Ipv4Addr::from_bits(v4.to_bits().saturating_add(1))),
+            IpAddr::V6(v6) => IpAddr::V6(Ipv6Addr::from_bits(v6.to_bits().saturating_add(1))),
+        }
+    }
+}
+
+impl fmt::Display for Cidr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.network, self.prefix_len)
+    }
+}
+
+impl Config {
+    /// Upstream's defaults over a store in memory, listening on any free port of this machine alone,
+    /// with certificates in `dir`. For tests.
+    pub fn for_tests(dir: PathBuf) -> Self {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
+        Config {
+            storage: StorageConfig::Memory,
+            serving: ServingConfig {
+                bind: BindOptions { address, share_port: false },
+                cert_dir: dir,
+                certificate: None,
+                sni: Vec::new(),
+                tls: TlsOptions::default(),
+                http2_streams_max: 100,
+                livez_grace: Duration::ZERO,
+                shutdown_delay: Duration::ZERO,
+                watch_grace: Duration::ZERO,
+                storage_wait_max: Duration::from_secs(60),
+                admin_kubeconfig: None,
+            },
+            authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
+            authorization_modes: vec![Mode::Node, Mode::Rbac],
+            chain: ChainOptions::default(),
+            runtime_config: Vec::new(),
+            feature_gates: Vec::new(),
+            watch_min: Duration::from_secs(1800),
+            event_ttl: Duration::from_secs(3600),
+            delete_collection_workers: 1,
+            services: ServiceConfig {
+                cidrs: vec![Cidr { network: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), prefix_len: 24 }],
+                node_ports: 30_000..=32_767,
+                kubernetes_node_port: 0,
+                reconcile_endpoints: true,
+            },
+            service_accounts: ServiceAccountConfig {
+                issuers: vec!["https://kubernetes.default.svc".to_owned()],
+                extend_expiration: true,
+                lookup: true,
+                ..ServiceAccountConfig::default()
+            },
+            pods: PodConfig {
+                allow_privileged: true,
+                not_ready_toleration_seconds: 300,
+                unreachable_toleration_seconds: 300,
+            },
+            advertise_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            build: BuildInfo::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_is_its_network() {
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            let got = Cidr::parse(text).map(|cidr| (cidr.to_string(), cidr.first_host().to_string()));
+            assert_eq!(got, expected.map(|(cidr, host)| (cidr.to_owned(), host.to_owned())), "{text}");
+        };
+        check("10.0.0.0/24", Some(("10.0.0.0/24", "10.0.0.1")));
+        check("10.96.3.7/12", Some(("10.96.0.0/12", "10.96.0.1")));
+        check("0.0.0.0/0", Some(("0.0.0.0/0", "0.0.0.1")));
+        check("10.0.0.1/32", Some(("10.0.0.1/32", "10.0.0.2")));
+        check("fd00::1:2/112", Some(("fd00::1:0/112", "fd00::1:1")));
+        for text in ["10.0.0.0", "10.0.0.0/33", "10.0.0/24", "fd00::/129", "10.0.0.0/+4", "", "/"] {
+            check(text, None);
+        }
+    }
+}

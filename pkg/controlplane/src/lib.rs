@@ -1,0 +1,9 @@
+//! This product: which groups are served, wiring, bootstrap objects, and the life of a server from
+//! its configuration to its end.
+
+pub mod api;
+mod bootstrap;
+pub mod config;
+mod namespaces;
+pub mod run;
+mod system;

@@ -1,0 +1,260 @@
+//! From a configuration to a running server, and down again.
+
+mod certificates;
+mod error;
+mod kubeconfig;
+mod signals;
+mod store;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use arc_swap::ArcSwap;
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use apimachinery::clock::Clock;
+use apimachinery::time::UnixTime;
+use authentication::{Authenticator, TokenAuthenticator, TokenFile};
+use authorization::Mode;
+use server::health::{Check, Grace, Group, Health, Hook, Log, NamedCheck, Ping, Shutdown};
+use server::metrics::Metrics;
+use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
+use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
+
+use crate::api::{self, Api, PostStartHook};
+use crate::config::Config;
+pub use error::RunError;
+use store::Store;
+
+/// How long requests under way may take to end once the server goes down, beyond their own deadline
+/// (upstream's default for its wait groups).
+const DRAIN_MAX: Duration = Duration::from_secs(60);
+/// How often a store that does not answer yet is asked again at start.
+const STORE_RETRY: Duration = Duration::from_millis(250);
+
+/// A server that has begun to listen.
+pub struct Running {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// PEM of the certificates that a client of this server may trust.
+    pub trust: String,
+    lifecycle: Lifecycle,
+    serving: JoinHandle<()>,
+    ready: JoinHandle<Result<(), RunError>>,
+    store: Store,
+    config: Config,
+}
+
+/// Runs a server until it is told to stop by SIGTERM or SIGINT; a second signal ends the process at
+/// once.
+///
+/// # Errors
+/// Whatever keeps a server from starting, in words for its operator.
+pub async fn run(config: Config) -> Result<(), RunError> {
+    let mut stop = signals::stop()?;
+    let mut running = start(config, system_env()).await?;
+    tokio::select! {
+        ready = &mut running.ready => {
+            ready.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))??;
+            running.announce();
+            stop.recv().await;
+        }
+        _ = stop.recv() => {}
+    }
+    running.stop().await;
+    Ok(())
+}
+
+/// Starts a server and returns when it listens; it becomes ready some moments later.
+///
+/// # Errors
+/// As [`run`].
+pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
+    let now = env.clock.now().seconds;
+    let credentials = certificates::prepare(&config, now)?;
+    let contents = credentials.files.read()?;
+    let tls = Arc::new(ArcSwap::from_pointee(Tls::new(&contents, &config.serving.tls)?));
+    let listener = server::bind(config.serving.bind).map_err(|source| RunError::Listen {
+        address: config.serving.bind.address,
+        source,
+    })?;
+    let address = listener.local_addr().map_err(|source| RunError::Listen {
+        address: config.serving.bind.address,
+        source,
+    })?;
+    certificates::write_kubeconfig(&config, &credentials, address, now)?;
+    let store = Store::open(&config.storage).await?;
+    let lifecycle = Lifecycle::new();
+    let watches = CancellationToken::new();
+    let api = api::build(&config, Arc::clone(&store.storage), watches.clone()).await?;
+    let hooks: Vec<Arc<Hook>> = api.hooks.iter().map(|hook| Hook::new(hook.name)).collect();
+    let storage_ready = Hook::new("storage-readiness");
+    let health = health(&config, &store, &lifecycle, &storage_ready, &hooks);
+    let metrics = Arc::new(Metrics::new(config.build.clone(), now, api.collectors));
+    let services = Services {
+        authenticator: authenticator(&config, api.token_authenticators)?,
+        authorizer: Mode::authorizer(&config.authorization_modes),
+        dispatch: api.dispatch,
+        api_paths: api.paths,
+        health,
+        metrics,
+    };
+    let chain = Chain::new(services, config.chain.clone(), env);
+    tracing::info!(%address, "serving securely");
+    let serving = serve(listener, &config, tls, credentials.files, contents, chain, &lifecycle, watches);
+    let ready = tokio::spawn(become_ready(
+        Arc::clone(&store.storage),
+        config.serving.storage_wait_max,
+        storage_ready,
+        api.hooks.into_iter().zip(hooks).collect(),
+    ));
+    Ok(Running { address, trust: credentials.trust, lifecycle, serving, ready, store, config })
+}
+
+/// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.
+#[allow(clippy::too_many_arguments)]
+fn serve(
+    listener: TcpListener,
+    config: &Config,
+    tls: Arc<ArcSwap<Tls>>,
+    files: TlsFiles,
+    contents: TlsContents,
+    chain: Arc<Chain>,
+    lifecycle: &Lifecycle,
+    watches: CancellationToken,
+) -> JoinHandle<()> {
+    let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
+    let drain_max = DRAIN_MAX.max(config.serving.watch_grace) + config.chain.request_timeout;
+    let (watch_grace, tls_options) = (config.serving.watch_grace, config.serving.tls.clone());
+    let lifecycle = lifecycle.clone();
+    tokio::spawn(async move {
+        let end_watches = async {
+            lifecycle.draining().cancelled().await;
+            sleep(watch_grace).await;
+            watches.cancel();
+            std::future::pending::<()>().await;
+        };
+        let serving =
+            server::serve(listener, Arc::clone(&tls), chain, options, lifecycle.clone(), drain_max);
+        tokio::select! {
+            () = serving => {}
+            () = end_watches => {}
+            () = keep_fresh(tls, files, tls_options, contents) => {}
+        }
+    })
+}
+
+impl Running {
+    /// Waits until every start hook has finished.
+    ///
+    /// # Errors
+    /// The first hook's that failed.
+    pub async fn ready(&mut self) -> Result<(), RunError> {
+        (&mut self.ready).await.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))?
+    }
+
+    /// Goes down in order: not ready, no new connections, watches told to end, requests finished,
+    /// store closed.
+    pub async fn stop(self) {
+        tracing::info!("shutting down");
+        self.lifecycle.terminate();
+        sleep(self.config.serving.shutdown_delay).await;
+        self.lifecycle.drain();
+        let _ = self.serving.await;
+        self.ready.abort();
+        self.store.close().await;
+        tracing::info!("stopped");
+    }
+
+    /// Tells whoever started the server by hand how to use it.
+    fn announce(&self) {
+        tracing::info!(address = %self.address, "ready");
+        if let Some(path) = &self.config.serving.admin_kubeconfig {
+            println!("export KUBECONFIG={}", path.display());
+        }
+    }
+}
+
+/// The real clock, and the system's randomness.
+pub fn system_env() -> Env {
+    Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
+}
+
+struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now(&self) -> UnixTime {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        UnixTime { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+    }
+}
+
+fn authenticator(config: &Config, others: Vec<Arc<dyn TokenAuthenticator>>) -> Result<Authenticator, RunError> {
+    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
+    if let Some(path) = &config.authentication.token_file {
+        let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
+        let file = TokenFile::parse(&path.display().to_string(), &text)
+            .map_err(|error| RunError::Credentials(error.to_string()))?;
+        tokens.push(Arc::new(file));
+    }
+    tokens.extend(others);
+    Ok(Authenticator { tokens, anonymous: config.authentication.anonymous })
+}
+
+/// Upstream's checks in upstream's order, as far as what they check exists here.
+fn health(
+    config: &Config,
+    store: &Store,
+    lifecycle: &Lifecycle,
+    storage_ready: &Arc<Hook>,
+    hooks: &[Arc<Hook>],
+) -> Health {
+    let log: Arc<dyn Check> = Arc::new(Log::default());
+    let storage = Arc::clone(&store.storage);
+    let etcd: Arc<dyn Check> = Arc::new(NamedCheck("etcd", move || {
+        let storage = Arc::clone(&storage);
+        async move { storage.healthy().await.map_err(|error| error.to_string()) }
+    }));
+    let hooks = || {
+        let all = std::iter::once(storage_ready).chain(hooks);
+        all.map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>()
+    };
+    let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
+        let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
+        Group::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
+    };
+    let patient = |check| Arc::new(Grace::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
+    Health {
+        healthz: group(vec![Arc::clone(&etcd)], hooks(), Vec::new()),
+        livez: group(vec![etcd], hooks().into_iter().map(patient).collect(), Vec::new()),
+        readyz: group(Vec::new(), hooks(), vec![Arc::new(Shutdown(lifecycle.terminating().clone()))]),
+    }
+}
+
+/// Waits for the store, then runs the start hooks, all at once.
+async fn become_ready(
+    storage: Arc<dyn storage::Storage>,
+    wait_max: Duration,
+    storage_ready: Arc<Hook>,
+    hooks: Vec<(PostStartHook, Arc<Hook>)>,
+) -> Result<(), RunError> {
+    let answers = async {
+        while let Err(error) = storage.healthy().await {
+            tracing::warn!(%error, "waiting for the store");
+            sleep(STORE_RETRY).await;
+        }
+    };
+    timeout(wait_max, answers).await.map_err(|_| RunError::StoreSilent(wait_max))?;
+    storage_ready.done();
+    let running = hooks.into_iter().map(|(hook, state)| async move {
+        let name = hook.name;
+        hook.work.await.map_err(|reason| RunError::Bootstrap(format!("PostStartHook \"{name}\" failed: {reason}")))?;
+        state.done();
+        Ok(())
+    });
+    futures::future::try_join_all(running).await.map(|_: Vec<()>| ())
+}

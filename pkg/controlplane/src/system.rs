@@ -1,0 +1,31 @@
+//! The world outside: the machine's clock and its random numbers.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use apimachinery::clock::Clock;
+use apimachinery::time::UnixTime;
+use registry::Entropy;
+
+/// The machine's clock.
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    #[allow(clippy::disallowed_methods, reason = "this is where the clock that everyone is given comes from")]
+    fn now(&self) -> UnixTime {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        UnixTime { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
+    }
+}
+
+/// The thread's generator, seeded by the system.
+pub(crate) struct SystemEntropy;
+
+impl Entropy for SystemEntropy {
+    fn uid(&self) -> String {
+        uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string()
+    }
+
+    fn number(&self) -> u32 {
+        rand::random()
+    }
+}

@@ -1,0 +1,173 @@
+//! The API behind the chain: routes a request, negotiates, runs the verb's handler, and turns its
+//! error into a response.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission::Chain;
+use api::resources::{Resource, Storage as StorageRow};
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use bytes::Bytes;
+use registry::{Registry, Target};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::{Body, Dispatch, Request, Response};
+use crate::handlers;
+use crate::negotiate::{self, Offer, Representation};
+use crate::query::Query;
+use crate::respond::{self, Reply};
+use crate::route::{Action, NoRoute, Route, route};
+use crate::table::{IncludeObject, TableRequest};
+
+/// Documents that describe the API (discovery, OpenAPI): they answer paths that name no resource.
+pub trait Documents: Send + Sync + 'static {
+    /// The answer, or `None` when the path is not this one's.
+    fn respond(&self, request: &http::request::Parts) -> Option<Result<http::Response<Bytes>, Status>>;
+}
+
+impl Documents for crate::discovery::Discovery {
+    fn respond(&self, request: &http::request::Parts) -> Option<Result<http::Response<Bytes>, Status>> {
+        crate::discovery::Discovery::respond(self, request)
+    }
+}
+
+/// What the API is made of.
+pub struct Api {
+    /// The verbs.
+    pub registry: Registry,
+    /// What may be written.
+    pub admission: Chain,
+    /// Discovery, OpenAPI, version; asked in order.
+    pub documents: Vec<Box<dyn Documents>>,
+    /// Least time that a watch without a timeout lives; the actual one is up to twice that.
+    pub watch_timeout_min: Duration,
+    /// Uniformly distributed in `0..1`, for watch timeouts.
+    pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
+    /// Ends watches when the server stops.
+    pub shutdown: CancellationToken,
+}
+
+/// One request on its way through a handler.
+pub(crate) struct Call<'a> {
+    pub(crate) api: &'a Api,
+    pub(crate) route: Route,
+    pub(crate) info: &'a RequestInfo,
+    pub(crate) headers: &'a http::HeaderMap,
+    pub(crate) query: Query,
+    pub(crate) user: &'a UserInfo,
+    pub(crate) representation: Representation,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl<'a> Call<'a> {
+    /// Where the request points, for the registry.
+    pub(crate) fn target(&self) -> Target<'_> {
+        Target { row: self.route.main, namespace: &self.info.namespace, name: self.name() }
+    }
+
+    /// The object's name; empty for collections.
+    pub(crate) fn name(&self) -> &str {
+        self.info.parts.get(1).map_or("", String::as_str)
+    }
+
+    /// The row of the endpoint.
+    pub(crate) fn endpoint(&self) -> &'static Resource {
+        self.route.endpoint
+    }
+
+    /// How the resource is stored.
+    ///
+    /// # Errors
+    /// 405 for what is not stored.
+    pub(crate) fn storage(&self) -> Result<&'static StorageRow, Box<Status>> {
+        let refused = || Status::method_not_supported(&self.target().group_resource(), &self.info.verb);
+        self.route.main.storage.as_ref().ok_or_else(|| refused().into())
+    }
+
+    /// What the answer shares with every other answer to this request.
+    ///
+    /// # Errors
+    /// 400 for an unknown `includeObject`.
+    pub(crate) fn reply(&self) -> Result<Reply<'_>, Box<Status>> {
+        let include = match self.representation.transform {
+            negotiate::Transform::Table => IncludeObject::parse(self.query.get("includeObject").unwrap_or(""))?,
+            _ => IncludeObject::Metadata,
+        };
+        Ok(Reply {
+            headers: self.headers,
+            representation: self.representation,
+            warnings: self.warnings.clone(),
+            table: TableRequest {
+                version: self.representation.transform_version,
+                include,
+                now: self.api.registry.now(),
+            },
+        })
+    }
+}
+
+#[async_trait]
+impl Dispatch for Api {
+    async fn dispatch(&self, request: Request) -> Response {
+        let Request { parts, body, info, authorized } = request;
+        if !info.is_resource {
+            return self.document(&parts);
+        }
+        let route = match route(&parts.method, &info) {
+            Ok(route) => route,
+            Err(NoRoute::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
+            Err(NoRoute::Status(status)) => return respond::status_response(&parts.headers, None, &status, &[]),
+        };
+        let deprecation: Vec<String> = route.endpoint.deprecation_warning().into_iter().collect();
+        let answer = match negotiated(&parts, &route) {
+            Ok((representation, query)) => {
+                let mut call = Call {
+                    api: self,
+                    route,
+                    info: &info,
+                    headers: &parts.headers,
+                    query,
+                    user: authorized.user(),
+                    representation,
+                    warnings: deprecation.clone(),
+                };
+                run(&mut call, body).await
+            }
+            Err(status) => Err(status),
+        };
+        answer.unwrap_or_else(|status| respond::status_response(&parts.headers, None, &status, &deprecation))
+    }
+}
+
+impl Api {
+    fn document(&self, parts: &http::request::Parts) -> Response {
+        match self.documents.iter().find_map(|d| d.respond(parts)) {
+            Some(Ok(document)) => document.map(respond::full),
+            Some(Err(status)) => respond::status_response(&parts.headers, None, &status, &[]),
+            None => respond::plain(404, "404 page not found\n"),
+        }
+    }
+}
+
+fn negotiated(parts: &http::request::Parts, route: &Route) -> Result<(Representation, Query), Box<Status>> {
+    let query = Query::parse(parts.uri.query());
+    let streams = matches!(route.action, Action::List | Action::Watch) && route.main.serves("watch");
+    negotiate::produces(&parts.headers, streams)?;
+    let representation = negotiate::output(&parts.headers, query.get("pretty"), Offer { transforms: true })?;
+    Ok((representation, query))
+}
+
+async fn run(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
+    match call.route.action {
+        Action::Get => handlers::get::get(call).await,
+        Action::List | Action::Watch => handlers::list::list_or_watch(call).await,
+        Action::Create => handlers::create::create(call, body).await,
+        Action::Update => handlers::update::update(call, body).await,
+        Action::Patch => handlers::patch::patch(call, body).await,
+        Action::Delete => handlers::delete::delete(call, body).await,
+        Action::DeleteCollection => handlers::delete::delete_collection(call, body).await,
+    }
+}

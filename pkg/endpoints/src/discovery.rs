@@ -1,0 +1,218 @@
+//! Discovery: which groups, versions and resources are served, at `/api`, `/apis` and below, in the
+//! legacy documents and in the aggregated one (KEP-3352), and `/version`.
+
+mod accept;
+mod document;
+mod model;
+#[cfg(test)]
+mod tests;
+mod trees;
+mod version;
+
+use apimachinery::status::Status;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
+use http::request::Parts;
+use http::{Method, Response, StatusCode};
+use schema::builtin::{
+    IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
+};
+use schema::object::Object;
+use schema::table::Message;
+
+use crate::negotiate::{self, Format, Offer};
+use document::Document;
+pub use model::{ApiResource, Group, Source, Text, Version, builtin_groups};
+pub use version::VersionInfo;
+
+/// An answer, or the failure that the caller writes as it writes every other.
+pub type Answer = Result<Response<Bytes>, Status>;
+
+/// Everything that discovery answers for one state of the served API. When groups or resources come
+/// or go, a new one replaces it.
+#[derive(Debug)]
+pub struct Discovery {
+    groups: Vec<Documented>,
+    server_address: String,
+    version: Bytes,
+    api: Document,
+    apis: Document,
+    aggregated_api: Document,
+    aggregated_apis: Document,
+}
+
+/// A group with its documents.
+#[derive(Debug)]
+struct Documented {
+    group: Group,
+    document: Document,
+    /// As many as the group has versions.
+    versions: Vec<Document>,
+}
+
+impl Discovery {
+    /// Sorts the groups; nothing is encoded yet. `server_address` is the advertised `host:port`.
+    pub fn new(mut groups: Vec<Group>, server_address: String, version: &VersionInfo) -> Self {
+        model::sort(&mut groups);
+        let documented = |group: Group| Documented {
+            versions: group.versions.iter().map(|_| Document::default()).collect(),
+            document: Document::default(),
+            group,
+        };
+        Discovery {
+            groups: groups.into_iter().map(documented).collect(),
+            server_address,
+            version: serde_json::to_vec_pretty(version).unwrap_or_default().into(),
+            api: Document::default(),
+            apis: Document::default(),
+            aggregated_api: Document::default(),
+            aggregated_apis: Document::default(),
+        }
+    }
+
+    /// The groups in the order in which they are listed.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().map(|documented| &documented.group)
+    }
+
+    /// Answers a request for a document; `None` when its path names none. A `HEAD` gets the body
+    /// too; whoever writes the answer leaves it out.
+    pub fn respond(&self, request: &Parts) -> Option<Answer> {
+        let path = request.uri.path().strip_prefix('/')?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let mut segments = path.split('/');
+        let (first, second, third) = (segments.next()?, segments.next(), segments.next());
+        if segments.next().is_some() {
+            return None;
+        }
+        match (first, second, third) {
+            ("version", None, None) => Some(self.version(request)),
+            ("api", None, None) => Some(self.api(request)),
+            ("apis", None, None) => Some(self.apis(request)),
+            ("api", Some(version), None) => self.group_version(request, "", version),
+            ("apis", Some(group), None) if !group.is_empty() => self.group(request, group),
+            ("apis", Some(group), Some(version)) if !group.is_empty() => self.group_version(request, group, version),
+            _ => None,
+        }
+    }
+
+    fn named(&self) -> impl Iterator<Item = &Group> {
+        self.groups().filter(|group| !group.name.is_empty())
+    }
+
+    fn core(&self) -> Option<&Group> {
+        self.groups().find(|group| group.name.is_empty())
+    }
+
+    fn version(&self, request: &Parts) -> Answer {
+        routed(request, |header| accept::route(header, &["application/json"]))?;
+        Ok(response(Format::Json.media_type(), self.version.clone()))
+    }
+
+    fn api(&self, request: &Parts) -> Answer {
+        routed(request, accept::route_objects)?;
+        let tree = || trees::aggregated(self.core().into_iter());
+        if let Some(answer) = aggregated(request, &self.aggregated_api, tree) {
+            return answer;
+        }
+        let tree = || trees::api_versions(self.core(), &self.server_address);
+        plain(request, &self.api, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS, tree)
+    }
+
+    fn apis(&self, request: &Parts) -> Answer {
+        if let Some(answer) = aggregated(request, &self.aggregated_apis, || trees::aggregated(self.named())) {
+            return answer;
+        }
+        let tree = || trees::api_group_list(self.named());
+        plain(request, &self.apis, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST, tree)
+    }
+
+    fn group(&self, request: &Parts, name: &str) -> Option<Answer> {
+        let Documented { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
+        let tree = || trees::api_group(group);
+        Some(plain(request, document, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP, tree))
+    }
+
+    fn group_version(&self, request: &Parts, group: &str, version: &str) -> Option<Answer> {
+        let documented = self.groups.iter().find(|g| g.group.name == group)?;
+        let mut versions = documented.group.versions.iter().zip(&documented.versions);
+        let (version, document) = versions.find(|(v, _)| v.name == version)?;
+        match version.source {
+            Source::Proxied => return None,
+            Source::Custom => {}
+            Source::Builtin => {
+                if let Err(refusal) = routed(request, accept::route_objects) {
+                    return Some(Err(refusal));
+                }
+            }
+        }
+        let tree = || trees::api_resource_list(&documented.group, version);
+        Some(plain(request, document, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST, tree))
+    }
+}
+
+/// What upstream's router checks before it calls a handler: the method, then the media types.
+fn routed(request: &Parts, accepts: impl FnOnce(&str) -> Result<(), Status>) -> Result<(), Status> {
+    if request.method != Method::GET {
+        return Err(Status::method_not_allowed());
+    }
+    accepts(accept::header(&request.headers))
+}
+
+/// A document in whatever format the request accepts.
+fn plain(request: &Parts, document: &Document, message: &'static Message, tree: impl Fn() -> Object) -> Answer {
+    let offer = Offer { transforms: false };
+    let wanted = negotiate::output(&request.headers, query_pretty(request), offer).map_err(|status| *status)?;
+    let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
+    Ok(response(wanted.format.media_type(), body))
+}
+
+/// The aggregated document, if the request asks for it, under an entity tag.
+fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<Answer> {
+    let (format, pretty) = accept::aggregated(accept::header(&request.headers))?;
+    Some(aggregated_answer(request, document, format, pretty, &tree))
+}
+
+fn aggregated_answer(
+    request: &Parts,
+    document: &Document,
+    format: Format,
+    pretty: bool,
+    tree: &impl Fn() -> Object,
+) -> Answer {
+    let message = &IO_K8S_API_APIDISCOVERY_V2_APIGROUPDISCOVERYLIST;
+    let etag = document.etag(message, tree)?;
+    let known = request.headers.get(IF_NONE_MATCH).is_some_and(|value| value.as_bytes() == etag.as_bytes());
+    let mut answer = if known {
+        let mut unchanged = Response::new(Bytes::new());
+        *unchanged.status_mut() = StatusCode::NOT_MODIFIED;
+        unchanged
+    } else {
+        let pretty = pretty || negotiate::is_pretty(&request.headers, query_pretty(request));
+        let body = document.encoded(message, format, pretty, tree)?;
+        response(&[format.media_type(), accept::AGGREGATED].concat(), body)
+    };
+    let headers = answer.headers_mut();
+    if let Ok(etag) = HeaderValue::from_str(etag) {
+        headers.insert(ETAG, etag);
+    }
+    headers.insert(VARY, HeaderValue::from_static("Accept"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("public"));
+    Ok(answer)
+}
+
+fn response(content_type: &str, body: Bytes) -> Response<Bytes> {
+    let mut response = Response::new(body);
+    if let Ok(value) = HeaderValue::from_str(content_type) {
+        response.headers_mut().insert(CONTENT_TYPE, value);
+    }
+    response
+}
+
+/// The first `pretty` parameter. Its values need no decoding: an escaped one is as good as `false`.
+fn query_pretty(request: &Parts) -> Option<&str> {
+    let pairs = request.uri.query()?.split('&').map(|pair| pair.split_once('=').unwrap_or((pair, "")));
+    pairs.filter(|(name, _)| *name == "pretty").map(|(_, value)| value).next()
+}

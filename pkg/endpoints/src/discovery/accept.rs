@@ -1,0 +1,111 @@
+//! What is particular to documents in content negotiation: the request for aggregated discovery,
+//! and the stricter look that upstream's router takes at `Accept` before anything else.
+
+use apimachinery::status::{Details, Status};
+use http::HeaderMap;
+use http::header::ACCEPT;
+
+use crate::negotiate::{Clause, Format, MEDIA_TYPES, accept_clauses};
+
+/// The parameters that aggregated discovery adds to a media type, in requests and answers
+/// (KEP-3352). `v2beta1` is gone since 1.36.
+pub(crate) const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+/// The `Accept` header; empty when there is none.
+pub(crate) fn header(headers: &HeaderMap) -> &str {
+    headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("")
+}
+
+/// The format of the best clause that asks for aggregated discovery, and whether it asks for
+/// indented JSON. A clause for the plain document never comes before it, whatever its quality.
+pub(crate) fn aggregated(header: &str) -> Option<(Format, bool)> {
+    accept_clauses(header).iter().find_map(|clause| {
+        let param = |name| clause.params.iter().rev().find(|(n, _)| *n == name).map(|(_, value)| *value);
+        let asked = param("g") == Some("apidiscovery.k8s.io")
+            && param("v") == Some("v2")
+            && param("as") == Some("APIGroupDiscoveryList")
+            && param("sv").is_none_or(str::is_empty);
+        let format = asked.then(|| format_of(clause))??;
+        match param("stream") {
+            None | Some("") => {}
+            Some(stream) if stream == "watch" && format != Format::Yaml => {}
+            Some(_) => return None,
+        }
+        Some((format, param("pretty") == Some("1")))
+    })
+}
+
+fn format_of(clause: &Clause<'_>) -> Option<Format> {
+    match (clause.main, clause.sub) {
+        ("*", "*") | ("application", "*" | "json") => Some(Format::Json),
+        ("application", "yaml") => Some(Format::Yaml),
+        ("application", "vnd.kubernetes.protobuf") => Some(Format::Protobuf),
+        _ => None,
+    }
+}
+
+/// The router's check for paths that it serves: some clause names one of the media types literally,
+/// or is `*/*`.
+///
+/// # Errors
+/// The router's own 406, which differs from the one of negotiation.
+pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Status> {
+    let accepted = header.is_empty()
+        || header.split(',').any(|clause| {
+            let name = clause.split(';').next().unwrap_or("").trim_matches(' ');
+            name == "*/*" || media_types.contains(&name)
+        });
+    if accepted {
+        return Ok(());
+    }
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", media_types.join(", "));
+    Err(Status::failure(406, "NotAcceptable", message).with_details(Details::default()))
+}
+
+/// [`route`] for documents that come in every format of objects.
+///
+/// # Errors
+/// 406.
+pub(crate) fn route_objects(header: &str) -> Result<(), Status> {
+    route(header, &MEDIA_TYPES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
+
+    #[test]
+    fn aggregated_discovery_is_asked_for_by_all_three_parameters() {
+        let check = |header: &str, expected: Option<Format>| {
+            assert_eq!(aggregated(header).map(|(format, _)| format), expected, "{header}");
+        };
+        check(V2, Some(Format::Json));
+        check(&format!("application/json,{V2}"), Some(Format::Json));
+        check(&format!("{V2},*/*"), Some(Format::Json));
+        check(&format!("{V2};profile=nopeer"), Some(Format::Json));
+        check(&format!("{V2};q=0,application/json"), Some(Format::Json));
+        check("application/json ; g=apidiscovery.k8s.io ; v=v2 ; as=APIGroupDiscoveryList", Some(Format::Json));
+        check(&V2.replace("json", "yaml"), Some(Format::Yaml));
+        check(&V2.replace("=v2", "=v2beta1"), None);
+        check(&V2.replace("=v2", "=v3"), None);
+        check("application/json;g=apidiscovery.k8s.io;v=v2", None);
+        check("application/json;v=v2;as=APIGroupDiscoveryList", None);
+        check("application/json", None);
+        check("", None);
+    }
+
+    #[test]
+    fn the_router_knows_literal_media_types_only() {
+        let check = |header: &str, expected: bool| {
+            assert_eq!(route_objects(header).is_ok(), expected, "{header}");
+        };
+        check("", true);
+        check("*/*;q=0.1", true);
+        check("text/html, application/yaml;as=X", true);
+        check("application/*", false);
+        check("application/cbor", false);
+        check(&V2.to_uppercase(), false);
+    }
+}

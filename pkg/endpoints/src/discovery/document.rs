@@ -1,0 +1,80 @@
+//! A document that is encoded when it is first asked for, and kept.
+
+use std::sync::OnceLock;
+
+use apimachinery::status::Status;
+use bytes::Bytes;
+use schema::object::Object;
+use schema::table::Message;
+use sha2::{Digest, Sha512};
+
+use crate::encode;
+use crate::negotiate::Format;
+
+/// The encodings of one document. What programs ask for is kept; what people ask for (YAML,
+/// indented JSON) is made anew each time.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    json: OnceLock<Bytes>,
+    protobuf: OnceLock<Bytes>,
+    etag: OnceLock<String>,
+}
+
+impl Document {
+    /// The document in a format. `tree` is only called when there is something to encode.
+    ///
+    /// # Errors
+    /// 500 when the tree does not fit its shape, which no built-in document can bring about.
+    pub(super) fn encoded(
+        &self,
+        message: &'static Message,
+        format: Format,
+        pretty: bool,
+        tree: impl Fn() -> Object,
+    ) -> Result<Bytes, Status> {
+        let encode = |format| {
+            let mut out = Vec::new();
+            encode::tree(message, &tree(), format, &mut out).map_err(|status| *status)?;
+            out.shrink_to_fit();
+            Ok(Bytes::from(out))
+        };
+        match format {
+            Format::Json if pretty => kept(&self.json, || encode(Format::Json)).map(|json| indented(&json)),
+            Format::Json => kept(&self.json, || encode(Format::Json)),
+            Format::Protobuf => kept(&self.protobuf, || encode(Format::Protobuf)),
+            Format::Yaml => encode(Format::Yaml),
+        }
+    }
+
+    /// The entity tag, with its quotes: the same for every format, as upstream's is.
+    ///
+    /// # Errors
+    /// As for [`Document::encoded`].
+    pub(super) fn etag(&self, message: &'static Message, tree: impl Fn() -> Object) -> Result<&str, Status> {
+        if self.etag.get().is_none() {
+            let json = self.encoded(message, Format::Json, false, tree)?;
+            // Upstream hashes the text without the final line break.
+            let hash = Sha512::digest(json.strip_suffix(b"\n").unwrap_or(&json));
+            let hex: String = hash.iter().map(|byte| format!("{byte:02X}")).collect();
+            let _ = self.etag.set(format!("\"{hex}\""));
+        }
+        Ok(self.etag.get().map_or("", String::as_str))
+    }
+}
+
+/// What the cell holds, or what `make` gives it to hold.
+fn kept(cell: &OnceLock<Bytes>, make: impl FnOnce() -> Result<Bytes, Status>) -> Result<Bytes, Status> {
+    match cell.get() {
+        Some(bytes) => Ok(bytes.clone()),
+        None => {
+            let bytes = make()?;
+            Ok(cell.get_or_init(|| bytes).clone())
+        }
+    }
+}
+
+fn indented(json: &[u8]) -> Bytes {
+    let mut out = Vec::with_capacity(json.len() * 2);
+    schema::json_write::indent(json, &mut out);
+    out.into()
+}

@@ -1,0 +1,130 @@
+//! The documents as trees, in the shapes of `metav1` (legacy discovery) and `apidiscovery/v2`
+//! (aggregated discovery).
+
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use super::model::{ApiResource, Group, Source, Version};
+
+/// `/api`: the versions of the core group and where to reach the server. For the sake of clients
+/// older than 1.2 it has a kind but no `apiVersion`.
+pub(super) fn api_versions(core: Option<&Group>, server_address: &str) -> Object {
+    let versions: Vec<&str> = core.into_iter().flat_map(|g| &g.versions).map(|v| v.name.as_ref()).collect();
+    object(json!({
+        "kind": "APIVersions",
+        "versions": versions,
+        "serverAddressByClientCIDRs": [{ "clientCIDR": "0.0.0.0/0", "serverAddress": server_address }],
+    }))
+}
+
+/// `/apis`: every named group.
+pub(super) fn api_group_list<'g>(groups: impl Iterator<Item = &'g Group>) -> Object {
+    let groups: Vec<Value> = groups.map(group_entry).collect();
+    object(json!({ "kind": "APIGroupList", "apiVersion": "v1", "groups": groups }))
+}
+
+/// `/apis/<group>`.
+pub(super) fn api_group(group: &Group) -> Object {
+    let mut tree = object(group_entry(group));
+    tree.insert("kind".to_owned(), "APIGroup".into());
+    tree.insert("apiVersion".to_owned(), "v1".into());
+    tree
+}
+
+fn group_entry(group: &Group) -> Value {
+    let entry = |version: &Version| json!({ "groupVersion": group.group_version(version), "version": version.name });
+    json!({
+        "name": group.name,
+        "versions": group.versions.iter().map(entry).collect::<Vec<_>>(),
+        "preferredVersion": group.versions.first().map(entry),
+    })
+}
+
+/// `/api/v1` and `/apis/<group>/<version>`. Like `/api`, the core group's has no `apiVersion`.
+pub(super) fn api_resource_list(group: &Group, version: &Version) -> Object {
+    let mut tree = object(json!({
+        "kind": "APIResourceList",
+        "groupVersion": group.group_version(version),
+        "resources": version.resources.iter().map(resource_entry).collect::<Vec<_>>(),
+    }));
+    if !group.name.is_empty() {
+        tree.insert("apiVersion".to_owned(), "v1".into());
+    }
+    tree
+}
+
+fn resource_entry(resource: &ApiResource) -> Value {
+    let (group, version) = foreign(resource).unwrap_or_default();
+    json!({
+        "name": resource.name,
+        "singularName": resource.singular,
+        "namespaced": resource.namespaced,
+        "group": group,
+        "version": version,
+        "kind": resource.kind,
+        "verbs": resource.verbs,
+        "shortNames": resource.short_names,
+        "categories": resource.categories,
+        "storageVersionHash": resource.storage_version_hash,
+    })
+}
+
+/// `/api` and `/apis` in one document each, resources and all.
+pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object {
+    let group = |group: &Group| {
+        let versions: Vec<Value> = group.versions.iter().map(|v| aggregated_version(group, v)).collect();
+        json!({ "metadata": { "name": group.name }, "versions": versions })
+    };
+    object(json!({
+        "kind": "APIGroupDiscoveryList",
+        "apiVersion": "apidiscovery.k8s.io/v2",
+        "items": groups.map(group).collect::<Vec<_>>(),
+    }))
+}
+
+fn aggregated_version(group: &Group, version: &Version) -> Value {
+    // Only custom resources spell out the group and version of their own endpoint.
+    let own = match version.source {
+        Source::Custom => (group.name.as_ref(), version.name.as_ref()),
+        Source::Builtin | Source::Proxied => ("", ""),
+    };
+    let main = version.resources.iter().filter(|resource| !resource.name.contains('/'));
+    json!({
+        "version": version.name,
+        "resources": main.map(|resource| aggregated_resource(version, resource, own)).collect::<Vec<_>>(),
+        "freshness": if version.stale { "Stale" } else { "Current" },
+    })
+}
+
+fn aggregated_resource(version: &Version, resource: &ApiResource, own: (&str, &str)) -> Value {
+    let kind = |resource: &ApiResource| {
+        let (group, version) = foreign(resource).unwrap_or(own);
+        json!({ "group": group, "version": version, "kind": resource.kind })
+    };
+    let subresource = |sub: &ApiResource| {
+        let name = sub.name.strip_prefix(resource.name.as_ref())?.strip_prefix('/')?;
+        Some(json!({ "subresource": name, "responseKind": kind(sub), "verbs": sub.verbs }))
+    };
+    json!({
+        "resource": resource.name,
+        "responseKind": kind(resource),
+        "scope": if resource.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": resource.singular,
+        "verbs": resource.verbs,
+        "shortNames": resource.short_names,
+        "categories": resource.categories,
+        "subresources": version.resources.iter().filter_map(subresource).collect::<Vec<_>>(),
+    })
+}
+
+/// Group and version of a kind where they are not those of the endpoint.
+fn foreign(resource: &ApiResource) -> Option<(&str, &str)> {
+    resource.kind_group_version.as_ref().map(|(group, version)| (group.as_ref(), version.as_ref()))
+}
+
+fn object(tree: Value) -> Object {
+    match tree {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}

@@ -1,0 +1,78 @@
+//! `/version`: what clients may know about the program (`version.Info`).
+
+use serde::Serialize;
+
+/// The release whose API is spoken, and the program that speaks it.
+#[derive(Debug, Clone, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionInfo {
+    /// Major release; clients compare it with their own.
+    pub major: &'static str,
+    /// Minor release.
+    pub minor: &'static str,
+    /// The release that is emulated.
+    pub emulation_major: &'static str,
+    /// The release that is emulated.
+    pub emulation_minor: &'static str,
+    /// The oldest release that can share the cluster with this one.
+    pub min_compatibility_major: &'static str,
+    /// The oldest release that can share the cluster with this one.
+    pub min_compatibility_minor: &'static str,
+    /// Semantic version: the release of Kubernetes, and behind `+` who implements it.
+    pub git_version: &'static str,
+    /// Commit that the program was built from; empty when unknown.
+    pub git_commit: &'static str,
+    /// `clean`, `dirty`, or empty when unknown.
+    pub git_tree_state: &'static str,
+    /// RFC 3339 time of the build; empty when unknown.
+    pub build_date: &'static str,
+    /// The member is upstream's; it holds the version of this program's tool chain.
+    pub go_version: &'static str,
+    /// The compiler.
+    pub compiler: &'static str,
+    /// Operating system and architecture, in Go's words.
+    pub platform: String,
+}
+
+impl VersionInfo {
+    /// What is known without a build script: everything but the commit and the time.
+    pub fn of_this_build() -> Self {
+        VersionInfo {
+            major: "1",
+            minor: "36",
+            emulation_major: "1",
+            emulation_minor: "36",
+            min_compatibility_major: "1",
+            min_compatibility_minor: "35",
+            git_version: "v1.36.2+mainstay",
+            git_commit: option_env!("MAINSTAY_GIT_COMMIT").unwrap_or(""),
+            git_tree_state: option_env!("MAINSTAY_GIT_TREE_STATE").unwrap_or(""),
+            build_date: option_env!("MAINSTAY_BUILD_DATE").unwrap_or(""),
+            go_version: concat!("rust", env!("CARGO_PKG_RUST_VERSION")),
+            compiler: "rustc",
+            platform: format!("{}/{}", std::env::consts::OS, go_architecture(std::env::consts::ARCH)),
+        }
+    }
+}
+
+fn go_architecture(name: &str) -> &str {
+    match name {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        "x86" => "386",
+        "powerpc64" => "ppc64le",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_have_go_names() {
+        assert_eq!(go_architecture("x86_64"), "amd64");
+        assert_eq!(go_architecture("aarch64"), "arm64");
+        assert_eq!(go_architecture("s390x"), "s390x");
+    }
+}

@@ -1,0 +1,86 @@
+//! POST.
+
+use admission::{Attributes, Operation};
+use api::options::CreateOptions;
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use registry::generic::AdmitCreate;
+use registry::{Target, meta};
+use schema::object::Object;
+
+use super::{ensure_namespace, to_storage_version};
+use crate::api::{Api, Call};
+use crate::body::{self, Expected, FieldValidation};
+use crate::dispatch::{Body, Response};
+use crate::negotiate;
+
+pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
+    let format = negotiate::input(call.headers)?;
+    let bytes = body::read(&mut body).await?;
+    let options = CreateOptions::from_query(call.query.pairs());
+    let errors = api::validation::validate_create_options(&options);
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());
+    }
+    let row = call.route.main;
+    let validation = FieldValidation::parse(&options.field_validation);
+    let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
+    call.warnings.extend(decoded.warnings);
+    let mut object = to_storage_version(row, decoded.object, &decoded.api_version);
+    wipe_system_fields(&mut object);
+    let own_name = meta::text(&object, "name").to_owned();
+    let namespace = namespace_of(call, &own_name);
+    ensure_namespace(row, &namespace, &mut object)?;
+    api::conversion::normalise_for_storage(row.group, row.kind, &mut object);
+    let storage = call.storage()?;
+    if !call.endpoint().subresource.is_empty() {
+        return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
+    }
+    let admit = Admit { api: call.api, call_namespace: &namespace, row, dry_run: !options.dry_run.is_empty() };
+    let target = Target { row, namespace: &call.info.namespace, name: "" };
+    let stored = call.api.registry.create(&target, object, !options.dry_run.is_empty(), &admit).await?;
+    call.reply()?.stored(201, call.endpoint(), storage, &stored)
+}
+
+/// Clients do not set what the system sets (upstream's `WipeObjectMetaSystemFields`).
+pub(super) fn wipe_system_fields(object: &mut Object) {
+    let metadata = meta::metadata_mut(object);
+    for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
+        metadata.remove(name);
+    }
+}
+
+/// A namespace is created "in" itself, as far as admission is concerned.
+fn namespace_of(call: &Call<'_>, name: &str) -> String {
+    match (call.route.main.group, call.route.main.plural) {
+        ("", "namespaces") => name.to_owned(),
+        _ => call.info.namespace.clone(),
+    }
+}
+
+struct Admit<'a> {
+    api: &'a Api,
+    call_namespace: &'a str,
+    row: &'static api::resources::Resource,
+    dry_run: bool,
+}
+
+#[async_trait]
+impl AdmitCreate for Admit<'_> {
+    async fn admit_create(&self, object: &Object) -> Result<(), Box<Status>> {
+        let attributes = Attributes {
+            operation: Operation::Create,
+            group: self.row.group,
+            resource: self.row.plural,
+            kind: self.row.kind,
+            subresource: "",
+            namespace: self.call_namespace,
+            name: meta::text(object, "name"),
+            object: Some(object),
+            old: None,
+            dry_run: self.dry_run,
+        };
+        self.api.admission.validate(attributes).await
+    }
+}

@@ -1,0 +1,73 @@
+//! DELETE of an object or a collection.
+
+use admission::{Attributes, Operation};
+use api::options::DeleteOptions;
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+use registry::generic::{DeleteOutcome, DeleteRequest};
+use schema::builtin;
+
+use super::list::list_options;
+use crate::api::Call;
+use crate::body;
+use crate::dispatch::{Body, Response};
+use crate::negotiate;
+
+pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
+    let options = delete_options(call, body).await?;
+    admit(call, call.name()).await?;
+    let storage = call.storage()?;
+    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &|_| Ok(()) };
+    match call.api.registry.delete(&call.target(), &request).await? {
+        DeleteOutcome::Status(status) => Ok(call.reply()?.success(&status)),
+        DeleteOutcome::Object { stored, gone } => {
+            let cascades = options.orphan_dependents == Some(false);
+            let code = if !gone && cascades { 202 } else { 200 };
+            call.reply()?.stored(code, call.endpoint(), storage, &stored)
+        }
+    }
+}
+
+pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
+    let list = list_options(call)?;
+    let options = delete_options(call, body).await?;
+    let storage = call.storage()?;
+    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &|_| Ok(()) };
+    let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
+    call.reply()?.list(call.endpoint(), storage, &page)
+}
+
+async fn admit(call: &Call<'_>, name: &str) -> Result<(), Box<Status>> {
+    let row = call.route.main;
+    let attributes = Attributes {
+        operation: Operation::Delete,
+        group: row.group,
+        resource: row.plural,
+        kind: row.kind,
+        subresource: call.endpoint().subresource,
+        namespace: &call.info.namespace,
+        name,
+        object: None,
+        old: None,
+        dry_run: false,
+    };
+    call.api.admission.validate(attributes).await
+}
+
+/// Options come from the body where there is one, and only else from the query.
+async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
+    let bytes = body::read(&mut body).await?;
+    let options = match bytes.is_empty() {
+        true => DeleteOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?,
+        false => {
+            let format = negotiate::input(call.headers)?;
+            let object = body::decode_options(&bytes, format, &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS)?;
+            DeleteOptions::from_object(&object)
+        }
+    };
+    let errors = api::validation::validate_delete_options(&options);
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
+    }
+    Ok(options)
+}

@@ -1,0 +1,49 @@
+//! GET of a collection: a list, or with `?watch` a watch.
+
+use api::options::ListOptions;
+use apimachinery::fields;
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+
+use super::watch;
+use crate::api::Call;
+use crate::dispatch::Response;
+use crate::route::Action;
+
+pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
+    let options = list_options(call)?;
+    if options.watch || call.route.action == Action::Watch {
+        return watch::watch(call, options).await;
+    }
+    let storage = call.storage()?;
+    let reply = call.reply()?;
+    let page = call.api.registry.list(&call.target(), &options).await?;
+    reply.list(call.endpoint(), storage, &page)
+}
+
+/// The options of a request on a collection: decoded, defaulted, validated, field labels converted.
+///
+/// # Errors
+/// 400 and 422.
+pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> {
+    let mut options = ListOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?;
+    options.set_watch_list_defaults();
+    let errors = api::validation::validate_list_options(&options);
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", &errors).into());
+    }
+    let row = call.route.main;
+    options.field_selector = options
+        .field_selector
+        .transform(|label, value| api::fields::convert_label(row, label).map(|label| (label, value.to_owned())))
+        .map_err(Status::bad_request)?;
+    let name = call.name();
+    if !name.is_empty() {
+        if options.field_selector.is_empty() {
+            options.field_selector = fields::Selector::equals("metadata.name", name);
+        } else if options.field_selector.requires_exact_match("metadata.name") != Some(name) {
+            return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name").into());
+        }
+    }
+    Ok(options)
+}

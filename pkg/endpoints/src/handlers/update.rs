@@ -1,0 +1,94 @@
+//! PUT.
+
+use api::options::UpdateOptions;
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+use registry::generic::{AdmitUpdate, UpdateOutcome, UpdateRequest};
+use registry::{codec, meta, strategy};
+use schema::object::Object;
+
+use super::{ensure_namespace, to_storage_version};
+use crate::api::Call;
+use crate::body::{self, Expected, FieldValidation};
+use crate::dispatch::{Body, Response};
+use crate::negotiate;
+
+pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
+    let bytes = body::read(&mut body).await?;
+    let options = UpdateOptions::from_query(call.query.pairs());
+    let errors = api::validation::validate_update_options(&options);
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "UpdateOptions"), "", &errors).into());
+    }
+    let format = negotiate::input(call.headers)?;
+    let validation = FieldValidation::parse(&options.field_validation);
+    let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
+    call.warnings.extend(decoded.warnings);
+    let mut object = decoded.object;
+    ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
+    check_name(call, &mut object)?;
+    if call.endpoint().subresource == "scale" {
+        return replace_scale(call, &object, !options.dry_run.is_empty()).await;
+    }
+    let mut object = to_storage_version(call.route.main, object, &decoded.api_version);
+    api::conversion::normalise_for_storage(call.route.main.group, call.route.main.kind, &mut object);
+    let uid = meta::text(&object, "uid").to_owned();
+    let outcome = write(call, uid, !options.dry_run.is_empty(), &mut |_| Ok(object.clone())).await?;
+    answer(call, &outcome)
+}
+
+/// The name in the body must be the one in the path; a missing one is filled in.
+fn check_name(call: &Call<'_>, object: &mut Object) -> Result<(), Box<Status>> {
+    let (given, name) = (meta::text(object, "name").to_owned(), call.name());
+    if given.is_empty() {
+        return Err(Status::bad_request("name must be provided").into());
+    }
+    if given != name {
+        let message = format!("the name of the object ({given}) does not match the name on the URL ({name})");
+        return Err(Status::bad_request(message).into());
+    }
+    Ok(())
+}
+
+/// Runs an update through the registry.
+pub(super) async fn write(
+    call: &Call<'_>,
+    uid: String,
+    dry_run: bool,
+    change: &mut (dyn FnMut(Option<&Object>) -> Result<Object, Box<Status>> + Send),
+) -> Result<UpdateOutcome, Box<Status>> {
+    let request =
+        UpdateRequest { endpoint: call.endpoint(), uid, dry_run, force_allow_create: false, admit: &AdmitAll };
+    call.api.registry.update(&call.target(), &request, change).await
+}
+
+/// The updated object, as the endpoint shows it.
+pub(super) fn answer(call: &Call<'_>, outcome: &UpdateOutcome) -> Result<Response, Box<Status>> {
+    let storage = call.storage()?;
+    let code = if outcome.created { 201 } else { 200 };
+    if call.endpoint().subresource == "scale" {
+        let object = codec::decode(storage, &outcome.stored).map_err(crate::encode::failed)?;
+        return call.reply()?.tree(code, call.endpoint().message, &strategy::scale_of(&object));
+    }
+    call.reply()?.stored(code, call.endpoint(), storage, &outcome.stored)
+}
+
+async fn replace_scale(call: &Call<'_>, scale: &Object, dry_run: bool) -> Result<Response, Box<Status>> {
+    let uid = meta::text(scale, "uid").to_owned();
+    let outcome = write(call, uid, dry_run, &mut |old| {
+        let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
+        let mut object = old.clone();
+        strategy::apply_scale(&mut object, scale);
+        Ok(object)
+    });
+    answer(call, &outcome.await?)
+}
+
+/// No plugin that is built looks at updates.
+struct AdmitAll;
+
+impl AdmitUpdate for AdmitAll {
+    fn admit_update(&self, _: &Object, _: Option<&Object>) -> Result<(), Box<Status>> {
+        Ok(())
+    }
+}

@@ -1,0 +1,15 @@
+//! HTTP to registry: negotiation, one handler per verb, discovery, OpenAPI, Table, streaming, and
+//! the one place where an error becomes a `Status` on the wire.
+
+pub mod api;
+mod body;
+pub mod discovery;
+pub mod dispatch;
+mod encode;
+mod handlers;
+mod list_body;
+pub mod negotiate;
+mod query;
+pub mod respond;
+mod route;
+mod table;

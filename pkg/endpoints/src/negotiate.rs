@@ -1,0 +1,262 @@
+//! Content negotiation: `Accept` to a [`Representation`], `Content-Type` to a [`Format`]
+//! (upstream's `endpoints/handlers/negotiation`).
+
+use apimachinery::status::Status;
+use http::HeaderMap;
+
+/// An encoding of objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// `application/json`
+    Json,
+    /// `application/yaml`
+    Yaml,
+    /// `application/vnd.kubernetes.protobuf`
+    Protobuf,
+}
+
+impl Format {
+    /// The media type as headers spell it.
+    pub const fn media_type(self) -> &'static str {
+        match self {
+            Format::Json => "application/json",
+            Format::Yaml => "application/yaml",
+            Format::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+}
+
+/// What the client wants objects turned into.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Transform {
+    /// The objects themselves.
+    None,
+    /// `as=Table`
+    Table,
+    /// `as=PartialObjectMetadata`
+    PartialObject,
+    /// `as=PartialObjectMetadataList`
+    PartialList,
+}
+
+/// How to answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Representation {
+    /// Encoding.
+    pub format: Format,
+    /// Indent JSON by two spaces.
+    pub pretty: bool,
+    /// Shape.
+    pub transform: Transform,
+    /// `meta.k8s.io` version that a transform asked for, `v1` or `v1beta1`.
+    pub transform_version: &'static str,
+}
+
+impl Representation {
+    /// Plain JSON.
+    pub const JSON: Representation =
+        Representation { format: Format::Json, pretty: false, transform: Transform::None, transform_version: "v1" };
+}
+
+/// The formats of objects, in the server's order of preference.
+const FORMATS: [Format; 3] = [Format::Json, Format::Yaml, Format::Protobuf];
+/// The media types that a 406 or 415 lists.
+pub const MEDIA_TYPES: [&str; 3] =
+    [Format::Json.media_type(), Format::Yaml.media_type(), Format::Protobuf.media_type()];
+/// The media types that a watch can have.
+pub const STREAM_MEDIA_TYPES: [&str; 2] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
+/// One clause of an `Accept` header.
+#[derive(Debug)]
+pub struct Clause<'h> {
+    /// Type, for example `application` or `*`.
+    pub main: &'h str,
+    /// Subtype, for example `json` or `*`.
+    pub sub: &'h str,
+    /// Parameters but `q`, in order.
+    pub params: Vec<(&'h str, &'h str)>,
+    quality: f32,
+}
+
+/// Splits an `Accept` header into clauses, the preferred ones first: by quality, then concrete before
+/// wildcards, then as written.
+pub fn accept_clauses(header: &str) -> Vec<Clause<'_>> {
+    let mut clauses: Vec<Clause<'_>> = header.split(',').filter_map(clause).collect();
+    let wild = |c: &Clause<'_>| (c.main == "*", c.sub == "*");
+    clauses.sort_by(|a, b| b.quality.total_cmp(&a.quality).then_with(|| wild(a).cmp(&wild(b))));
+    clauses
+}
+
+fn clause(text: &str) -> Option<Clause<'_>> {
+    let mut parts = text.split(';');
+    let (main, sub) = match parts.next()?.trim().split_once('/') {
+        Some((main, sub)) => (main.trim(), sub.trim()),
+        None if text.trim() == "*" => ("*", "*"),
+        None => return None,
+    };
+    let mut clause = Clause { main, sub, params: Vec::new(), quality: 1.0 };
+    for param in parts {
+        let (name, value) = param.split_once('=').unwrap_or((param, ""));
+        let (name, value) = (name.trim(), value.trim().trim_matches('"'));
+        match name {
+            "q" => clause.quality = value.parse().unwrap_or(0.0),
+            _ => clause.params.push((name, value)),
+        }
+    }
+    Some(clause)
+}
+
+/// What an endpoint can be asked for.
+#[derive(Debug, Clone, Copy)]
+pub struct Offer {
+    /// Objects can be turned into tables and partial metadata.
+    pub transforms: bool,
+}
+
+/// The first look at `Accept`, by exact media type and without parameters: what fails here gets the
+/// router's 406, before anything else of the request is looked at (upstream's go-restful routes).
+///
+/// # Errors
+/// 406.
+pub fn produces(headers: &HeaderMap, streams: bool) -> Result<(), Box<Status>> {
+    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let known = |clause: &str| {
+        let media_type = clause.split(';').next().unwrap_or("").trim();
+        media_type == "*/*" || MEDIA_TYPES.contains(&media_type)
+    };
+    if accept.is_empty() || accept.split(',').any(known) {
+        return Ok(());
+    }
+    let all: Vec<&str> = MEDIA_TYPES.iter().chain(STREAM_MEDIA_TYPES.iter().filter(|_| streams)).copied().collect();
+    let message = format!("406: Not Acceptable\n\nAvailable representations: {}", all.join(", "));
+    Err(Status::failure(406, "NotAcceptable", message).with_details(Default::default()).into())
+}
+
+/// Picks the representation of an answer.
+///
+/// # Errors
+/// 406.
+pub fn output(headers: &HeaderMap, query_pretty: Option<&str>, offer: Offer) -> Result<Representation, Box<Status>> {
+    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let picked = match accept {
+        "" => Some((Representation::JSON, false)),
+        header => accept_clauses(header).iter().find_map(|clause| {
+            FORMATS.iter().find_map(|format| accepted(clause, *format, offer))
+        }),
+    };
+    let Some((mut representation, pretty_param)) = picked else {
+        return Err(not_acceptable(&MEDIA_TYPES));
+    };
+    representation.pretty = representation.format == Format::Json && (pretty_param || is_pretty(headers, query_pretty));
+    Ok(representation)
+}
+
+/// The 406 of resources. The other wording, `only the following media types are accepted`, is for
+/// answers that cannot be transformed.
+pub fn not_acceptable(media_types: &[&str]) -> Box<Status> {
+    Status::failure(
+        406,
+        "NotAcceptable",
+        format!("only the following media types are accepted: {}", media_types.join(", ")),
+    )
+    .into()
+}
+
+fn accepted(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<(Representation, bool)> {
+    let sub = format.media_type().split_once('/').map_or("", |(_, sub)| sub);
+    let matches = match (clause.main, clause.sub) {
+        ("*", "*") | ("application", "*") => true,
+        ("application", wanted) => wanted == sub,
+        _ => false,
+    };
+    if !matches {
+        return None;
+    }
+    let (mut kind, mut group, mut version, mut pretty) = ("", "", "", false);
+    for (name, value) in &clause.params {
+        match *name {
+            "as" => kind = value,
+            "g" => group = value,
+            "v" => version = value,
+            "pretty" => pretty = *value == "1",
+            "stream" if !value.is_empty() && (*value != "watch" || format == Format::Yaml) => return None,
+            "sv" if !value.is_empty() => return None,
+            _ => {}
+        }
+    }
+    let converts = !(kind.is_empty() && group.is_empty() && version.is_empty());
+    let transform = if converts { transform(kind, group, version, format, offer)? } else { Transform::None };
+    let transform_version = if version == "v1beta1" { "v1beta1" } else { "v1" };
+    Some((Representation { format, pretty: false, transform, transform_version }, pretty))
+}
+
+fn transform(kind: &str, group: &str, version: &str, format: Format, offer: Offer) -> Option<Transform> {
+    if !offer.transforms || group != "meta.k8s.io" || !matches!(version, "v1" | "v1beta1") {
+        return None;
+    }
+    match kind {
+        "Table" if format != Format::Protobuf => Some(Transform::Table),
+        "PartialObjectMetadata" => Some(Transform::PartialObject),
+        "PartialObjectMetadataList" => Some(Transform::PartialList),
+        _ => None,
+    }
+}
+
+/// People's tools get indented JSON: `?pretty`, and the user agents of curl, Wget and browsers.
+fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
+    if let Some(value) = query_pretty.filter(|v| !v.is_empty()) {
+        return matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True");
+    }
+    let agent = headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
+}
+
+/// The format of a request's body by its `Content-Type`; JSON when there is none.
+///
+/// # Errors
+/// 415.
+pub fn input(headers: &HeaderMap) -> Result<Format, Box<Status>> {
+    let header = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+    if header.is_empty() {
+        return Ok(Format::Json);
+    }
+    let media_type = header.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    let found = FORMATS.into_iter().find(|format| format.media_type() == media_type);
+    found.ok_or_else(|| Box::new(Status::unsupported_media_type(&MEDIA_TYPES)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pick(accept: &str) -> Option<Representation> {
+        let mut headers = HeaderMap::new();
+        headers.insert("accept", http::HeaderValue::from_str(accept).ok()?);
+        output(&headers, None, Offer { transforms: true }).ok()
+    }
+
+    fn check(accept: &str, format: Format, transform: Transform) {
+        let got = pick(accept).map(|r| (r.format, r.transform));
+        assert_eq!(got, Some((format, transform)), "{accept}");
+    }
+
+    #[test]
+    fn the_best_clause_that_can_be_served_wins() {
+        check("*/*", Format::Json, Transform::None);
+        check("application/*", Format::Json, Transform::None);
+        check("application/vnd.kubernetes.protobuf,application/json", Format::Protobuf, Transform::None);
+        check("application/json;q=0.1,application/yaml", Format::Yaml, Transform::None);
+        check("text/html, application/json", Format::Json, Transform::None);
+        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Format::Json, Transform::Table);
+        check("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json", Format::Json, Transform::None);
+        check("application/json;as=Nope;v=v1;g=meta.k8s.io,application/json", Format::Json, Transform::None);
+    }
+
+    #[test]
+    fn nothing_acceptable_is_406() {
+        for accept in ["text/html", "application/JSON", "application/json;as=Table;v=v9;g=meta.k8s.io", "application/json;stream=x"] {
+            assert_eq!(pick(accept), None, "{accept}");
+        }
+    }
+}

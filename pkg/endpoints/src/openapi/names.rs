@@ -1,0 +1,65 @@
+//! The names that operations and their tags have in OpenAPI documents.
+
+/// What upstream leaves off group names.
+const SUFFIX: &str = ".k8s.io";
+
+/// A group and a version as the words of an operation id (`RbacAuthorizationV1`) and as a tag
+/// (`rbacAuthorization_v1`). An empty version is left out.
+pub(super) fn group_version(group: &str, version: &str) -> (String, String) {
+    let group = match group {
+        "" => "core",
+        group => group.strip_suffix(SUFFIX).unwrap_or(group),
+    };
+    let mut words = camel_case(group, true);
+    let mut tag = camel_case(group, false);
+    if !version.is_empty() {
+        words.push_str(&camel_case(version, true));
+        tag.push('_');
+        tag.push_str(&camel_case(version, false));
+    }
+    (words, tag)
+}
+
+/// Leaves out what is no letter, digit or underscore and capitalizes what follows.
+fn camel_case(text: &str, capitalize_first: bool) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut capitalize = capitalize_first;
+    for (at, c) in text.char_indices() {
+        match c {
+            c if c.is_alphabetic() || c == '_' || (at != 0 && c.is_numeric()) => {
+                if std::mem::take(&mut capitalize) { out.extend(c.to_uppercase()) } else { out.push(c) }
+            }
+            _ => capitalize = true,
+        }
+    }
+    out
+}
+
+/// Capitalizes the first letter, as subresources and methods are in operation ids.
+pub(super) fn title(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_become_words() {
+        let check = |group: &str, version: &str, words: &str, tag: &str| {
+            assert_eq!(group_version(group, version), (words.to_owned(), tag.to_owned()));
+        };
+        check("", "v1", "CoreV1", "core_v1");
+        check("apps", "", "Apps", "apps");
+        check("rbac.authorization.k8s.io", "v1", "RbacAuthorizationV1", "rbacAuthorization_v1");
+        check("acid.zalan.do", "v1beta1", "AcidZalanDoV1beta1", "acidZalanDo_v1beta1");
+        check("5g.example.com", "v1", "GExampleComV1", "gExampleCom_v1");
+    }
+
+    #[test]
+    fn subresources_get_one_capital() {
+        assert_eq!(title("ephemeralcontainers"), "Ephemeralcontainers");
+        assert_eq!(title(""), "");
+    }
+}

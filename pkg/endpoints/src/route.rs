@@ -1,0 +1,101 @@
+//! From a path and a method to a row and an action.
+
+use api::resources::{self, Resource};
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+
+/// What a request does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    /// GET of an object or subresource.
+    Get,
+    /// GET of a collection, which may be a watch.
+    List,
+    /// The old `/watch/` paths.
+    Watch,
+    /// POST.
+    Create,
+    /// PUT.
+    Update,
+    /// PATCH.
+    Patch,
+    /// DELETE of an object.
+    Delete,
+    /// DELETE of a collection.
+    DeleteCollection,
+}
+
+/// Where a request leads.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Route {
+    /// The row of the endpoint.
+    pub(crate) endpoint: &'static Resource,
+    /// The row of the resource itself; the endpoint's own unless it is a subresource.
+    pub(crate) main: &'static Resource,
+    /// What to do.
+    pub(crate) action: Action,
+}
+
+/// Why there is no route.
+#[derive(Debug)]
+pub(crate) enum NoRoute {
+    /// Nobody serves the group: upstream's bare 404.
+    UnknownGroup,
+    /// A `Status`.
+    Status(Box<Status>),
+}
+
+impl From<Status> for NoRoute {
+    fn from(status: Status) -> Self {
+        NoRoute::Status(status.into())
+    }
+}
+
+/// Finds the route of a resource request.
+///
+/// # Errors
+/// 404 for what is not served, 405 for a method that the path does not have.
+pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
+    let served = |r: &&'static Resource| !r.off_by_default;
+    let group_served = (info.api_prefix == "api") == info.group.is_empty()
+        && resources::all().any(|r| served(&r) && r.group == info.group && r.version == info.version);
+    if !group_served {
+        return Err(NoRoute::UnknownGroup);
+    }
+    if info.verb == "watch" && info.resource == "watch" || info.parts.is_empty() {
+        return Err(Status::internal_error("unable to determine kind and namespace from url").into());
+    }
+    let find = |sub: &str| resources::find(&info.group, &info.version, &info.resource, sub).filter(served);
+    let endpoint = find(&info.subresource).ok_or_else(Status::unknown_path)?;
+    let main = find("").unwrap_or(endpoint);
+    let depth = info.parts.len();
+    let named = depth >= 2;
+    let misplaced = match main.namespaced {
+        true => named && info.namespace.is_empty(),
+        false => info.namespaced_path,
+    };
+    let subpath = endpoint.connect.is_some_and(|c| c.subpath);
+    if misplaced || (depth > 3 && !subpath) {
+        return Err(Status::unknown_path().into());
+    }
+    let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;
+    Ok(Route { endpoint, main, action })
+}
+
+fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named: bool) -> Option<Action> {
+    let everywhere = endpoint.namespaced && info.namespace.is_empty();
+    let (action, verb) = match (method.as_str(), named) {
+        ("GET", _) if info.watch_segment => (Action::Watch, "watch"),
+        (_, _) if info.watch_segment => return None,
+        ("GET", true) => (Action::Get, "get"),
+        ("GET", false) => (Action::List, "list"),
+        ("POST", false) if !everywhere => (Action::Create, "create"),
+        ("POST", true) if !endpoint.subresource.is_empty() => (Action::Create, "create"),
+        ("PUT", true) => (Action::Update, "update"),
+        ("PATCH", true) => (Action::Patch, "patch"),
+        ("DELETE", true) => (Action::Delete, "delete"),
+        ("DELETE", false) if !everywhere => (Action::DeleteCollection, "deletecollection"),
+        _ => return None,
+    };
+    endpoint.serves(verb).then_some(action)
+}

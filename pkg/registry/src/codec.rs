@@ -1,0 +1,94 @@
+//! Between stored bytes and object trees.
+//!
+//! A tree in this crate always has the shape of the resource's *storage version*; requests in another
+//! version are converted on the way in, answers on the way out.
+
+use api::resources::{Encoding, Storage as StorageRow};
+use bytes::Bytes;
+use schema::object::Object;
+use schema::proto::Envelope;
+use schema::{json, json_write, proto};
+use storage::Revision;
+
+use crate::meta;
+
+/// An object as it is stored.
+#[derive(Debug, Clone)]
+pub struct Stored {
+    /// The stored bytes, without a resource version.
+    pub value: Bytes,
+    /// The revision that wrote them: the object's resource version. 0 for an object that was never
+    /// written (a dry run).
+    pub revision: Revision,
+}
+
+/// The bytes to store for an object. `resourceVersion` and `selfLink` are never stored.
+///
+/// # Errors
+/// The text of what cannot be encoded.
+pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
+    let mut out = Vec::with_capacity(1024);
+    match row.encoding {
+        Encoding::Protobuf => {
+            let mut raw = Vec::with_capacity(1024);
+            proto::encode(row.message, object, &mut raw).map_err(|e| e.to_string())?;
+            proto::wrap(row.group_version, row.kind, &raw, &mut out);
+        }
+        Encoding::Json => {
+            json_write::encode(row.message, object, &mut out);
+            out.push(b'\n');
+        }
+    }
+    Ok(out.into())
+}
+
+/// Removes what is never stored.
+pub fn strip_revision(object: &mut Object) {
+    let metadata = meta::metadata_mut(object);
+    metadata.remove("resourceVersion");
+    metadata.remove("selfLink");
+}
+
+/// Reads stored bytes: the row's own encoding, and the others that upstream's storage codec
+/// tolerates (another version of the kind, JSON where protobuf is the rule and the reverse).
+///
+/// # Errors
+/// The text of what cannot be read.
+pub fn decode(row: &StorageRow, stored: &Stored) -> Result<Object, String> {
+    let mut object = decode_value(row, &stored.value)?;
+    object.insert("kind".to_owned(), row.kind.into());
+    object.insert("apiVersion".to_owned(), row.group_version.into());
+    meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
+    Ok(object)
+}
+
+/// A revision as `resourceVersion` spells it; empty for none.
+pub fn revision_text(revision: Revision) -> String {
+    if revision == 0 { String::new() } else { revision.to_string() }
+}
+
+fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
+    if !Envelope::recognizes(value) {
+        let head = json::type_meta(value).map_err(|e| e.to_string())?;
+        let message = version_of(row, &head.api_version, &head.kind)?;
+        let object = json::decode(message, value).map_err(|e| e.to_string())?.object;
+        return Ok(to_storage_version(row, object, &head.api_version));
+    }
+    let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
+    let message = version_of(row, &envelope.api_version, &envelope.kind)?;
+    let object = proto::decode(message, envelope.raw).map_err(|e| e.to_string())?;
+    Ok(to_storage_version(row, object, &envelope.api_version))
+}
+
+fn version_of(row: &StorageRow, api_version: &str, kind: &str) -> Result<&'static schema::table::Message, String> {
+    if api_version == row.group_version && kind == row.kind {
+        return Ok(row.message);
+    }
+    schema::builtin::kind(api_version, kind)
+        .filter(|_| kind == row.kind)
+        .ok_or_else(|| format!("no kind \"{kind}\" is registered for version \"{api_version}\""))
+}
+
+fn to_storage_version(row: &StorageRow, object: Object, from: &str) -> Object {
+    if from == row.group_version { object } else { api::conversion::convert(object, from, row.group_version, row.kind) }
+}

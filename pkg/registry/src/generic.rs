@@ -1,0 +1,137 @@
+//! The verbs over storage, written once for all resources
+//! (upstream's `registry/generic/registry/store.go`).
+
+mod create;
+mod delete;
+mod delete_collection;
+mod dryrun;
+mod error;
+mod filter;
+mod list;
+mod read;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apimachinery::clock::Clock;
+use apimachinery::field;
+use apimachinery::time::UnixTime;
+use apimachinery::gvk::{GroupKind, GroupResource};
+use apimachinery::status::Status;
+use api::resources::{Resource, Storage as StorageRow};
+use cacher::Delegator;
+use schema::object::Object;
+
+pub use cacher::EventType;
+pub use create::AdmitCreate;
+pub use delete::{DeleteOutcome, DeleteRequest};
+pub use list::ListPage;
+pub use update::{AdmitUpdate, UpdateOutcome, UpdateRequest};
+pub use watch::{WatchEvent, WatchEvents};
+
+/// What a verb gives: a failure is always a `Status` that can be sent as it is.
+pub type Result<T> = std::result::Result<T, Box<Status>>;
+
+/// A resource version as a revision; 0 for none.
+fn revision(text: &str) -> std::result::Result<i64, field::Error> {
+    let parsed = apimachinery::resource_version::parse(text)?;
+    Ok(i64::try_from(parsed.revision()).unwrap_or(i64::MAX))
+}
+
+/// Where uids and generated names come from.
+pub trait Entropy: Send + Sync {
+    /// A new random uid (UUID version 4, lower case).
+    fn uid(&self) -> String;
+    /// A uniformly distributed number.
+    fn number(&self) -> u32;
+}
+
+/// A resource and where in it a request points.
+#[derive(Clone, Copy)]
+pub struct Target<'a> {
+    /// The row of the resource itself, never of a subresource.
+    pub row: &'static Resource,
+    /// Namespace; empty for cluster-scoped resources and for requests across all namespaces.
+    pub namespace: &'a str,
+    /// Object name; empty for collections.
+    pub name: &'a str,
+}
+
+impl Target<'_> {
+    /// The resource as errors name it.
+    pub fn group_resource(&self) -> GroupResource {
+        GroupResource::new(self.row.group, self.row.plural)
+    }
+
+    /// The kind as validation errors name it.
+    pub fn group_kind(&self) -> GroupKind {
+        GroupKind::new(self.row.group, self.row.kind)
+    }
+}
+
+/// The verbs. Cheap to clone.
+#[derive(Clone)]
+pub struct Registry {
+    delegator: Delegator,
+    prefix: Arc<str>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+    event_ttl: Duration,
+}
+
+impl Registry {
+    /// Verbs over `delegator`. Keys begin with `prefix`, for example `/registry`; events live for
+    /// `event_ttl`.
+    pub fn new(
+        delegator: Delegator,
+        prefix: &str,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        event_ttl: Duration,
+    ) -> Self {
+        let prefix = format!("/{}", prefix.trim_matches('/'));
+        Registry { delegator, prefix: prefix.into(), clock, entropy, event_ttl }
+    }
+
+    /// The time, for what verbs write and printers show.
+    pub fn now(&self) -> UnixTime {
+        self.clock.now()
+    }
+
+    /// The prefix of a resource's keys, or of one namespace's in it; ends in `/`.
+    fn key_prefix(&self, storage: &StorageRow, namespace: &str) -> String {
+        match namespace {
+            "" => format!("{}/{}/", self.prefix, storage.prefix),
+            namespace => format!("{}/{}/{namespace}/", self.prefix, storage.prefix),
+        }
+    }
+
+    /// The key of an object.
+    fn key(&self, storage: &StorageRow, target: &Target<'_>) -> String {
+        let namespace = if target.row.namespaced { target.namespace } else { "" };
+        self.key_prefix(storage, namespace) + target.name
+    }
+
+    /// How the row is stored.
+    ///
+    /// # Errors
+    /// 405 for a resource that is not stored.
+    fn storage_of(&self, target: &Target<'_>, verb: &str) -> Result<&'static StorageRow> {
+        match &target.row.storage {
+            Some(storage) => Ok(storage),
+            None => Err(Status::method_not_supported(&target.group_resource(), verb).into()),
+        }
+    }
+
+    /// The time to live of an object of this row.
+    fn ttl(&self, row: &Resource) -> Option<Duration> {
+        row.ttl_seconds.map(|_| self.event_ttl)
+    }
+
+    /// Decodes a stored object; a corrupt one is a 500 that names the key in the log only.
+    fn decode(&self, storage: &StorageRow, key: &str, stored: &crate::Stored) -> Result<Object> {
+        crate::codec::decode(storage, stored).map_err(|message| error::corrupt(key, &message))
+    }
+}

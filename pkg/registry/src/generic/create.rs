@@ -1,0 +1,109 @@
+//! POST.
+
+use apimachinery::time::UnixTime;
+use apimachinery::names;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use serde_json::Value;
+use storage::{Storage, Written};
+
+use super::dryrun::DryRun;
+use super::{Registry, Result, Target, error};
+use crate::{Stored, codec, meta, strategy};
+
+/// Attempts to find a free generated name.
+const GENERATE_ATTEMPTS: usize = 8;
+
+/// The last word on an object before it is created: validating admission.
+#[async_trait]
+pub trait AdmitCreate: Send + Sync {
+    /// Refuses the object, or lets it pass.
+    async fn admit_create(&self, object: &Object) -> Result<()>;
+}
+
+impl Registry {
+    /// Creates an object, given in its storage version with the namespace filled in.
+    ///
+    /// # Errors
+    /// 409 when it exists (or eight generated names did), 422 when it breaks its kind's rules, what
+    /// admission says, and storage's failures.
+    pub async fn create(
+        &self,
+        target: &Target<'_>,
+        object: Object,
+        dry_run: bool,
+        admit: &dyn AdmitCreate,
+    ) -> Result<Stored> {
+        let generates = meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
+        let mut last = self.create_once(target, object.clone(), dry_run, admit).await;
+        for _ in 1..GENERATE_ATTEMPTS {
+            match &last {
+                Err(status) if generates && status.reason == "AlreadyExists" => {}
+                _ => break,
+            }
+            last = self.create_once(target, object.clone(), dry_run, admit).await;
+        }
+        last
+    }
+
+    async fn create_once(
+        &self,
+        target: &Target<'_>,
+        mut object: Object,
+        dry_run: bool,
+        admit: &dyn AdmitCreate,
+    ) -> Result<Stored> {
+        let storage = self.storage_of(target, "create")?;
+        self.prepare_create(target, &mut object)?;
+        admit.admit_create(&object).await?;
+        let version = meta::text(&object, "resourceVersion");
+        if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
+            return Err(Status::unmapped("resourceVersion should not be set on objects to be created").into());
+        }
+        let name = meta::text(&object, "name").to_owned();
+        let named = Target { name: &name, ..*target };
+        codec::strip_revision(&mut object);
+        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        let key = self.key(storage, &named);
+        let dry = DryRun(self.delegator.storage().clone());
+        let store: &dyn Storage = if dry_run { &dry } else { &**self.delegator.storage() };
+        let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;
+        match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
+            Written::Done(revision) => Ok(Stored { value, revision }),
+            Written::Stale { current, .. } => {
+                let mut status = match meta::text(&object, "generateName") {
+                    "" => Status::already_exists(&target.group_resource(), &name),
+                    _ => Status::generate_name_conflict(&target.group_resource(), &name),
+                };
+                if let Some(kv) = current {
+                    let existing = Stored { value: kv.value, revision: kv.mod_revision };
+                    if self.decode(storage, &key, &existing).is_ok_and(|o| meta::is_deleting(&o)) {
+                        status.message = format!("object is being deleted: {}", status.message);
+                    }
+                }
+                Err(status.into())
+            }
+        }
+    }
+
+    /// Fills in the system's metadata, lets the kind's strategy prepare the object, and validates it.
+    pub(super) fn prepare_create(&self, target: &Target<'_>, object: &mut Object) -> Result<()> {
+        let now = UnixTime { nanos: 0, ..self.clock.now() };
+        meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
+        meta::set_text(object, "uid", &self.entropy.uid());
+        if meta::text(object, "name").is_empty() {
+            let base = meta::text(object, "generateName").to_owned();
+            if !base.is_empty() {
+                let name = names::generate(&base, &mut || self.entropy.number());
+                meta::set(object, "name", Some(Value::from(name)));
+            }
+        }
+        strategy::prepare_for_create(target.row, object);
+        let errors = strategy::validate(target.row, object);
+        if !errors.is_empty() {
+            return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,69 @@
+//! `dryRun=All`: the same checks, no write.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use storage::{
+    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+};
+
+/// A store that answers writes as the one below would, without doing them. A write that would have
+/// happened reports the revision it was conditioned on, so that the object keeps its old resource
+/// version (none, for a create).
+pub(crate) struct DryRun(pub(crate) Arc<dyn Storage>);
+
+impl DryRun {
+    async fn check(&self, key: &str, expected: Revision) -> Result<Written, Error> {
+        let lookup = self.0.get(key).await?;
+        let found = lookup.kv.as_ref().map_or(0, |kv| kv.mod_revision);
+        match found == expected {
+            true => Ok(Written::Done(expected)),
+            false => Ok(Written::Stale { current: lookup.kv, revision: lookup.revision }),
+        }
+    }
+}
+
+#[async_trait]
+impl Storage for DryRun {
+    async fn get(&self, key: &str) -> Result<Lookup, Error> {
+        self.0.get(key).await
+    }
+
+    async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        self.0.list(prefix, options).await
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, Error> {
+        self.0.count(prefix).await
+    }
+
+    async fn put(&self, key: &str, _: Bytes, expected: Revision, _: Option<Duration>) -> Result<Written, Error> {
+        self.check(key, expected).await
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+        self.check(key, expected).await
+    }
+
+    async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
+        self.0.watch(prefix, options).await
+    }
+
+    async fn request_progress(&self) -> Result<(), Error> {
+        self.0.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision, Error> {
+        self.0.current_revision().await
+    }
+
+    async fn compact(&self, _: Revision) -> Result<(), Error> {
+        Ok(())
+    }
+
+    async fn healthy(&self) -> Result<(), Error> {
+        self.0.healthy().await
+    }
+}

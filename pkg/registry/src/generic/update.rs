@@ -1,0 +1,191 @@
+//! PUT and PATCH: change what is there, or create it where the kind allows.
+
+use apimachinery::field;
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::{OPTIMISTIC_LOCK, Status};
+use api::resources::{Resource, Storage as StorageRow};
+use schema::object::Object;
+use storage::{KeyValue, Storage, Update, Updated, guaranteed_update};
+
+use super::dryrun::DryRun;
+use super::{Registry, Result, Target, error};
+use crate::{Stored, codec, meta, strategy};
+
+/// The last word on an object before it is written: validating admission. Runs again whenever the
+/// object changed underneath, so it must not wait for anything.
+pub trait AdmitUpdate: Send + Sync {
+    /// Refuses the new object (`old` is `None` when it will be created), or lets it pass.
+    fn admit_update(&self, new: &Object, old: Option<&Object>) -> Result<()>;
+}
+
+/// What to do to an object.
+pub struct UpdateRequest<'a> {
+    /// The row of the endpoint: the resource itself or one of its subresources.
+    pub endpoint: &'static Resource,
+    /// The uid that the client believes the object to have; empty for no opinion.
+    pub uid: String,
+    /// Check everything, write nothing.
+    pub dry_run: bool,
+    /// Create the object when it is missing even if its kind does not ordinarily allow that.
+    pub force_allow_create: bool,
+    /// Validating admission.
+    pub admit: &'a dyn AdmitUpdate,
+}
+
+/// How an update ended.
+pub struct UpdateOutcome {
+    /// The object as it is now; for one that was deleted by losing its last finalizer, as it was.
+    pub stored: Stored,
+    /// It did not exist before.
+    pub created: bool,
+}
+
+/// What one attempt leaves behind for the answer.
+#[derive(Default)]
+struct Attempt {
+    value: bytes::Bytes,
+    created: bool,
+    existing_revision: i64,
+}
+
+impl Registry {
+    /// Applies `change` to the current object (`None` when there is none), any number of times until
+    /// the result is written on top of exactly what it was computed from.
+    ///
+    /// # Errors
+    /// 404, 409 (stale version, wrong uid), 422, whatever `change` or admission says.
+    pub async fn update(
+        &self,
+        target: &Target<'_>,
+        request: &UpdateRequest<'_>,
+        change: &mut (dyn FnMut(Option<&Object>) -> Result<Object> + Send),
+    ) -> Result<UpdateOutcome> {
+        let storage = self.storage_of(target, "update")?;
+        let key = self.key(storage, target);
+        let dry = DryRun(self.delegator.storage().clone());
+        let store: &dyn Storage = if request.dry_run { &dry } else { &**self.delegator.storage() };
+        let mut attempt = Attempt::default();
+        let outcome = guaranteed_update(store, &key, None, |current| {
+            self.attempt(target, storage, &key, request, current, change, &mut attempt)
+        });
+        let updated = outcome.await.map_err(|failure| match failure {
+            Failure::Status(status) => status,
+            Failure::Storage(e) => error::storage(&target.group_resource(), "update", e),
+        })?;
+        let revision = match updated {
+            Updated::Written(revision) | Updated::Unchanged(revision) => revision,
+            Updated::Deleted(_) => attempt.existing_revision,
+        };
+        Ok(UpdateOutcome { stored: Stored { value: attempt.value, revision }, created: attempt.created })
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn attempt(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow,
+        key: &str,
+        request: &UpdateRequest<'_>,
+        current: Option<&KeyValue>,
+        change: &mut (dyn FnMut(Option<&Object>) -> Result<Object> + Send),
+        attempt: &mut Attempt,
+    ) -> std::result::Result<Update, Failure> {
+        let existing = match current {
+            None => None,
+            Some(kv) => {
+                let stored = Stored { value: kv.value.clone(), revision: kv.mod_revision };
+                Some(self.decode(storage, key, &stored)?)
+            }
+        };
+        let old = existing.as_ref();
+        check_uid(target, key, request, old)?;
+        if old.is_none() && !target.row.allow_create_on_update && !request.force_allow_create {
+            return Err(Status::not_found(&target.group_resource(), target.name).into());
+        }
+        let mut object = change(old)?;
+        attempt.created = old.is_none();
+        attempt.existing_revision = current.map_or(0, |kv| kv.mod_revision);
+        let deletes = match old {
+            None => {
+                self.prepare_create(target, &mut object)?;
+                false
+            }
+            Some(old) => {
+                check_version(target, &object, old)?;
+                strategy::prepare_for_update(request.endpoint, target.row, &mut object, old);
+                let errors = strategy::validate_update(target.row, &object, old);
+                if !errors.is_empty() {
+                    let name = meta::text(&object, "name");
+                    return Err(Status::invalid(&target.group_kind(), name, &errors).into());
+                }
+                strategy::deletes_on_update(target.row, &object, old)
+            }
+        };
+        request.admit.admit_update(&object, old)?;
+        codec::strip_revision(&mut object);
+        attempt.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        Ok(match deletes {
+            true => Update::Delete,
+            false => Update::Write(attempt.value.clone(), self.ttl(target.row)),
+        })
+    }
+}
+
+/// A uid in the body that is not the object's is a precondition that fails.
+fn check_uid(target: &Target<'_>, key: &str, request: &UpdateRequest<'_>, old: Option<&Object>) -> Result<()> {
+    let (Some(old), false) = (old, request.uid.is_empty()) else { return Ok(()) };
+    let found = meta::text(old, "uid");
+    if found == request.uid {
+        return Ok(());
+    }
+    let cause = format!(
+        "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
+         Precondition failed: UID in precondition: {}, UID in object meta: {found}",
+        request.uid
+    );
+    Err(Status::conflict(&target.group_resource(), target.name, &cause).into())
+}
+
+/// The resource version in the body must be the object's, or absent where the kind allows that.
+fn check_version(target: &Target<'_>, object: &Object, old: &Object) -> Result<()> {
+    let given = super::revision(meta::text(object, "resourceVersion"))
+        .map_err(|e| Status::unmapped(e.to_string()))?;
+    if given == 0 {
+        if target.row.allow_unconditional_update {
+            return Ok(());
+        }
+        let kind = GroupKind::new(target.row.group, target.row.plural);
+        let path = field::Path::root("metadata");
+        let path = path.child("resourceVersion");
+        let error = field::Error::invalid(&path, 0, "must be specified for an update");
+        return Err(Status::invalid(&kind, target.name, &[error]).into());
+    }
+    if meta::text(old, "resourceVersion") != given.to_string() {
+        return Err(Status::conflict(&target.group_resource(), target.name, OPTIMISTIC_LOCK).into());
+    }
+    Ok(())
+}
+
+/// Why an attempt failed; storage's own failures get their resource later.
+enum Failure {
+    Status(Box<Status>),
+    Storage(storage::Error),
+}
+
+impl From<Box<Status>> for Failure {
+    fn from(status: Box<Status>) -> Self {
+        Failure::Status(status)
+    }
+}
+
+impl From<Status> for Failure {
+    fn from(status: Status) -> Self {
+        Failure::Status(status.into())
+    }
+}
+
+impl From<storage::Error> for Failure {
+    fn from(error: storage::Error) -> Self {
+        Failure::Storage(error)
+    }
+}

@@ -1,0 +1,11 @@
+//! Verb semantics, once: every resource is a row and, where it needs one, a [`strategy`].
+//! Knows nothing of HTTP or of how users are proved.
+
+pub mod codec;
+pub mod continue_token;
+pub mod generic;
+pub mod meta;
+pub mod strategy;
+
+pub use codec::Stored;
+pub use generic::{Entropy, Registry, Result, Target};

@@ -1,0 +1,106 @@
+//! Reading and editing `metadata` of an object tree.
+//!
+//! Readers return the zero value for what is absent, as Go's accessors do.
+
+use apimachinery::time::UnixTime;
+use schema::object::Object;
+use serde_json::Value;
+
+/// The metadata of an object, if it has any.
+pub fn metadata(object: &Object) -> Option<&Object> {
+    object.get("metadata").and_then(Value::as_object)
+}
+
+/// The metadata of an object for editing, created when absent.
+pub fn metadata_mut(object: &mut Object) -> &mut Object {
+    let slot = object.entry("metadata").or_insert_with(|| Value::Object(Object::new()));
+    if !slot.is_object() {
+        *slot = Value::Object(Object::new());
+    }
+    match slot {
+        Value::Object(map) => map,
+        _ => unreachable!("set to an object above"),
+    }
+}
+
+/// A string member of metadata; empty when absent.
+pub fn text<'o>(object: &'o Object, name: &str) -> &'o str {
+    metadata(object).and_then(|m| m.get(name)).and_then(Value::as_str).unwrap_or("")
+}
+
+/// An integer member of metadata.
+pub fn integer(object: &Object, name: &str) -> Option<i64> {
+    metadata(object).and_then(|m| m.get(name)).and_then(Value::as_i64)
+}
+
+/// Sets a string member of metadata; an empty text removes it.
+pub fn set_text(object: &mut Object, name: &str, value: &str) {
+    let metadata = metadata_mut(object);
+    if value.is_empty() {
+        metadata.remove(name);
+    } else {
+        metadata.insert(name.to_owned(), Value::from(value));
+    }
+}
+
+/// Sets or removes a member of metadata.
+pub fn set(object: &mut Object, name: &str, value: Option<Value>) {
+    let metadata = metadata_mut(object);
+    match value {
+        Some(value) => metadata.insert(name.to_owned(), value),
+        None => metadata.remove(name),
+    };
+}
+
+/// The object's finalizers.
+pub fn finalizers(object: &Object) -> Vec<&str> {
+    let list = metadata(object).and_then(|m| m.get("finalizers")).and_then(Value::as_array);
+    list.into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Replaces the object's finalizers.
+pub fn set_finalizers(object: &mut Object, finalizers: Vec<String>) {
+    let value = (!finalizers.is_empty()).then(|| Value::from(finalizers));
+    set(object, "finalizers", value);
+}
+
+/// Whether a deletion has been asked for.
+pub fn is_deleting(object: &Object) -> bool {
+    metadata(object).is_some_and(|m| m.contains_key("deletionTimestamp"))
+}
+
+/// The object's generation; 0 when it has none.
+pub fn generation(object: &Object) -> i64 {
+    integer(object, "generation").unwrap_or(0)
+}
+
+/// Sets the generation; 0 removes it.
+pub fn set_generation(object: &mut Object, generation: i64) {
+    set(object, "generation", (generation != 0).then(|| Value::from(generation)));
+}
+
+/// Marks an object whose deletion waits for finalizers: a deletion timestamp not in the future, no
+/// grace left, and a new generation the first time (upstream's `markAsDeleting`).
+pub fn mark_as_deleting(object: &mut Object, now: UnixTime) {
+    let generation = generation(object);
+    if !is_deleting(object) && generation > 0 {
+        set_generation(object, generation + 1);
+    }
+    let current = deletion_seconds(object);
+    if current.is_none_or(|at| at > now.seconds) {
+        set_deletion_seconds(object, now.seconds);
+    }
+    set(object, "deletionGracePeriodSeconds", Some(Value::from(0)));
+}
+
+/// The deletion timestamp in Unix seconds.
+pub fn deletion_seconds(object: &Object) -> Option<i64> {
+    let text = metadata(object)?.get("deletionTimestamp")?.as_str()?;
+    apimachinery::time::parse_time(text).ok().map(|t| t.seconds)
+}
+
+/// Sets the deletion timestamp.
+pub fn set_deletion_seconds(object: &mut Object, seconds: i64) {
+    let text = UnixTime::from_seconds(seconds).rfc3339().to_string();
+    set(object, "deletionTimestamp", Some(Value::from(text)));
+}

@@ -1,0 +1,207 @@
+//! Writes the tables as Rust source: one static per type, referring to each other by address.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use crate::parse::{Field, Type};
+
+type Types<'a> = BTreeMap<&'a str, &'a Type>;
+
+/// The whole generated module.
+pub(crate) fn tables(types: &[Type]) -> String {
+    let by_name: Types = types.iter().map(|t| (t.name.as_str(), t)).collect();
+    assert_eq!(by_name.len(), types.len(), "type names are unique");
+    let mut out = String::new();
+    for ty in by_name.values() {
+        message(&mut out, ty, &by_name);
+    }
+    let _ = writeln!(out, "/// Every type, sorted by name.\npub static ALL: [&Message; {}] = [", by_name.len());
+    for name in by_name.keys() {
+        let _ = writeln!(out, "    &{},", ident(name));
+    }
+    out.push_str("];\n");
+    kinds(&mut out, &by_name);
+    out
+}
+
+/// The index of registered kinds.
+fn kinds(out: &mut String, types: &Types) {
+    let mut kinds: Vec<(&str, &str, &str)> = types
+        .values()
+        .flat_map(|t| t.attributes.list("kinds").into_iter().map(|k| (k, t.name.as_str())))
+        .filter_map(|(k, name)| k.rsplit_once('/').map(|(version, kind)| (version, kind, name)))
+        .collect();
+    kinds.sort_unstable();
+    let _ = writeln!(
+        out,
+        "/// Registered kinds: apiVersion (`*` for every group version), kind, type. Sorted.\n\
+         pub static KINDS: [(&str, &str, &Message); {}] = [",
+        kinds.len()
+    );
+    for (version, kind, name) in kinds {
+        let _ = writeln!(out, "    ({version:?}, {kind:?}, &{}),", ident(name));
+    }
+    out.push_str("];\n");
+}
+
+/// `io.k8s.api.core.v1.Pod` → `IO_K8S_API_CORE_V1_POD`. Types that differ only in case keep apart
+/// because no two of one package do.
+fn ident(name: &str) -> String {
+    name.replace(['.', '-'], "_").to_uppercase()
+}
+
+/// A type's fields are a static of their own, for a static must not read itself and `members` points
+/// at the fields.
+fn message(out: &mut String, ty: &Type, types: &Types) {
+    let a = &ty.attributes;
+    let shape = if a.has("shape") { shape(a.get("shape")) } else { "Struct" };
+    let mut parts = ty.name.rsplit('.');
+    let (short, package) = (parts.next().unwrap_or(""), parts.next().unwrap_or(""));
+    let id = ident(&ty.name);
+    let fields: String = ty.fields.iter().map(|f| field(f, ty, types)).collect();
+    let _ = write!(
+        out,
+        "static {id}_FIELDS: [Field; {count}] = [{fields}];\n\
+         /// `{name}`.\npub static {id}: Message = Message {{ name: {name:?}, wire_name: {wire:?}, go_name: {go:?}, \
+         shape: Shape::{shape}, type_meta: {meta}, fields: &{id}_FIELDS, wire_order: &{order:?}, by_number: &{numbers:?}, \
+         members: &[{members}], info: &MessageInfo {{ kinds: &{kinds:?}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
+        count = ty.fields.len(),
+        name = ty.name,
+        wire = ty.wire_name,
+        go = format!("{package}.{short}"),
+        meta = a.has("typemeta"),
+        order = wire_order(ty),
+        numbers = by_number(ty),
+        members = members(ty, types),
+        kinds = a.list("kinds"),
+        no = a.has("noopenapi"),
+        map = a.get("map"),
+        unions = a.get("unions"),
+    );
+}
+
+fn shape(name: &str) -> &str {
+    match name {
+        "JSON" => "Json",
+        "JSONSchemaPropsOrArray" => "SchemaOrArray",
+        "JSONSchemaPropsOrBool" => "SchemaOrBool",
+        "JSONSchemaPropsOrStringArray" => "SchemaOrStringArray",
+        other => other,
+    }
+}
+
+fn wire_order(ty: &Type) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..ty.fields.len()).filter(|&i| ty.fields[i].number > 0).collect();
+    order.sort_by_key(|&i| ty.fields[i].number);
+    order
+}
+
+fn by_number(ty: &Type) -> Vec<usize> {
+    let max = ty.fields.iter().map(|f| f.number as usize).max().unwrap_or(0);
+    let mut numbers = vec![0; max + 1];
+    for (at, field) in ty.fields.iter().enumerate().filter(|(_, f)| f.number > 0) {
+        numbers[field.number as usize] = at + 1;
+    }
+    numbers
+}
+
+/// The members of the JSON object by name. A member of the outer struct hides one of an inlined
+/// struct, as in Go.
+fn members(ty: &Type, types: &Types) -> String {
+    let mut found = BTreeMap::new();
+    gather(ty, types, &mut found);
+    let mut out = String::new();
+    for (name, (owner, at)) in found {
+        let _ = write!(out, "Member {{ name: {name:?}, field: &{}_FIELDS[{at}] }},", ident(owner));
+    }
+    out
+}
+
+fn gather<'a>(ty: &'a Type, types: &Types<'a>, found: &mut BTreeMap<&'a str, (&'a str, usize)>) {
+    if ty.attributes.has("shape") {
+        return;
+    }
+    for (at, field) in ty.fields.iter().enumerate().filter(|(_, f)| f.name != "inline") {
+        found.entry(&field.name).or_insert((&ty.name, at));
+    }
+    for field in ty.fields.iter().filter(|f| f.name == "inline") {
+        if let Some(inner) = types.get(field.base.as_str()) {
+            gather(inner, types, found);
+        }
+    }
+}
+
+fn field(f: &Field, owner: &Type, types: &Types) -> String {
+    let a = &f.attributes;
+    let name = if f.name == "inline" { "" } else { &f.name };
+    let wire_type = match (f.list, f.map, f.base.as_str()) {
+        (_, true, _) => 2,
+        (_, _, "bool" | "int32" | "int64") => 0,
+        (_, _, "double") => 1,
+        _ => 2,
+    };
+    let ty = match f.base.as_str() {
+        "string" => "Type::String".to_owned(),
+        "bytes" => "Type::Bytes".to_owned(),
+        "bool" => "Type::Bool".to_owned(),
+        "int32" => "Type::Int32".to_owned(),
+        "int64" => "Type::Int64".to_owned(),
+        "double" => "Type::Double".to_owned(),
+        "any" => "Type::Any".to_owned(),
+        other => {
+            assert!(types.contains_key(other), "{}.{}: unknown type {other}", owner.name, f.name);
+            format!("Type::Message(&{})", ident(other))
+        }
+    };
+    let cardinality = if f.map { "Map" } else if f.list { "List" } else { "One" };
+    let list = a.list("list");
+    let (list_type, list_keys) = list.split_first().map_or(("", &[][..]), |(t, keys)| (*t, keys));
+    format!(
+        "Field {{ name: {name:?}, key: {key:?}, number: {number}, tag: {tag}, ty: {ty}, cardinality: Cardinality::{cardinality}, \
+         pointer: {pointer}, omit_empty: {oe}, omit_zero: {oz}, info: &FieldInfo {{ go_type: {go:?}, required: {req}, default: {default:?}, \
+         enum_values: &{enums:?}, item_enum_values: &{item_enums:?}, item_default: {item_default:?}, minimum: {min:?}, maximum: {max:?}, \
+         validations: {cel:?}, patch_strategy: {patch:?}, patch_merge_key: {key_field:?}, list_type: {list_type:?}, \
+         list_map_keys: &{list_keys:?}, map_type: {map_type:?} }} }},",
+        key = format!("\"{name}\":"),
+        number = f.number,
+        tag = f.number << 3 | wire_type,
+        pointer = f.pointer,
+        oe = a.has("omitempty"),
+        oz = a.has("omitzero"),
+        go = a.get("go"),
+        req = a.has("required"),
+        default = default(f, types),
+        enums = a.list("enum"),
+        item_enums = a.list("itemenum"),
+        item_default = a.get("itemdefault"),
+        min = a.get("min"),
+        max = a.get("max"),
+        cel = a.get("cel"),
+        patch = a.get("patch"),
+        key_field = a.get("mergekey"),
+        map_type = a.get("map"),
+    )
+}
+
+/// The OpenAPI default: as written, or the one that `proto/README.md` derives.
+fn default(f: &Field, types: &Types) -> String {
+    let a = &f.attributes;
+    if a.has("default") {
+        return a.get("default").to_owned();
+    }
+    if a.has("nodefault") || f.name == "inline" || f.pointer || f.list || f.map {
+        return String::new();
+    }
+    let derived = match types.get(f.base.as_str()) {
+        Some(inner) if inner.attributes.has("shape") && inner.attributes.get("shape") != "Wrapper" => "",
+        Some(_) => "{}",
+        None if a.has("omitempty") => "",
+        None => match f.base.as_str() {
+            "string" => "\"\"",
+            "bool" => "false",
+            "int32" | "int64" => "0",
+            _ => "",
+        },
+    };
+    derived.to_owned()
+}

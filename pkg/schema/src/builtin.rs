@@ -1,0 +1,28 @@
+//! The compiled tables of the built-in types, and how to find one.
+
+use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Shape, Type};
+
+/// One static per type, named after its definition (`IO_K8S_API_CORE_V1_POD`).
+#[allow(missing_docs)]
+mod tables {
+    use super::*;
+    include!(concat!(env!("OUT_DIR"), "/tables.rs"));
+}
+
+pub use tables::*;
+
+/// Finds a type by its OpenAPI definition name.
+pub fn message(name: &str) -> Option<&'static Message> {
+    let at = ALL.binary_search_by(|m| m.name.cmp(name)).ok()?;
+    ALL.get(at).copied()
+}
+
+/// Finds the type registered for a kind. `api_version` is `v1` or `group/version`; kinds that every
+/// group has (`Status`, `DeleteOptions`, …) are found for any group version.
+pub fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {
+    let find = |version: &str| {
+        let at = KINDS.binary_search_by(|&(v, k, _)| (v, k).cmp(&(version, kind))).ok()?;
+        KINDS.get(at).map(|&(_, _, message)| message)
+    };
+    find(api_version).or_else(|| find("*"))
+}

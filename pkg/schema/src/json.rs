@@ -1,0 +1,33 @@
+//! JSON to tree: the decoder that a request body meets.
+//!
+//! Decoding follows upstream's case-sensitive decoder in what it accepts and in how it words what it
+//! refuses, because clients print those texts and tools match them. The schema steers: a member
+//! that the tables do not know is scanned and dropped, never built.
+
+mod base64;
+pub mod errors;
+mod leaf;
+mod meta;
+mod scan;
+mod typed;
+mod unquote;
+mod untyped;
+
+pub use errors::{Error, StrictError, StrictKind, TypeError};
+pub use meta::{TypeMeta, type_meta};
+pub use typed::{Decoded, decode};
+pub use untyped::{Untyped, decode_untyped};
+
+/// How deep JSON may nest at all (Go's limit); deeper is a syntax error.
+pub const DEPTH_MAX: usize = 10_000;
+
+/// How deep a tree may nest. Upstream has only [`DEPTH_MAX`], for its stacks grow; ours do not, and
+/// whoever walks a tree later must be able to recurse. Verbatim JSON and dropped members do not
+/// count.
+pub const TREE_DEPTH_MAX: usize = 400;
+
+/// How many strict errors are collected; upstream stops at the same number.
+pub const STRICT_ERRORS_MAX: usize = 100;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,207 @@
+//! Leaves with a text form of their own: numbers, bytes, quantities, times, verbatim JSON, and the
+//! schema types that take one of two shapes.
+
+use std::borrow::Cow;
+
+use apimachinery::quantity;
+use apimachinery::strconv::parse_int;
+use apimachinery::time::{format_duration, parse_duration, parse_micro_time, parse_time};
+use serde_json::{Number, Value};
+
+use super::base64;
+use super::errors::Error;
+use super::typed::{Decoder, Place, go_type, kind_of};
+use super::unquote::lossy;
+use crate::object::Object;
+use crate::table::{Field, Message, Shape, Type};
+
+impl Decoder<'_> {
+    /// Decodes a number into the field's integer or floating-point type.
+    pub(super) fn number(&mut self, field: &'static Field, place: Place) -> Result<Option<Value>, Error> {
+        let text = self.scan.number()?;
+        let value = match field.ty {
+            Type::Int32 => int32(text),
+            Type::Int64 => parse_int(text).ok().map(Value::from),
+            _ => float64(text),
+        };
+        if value.is_none() {
+            self.mismatch(format!("number {text}"), go_type(field, place));
+        }
+        Ok(value)
+    }
+
+    /// Decodes bytes: base64, or, since Go's bytes are a list, numbers.
+    pub(super) fn bytes(&mut self, start: u8) -> Result<Option<Value>, Error> {
+        if start == b'[' {
+            return self.byte_list().map(Some);
+        }
+        let text = self.scan.string()?.text();
+        match base64::canonicalize(&text) {
+            Ok(canonical) => Ok(Some(Value::String(canonical))),
+            Err(at) => {
+                self.save(Error::Value(format!("illegal base64 data at input byte {at}")));
+                Ok(None)
+            }
+        }
+    }
+
+    fn byte_list(&mut self) -> Result<Value, Error> {
+        let mut bytes = Vec::new();
+        self.scan.open()?;
+        while self.scan.next_item(bytes.is_empty())? {
+            let byte = match self.scan.value_start()? {
+                b'n' => self.scan.word().map(|()| 0)?,
+                b'-' | b'0'..=b'9' => {
+                    let text = self.scan.number()?;
+                    text.parse().unwrap_or_else(|_| {
+                        self.mismatch(format!("number {text}"), "uint8".into());
+                        0
+                    })
+                }
+                c => {
+                    self.scan.skip()?;
+                    self.mismatch(kind_of(c), "uint8".into());
+                    0
+                }
+            };
+            bytes.push(byte);
+        }
+        Ok(Value::String(base64::encode(&bytes)))
+    }
+
+    /// Decodes a type that has its own decoder in Go; its errors end decoding.
+    pub(super) fn shaped(
+        &mut self,
+        message: &'static Message,
+        field: &'static Field,
+        start: u8,
+        prior: Option<Value>,
+    ) -> Result<Option<Value>, Error> {
+        match message.shape {
+            Shape::Quantity => self.quantity(),
+            Shape::IntOrString => self.int_or_string(start, prior),
+            Shape::Time | Shape::MicroTime => self.time(message.shape, field.pointer, start),
+            Shape::Duration => self.duration(start),
+            Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray => {
+                self.schema_or(message, start)
+            }
+            _ => {
+                let raw = self.scan.skip()?;
+                let null = raw == b"null";
+                Ok(if null { prior } else { Some(Value::String(lossy(raw).into_owned())) })
+            }
+        }
+    }
+
+    fn quantity(&mut self) -> Result<Option<Value>, Error> {
+        // Upstream cuts the quotes off and reads what is between them, escapes and all.
+        let raw = lossy(self.scan.skip()?);
+        if raw == "null" {
+            return Ok(None);
+        }
+        let bare = raw.strip_prefix('"').and_then(|raw| raw.strip_suffix('"')).unwrap_or(&raw);
+        match quantity::canonicalize(bare.trim()) {
+            Ok(text) => Ok(Some(Value::String(text.into_owned()))),
+            Err(error) => Err(Error::Value(error.to_string())),
+        }
+    }
+
+    fn int_or_string(&mut self, start: u8, prior: Option<Value>) -> Result<Option<Value>, Error> {
+        match start {
+            b'"' => Ok(Some(Value::String(self.scan.string()?.text().into_owned()))),
+            b'n' => {
+                self.scan.word()?;
+                Ok(prior.filter(Value::is_number))
+            }
+            b'-' | b'0'..=b'9' => {
+                let text = self.scan.number()?;
+                let number = int32(text);
+                match number {
+                    Some(number) => Ok(Some(number)),
+                    None => Err(self.type_error(format!("number {text}").into(), "int32".into())),
+                }
+            }
+            c => Err(self.type_error(kind_of(c).into(), "int32".into())),
+        }
+    }
+
+    /// The text of a value that must be a string; a type error of Go's `string` if it is none.
+    fn must_be_string(&mut self, start: u8) -> Result<Cow<'_, str>, Error> {
+        match start {
+            b'"' => Ok(self.scan.string()?.text()),
+            b'n' => self.scan.word().map(|()| Cow::Borrowed("")),
+            c => Err(self.type_error(kind_of(c).into(), "string".into())),
+        }
+    }
+
+    fn time(&mut self, shape: Shape, pointer: bool, start: u8) -> Result<Option<Value>, Error> {
+        if start == b'n' {
+            self.scan.word()?;
+            return Ok(None);
+        }
+        let text = self.must_be_string(start)?;
+        let parsed = if shape == Shape::Time { parse_time(&text) } else { parse_micro_time(&text) };
+        let time = parsed.map_err(|error| Error::Value(error.to_string()))?;
+        if time.is_go_zero() {
+            return Ok(pointer.then_some(Value::Null));
+        }
+        let text = if shape == Shape::Time { time.rfc3339().to_string() } else { time.rfc3339_micro().to_string() };
+        Ok(Some(Value::String(text)))
+    }
+
+    fn duration(&mut self, start: u8) -> Result<Option<Value>, Error> {
+        let text = self.must_be_string(start)?;
+        let nanos = parse_duration(&text).map_err(|error| Error::Value(error.to_string()))?;
+        Ok(Some(Value::String(format_duration(nanos))))
+    }
+
+    fn schema_or(&mut self, message: &'static Message, start: u8) -> Result<Option<Value>, Error> {
+        let find = |list: bool| message.fields.iter().find(move |field| is_list(field) == list && is_field(field));
+        match (message.shape, start) {
+            (_, b'{') => {
+                let Some(Field { ty: Type::Message(schema), .. }) = find(false) else {
+                    return self.scan.skip().map(|_| None);
+                };
+                let schema = *schema;
+                self.nested(|decoder| decoder.object(schema, Object::new())).map(|object| Some(Value::Object(object)))
+            }
+            (Shape::SchemaOrBool, b't' | b'f') => {
+                self.scan.word()?;
+                Ok(Some(Value::Bool(start == b't')))
+            }
+            (Shape::SchemaOrBool, _) => Err(Error::Value("boolean or JSON schema expected".to_owned())),
+            (_, b'[') => match find(true) {
+                Some(items) => self.nested(|decoder| decoder.list(items, None)).map(|list| Some(null_if_empty(list))),
+                None => self.scan.skip().map(|_| None),
+            },
+            // Upstream takes anything else for an empty value, and writes that as null.
+            _ => self.scan.skip().map(|_| Some(Value::Null)),
+        }
+    }
+}
+
+/// Neither schema nor list can be told from an empty list, so upstream writes it as null.
+fn null_if_empty(list: Value) -> Value {
+    match list {
+        Value::Array(items) if items.is_empty() => Value::Null,
+        list => list,
+    }
+}
+
+fn is_list(field: &Field) -> bool {
+    field.cardinality == crate::table::Cardinality::List
+}
+
+fn is_field(field: &Field) -> bool {
+    is_list(field) || matches!(field.ty, Type::Message(_))
+}
+
+fn int32(text: &str) -> Option<Value> {
+    let number = parse_int(text).ok()?;
+    i32::try_from(number).ok().map(Value::from)
+}
+
+/// A double; `None` if it is out of range.
+pub(super) fn float64(text: &str) -> Option<Value> {
+    text.parse().ok().and_then(Number::from_f64).map(Value::Number)
+}

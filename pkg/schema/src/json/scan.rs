@@ -1,0 +1,292 @@
+//! Tokens: where values, members and items begin and end, and Go's words for bad syntax.
+//!
+//! Skipping is iterative, so that 10,000 levels of brackets cost no stack.
+
+use smallvec::SmallVec;
+
+use super::errors::{Error, syntax_error};
+use super::unquote::RawString;
+use super::{DEPTH_MAX, TREE_DEPTH_MAX};
+
+/// A cursor over JSON text. After any error the position means nothing.
+pub(super) struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+    depth: usize,
+}
+
+impl<'a> Scanner<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Scanner { text, at: 0, depth: 0 }
+    }
+
+    /// The first byte of the value that comes next, which is not consumed.
+    #[inline]
+    pub(super) fn value_start(&mut self) -> Result<u8, Error> {
+        match self.next_token()? {
+            c @ (b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Ok(c),
+            c => Err(syntax_error(c, "looking for beginning of value")),
+        }
+    }
+
+    /// Consumes the bracket at the cursor, for a value that becomes part of the tree.
+    #[inline]
+    pub(super) fn open(&mut self) -> Result<(), Error> {
+        self.open_within(TREE_DEPTH_MAX)
+    }
+
+    /// Moves to the next member of the open object and returns its name, the colon consumed; `None`
+    /// when the object has ended.
+    #[inline]
+    pub(super) fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
+        let mut c = self.next_token()?;
+        if c == b'}' {
+            self.close();
+            return Ok(None);
+        }
+        if !first {
+            if c != b',' {
+                return Err(syntax_error(c, "after object key:value pair"));
+            }
+            self.at += 1;
+            c = self.next_token()?;
+        }
+        if c != b'"' {
+            return Err(syntax_error(c, "looking for beginning of object key string"));
+        }
+        let name = self.string()?;
+        match self.next_token()? {
+            b':' => self.at += 1,
+            c => return Err(syntax_error(c, "after object key")),
+        }
+        Ok(Some(name))
+    }
+
+    /// Moves to the next item of the open array; false when the array has ended.
+    #[inline]
+    pub(super) fn next_item(&mut self, first: bool) -> Result<bool, Error> {
+        match self.next_token()? {
+            b']' => {
+                self.close();
+                Ok(false)
+            }
+            _ if first => Ok(true),
+            b',' => {
+                self.at += 1;
+                Ok(true)
+            }
+            c => Err(syntax_error(c, "after array element")),
+        }
+    }
+
+    /// Consumes the string at the cursor.
+    #[inline]
+    pub(super) fn string(&mut self) -> Result<RawString<'a>, Error> {
+        let start = self.at + 1;
+        self.at = start;
+        let mut escaped = false;
+        loop {
+            self.skip_plain();
+            match self.text.get(self.at).copied() {
+                Some(b'"') => {
+                    let bytes = self.text.get(start..self.at).unwrap_or_default();
+                    self.at += 1;
+                    return Ok(RawString { bytes, escaped });
+                }
+                Some(b'\\') => {
+                    escaped = true;
+                    self.at += 1;
+                    self.escape()?;
+                }
+                Some(c) if c < 0x20 => return Err(syntax_error(c, "in string literal")),
+                Some(_) => self.at += 1,
+                None => return Err(Error::UnexpectedEnd),
+            }
+        }
+    }
+
+    /// Consumes the number at the cursor.
+    pub(super) fn number(&mut self) -> Result<&'a str, Error> {
+        let start = self.at;
+        if self.peek() == b'-' {
+            self.at += 1;
+        }
+        match self.peek() {
+            b'0' => self.at += 1,
+            b'1'..=b'9' => self.digits(),
+            c => return Err(syntax_error(c, "in numeric literal")),
+        }
+        if self.peek() == b'.' {
+            self.at += 1;
+            self.some_digits("after decimal point in numeric literal")?;
+        }
+        if matches!(self.peek(), b'e' | b'E') {
+            self.at += 1;
+            if matches!(self.peek(), b'+' | b'-') {
+                self.at += 1;
+            }
+            self.some_digits("in exponent of numeric literal")?;
+        }
+        let number = self.text.get(start..self.at).unwrap_or_default();
+        Ok(std::str::from_utf8(number).unwrap_or_default())
+    }
+
+    /// Consumes `true`, `false` or `null`, whichever begins at the cursor.
+    pub(super) fn word(&mut self) -> Result<(), Error> {
+        let word = match self.peek() {
+            b't' => "true",
+            b'f' => "false",
+            _ => "null",
+        };
+        self.at += 1;
+        for expected in word.bytes().skip(1) {
+            let c = self.peek();
+            if c != expected {
+                return Err(syntax_error(c, &format!("in literal {word} (expecting '{}')", char::from(expected))));
+            }
+            self.at += 1;
+        }
+        Ok(())
+    }
+
+    /// Consumes the value that comes next, whatever it is, and returns its text.
+    pub(super) fn skip(&mut self) -> Result<&'a [u8], Error> {
+        let first = self.value_start()?;
+        let start = self.at;
+        match first {
+            b'{' | b'[' => self.skip_nested()?,
+            _ => self.skip_scalar(first)?,
+        }
+        Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
+    /// Checks that nothing but white space is left.
+    pub(super) fn end(&mut self) -> Result<(), Error> {
+        match self.next_token() {
+            Ok(c) => Err(syntax_error(c, "after top-level value")),
+            Err(_) => Ok(()),
+        }
+    }
+
+    fn skip_nested(&mut self) -> Result<(), Error> {
+        // One entry per open bracket: whether it is an object.
+        let mut open: SmallVec<[bool; 64]> = SmallVec::new();
+        let mut first = true;
+        loop {
+            let in_value = match open.last() {
+                None if !first => return Ok(()),
+                None => true,
+                Some(true) => self.next_member(first)?.is_some(),
+                Some(false) => self.next_item(first)?,
+            };
+            first = false;
+            if !in_value {
+                open.pop();
+                continue;
+            }
+            match self.value_start()? {
+                bracket @ (b'{' | b'[') => {
+                    self.open_within(DEPTH_MAX)?;
+                    open.push(bracket == b'{');
+                    first = true;
+                }
+                c => self.skip_scalar(c)?,
+            }
+        }
+    }
+
+    fn skip_scalar(&mut self, first: u8) -> Result<(), Error> {
+        match first {
+            b'"' => self.string().map(drop),
+            b't' | b'f' | b'n' => self.word(),
+            _ => self.number().map(drop),
+        }
+    }
+
+    #[inline]
+    fn open_within(&mut self, limit: usize) -> Result<(), Error> {
+        if self.depth >= limit {
+            return Err(syntax_error(self.peek(), "exceeded max depth"));
+        }
+        self.depth += 1;
+        self.at += 1;
+        Ok(())
+    }
+
+    #[inline]
+    fn close(&mut self) {
+        self.depth -= 1;
+        self.at += 1;
+    }
+
+    /// The next byte that is no white space, which is not consumed.
+    #[inline]
+    fn next_token(&mut self) -> Result<u8, Error> {
+        while let Some(&c) = self.text.get(self.at) {
+            if !matches!(c, b' ' | b'\t' | b'\r' | b'\n') {
+                return Ok(c);
+            }
+            self.at += 1;
+        }
+        Err(Error::UnexpectedEnd)
+    }
+
+    /// The byte at the cursor, within a literal. Go ends its input with a space, and names it when
+    /// a literal is cut short.
+    #[inline]
+    fn peek(&self) -> u8 {
+        self.text.get(self.at).copied().unwrap_or(b' ')
+    }
+
+    fn digits(&mut self) {
+        while self.peek().is_ascii_digit() {
+            self.at += 1;
+        }
+    }
+
+    fn some_digits(&mut self, context: &str) -> Result<(), Error> {
+        if !self.peek().is_ascii_digit() {
+            return Err(syntax_error(self.peek(), context));
+        }
+        self.digits();
+        Ok(())
+    }
+
+    fn escape(&mut self) -> Result<(), Error> {
+        let c = self.peek();
+        match c {
+            b'b' | b'f' | b'n' | b'r' | b't' | b'\\' | b'/' | b'"' => self.at += 1,
+            b'u' => {
+                self.at += 1;
+                for _ in 0..4 {
+                    if !self.peek().is_ascii_hexdigit() {
+                        return Err(syntax_error(self.peek(), "in \\u hexadecimal character escape"));
+                    }
+                    self.at += 1;
+                }
+            }
+            c => return Err(syntax_error(c, "in string escape code")),
+        }
+        Ok(())
+    }
+
+    /// Moves over bytes that mean nothing inside a string, eight at a time. May stop early.
+    #[inline]
+    fn skip_plain(&mut self) {
+        const LOW: u64 = 0x0101_0101_0101_0101;
+        const HIGH: u64 = 0x8080_8080_8080_8080;
+        // The lowest high bit that is set marks the lowest byte of `word` below `limit`.
+        let below = |word: u64, limit: u64| word.wrapping_sub(LOW * limit) & !word & HIGH;
+        while let Some(bytes) = self.text.get(self.at..).and_then(<[u8]>::first_chunk::<8>) {
+            let word = u64::from_le_bytes(*bytes);
+            let special = below(word, 0x20)
+                | below(word ^ (LOW * u64::from(b'"')), 1)
+                | below(word ^ (LOW * u64::from(b'\\')), 1);
+            if special != 0 {
+                self.at += (special.trailing_zeros() / 8) as usize;
+                return;
+            }
+            self.at += 8;
+        }
+    }
+}

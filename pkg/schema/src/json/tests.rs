@@ -1,0 +1,1 @@
+//! What the decoder takes, and what it says about what it refuses.

@@ -1,0 +1,487 @@
+//! Decoding steered by the tables: one pass over the text, recursion only along the schema.
+//!
+//! As in Go, a value of the wrong type is remembered and decoding goes on; the first such error is
+//! reported at the end, unless a type with its own decoder (a quantity, a time) refuses its text,
+//! which ends decoding at once. Bad syntax anywhere wins over both.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::errors::{Error, StrictError, StrictKind, TypeError};
+use super::scan::Scanner;
+use super::STRICT_ERRORS_MAX;
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// An object and what strict validation has to say about its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The tree.
+    pub object: Object,
+    /// In the order of the text, without repetition, at most [`super::STRICT_ERRORS_MAX`].
+    pub strict: Vec<StrictError>,
+}
+
+/// Decodes an object of a type. `kind` and `apiVersion` are taken as they stand in the text.
+///
+/// # Errors
+/// Upstream's errors for bad syntax, values of the wrong type, and texts that a leaf type refuses.
+pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> {
+    let mut decoder = Decoder::new(text);
+    match decoder.top(message) {
+        Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
+        Err(error) if error.is_syntax() => Err(error),
+        Err(error) => {
+            // The syntax of what was not read yet counts for more.
+            let mut rest = Scanner::new(text);
+            rest.skip()?;
+            rest.end()?;
+            Err(error)
+        }
+    }
+}
+
+/// One step from the top to the value being decoded.
+pub(super) enum Step<'a> {
+    /// Into a field of a struct.
+    Field(&'static Message, &'static str),
+    /// Into a map, at a key.
+    Key(Cow<'a, str>),
+    /// Into a list, at an index.
+    Index(usize),
+}
+
+/// How a value is reached: as the value of a field, or as an item of its list or map.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Place {
+    Field,
+    Item,
+}
+
+pub(super) struct Decoder<'a> {
+    pub(super) scan: Scanner<'a>,
+    pub(super) path: Vec<Step<'a>>,
+    strict: Vec<StrictError>,
+    saved: Option<Error>,
+    /// Length of `path` at the outermost value whose type decodes itself with a decoder of its own,
+    /// which is not strict and whose errors are named after the struct around it.
+    nested_at: Option<usize>,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Decoder { scan: Scanner::new(text), path: Vec::new(), strict: Vec::new(), saved: None, nested_at: None }
+    }
+
+    /// What was decoded and the strict errors, or the error that was put off.
+    pub(super) fn finish<T>(self, decoded: T) -> Result<(T, Vec<StrictError>), Error> {
+        match self.saved {
+            Some(error) => Err(error),
+            None => Ok((decoded, self.strict)),
+        }
+    }
+
+    fn top(&mut self, message: &'static Message) -> Result<Object, Error> {
+        let object = match self.scan.value_start()? {
+            b'{' => self.object(message, Object::new())?,
+            b'n' => {
+                self.scan.word()?;
+                Object::new()
+            }
+            c => {
+                self.mismatch(kind_of(c), message.go_name.into());
+                self.scan.skip()?;
+                Object::new()
+            }
+        };
+        self.scan.end()?;
+        Ok(object)
+    }
+
+    /// Decodes a struct into `object`, which holds members already if the text repeats itself.
+    pub(super) fn object(&mut self, message: &'static Message, mut object: Object) -> Result<Object, Error> {
+        self.scan.open()?;
+        let mut seen = Seen::default();
+        let mut first = true;
+        while let Some(name) = self.scan.next_member(first)? {
+            first = false;
+            self.member(message, name.text(), &mut object, &mut seen)?;
+        }
+        Ok(object)
+    }
+
+    fn member(
+        &mut self,
+        message: &'static Message,
+        name: Cow<'a, str>,
+        object: &mut Object,
+        seen: &mut Seen,
+    ) -> Result<(), Error> {
+        let at = message.members.binary_search_by(|m| m.name.as_bytes().cmp(name.as_bytes()));
+        if let Some(member) = at.ok().and_then(|at| message.members.get(at)) {
+            let mut prior = None;
+            if seen.again(at.unwrap_or_default()) {
+                self.report(StrictKind::DuplicateField, &name);
+                prior = object.remove(member.name);
+            }
+            self.path.push(Step::Field(message, member.name));
+            let value = self.field(member.field, prior)?;
+            self.path.pop();
+            if let Some(value) = value {
+                object.insert(member.name.to_owned(), value);
+            }
+            return Ok(());
+        }
+        match type_meta_member(message, &name) {
+            Some((index, name)) => self.type_meta(message, index, name, object, seen),
+            None => {
+                self.report(StrictKind::UnknownField, &name);
+                self.scan.skip().map(drop)
+            }
+        }
+    }
+
+    fn type_meta(
+        &mut self,
+        message: &'static Message,
+        index: usize,
+        name: &'static str,
+        object: &mut Object,
+        seen: &mut Seen,
+    ) -> Result<(), Error> {
+        if seen.again(index) {
+            self.report(StrictKind::DuplicateField, name);
+        }
+        self.path.push(Step::Field(message, name));
+        match self.scan.value_start()? {
+            b'"' => {
+                let text = self.scan.string()?.text();
+                object.insert(name.to_owned(), Value::String(text.into_owned()));
+            }
+            b'n' => self.scan.word()?,
+            c => {
+                self.scan.skip()?;
+                self.mismatch(kind_of(c), "string".into());
+            }
+        }
+        self.path.pop();
+        Ok(())
+    }
+
+    /// Decodes the value of a field; `None` for Go's zero value. `prior` is what an earlier
+    /// occurrence of the member left; Go decodes into it.
+    pub(super) fn field(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Option<Value>, Error> {
+        let start = self.scan.value_start()?;
+        match (field.cardinality, start) {
+            (Cardinality::One, _) => self.one(field, Place::Field, start, prior),
+            (_, b'n') => {
+                self.scan.word()?;
+                Ok(None)
+            }
+            (Cardinality::List, b'[') => self.list(field, prior).map(Some),
+            (Cardinality::Map, b'{') => self.map(field, prior).map(Some),
+            (_, c) => {
+                self.mismatch(kind_of(c), go_type(field, Place::Field));
+                self.scan.skip()?;
+                Ok(prior)
+            }
+        }
+    }
+
+    pub(super) fn list(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Value, Error> {
+        let mut prior = match prior {
+            Some(Value::Array(items)) => items.into_iter(),
+            _ => Vec::new().into_iter(),
+        };
+        let mut items = Vec::new();
+        self.scan.open()?;
+        while self.scan.next_item(items.is_empty())? {
+            self.path.push(Step::Index(items.len()));
+            let start = self.scan.value_start()?;
+            let item = self.one(field, Place::Item, start, prior.next())?;
+            items.push(item.unwrap_or_else(|| zero(field.ty)));
+            self.path.pop();
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn map(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Value, Error> {
+        let mut entries = Object::new();
+        let mut first = true;
+        self.scan.open()?;
+        while let Some(key) = self.scan.next_member(first)? {
+            first = false;
+            let key = key.text();
+            if entries.contains_key(&*key) {
+                self.report(StrictKind::DuplicateField, &key);
+            }
+            self.path.push(Step::Key(key));
+            let start = self.scan.value_start()?;
+            let value = self.one(field, Place::Item, start, None)?;
+            if let Some(Step::Key(key)) = self.path.pop() {
+                entries.insert(key.into_owned(), value.unwrap_or_else(|| zero(field.ty)));
+            }
+        }
+        if let Some(Value::Object(mut merged)) = prior {
+            merged.extend(entries);
+            entries = merged;
+        }
+        Ok(Value::Object(entries))
+    }
+
+    /// Decodes one value of the field's element type, beginning with `start`.
+    fn one(
+        &mut self,
+        field: &'static Field,
+        place: Place,
+        start: u8,
+        prior: Option<Value>,
+    ) -> Result<Option<Value>, Error> {
+        if start == b'n' && (field.pointer || !matches!(field.ty, Type::Message(_))) {
+            self.scan.word()?;
+            let kept = !field.pointer && !matches!(field.ty, Type::Bytes | Type::Any);
+            return Ok(if kept { prior } else { None });
+        }
+        match (field.ty, start) {
+            (Type::String, b'"') => Ok(Some(Value::String(self.scan.string()?.text().into_owned()))),
+            (Type::Bool, b't' | b'f') => {
+                self.scan.word()?;
+                Ok(Some(Value::Bool(start == b't')))
+            }
+            (Type::Int32 | Type::Int64 | Type::Double, b'-' | b'0'..=b'9') => self.number(field, place),
+            (Type::Bytes, b'"' | b'[') => self.bytes(start),
+            (Type::Any, _) => self.any().map(Some),
+            (Type::Message(message), _) => self.message(message, field, place, start, prior),
+            (_, c) => {
+                self.mismatch(kind_of(c), go_type(field, place));
+                self.scan.skip()?;
+                Ok(prior)
+            }
+        }
+    }
+
+    fn message(
+        &mut self,
+        message: &'static Message,
+        field: &'static Field,
+        place: Place,
+        start: u8,
+        prior: Option<Value>,
+    ) -> Result<Option<Value>, Error> {
+        match (message.shape, start) {
+            (Shape::Struct, b'{') => {
+                let prior = match prior {
+                    Some(Value::Object(object)) => object,
+                    _ => Object::new(),
+                };
+                self.object(message, prior).map(|object| Some(Value::Object(object)))
+            }
+            (Shape::Wrapper, b'[') => match message.fields.first() {
+                Some(items) => self.list(items, prior).map(Some),
+                None => self.scan.skip().map(|_| None),
+            },
+            (Shape::Struct, b'n') => {
+                self.scan.word()?;
+                Ok(prior)
+            }
+            (Shape::Wrapper, b'n') => {
+                self.scan.word()?;
+                Ok(None)
+            }
+            (Shape::Struct | Shape::Wrapper, c) => {
+                self.mismatch(kind_of(c), go_type(field, place));
+                self.scan.skip()?;
+                Ok(prior)
+            }
+            _ => self.shaped(message, field, start, prior),
+        }
+    }
+
+    /// Decodes as a type with a decoder of its own would: not strict, and its first error final.
+    pub(super) fn nested<T>(
+        &mut self,
+        decode: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let outer = (self.saved.take(), self.nested_at);
+        self.nested_at = outer.1.or(Some(self.path.len()));
+        let value = decode(self)?;
+        if let Some(error) = self.saved.take() {
+            return Err(error);
+        }
+        (self.saved, self.nested_at) = outer;
+        Ok(value)
+    }
+
+    /// Remembers a value of the wrong type.
+    #[cold]
+    pub(super) fn mismatch(&mut self, value: impl Into<Cow<'static, str>>, go_type: Cow<'static, str>) {
+        let error = self.type_error(value.into(), go_type);
+        self.save(error);
+    }
+
+    /// Remembers an error, if it is the first.
+    #[cold]
+    pub(super) fn save(&mut self, error: Error) {
+        self.saved.get_or_insert(error);
+    }
+
+    /// The error for a value of the wrong type at the current path.
+    #[cold]
+    pub(super) fn type_error(&self, value: Cow<'static, str>, go_type: Cow<'static, str>) -> Error {
+        let mut field = String::new();
+        for step in &self.path {
+            if let Step::Field(message, name) = step {
+                push_go_path(&mut field, message, name);
+            }
+        }
+        let named_after = self.path.get(..self.nested_at.unwrap_or(self.path.len())).unwrap_or_default();
+        let around = named_after.iter().rev().find_map(|step| match step {
+            Step::Field(message, _) => Some(bare_name(message)),
+            _ => None,
+        });
+        let struct_name = Cow::Borrowed(around.unwrap_or_default());
+        Error::Type(Box::new(TypeError { value, struct_name, field, go_type }))
+    }
+
+    #[cold]
+    /// Adds a strict error about a member of the value at the current path.
+    pub(super) fn report(&mut self, kind: StrictKind, name: &str) {
+        if self.nested_at.is_some() || self.strict.len() >= STRICT_ERRORS_MAX {
+            return;
+        }
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Field(_, name) => push_key(&mut path, name),
+                Step::Key(key) => push_key(&mut path, key),
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+            }
+        }
+        push_key(&mut path, name);
+        let error = StrictError { kind, path };
+        if !self.strict.contains(&error) {
+            self.strict.push(error);
+        }
+    }
+}
+
+/// Which members of a struct have been met: a bit each.
+#[derive(Default)]
+struct Seen([u64; 4]);
+
+/// How many members a struct may have for [`Seen`] to tell them apart, `kind` and `apiVersion`
+/// aside.
+pub(super) const MEMBERS_MAX: usize = 254;
+
+impl Seen {
+    /// Marks a member; true if it was marked before.
+    #[inline]
+    fn again(&mut self, index: usize) -> bool {
+        let Some(word) = self.0.get_mut(index / 64) else { return false };
+        let bit = 1 << (index % 64);
+        let before = *word & bit != 0;
+        *word |= bit;
+        before
+    }
+}
+
+fn type_meta_member(message: &Message, name: &str) -> Option<(usize, &'static str)> {
+    match name {
+        "kind" if message.type_meta => Some((MEMBERS_MAX, "kind")),
+        "apiVersion" if message.type_meta => Some((MEMBERS_MAX + 1, "apiVersion")),
+        _ => None,
+    }
+}
+
+/// Go's zero value where it cannot be left out.
+fn zero(ty: Type) -> Value {
+    match ty {
+        Type::String | Type::Bytes => Value::String(String::new()),
+        Type::Bool => Value::Bool(false),
+        Type::Int32 | Type::Int64 => Value::from(0),
+        Type::Double => Value::from(0.0),
+        Type::Any => Value::Null,
+        Type::Message(message) => match message.shape {
+            Shape::Struct => Value::Object(Object::new()),
+            Shape::Quantity => Value::String("0".to_owned()),
+            Shape::IntOrString => Value::from(0),
+            _ => Value::Null,
+        },
+    }
+}
+
+/// What an error calls a JSON value, by its first byte.
+pub(super) fn kind_of(start: u8) -> &'static str {
+    match start {
+        b'{' => "object",
+        b'[' => "array",
+        b'"' => "string",
+        b't' | b'f' => "bool",
+        b'n' => "null",
+        _ => "number",
+    }
+}
+
+/// The Go type of a field or of its items, as errors spell it.
+pub(super) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
+    let named = field.info.go_type;
+    let item = named.split_once(']').map(|(_list_or_map, item)| item);
+    match (place, item) {
+        (Place::Field, _) if !named.is_empty() => return named.into(),
+        (Place::Item, Some(item)) => return item.into(),
+        _ => {}
+    }
+    let element = match field.ty {
+        Type::String => "string",
+        Type::Bytes => "[]uint8",
+        Type::Bool => "bool",
+        Type::Int32 => "int32",
+        Type::Int64 => "int64",
+        Type::Double => "float64",
+        Type::Any => "interface {}",
+        Type::Message(message) => message.go_name,
+    };
+    match (place, field.cardinality) {
+        (Place::Item, _) | (_, Cardinality::One) => element.into(),
+        (_, Cardinality::List) => format!("[]{element}").into(),
+        (_, Cardinality::Map) => format!("map[string]{element}").into(),
+    }
+}
+
+fn bare_name(message: &Message) -> &'static str {
+    message.go_name.rsplit_once('.').map_or(message.go_name, |(_, name)| name)
+}
+
+fn push_key(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(key);
+}
+
+/// Appends a member as Go's errors do, which name the embedded structs on the way to it.
+fn push_go_path(path: &mut String, message: &Message, member: &str) {
+    if type_meta_member(message, member).is_some() && message.member(member).is_none() {
+        push_key(path, "TypeMeta");
+    } else if let Some(field) = message.member(member) {
+        push_embedded(path, message, field);
+    }
+    push_key(path, member);
+}
+
+fn push_embedded(path: &mut String, message: &Message, target: &Field) -> bool {
+    if message.fields.iter().any(|field| std::ptr::eq(field, target)) {
+        return true;
+    }
+    message.fields.iter().filter(|field| field.inlined()).any(|field| {
+        let Type::Message(embedded) = field.ty else { return false };
+        let before = path.len();
+        push_key(path, bare_name(embedded));
+        let found = push_embedded(path, embedded, target);
+        if !found {
+            path.truncate(before);
+        }
+        found
+    })
+}

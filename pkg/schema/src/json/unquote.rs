@@ -1,0 +1,94 @@
+//! String literals to text, as Go reads them: nothing is refused, what is no character becomes U+FFFD.
+
+use std::borrow::Cow;
+
+/// What stands between the quotes; the scanner has checked the escapes.
+#[derive(Clone, Copy)]
+pub(super) struct RawString<'a> {
+    pub(super) bytes: &'a [u8],
+    /// Whether there is a backslash.
+    pub(super) escaped: bool,
+}
+
+impl<'a> RawString<'a> {
+    /// The text that the literal stands for.
+    #[inline]
+    pub(super) fn text(&self) -> Cow<'a, str> {
+        match std::str::from_utf8(self.bytes) {
+            Ok(text) if !self.escaped => Cow::Borrowed(text),
+            _ => Cow::Owned(self.unescape()),
+        }
+    }
+
+    fn unescape(&self) -> String {
+        let mut out = String::with_capacity(self.bytes.len());
+        for chunk in self.bytes.utf8_chunks() {
+            unescape_into(&mut out, chunk.valid());
+            push_replacements(&mut out, chunk.invalid().len());
+        }
+        out
+    }
+}
+
+/// Text from bytes that need not be UTF-8: each byte that is no part of a character becomes U+FFFD.
+pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(bytes.len());
+    for chunk in bytes.utf8_chunks() {
+        out.push_str(chunk.valid());
+        push_replacements(&mut out, chunk.invalid().len());
+    }
+    Cow::Owned(out)
+}
+
+fn push_replacements(out: &mut String, count: usize) {
+    out.extend(std::iter::repeat_n(char::REPLACEMENT_CHARACTER, count));
+}
+
+fn unescape_into(out: &mut String, mut text: &str) {
+    while let Some((plain, rest)) = text.split_once('\\') {
+        out.push_str(plain);
+        let mut chars = rest.chars();
+        let c = match chars.next() {
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('u') => {
+                let (c, rest) = unicode_escape(chars.as_str());
+                out.push(c);
+                text = rest;
+                continue;
+            }
+            Some(c) => c,
+            None => return,
+        };
+        out.push(c);
+        text = chars.as_str();
+    }
+    out.push_str(text);
+}
+
+/// Reads what follows `\u`, and the second half of a surrogate pair. Returns the rest.
+fn unicode_escape(text: &str) -> (char, &str) {
+    let (unit, rest) = hex_unit(text);
+    if let Some(c) = char::from_u32(unit) {
+        return (c, rest);
+    }
+    if let Some(second) = rest.strip_prefix("\\u") {
+        let (low, after) = hex_unit(second);
+        if (0xd800..0xdc00).contains(&unit) && (0xdc00..0xe000).contains(&low) {
+            let c = char::from_u32(0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00));
+            return (c.unwrap_or(char::REPLACEMENT_CHARACTER), after);
+        }
+    }
+    (char::REPLACEMENT_CHARACTER, rest)
+}
+
+fn hex_unit(text: &str) -> (u32, &str) {
+    let (digits, rest) = text.split_at_checked(4).unwrap_or((text, ""));
+    (u32::from_str_radix(digits, 16).unwrap_or(0), rest)
+}

@@ -1,0 +1,87 @@
+//! JSON without a schema: custom resources and patches.
+
+use std::borrow::Cow;
+
+use apimachinery::strconv::parse_int;
+use serde_json::Value;
+
+use super::errors::{Error, StrictError, StrictKind};
+use super::leaf::float64;
+use super::typed::{Decoder, Step};
+use crate::object::Object;
+
+/// A value and what strict validation has to say about its text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Untyped {
+    /// The value; numbers are `i64` where they are whole and fit, else `f64`.
+    pub value: Value,
+    /// Repeated members, in the order of the text.
+    pub strict: Vec<StrictError>,
+}
+
+/// Decodes any JSON value. Of a repeated member the last counts.
+///
+/// # Errors
+/// Bad syntax, or a number beyond the range of a double.
+pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
+    let mut decoder = Decoder::new(text);
+    let value = decoder.any()?;
+    decoder.scan.end()?;
+    decoder.finish(value).map(|(value, strict)| Untyped { value, strict })
+}
+
+impl Decoder<'_> {
+    /// Decodes the value that comes next as Go decodes into an empty interface.
+    pub(super) fn any(&mut self) -> Result<Value, Error> {
+        match self.scan.value_start()? {
+            b'{' => self.any_object().map(Value::Object),
+            b'[' => self.any_list().map(Value::Array),
+            b'"' => Ok(Value::String(self.scan.string()?.text().into_owned())),
+            b'n' => self.scan.word().map(|()| Value::Null),
+            start @ (b't' | b'f') => self.scan.word().map(|()| Value::Bool(start == b't')),
+            _ => self.any_number(),
+        }
+    }
+
+    fn any_object(&mut self) -> Result<Object, Error> {
+        self.scan.open()?;
+        let mut object = Object::new();
+        let mut first = true;
+        while let Some(name) = self.scan.next_member(first)? {
+            first = false;
+            let name = name.text();
+            if object.contains_key(&*name) {
+                self.report(StrictKind::DuplicateField, &name);
+            }
+            self.path.push(Step::Key(name));
+            let value = self.any()?;
+            if let Some(Step::Key(name)) = self.path.pop() {
+                object.insert(name.into_owned(), value);
+            }
+        }
+        Ok(object)
+    }
+
+    fn any_list(&mut self) -> Result<Vec<Value>, Error> {
+        self.scan.open()?;
+        let mut items = Vec::new();
+        while self.scan.next_item(items.is_empty())? {
+            self.path.push(Step::Index(items.len()));
+            items.push(self.any()?);
+            self.path.pop();
+        }
+        Ok(items)
+    }
+
+    fn any_number(&mut self) -> Result<Value, Error> {
+        let text = self.scan.number()?;
+        if let Ok(whole) = parse_int(text) {
+            return Ok(Value::from(whole));
+        }
+        let value = float64(text);
+        if value.is_none() {
+            self.mismatch(format!("number {text}"), Cow::Borrowed("float64"));
+        }
+        Ok(value.unwrap_or(Value::Null))
+    }
+}

@@ -1,0 +1,68 @@
+//! Tree to JSON, byte for byte as Go's `encoding/json` writes the struct that the tree stands for.
+//!
+//! For objects that are not served from stored protobuf: what is stored as JSON, answers to dry
+//! runs, objects made here. Stored protobuf goes through [`transcode`](crate::transcode) instead.
+//! No output ends in a newline; upstream's compact serializer adds one behind an object, the
+//! indenting one does not.
+
+mod number;
+mod pretty;
+mod raw;
+pub(crate) mod string;
+mod typed;
+mod untyped;
+
+pub use number::write_double;
+pub use pretty::indent;
+pub use raw::{RawError, compact};
+pub use string::write_string;
+pub use typed::encode;
+pub use untyped::untyped;
+
+use crate::table::Message;
+
+/// How deeply a typed tree may nest.
+pub const DEPTH_MAX: usize = crate::proto::DEPTH_MAX;
+
+/// Why a value cannot be written.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Error {
+    /// JSON has no NaN and no infinities.
+    #[error("json: unsupported value: {0}")]
+    UnsupportedValue(&'static str),
+    /// A raw value that is no JSON text.
+    #[error("json: error calling MarshalJSON for type {type_name}: {reason}")]
+    Raw {
+        /// The Go type that holds the value.
+        type_name: &'static str,
+        /// What is wrong with it.
+        reason: RawError,
+    },
+    /// Structs nest deeper than [`DEPTH_MAX`].
+    #[error("json: structs nest deeper than {DEPTH_MAX} levels")]
+    TooDeep,
+    /// The tree has a value that the field cannot hold.
+    #[error("field {field:?} does not hold {expected}")]
+    Tree {
+        /// JSON name of the field.
+        field: &'static str,
+        /// What it should hold.
+        expected: &'static str,
+    },
+}
+
+/// Appends the raw JSON of a value of type `message`, compacted and HTML-escaped; `null` for none.
+pub(crate) fn write_raw(message: &'static Message, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Error> {
+    match text {
+        None => {
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+        // The one raw type for which Go takes empty for nil.
+        Some([]) if message.shape == crate::table::Shape::Json => {
+            out.extend_from_slice(b"null");
+            Ok(())
+        }
+        Some(text) => compact(text, out).map_err(|reason| Error::Raw { type_name: message.go_name, reason }),
+    }
+}

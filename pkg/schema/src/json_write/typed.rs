@@ -1,0 +1,188 @@
+//! Trees with a type: members in the order of the struct, empty ones left out as its tags say.
+
+use serde_json::Value;
+
+use super::{Error, untyped, write_raw, write_string};
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// Appends an object as Go writes its struct. `kind` and `apiVersion` come first, where the type has
+/// them and the tree too; members that the type does not have are left out.
+///
+/// # Errors
+/// A member is not of its field's type, a raw value is no JSON, or structs nest too deeply.
+pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Error> {
+    structure(message, object, out, 1)
+}
+
+fn structure(message: &'static Message, object: &Object, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+    if depth > super::DEPTH_MAX {
+        return Err(Error::TooDeep);
+    }
+    out.push(b'{');
+    if message.type_meta {
+        for (name, key) in [("kind", &b"\"kind\":"[..]), ("apiVersion", b"\"apiVersion\":")] {
+            match object.get(name) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(Value::String(text)) => {
+                    member(key, out);
+                    write_string(text.as_bytes(), out);
+                }
+                Some(_) => return Err(Error::Tree { field: "kind, apiVersion", expected: "a string" }),
+            }
+        }
+    }
+    members(message, object, out, depth)?;
+    out.push(b'}');
+    Ok(())
+}
+
+/// Begins a member; the first of an object has no comma. No value ends in an opening brace.
+#[inline]
+pub(crate) fn member(key: &[u8], out: &mut Vec<u8>) {
+    if out.last() != Some(&b'{') {
+        out.push(b',');
+    }
+    out.extend_from_slice(key);
+}
+
+fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+    for field in message.fields {
+        match field.ty {
+            Type::Message(inner) if field.inlined() => members(inner, object, out, depth)?,
+            _ => {
+                let value = object.get(field.name);
+                if !left_out(field, value) {
+                    member(field.key.as_bytes(), out);
+                    field_value(field, value, out, depth)?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Go's `omitempty` and `omitzero`.
+fn left_out(field: &Field, value: Option<&Value>) -> bool {
+    if field.omit_zero && !field.pointer {
+        return matches!(value, None | Some(Value::Null));
+    }
+    if !field.omit_empty {
+        return false;
+    }
+    if field.pointer {
+        // A pointer to a nil raw value or a zero time is there, and `null`.
+        return value.is_none() || value == Some(&Value::Null) && !matches!(field.ty, Type::Message(_));
+    }
+    match (field.cardinality, field.ty, value) {
+        (Cardinality::One, Type::Message(inner), _) if inner.shape != Shape::Wrapper => false,
+        (_, _, None | Some(Value::Null | Value::Bool(false))) => true,
+        (_, _, Some(Value::String(text))) => text.is_empty(),
+        (_, _, Some(Value::Number(number))) => number.as_f64() == Some(0.0),
+        (_, _, Some(Value::Array(items))) => items.is_empty(),
+        (_, _, Some(Value::Object(members))) => members.is_empty(),
+        (_, _, Some(Value::Bool(true))) => false,
+    }
+}
+
+fn field_value(field: &'static Field, value: Option<&Value>, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+    match (field.cardinality, value) {
+        (Cardinality::One, None) if field.pointer => out.extend_from_slice(b"null"),
+        (Cardinality::One, Some(Value::Null)) if field.pointer && !matches!(field.ty, Type::Message(_)) => {
+            out.extend_from_slice(b"null");
+        }
+        (Cardinality::One, None | Some(Value::Null)) if matches!(field.ty, Type::Bytes) => out.extend_from_slice(b"null"),
+        (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), out, depth)?,
+        (_, None | Some(Value::Null)) => out.extend_from_slice(b"null"),
+        (Cardinality::List, Some(Value::Array(items))) => {
+            for (at, item) in items.iter().enumerate() {
+                out.push(if at == 0 { b'[' } else { b',' });
+                element(field, item, out, depth)?;
+            }
+            out.extend_from_slice(if items.is_empty() { b"[]" } else { b"]" });
+        }
+        (Cardinality::Map, Some(Value::Object(members))) => {
+            out.push(b'{');
+            for (at, (name, value)) in members.iter().enumerate() {
+                if at > 0 {
+                    out.push(b',');
+                }
+                write_string(name.as_bytes(), out);
+                out.push(b':');
+                element(field, value, out, depth)?;
+            }
+            out.push(b'}');
+        }
+        (Cardinality::List, _) => return Err(wrong(field, "a list")),
+        (Cardinality::Map, _) => return Err(wrong(field, "an object")),
+    }
+    Ok(())
+}
+
+/// A value of a field's element type; `null` is its zero value.
+fn element(field: &'static Field, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+    match (field.ty, value) {
+        (Type::Message(inner), value) => return message(field, inner, value, out, depth),
+        (Type::Any, value) => return untyped(value, out),
+        (Type::String, Value::Null) => out.extend_from_slice(b"\"\""),
+        (Type::Bytes, Value::Null) => out.extend_from_slice(b"null"),
+        (Type::Bool, Value::Null) => out.extend_from_slice(b"false"),
+        (Type::Int32 | Type::Int64 | Type::Double, Value::Null) => out.push(b'0'),
+        (Type::String | Type::Bytes, Value::String(text)) => write_string(text.as_bytes(), out),
+        (Type::Bool, Value::Bool(value)) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        (Type::Int32 | Type::Int64, Value::Number(number)) if number.is_i64() => super::untyped::number(number, out)?,
+        (Type::Double, Value::Number(number)) => super::write_double(number.as_f64().unwrap_or(f64::NAN), out)?,
+        _ => return Err(wrong(field, "a value of its type")),
+    }
+    Ok(())
+}
+
+fn message(field: &'static Field, inner: &'static Message, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+    match (inner.shape, value) {
+        (Shape::Struct, Value::Object(members)) => return structure(inner, members, out, depth + 1),
+        (Shape::Struct, Value::Null) => return structure(inner, &Object::new(), out, depth + 1),
+        (Shape::Wrapper, value) => {
+            let Some(items) = inner.fields.first() else { return Ok(()) };
+            return field_value(items, Some(value), out, depth + 1);
+        }
+        (Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown, Value::String(text)) => {
+            let nil = text.is_empty() && inner.shape == Shape::FieldsV1;
+            return write_raw(inner, (!nil).then_some(text.as_bytes()), out);
+        }
+        (Shape::Quantity, Value::Null) => out.extend_from_slice(b"\"0\""),
+        (Shape::IntOrString, Value::Null) => out.push(b'0'),
+        (Shape::Duration, Value::Null) => out.extend_from_slice(b"\"0s\""),
+        (Shape::SchemaOrBool, Value::Null) => out.extend_from_slice(b"false"),
+        (_, Value::Null) => out.extend_from_slice(b"null"),
+        (Shape::SchemaOrBool, Value::Bool(allows)) => out.extend_from_slice(if *allows { b"true" } else { b"false" }),
+        (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => return schema_or(field, inner, value, out, depth),
+        (Shape::IntOrString, Value::Number(number)) if number.is_i64() => super::untyped::number(number, out)?,
+        (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
+            Ok(text) => write_string(text.as_bytes(), out),
+            Err(_) => return Err(wrong(field, "a quantity")),
+        },
+        (Shape::IntOrString | Shape::Duration | Shape::Time | Shape::MicroTime, Value::String(text)) => {
+            write_string(text.as_bytes(), out);
+        }
+        _ => return Err(wrong(field, "a value of its type")),
+    }
+    Ok(())
+}
+
+/// A schema, or a list of schemas or strings; an empty list is as good as none.
+fn schema_or(field: &'static Field, inner: &'static Message, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+    let or_bool = inner.shape == Shape::SchemaOrBool;
+    match (value, inner.fields.get(usize::from(or_bool)), inner.fields.get(usize::from(!or_bool))) {
+        (Value::Array(items), ..) if items.is_empty() => out.extend_from_slice(b"null"),
+        (Value::Object(_), Some(schema), _) => return element(schema, value, out, depth),
+        (Value::Array(_), _, Some(items)) if !or_bool => return field_value(items, Some(value), out, depth),
+        _ => return Err(wrong(field, "a schema or its alternative")),
+    }
+    Ok(())
+}
+
+#[cold]
+fn wrong(field: &'static Field, expected: &'static str) -> Error {
+    Error::Tree { field: field.name, expected }
+}

@@ -1,0 +1,108 @@
+//! The tree: one object, decoded, for the code that edits (patch, defaulting, admission, apply).
+//!
+//! A tree says what the Go struct of the same object would hold, by these conventions:
+//!
+//! | in Go | in the tree |
+//! |---|---|
+//! | zero value of a field that is no pointer; nil pointer, list, map, bytes | member absent |
+//! | string, bool | string, bool |
+//! | int32, int64 | number that is an `i64` |
+//! | float64 | number that is an `f64` |
+//! | `[]byte` | base64 (standard alphabet, padded) |
+//! | Time, MicroTime | RFC 3339 in UTC, with no fraction and with six digits |
+//! | Quantity | its canonical text |
+//! | IntOrString | number or string |
+//! | Duration | Go's text, `1m30s` |
+//! | RawExtension, FieldsV1, apiextensions JSON, Unknown | **string** that holds the raw JSON text, byte for byte |
+//! | named slices such as ExtraValue | array |
+//! | inlined structs | their members, in the parent's object |
+//! | TypeMeta | ordinary members `kind` and `apiVersion` |
+//!
+//! `null` stands where a zero value cannot be left out: in a list or a map, and for a pointer to a
+//! nil raw value or to a zero time. Encoders take a zero value and an absent member for the same,
+//! and `null` for the zero value, so an editor need not tidy up after itself. Members that the
+//! tables do not know are never written.
+
+use serde_json::Value;
+
+/// An object; members in bytewise order of their names.
+pub type Object = serde_json::Map<String, Value>;
+
+/// The value at `path`, if every step exists. A step into a list is no step: lists answer `None`.
+pub fn get<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {
+    let (last, parents) = path.split_last()?;
+    let mut object = object;
+    for step in parents {
+        object = object.get(*step)?.as_object()?;
+    }
+    object.get(*last)
+}
+
+/// The text at `path`; `None` when it is absent or no string.
+pub fn get_str<'a>(object: &'a Object, path: &[&str]) -> Option<&'a str> {
+    get(object, path)?.as_str()
+}
+
+/// The integer at `path`; `None` when it is absent or no integer.
+pub fn get_i64(object: &Object, path: &[&str]) -> Option<i64> {
+    get(object, path)?.as_i64()
+}
+
+/// The boolean at `path`; `None` when it is absent or no boolean.
+pub fn get_bool(object: &Object, path: &[&str]) -> Option<bool> {
+    get(object, path)?.as_bool()
+}
+
+/// The object at `path`; `None` when it is absent or no object.
+pub fn get_object<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Object> {
+    get(object, path)?.as_object()
+}
+
+/// The list at `path`; empty when it is absent or no list.
+pub fn get_list<'a>(object: &'a Object, path: &[&str]) -> &'a [Value] {
+    get(object, path).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Puts `value` at `path`; objects on the way are made where they are missing, and replace what is
+/// no object. An empty path does nothing.
+pub fn set(object: &mut Object, path: &[&str], value: impl Into<Value>) {
+    let Some((last, parents)) = path.split_last() else { return };
+    let mut at = object;
+    for step in parents {
+        let slot = at.entry(*step).or_insert(Value::Null);
+        if !slot.is_object() {
+            *slot = Value::Object(Object::new());
+        }
+        let Value::Object(next) = slot else { return };
+        at = next;
+    }
+    at.insert((*last).to_owned(), value.into());
+}
+
+/// Takes the value at `path` out, if it is there. Emptied parents stay.
+pub fn remove(object: &mut Object, path: &[&str]) -> Option<Value> {
+    let (last, parents) = path.split_last()?;
+    let mut at = object;
+    for step in parents {
+        at = at.get_mut(*step)?.as_object_mut()?;
+    }
+    at.remove(*last)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_is_followed_through_objects_only() {
+        let mut object = Object::new();
+        set(&mut object, &["metadata", "name"], "a");
+        set(&mut object, &["spec", "list"], vec![1]);
+        assert_eq!(get_str(&object, &["metadata", "name"]), Some("a"));
+        assert_eq!(get_str(&object, &["metadata", "none"]), None);
+        assert_eq!(get_list(&object, &["spec", "list"]).len(), 1);
+        assert_eq!(get(&object, &["spec", "list", "0"]), None);
+        assert_eq!(remove(&mut object, &["metadata", "name"]), Some("a".into()));
+        assert_eq!(get_object(&object, &["metadata"]).map(Object::len), Some(0));
+    }
+}

@@ -1,0 +1,135 @@
+//! Writes JSON straight into bytes. OpenAPI documents run to megabytes; no tree is built for them.
+
+/// JSON in the making. Whoever calls the methods sees to it that what comes out is well-formed:
+/// inside an object keys and values alternate, inside an array there are values only.
+#[derive(Debug, Default)]
+pub struct Writer {
+    out: Vec<u8>,
+    /// Whether the next key or array element needs a comma in front.
+    comma: bool,
+}
+
+impl Writer {
+    /// Nothing written yet.
+    pub fn new() -> Self {
+        Writer::default()
+    }
+
+    /// What has been written.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.out
+    }
+
+    /// An object with the members that `members` writes.
+    pub fn object(&mut self, members: impl FnOnce(&mut Self)) {
+        self.enclosed(b'{', b'}', members);
+    }
+
+    /// An array with the elements that `elements` writes.
+    pub fn array(&mut self, elements: impl FnOnce(&mut Self)) {
+        self.enclosed(b'[', b']', elements);
+    }
+
+    fn enclosed(&mut self, open: u8, close: u8, inner: impl FnOnce(&mut Self)) {
+        self.separate();
+        self.out.push(open);
+        self.comma = false;
+        inner(self);
+        self.out.push(close);
+        self.comma = true;
+    }
+
+    /// The name of the member whose value is written next.
+    pub fn key(&mut self, name: &str) {
+        self.string(name);
+        self.out.push(b':');
+        self.comma = false;
+    }
+
+    /// A string.
+    pub fn string(&mut self, text: &str) {
+        self.separate();
+        self.out.push(b'"');
+        for &byte in text.as_bytes() {
+            match byte {
+                b'"' | b'\\' => self.out.extend_from_slice(&[b'\\', byte]),
+                b'\n' => self.out.extend_from_slice(b"\\n"),
+                0..0x20 => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
+                _ => self.out.push(byte),
+            }
+        }
+        self.out.push(b'"');
+        self.comma = true;
+    }
+
+    /// A value that is JSON already.
+    pub fn raw(&mut self, json: &str) {
+        self.separate();
+        self.out.extend_from_slice(json.as_bytes());
+        self.comma = true;
+    }
+
+    /// A member with a string.
+    pub fn text(&mut self, name: &str, value: &str) {
+        self.key(name);
+        self.string(value);
+    }
+
+    /// A member with a string, unless that is empty.
+    pub fn text_if_any(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.text(name, value);
+        }
+    }
+
+    /// A member with strings.
+    pub fn texts(&mut self, name: &str, values: &[&str]) {
+        self.key(name);
+        self.array(|w| values.iter().for_each(|value| w.string(value)));
+    }
+
+    /// A member with strings, unless there are none.
+    pub fn texts_if_any(&mut self, name: &str, values: &[&str]) {
+        if !values.is_empty() {
+            self.texts(name, values);
+        }
+    }
+
+    /// A member that is JSON already, unless that is empty.
+    pub fn raw_if_any(&mut self, name: &str, json: &str) {
+        if !json.is_empty() {
+            self.key(name);
+            self.raw(json);
+        }
+    }
+
+    fn separate(&mut self) {
+        if self.comma {
+            self.out.push(b',');
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commas_stand_between_and_nowhere_else() {
+        let mut w = Writer::new();
+        w.object(|w| {
+            w.text("a", "x\"\\\n\u{1}é");
+            w.key("b");
+            w.array(|w| {
+                w.raw("1");
+                w.object(|_| {});
+                w.array(|_| {});
+            });
+            w.texts("c", &["y", "z"]);
+            w.text_if_any("d", "");
+        });
+        let expected = "{\"a\":\"x\\\"\\\\\\n\\u0001é\",\"b\":[1,{},[]],\"c\":[\"y\",\"z\"]}";
+        assert_eq!(String::from_utf8(w.into_bytes()).unwrap(), expected);
+    }
+}

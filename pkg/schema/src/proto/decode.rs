@@ -1,0 +1,218 @@
+//! Bytes to tree, with gogo's tolerance and gogo's errors.
+
+use apimachinery::time::{UnixTime, format_duration};
+use base64::prelude::{BASE64_STANDARD, Engine};
+use serde_json::{Number, Value};
+
+use super::Error;
+use super::fault;
+use super::index::{Slot, Slots, each, entry};
+use super::wire::{BYTES, Reader};
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+use crate::text::go_string;
+use crate::scalar;
+
+/// Decodes the bytes of a message. `kind` and `apiVersion` are not among them (see
+/// [`Envelope`](super::Envelope)); invalid UTF-8 becomes U+FFFD, one for each invalid byte.
+///
+/// # Errors
+/// The bytes are no such message, in gogo's words; it nests too deeply or is too large.
+pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> {
+    let mut object = Object::new();
+    match fields(message, bytes, &mut object, &mut Slots::default()) {
+        Ok(()) => Ok(object),
+        Err(error) => Err(fault::first(message, bytes).unwrap_or(error)),
+    }
+}
+
+fn fields(message: &'static Message, raw: &[u8], object: &mut Object, slots: &mut Slots) -> Result<(), Error> {
+    let frame = slots.enter(message, raw)?;
+    for (at, field) in message.fields.iter().enumerate() {
+        let slot = slots.get(frame, at);
+        if slot.count == 0 {
+            continue;
+        }
+        let value = match (field.cardinality, field.ty) {
+            (Cardinality::One, Type::Message(inner)) if field.inlined() && inner.shape == Shape::Struct => {
+                fields(inner, &slot.message(field, raw)?, object, slots)?;
+                continue;
+            }
+            (Cardinality::One, Type::Message(inner)) => element(inner, &slot.message(field, raw)?, slots)?,
+            (Cardinality::One, ty) => one(ty, &mut Reader::new(slot.value(raw)), slot.value(raw))?,
+            (Cardinality::List, _) => list(field, slot, raw, slots)?,
+            (Cardinality::Map, _) => map(field, slot, raw, slots)?,
+        };
+        if field.pointer || !is_zero(field, &value) {
+            object.insert(field.name.to_owned(), value);
+        }
+    }
+    slots.leave(frame);
+    Ok(())
+}
+
+/// Whether an absent member says the same as this value of a field that is no pointer.
+fn is_zero(field: &Field, value: &Value) -> bool {
+    match (field.ty, value) {
+        (_, Value::Null | Value::Bool(false)) => true,
+        // Bytes and raw values tell empty from absent.
+        (Type::Bytes, Value::String(_)) => false,
+        (Type::Message(m), Value::String(s)) => match m.shape {
+            Shape::Quantity => s == "0",
+            Shape::Duration => s == "0s",
+            _ => false,
+        },
+        (_, Value::String(s)) => s.is_empty(),
+        (_, Value::Number(n)) => n.as_i64() == Some(0) || n.as_f64().is_some_and(|f| f.to_bits() == 0),
+        (_, Value::Array(a)) => a.is_empty(),
+        (_, Value::Object(o)) => o.is_empty(),
+        (_, Value::Bool(true)) => false,
+    }
+}
+
+fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    let mut values = Vec::with_capacity(slot.count as usize);
+    each(field, slot.region(raw), |reader, wire_type| {
+        match field.ty {
+            Type::Message(inner) => values.push(element(inner, reader.bytes()?, slots)?),
+            Type::String | Type::Bytes => {
+                let bytes = reader.bytes()?;
+                values.push(one(field.ty, reader, bytes)?);
+            }
+            ty if wire_type == BYTES => {
+                let mut packed = Reader::new(reader.bytes()?);
+                while !packed.done() {
+                    values.push(one(ty, &mut packed, &[])?);
+                }
+            }
+            ty => values.push(one(ty, reader, &[])?),
+        }
+        Ok::<(), Error>(())
+    })?;
+    Ok(Value::Array(values))
+}
+
+fn map(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    let mut members = Object::new();
+    each(field, slot.region(raw), |reader, _| {
+        let (name, value) = entry(reader.bytes()?)?;
+        let value = match field.ty {
+            Type::Message(inner) => element(inner, value, slots)?,
+            ty => one(ty, &mut Reader::new(&[]), value)?,
+        };
+        members.insert(go_string(name), value);
+        Ok::<(), Error>(())
+    })?;
+    Ok(Value::Object(members))
+}
+
+/// A scalar: text and bytes from `bytes`, numbers from the reader.
+fn one(ty: Type, reader: &mut Reader, bytes: &[u8]) -> Result<Value, Error> {
+    Ok(match ty {
+        Type::String => Value::String(go_string(bytes)),
+        Type::Bytes => Value::String(BASE64_STANDARD.encode(bytes)),
+        Type::Bool => Value::Bool(reader.varint()? != 0),
+        Type::Int32 => Value::from(reader.varint()? as i32),
+        Type::Int64 => Value::from(reader.varint()? as i64),
+        Type::Double => {
+            let number = Number::from_f64(reader.double()?);
+            Value::Number(number.ok_or(Error::NotANumber)?)
+        }
+        Type::Any | Type::Message(_) => Value::Null,
+    })
+}
+
+/// A message as a value; `null` when its JSON is.
+fn element(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    match message.shape {
+        Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown => raw_json(message, payload, slots),
+        Shape::Time | Shape::MicroTime => time(message, payload, slots),
+        Shape::Quantity => quantity(message, payload, slots),
+        Shape::Struct => {
+            let mut members = Object::new();
+            fields(message, payload, &mut members, slots)?;
+            Ok(Value::Object(members))
+        }
+        shape => {
+            let mut members = Object::new();
+            fields(message, payload, &mut members, slots)?;
+            shaped(message, shape, members)
+        }
+    }
+}
+
+/// The hand-made JSON forms that choose among the fields of the wire form.
+fn shaped(message: &'static Message, shape: Shape, mut members: Object) -> Result<Value, Error> {
+    let mut take = |at: usize| message.fields.get(at).and_then(|f| members.remove(f.name));
+    Ok(match shape {
+        Shape::Duration => {
+            Value::String(format_duration(take(0).and_then(|v| v.as_i64()).unwrap_or_default()))
+        }
+        Shape::IntOrString => match take(0).and_then(|v| v.as_i64()).unwrap_or_default() {
+            0 => take(1).unwrap_or(Value::from(0)),
+            1 => take(2).unwrap_or(Value::String(String::new())),
+            _ => return Err(Error::IntOrStringType),
+        },
+        Shape::SchemaOrBool => match (take(0), take(1)) {
+            (_, Some(schema)) => schema,
+            (allows, None) => allows.unwrap_or(Value::Bool(false)),
+        },
+        Shape::SchemaOrArray | Shape::SchemaOrStringArray => match (take(0), take(1)) {
+            (_, Some(list)) => list,
+            (schema, None) => schema.unwrap_or_default(),
+        },
+        _ => take(0).unwrap_or_default(),
+    })
+}
+
+/// Raw JSON text, `null` when there is none.
+fn raw_json(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    let text = raw_text(message, payload, slots)?;
+    Ok(text.map_or(Value::Null, |text| Value::String(go_string(text))))
+}
+
+/// The bytes of a raw JSON value; `None` when Go holds nil, for `FieldsV1` also when it is empty.
+pub(crate) fn raw_text<'a>(message: &'static Message, payload: &'a [u8], slots: &mut Slots) -> Result<Option<&'a [u8]>, Error> {
+    let frame = slots.enter(message, payload)?;
+    let slot = slots.get(frame, usize::from(message.shape == Shape::Unknown));
+    slots.leave(frame);
+    let text = slot.value(payload);
+    Ok((slot.count > 0 && !(text.is_empty() && message.shape == Shape::FieldsV1)).then_some(text))
+}
+
+/// The canonical text, `0` when there is none.
+fn quantity(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    let frame = slots.enter(message, payload)?;
+    let slot = slots.get(frame, 0);
+    slots.leave(frame);
+    if slot.count == 0 {
+        return Ok(Value::from("0"));
+    }
+    Ok(Value::from(apimachinery::quantity::canonicalize(&go_string(slot.value(payload)))?))
+}
+
+fn time(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    let Some(time) = instant(message, payload, slots)? else { return Ok(Value::Null) };
+    Ok(Value::String(match message.shape {
+        Shape::MicroTime => time.rfc3339_micro().to_string(),
+        _ => time.rfc3339().to_string(),
+    }))
+}
+
+/// The instant of a Time or MicroTime; `None` when Go sees no time.
+#[inline]
+pub(crate) fn instant(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Option<UnixTime>, Error> {
+    if payload.is_empty() {
+        return Ok(None);
+    }
+    let frame = slots.enter(message, payload)?;
+    let (seconds, nanos) = (slots.get(frame, 0), slots.get(frame, 1));
+    slots.leave(frame);
+    let number = |slot: Slot| if slot.count == 0 { Ok(0) } else { Reader::new(slot.value(payload)).varint() };
+    let (seconds, nanos) = (number(seconds)? as i64, number(nanos)? as i32);
+    let time = match message.shape {
+        Shape::MicroTime => scalar::micro_time(seconds, nanos),
+        _ => UnixTime::from_seconds(seconds),
+    };
+    Ok((!time.is_go_zero()).then_some(time))
+}

@@ -1,0 +1,29 @@
+//! Strings as Go sees them: bytes, with U+FFFD for each byte that is no part of a UTF-8 sequence.
+
+/// Bytes as text, one U+FFFD for each invalid byte (Rust's own lossy conversion gives one for a
+/// whole broken sequence).
+pub(crate) fn go_string(bytes: &[u8]) -> String {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text.to_owned(),
+        Err(_) => {
+            let mut out = String::with_capacity(bytes.len() + 8);
+            for chunk in bytes.utf8_chunks() {
+                out.push_str(chunk.valid());
+                out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
+            }
+            out
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_invalid_byte_becomes_one_replacement() {
+        assert_eq!(go_string("héllo".as_bytes()), "héllo");
+        assert_eq!(go_string(b"a\xff\xfeb"), "a\u{fffd}\u{fffd}b");
+        assert_eq!(go_string(b"\xe2\x80"), "\u{fffd}\u{fffd}");
+    }
+}

@@ -1,0 +1,137 @@
+//! When a connection has been idle, or slow to say what it wants, for too long.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// A connection without requests is closed after this time, as upstream's.
+pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// A client has this time to get a request's head across, and the same for the TLS handshake.
+pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
+
+/// What has been happening on one connection. Updated by requests and reads without locks or timers;
+/// one timer per connection looks at it now and then.
+pub(crate) struct Activity {
+    origin: Instant,
+    /// Whether the first bytes of a request start the clock for its head (HTTP/1.1). On HTTP/2 any
+    /// frame may come at any time, and a slow one only counts as idle.
+    heads: bool,
+    in_flight: AtomicUsize,
+    /// Milliseconds since `origin`.
+    idle_since: AtomicU64,
+    /// Milliseconds since `origin`, plus one; 0 when no head is under way.
+    head_since: AtomicU64,
+}
+
+impl Activity {
+    /// A connection that was just opened. Its first request's head is already due.
+    pub(crate) fn new(heads: bool) -> Self {
+        Activity {
+            origin: Instant::now(),
+            heads,
+            in_flight: AtomicUsize::new(0),
+            idle_since: AtomicU64::new(0),
+            head_since: AtomicU64::new(u64::from(heads)),
+        }
+    }
+
+    /// Bytes arrived.
+    pub(crate) fn read(&self) {
+        if self.heads && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
+            self.head_since.store(self.elapsed() + 1, Relaxed);
+        }
+    }
+
+    /// A request's head is complete.
+    pub(crate) fn begin(&self) {
+        self.in_flight.fetch_add(1, Relaxed);
+        self.head_since.store(0, Relaxed);
+    }
+
+    /// A request has been answered to the end.
+    pub(crate) fn end(&self) {
+        if self.in_flight.fetch_sub(1, Relaxed) == 1 {
+            self.idle_since.store(self.elapsed(), Relaxed);
+        }
+    }
+
+    /// Returns once the connection should be closed.
+    pub(crate) async fn expired(&self) {
+        loop {
+            let now = Instant::now();
+            let look_again = now + HEAD_TIMEOUT;
+            match self.deadline() {
+                Some(deadline) if deadline <= now => return,
+                Some(deadline) => sleep_until(deadline.min(look_again)).await,
+                None => sleep_until(look_again).await,
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Instant> {
+        if self.in_flight.load(Relaxed) > 0 {
+            return None;
+        }
+        let (since, timeout) = match self.head_since.load(Relaxed) {
+            0 => (self.idle_since.load(Relaxed), IDLE_TIMEOUT),
+            head => (head - 1, HEAD_TIMEOUT),
+        };
+        Some(self.origin + Duration::from_millis(since) + timeout)
+    }
+
+    fn elapsed(&self) -> u64 {
+        u64::try_from(self.origin.elapsed().as_millis()).unwrap_or(u64::MAX - 1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::time::advance;
+
+    async fn seconds_to_expiry(activity: &Activity) -> u64 {
+        let start = Instant::now();
+        activity.expired().await;
+        start.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_that_never_asks_has_the_time_of_a_head() {
+        assert_eq!(seconds_to_expiry(&Activity::new(true)).await, 32);
+        assert_eq!(seconds_to_expiry(&Activity::new(false)).await, 90);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_an_answer_a_connection_may_idle() {
+        let activity = Activity::new(true);
+        activity.begin();
+        advance(Duration::from_secs(200)).await;
+        activity.end();
+        assert_eq!(seconds_to_expiry(&activity).await, 90);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_first_byte_of_a_head_starts_its_clock() {
+        let activity = Activity::new(true);
+        activity.begin();
+        activity.end();
+        advance(Duration::from_secs(80)).await;
+        activity.read();
+        advance(Duration::from_secs(20)).await;
+        activity.read();
+        assert_eq!(seconds_to_expiry(&activity).await, 12);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn requests_under_way_keep_a_connection_open() {
+        let activity = Activity::new(false);
+        activity.begin();
+        activity.begin();
+        activity.end();
+        let expired = tokio::time::timeout(Duration::from_secs(100_000), activity.expired()).await;
+        assert!(expired.is_err());
+        activity.end();
+        assert_eq!(seconds_to_expiry(&activity).await, 90);
+    }
+}

@@ -1,0 +1,336 @@
+//! The chain: what happens to every request, in the order in which it happens.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use futures::FutureExt;
+use http::HeaderMap;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use http::request::Parts;
+use http_body::Body as _;
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::task::TaskTracker;
+
+use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::status::Status;
+use authentication::{Authenticated, Authenticator, Credentials};
+use authorization::{Attributes, Authorizer, authorize};
+use endpoints::dispatch::{Body, Dispatch, Request, Response};
+
+use crate::connection::{ActiveRequest, Peer};
+use crate::env::Env;
+use crate::health::Health;
+use crate::inflight::{Inflight, InflightLimits, Seat, is_long_running, is_mutating};
+use crate::metrics::{LongRunning, Metrics};
+use crate::query::{Query, decode_path};
+use crate::response_body::ResponseBody;
+use crate::routes::{Route, panicked, route};
+use crate::{duration, impersonation, respond};
+
+/// What the chain asks.
+pub struct Services {
+    /// Who sends a request.
+    pub authenticator: Authenticator,
+    /// Whether they may.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// What answers.
+    pub dispatch: Arc<dyn Dispatch>,
+    /// The paths that `dispatch` serves, to be listed at `/`.
+    pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    /// The health paths.
+    pub health: Health,
+    /// The counters.
+    pub metrics: Arc<Metrics>,
+}
+
+/// How the chain behaves.
+#[derive(Debug, Clone)]
+pub struct ChainOptions {
+    /// `--request-timeout`: the longest a request may take that is not long-running.
+    pub request_timeout: Duration,
+    /// Limits on requests under way.
+    pub inflight: InflightLimits,
+    /// `--goaway-chance`: how likely an HTTP/2 request makes its client connect anew. 0 to 0.02.
+    pub goaway_chance: f64,
+    /// `--strict-transport-security-directives`, joined; none for no header.
+    pub hsts: Option<HeaderValue>,
+}
+
+impl Default for ChainOptions {
+    fn default() -> Self {
+        ChainOptions {
+            request_timeout: Duration::from_secs(60),
+            inflight: InflightLimits::default(),
+            goaway_chance: 0.0,
+            hsts: None,
+        }
+    }
+}
+
+/// Everything that a request meets on its way, and the requests that are on it.
+pub struct Chain {
+    authenticator: Authenticator,
+    authorizer: Arc<dyn Authorizer>,
+    dispatch: Arc<dyn Dispatch>,
+    pub(crate) api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
+    pub(crate) health: Health,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) inflight: Inflight,
+    /// Writes, which go on when their client hangs up.
+    writes: TaskTracker,
+    options: ChainOptions,
+    env: Env,
+}
+
+/// A response on its way to the client.
+pub(crate) type Answer = http::Response<ResponseBody<Held>>;
+
+/// What a request holds until its answer is through.
+pub(crate) struct Held {
+    _active: Option<ActiveRequest>,
+    _seat: Seat,
+    _long_running: Option<LongRunning>,
+}
+
+/// What a request brings along besides its body.
+struct Incoming<'r> {
+    parts: Parts,
+    body: Body,
+    info: RequestInfo,
+    query: &'r Query<'r>,
+    peer: &'r Peer,
+    deadline: Option<Instant>,
+}
+
+/// Why a request was not dispatched.
+enum Refusal {
+    Status(Box<Status>),
+    TooMany,
+}
+
+impl From<Box<Status>> for Refusal {
+    fn from(status: Box<Status>) -> Self {
+        Refusal::Status(status)
+    }
+}
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+
+impl Chain {
+    /// A chain with no request on it.
+    pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
+        let Services { authenticator, authorizer, dispatch, api_paths, health, metrics } = services;
+        let inflight = Inflight::new(options.inflight);
+        let writes = TaskTracker::new();
+        Arc::new(Chain { authenticator, authorizer, dispatch, api_paths, health, metrics, inflight, writes, options, env })
+    }
+
+    /// Waits until no write is under way. Call it when no new request can come.
+    pub async fn drained(&self) {
+        self.writes.close();
+        self.writes.wait().await;
+    }
+
+    /// The wall clock and randomness of this server.
+    pub(crate) fn env(&self) -> &Env {
+        &self.env
+    }
+
+    /// Answers one request. Whatever goes wrong on the way, there is an answer.
+    ///
+    /// request info → deadline → authenticate → impersonate → seat → authorize → dispatch
+    pub(crate) async fn serve(self: &Arc<Self>, request: http::Request<Body>, peer: &Arc<Peer>) -> Answer {
+        let received = Instant::now();
+        let active = peer.begin();
+        let (parts, body) = request.into_parts();
+        let (uri, headers, method) = (parts.uri.clone(), error_headers(&parts.headers), parts.method.clone());
+        let audit_id = self.audit_id(&parts.headers);
+        let query = Query::parse(uri.query().unwrap_or_default());
+        let path = decode_path(uri.path());
+        let info = request_info(method.as_str(), path.as_deref().unwrap_or_default(), |key| query.first(key));
+        if self.env.happens(self.options.goaway_chance) {
+            peer.retire_http2();
+        }
+        let deadline = match path {
+            Some(_) => self.deadline(&info, &query, received).map_err(Refusal::from),
+            None => Err(Refusal::from(Box::new(Status::bad_request("400 Bad Request")))),
+        };
+        let long_running = is_long_running(&info);
+        let outcome = match deadline {
+            Err(refusal) => Err(refusal),
+            Ok(deadline) => {
+                let incoming = Incoming { parts, body, info: info.clone(), query: &query, peer, deadline };
+                self.bounded(incoming).await
+            }
+        };
+        let (mut response, seat) = match outcome {
+            Ok((response, seat)) => (response, seat),
+            Err(refusal) => (self.refuse(refusal, &headers), Seat::free()),
+        };
+        let code = response.status().as_u16();
+        let took = received.elapsed();
+        self.metrics.observe(&info, code, (!long_running).then_some(took));
+        tracing::debug!(verb = info.verb, %uri, code, ?took, audit_id = audit_id.to_str().unwrap_or_default(), "request");
+        self.decorate(&mut response, audit_id, method == http::Method::HEAD);
+        let held = Held {
+            _active: Some(active),
+            _seat: seat,
+            _long_running: long_running.then(|| self.metrics.long_running()),
+        };
+        // A body of known length is in memory already; only one that is still being made can be late.
+        let streamed = !long_running && response.body().size_hint().exact().is_none();
+        let until = streamed.then(|| Box::pin(sleep_until(received + self.options.request_timeout)));
+        response.map(|body| ResponseBody::new(body, until, Arc::clone(&self.metrics), held))
+    }
+
+    /// Runs the steps within the deadline, and turns a panic into an answer.
+    async fn bounded(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
+        let deadline = incoming.deadline;
+        let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
+        let outcome = match deadline {
+            Some(deadline) => timeout_at(deadline, steps).await,
+            None => Ok(steps.await),
+        };
+        match outcome {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(_panic)) => Err(Refusal::from(Box::new(panicked(self)))),
+            Err(_elapsed) => Err(Refusal::from(self.timed_out())),
+        }
+    }
+
+    /// The steps. Each needs what the one before it proved.
+    async fn steps(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
+        let Incoming { mut parts, body, info, query, peer, deadline } = incoming;
+        let sender = self.authenticate(&mut parts.headers, peer).await?;
+        impersonation::check(&parts.headers, &sender, &info, self.authorizer.as_ref()).await?;
+        let seat = self.seat(&info, &sender)?;
+        let attributes = Attributes { user: sender.user(), info: &info };
+        let authorized = authorize(self.authorizer.as_ref(), attributes).await?;
+        match route(self, &info.path, query, &parts.headers).await {
+            Route::Answered(response) => Ok((response, seat)),
+            Route::Api => Ok(self.dispatch(Request { parts, body, info, authorized }, seat, deadline).await?),
+        }
+    }
+
+    /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
+    /// behind can log or forward it.
+    async fn authenticate(&self, headers: &mut HeaderMap, peer: &Peer) -> Result<Authenticated, Box<Status>> {
+        let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let now = self.env.clock.now().seconds;
+        let credentials = Credentials { certificate: peer.certificate(), authorization, now };
+        let sender = self.authenticator.authenticate(credentials).await;
+        if sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
+            headers.remove(AUTHORIZATION);
+        } else {
+            // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request
+            // per connection.
+            peer.retire_http2();
+        }
+        sender
+    }
+
+    fn seat(&self, info: &RequestInfo, sender: &Authenticated) -> Result<Seat, Refusal> {
+        match is_long_running(info) {
+            true => Ok(Seat::free()),
+            false => self.inflight.seat(info, sender.user()).ok_or(Refusal::TooMany),
+        }
+    }
+
+    /// Hands a request to the API. A change runs apart from the connection: once begun it is finished
+    /// or times out, whether or not its client still listens.
+    async fn dispatch(
+        self: &Arc<Self>,
+        request: Request,
+        seat: Seat,
+        deadline: Option<Instant>,
+    ) -> Result<(Response, Seat), Box<Status>> {
+        let (true, Some(deadline)) = (is_mutating(&request.info), deadline) else {
+            return Ok((self.dispatch.dispatch(request).await, seat));
+        };
+        let dispatch = Arc::clone(&self.dispatch);
+        let work = async move { (dispatch.dispatch(request).await, seat) };
+        match self.writes.spawn(timeout_at(deadline, work)).await {
+            Ok(Ok(answered)) => Ok(answered),
+            Ok(Err(_elapsed)) => Err(self.timed_out()),
+            Err(_panic) => Err(Box::new(panicked(self))),
+        }
+    }
+
+    /// When the request has to be done; `None` for long-running ones. `?timeout=` can only shorten it.
+    fn deadline(
+        &self,
+        info: &RequestInfo,
+        query: &Query<'_>,
+        received: Instant,
+    ) -> Result<Option<Instant>, Box<Status>> {
+        if is_long_running(info) {
+            return Ok(None);
+        }
+        let max = self.options.request_timeout;
+        let wanted = match query.first("timeout") {
+            None | Some("") => 0,
+            Some(text) => duration::parse_duration(text).map_err(|error| {
+                Box::new(Status::bad_request(format!("invalid timeout specified in the request URL - {error}")))
+            })?,
+        };
+        let wanted = u64::try_from(wanted).unwrap_or(0);
+        let timeout = if wanted == 0 { max } else { max.min(Duration::from_nanos(wanted)) };
+        Ok(Some(received + timeout))
+    }
+
+    fn timed_out(&self) -> Box<Status> {
+        self.metrics.timeouts.fetch_add(1, Relaxed);
+        Box::new(Status::timeout("request did not complete within the allotted timeout", 0))
+    }
+
+    fn refuse(&self, refusal: Refusal, headers: &HeaderMap) -> Response {
+        match refusal {
+            Refusal::Status(status) => respond::status(&status, headers),
+            Refusal::TooMany => {
+                self.metrics.dropped.fetch_add(1, Relaxed);
+                respond::too_many_requests()
+            }
+        }
+    }
+
+    /// The client's own id for this request, or a new one.
+    fn audit_id(&self, headers: &HeaderMap) -> HeaderValue {
+        match headers.get(&AUDIT_ID) {
+            Some(id) if !id.is_empty() => id.clone(),
+            _ => HeaderValue::from_str(&self.env.uuid().to_string()).unwrap_or(HeaderValue::from_static("")),
+        }
+    }
+
+    /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
+    /// body.
+    fn decorate(&self, response: &mut Response, audit_id: HeaderValue, head: bool) {
+        if head {
+            if let Some(length) = response.body().size_hint().exact() {
+                response.headers_mut().entry(http::header::CONTENT_LENGTH).or_insert(length.into());
+            }
+            *response.body_mut() = respond::empty();
+        }
+        let headers = response.headers_mut();
+        headers.entry(AUDIT_ID).or_insert(audit_id);
+        headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
+        if let Some(hsts) = &self.options.hsts {
+            headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
+        }
+    }
+}
+
+/// The headers that decide how a failure is written.
+fn error_headers(headers: &HeaderMap) -> HeaderMap {
+    let mut kept = HeaderMap::new();
+    for name in [http::header::ACCEPT, http::header::USER_AGENT] {
+        if let Some(value) = headers.get(&name) {
+            kept.insert(name, value.clone());
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,255 @@
+//! One connection: TLS, HTTP/1.1 or HTTP/2, and its end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use authentication::PresentedCertificate;
+
+use crate::Chain;
+use crate::activity::{Activity, HEAD_TIMEOUT};
+use crate::lifecycle::Lifecycle;
+use crate::tls::Tls;
+
+/// How long a connection that was told to go may take to say goodbye.
+const GOODBYE_MAX: Duration = Duration::from_secs(1);
+/// Room for a request's head, in bytes, as upstream's.
+const HEAD_BYTES_MAX: u32 = 1 << 20;
+/// Receive window of a stream, and the largest frame. Nearly every object fits into one.
+const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+
+/// What is spoken on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Protocol {
+    /// HTTP/1.1.
+    Http1,
+    /// HTTP/2.
+    Http2,
+}
+
+/// Limits of a connection.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionOptions {
+    /// `--http2-max-streams-per-connection`; upstream takes 100 for 0.
+    pub http2_streams_max: u32,
+}
+
+impl Default for ConnectionOptions {
+    fn default() -> Self {
+        ConnectionOptions { http2_streams_max: 100 }
+    }
+}
+
+/// The other end of a connection.
+pub struct Peer {
+    /// Its address.
+    pub remote: SocketAddr,
+    protocol: Protocol,
+    certificate: Option<PresentedCertificate>,
+    activity: Activity,
+    retire: CancellationToken,
+}
+
+impl Peer {
+    /// A peer that has not asked for anything yet.
+    pub fn new(remote: SocketAddr, protocol: Protocol, certificate: Option<PresentedCertificate>) -> Arc<Self> {
+        let activity = Activity::new(protocol == Protocol::Http1);
+        Arc::new(Peer { remote, protocol, certificate, activity, retire: CancellationToken::new() })
+    }
+
+    /// The client certificate it presented.
+    pub(crate) fn certificate(&self) -> Option<&PresentedCertificate> {
+        self.certificate.as_ref()
+    }
+
+    /// Tells an HTTP/2 client to open another connection for what comes next (GOAWAY).
+    pub(crate) fn retire_http2(&self) {
+        if self.protocol == Protocol::Http2 {
+            self.retire.cancel();
+        }
+    }
+
+    /// Notes a request, until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> ActiveRequest {
+        self.activity.begin();
+        ActiveRequest(Arc::clone(self))
+    }
+}
+
+/// A request under way on a connection.
+pub(crate) struct ActiveRequest(Arc<Peer>);
+
+impl Drop for ActiveRequest {
+    fn drop(&mut self) {
+        self.0.activity.end();
+    }
+}
+
+/// Serves a connection that was accepted, to its end. Nothing that a client does here reaches beyond
+/// its own connection.
+pub(crate) async fn serve_tls<S>(
+    stream: S,
+    remote: SocketAddr,
+    tls: Arc<Tls>,
+    chain: Arc<Chain>,
+    options: ConnectionOptions,
+    lifecycle: Lifecycle,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let accepted = tokio::select! {
+        accepted = timeout(HEAD_TIMEOUT, tls.acceptor().accept(stream)) => accepted,
+        () = lifecycle.draining().cancelled() => return,
+    };
+    let stream = match accepted {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => return handshake_failed(&chain, remote, &error.to_string()),
+        Err(_) => return handshake_failed(&chain, remote, "timed out"),
+    };
+    let (_, session) = stream.get_ref();
+    let protocol = match session.alpn_protocol() {
+        Some(b"h2") => Protocol::Http2,
+        _ => Protocol::Http1,
+    };
+    let certificate = tls.judge(session.peer_certificates(), chain.env().clock.now().seconds);
+    serve(stream, Peer::new(remote, protocol, certificate), chain, options, lifecycle).await;
+}
+
+fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {
+    chain.metrics.tls_handshake_errors.fetch_add(1, Relaxed);
+    tracing::debug!(%remote, reason, "TLS handshake failed");
+}
+
+/// Serves requests from a stream of bytes that is already private.
+pub(crate) async fn serve<S>(
+    stream: S,
+    peer: Arc<Peer>,
+    chain: Arc<Chain>,
+    options: ConnectionOptions,
+    lifecycle: Lifecycle,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = {
+        let peer = Arc::clone(&peer);
+        service_fn(move |request: http::Request<Incoming>| {
+            let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
+            async move {
+                let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
+                Ok::<_, Infallible>(chain.serve(request, &peer).await)
+            }
+        })
+    };
+    let builder = builder(peer.protocol, options);
+    let io = TokioIo::new(Observed { stream, peer: Arc::clone(&peer) });
+    let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
+    let mut leaving = false;
+    let mut expired = pin!(peer.activity.expired());
+    let mut gone = pin!(None);
+    loop {
+        tokio::select! {
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(remote = %peer.remote, error, "connection ended");
+                }
+                return;
+            }
+            () = lifecycle.draining().cancelled(), if !leaving => leaving = true,
+            () = peer.retire.cancelled(), if !leaving => leaving = true,
+            () = expired.as_mut(), if gone.is_none() => {
+                leaving = true;
+                gone.set(Some(sleep(GOODBYE_MAX)));
+            }
+            Some(()) = async { match gone.as_mut().as_pin_mut() {
+                Some(goodbye) => Some(goodbye.await),
+                None => None,
+            } } => return,
+        }
+        if leaving {
+            connection.as_mut().graceful_shutdown();
+        }
+    }
+}
+
+fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<TokioExecutor> {
+    let streams = options.http2_streams_max;
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        // `Activity` watches over heads and idle time, which this could not tell apart.
+        .header_read_timeout(None)
+        .max_buf_size(HEAD_BYTES_MAX as usize);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(streams)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(STREAM_WINDOW_BYTES.saturating_mul(streams).min((1 << 31) - 1))
+        .max_frame_size(STREAM_WINDOW_BYTES)
+        .max_header_list_size(HEAD_BYTES_MAX);
+    match protocol {
+        Protocol::Http1 => builder.http1_only(),
+        Protocol::Http2 => builder.http2_only(),
+    }
+}
+
+/// A stream that tells its peer's [`Activity`] about bytes that arrive.
+struct Observed<S> {
+    stream: S,
+    peer: Arc<Peer>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
+    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
+        if buf.filled().len() > before {
+            self.peer.activity.read();
+        }
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, buf)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;

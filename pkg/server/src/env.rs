@@ -1,0 +1,59 @@
+//! What a server may know of the world: the time and chance.
+
+use std::sync::Arc;
+
+use apimachinery::clock::Clock;
+
+/// Fills a buffer with random bytes. Used for request ids and for the GOAWAY lottery; keys come from
+/// the cryptography library.
+pub type Random = Arc<dyn Fn(&mut [u8]) + Send + Sync>;
+
+/// Clock and randomness of a server.
+#[derive(Clone)]
+pub struct Env {
+    /// Wall clock.
+    pub clock: Arc<dyn Clock>,
+    /// Source of randomness.
+    pub random: Random,
+}
+
+impl Env {
+    /// A random (version 4) UUID.
+    pub(crate) fn uuid(&self) -> uuid::Uuid {
+        let mut bytes = [0; 16];
+        (self.random)(&mut bytes);
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+
+    /// Whether an event of the given probability happens now.
+    pub(crate) fn happens(&self, probability: f64) -> bool {
+        if probability <= 0.0 {
+            return false;
+        }
+        let mut bytes = [0; 4];
+        (self.random)(&mut bytes);
+        f64::from(u32::from_le_bytes(bytes)) < probability * (f64::from(u32::MAX) + 1.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use apimachinery::clock::TestClock;
+
+    #[test]
+    fn an_event_happens_as_often_as_its_probability_says() {
+        let check = |random: u32, probability: f64, expected: bool| {
+            let env = Env {
+                clock: Arc::new(TestClock::default()),
+                random: Arc::new(move |out| out.copy_from_slice(&random.to_le_bytes())),
+            };
+            assert_eq!(env.happens(probability), expected, "{random} {probability}");
+        };
+        check(0, 0.0, false);
+        check(0, 0.001, true);
+        check(u32::MAX / 100, 0.02, true);
+        check(u32::MAX / 50 + 1, 0.02, false);
+        check(u32::MAX, 1.0, true);
+    }
+}

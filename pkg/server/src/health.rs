@@ -1,0 +1,325 @@
+//! `/healthz`, `/livez` and `/readyz`: named checks, and upstream's texts about them
+//! (apiserver `server/healthz/healthz.go`).
+
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+use apimachinery::go_quote::quote;
+use endpoints::dispatch::Response;
+
+use crate::query::Query;
+use crate::respond;
+
+/// One thing that can be well or not.
+#[async_trait]
+pub trait Check: Send + Sync + 'static {
+    /// The name under which the check is listed, excluded, and asked alone.
+    fn name(&self) -> &str;
+
+    /// Looks now. Bounded by the check itself.
+    ///
+    /// # Errors
+    /// What is wrong. Shown only to those who may ask for the check by name, and in the log.
+    async fn check(&self) -> Result<(), String>;
+}
+
+/// A check made of a name and a function.
+pub struct NamedCheck<F>(pub &'static str, pub F);
+
+#[async_trait]
+impl<F, R> Check for NamedCheck<F>
+where
+    F: Fn() -> R + Send + Sync + 'static,
+    R: Future<Output = Result<(), String>> + Send,
+{
+    fn name(&self) -> &str {
+        self.0
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        (self.1)().await
+    }
+}
+
+/// Well as long as the process answers.
+pub struct Ping;
+
+#[async_trait]
+impl Check for Ping {
+    fn name(&self) -> &str {
+        "ping"
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Well while a line can be written to the log, which is standard error: somebody who holds its lock
+/// for longer than a moment waits for a reader that does not come.
+#[derive(Default)]
+pub struct Log {
+    looking: Arc<AtomicBool>,
+}
+
+/// How long the lock of the log may be held.
+const LOG_LOCK_MAX: Duration = Duration::from_secs(1);
+
+#[async_trait]
+impl Check for Log {
+    fn name(&self) -> &str {
+        "log"
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        let blocked = || "logging blocked".to_owned();
+        if self.looking.swap(true, Relaxed) {
+            // Another look is under way; a second thread would only get stuck behind it.
+            return Ok(());
+        }
+        let looking = Arc::clone(&self.looking);
+        let look = tokio::task::spawn_blocking(move || {
+            drop(std::io::stderr().lock());
+            looking.store(false, Relaxed);
+        });
+        tokio::time::timeout(LOG_LOCK_MAX, look).await.map_err(|_| blocked())?.map_err(|_| blocked())
+    }
+}
+
+/// Fails from the moment the server is told to stop.
+pub struct Shutdown(pub CancellationToken);
+
+#[async_trait]
+impl Check for Shutdown {
+    fn name(&self) -> &str {
+        "shutdown"
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        match self.0.is_cancelled() {
+            true => Err("process is shutting down".to_owned()),
+            false => Ok(()),
+        }
+    }
+}
+
+/// Work that has to be done once after start, listed as `poststarthook/NAME`: fails until
+/// [`done`](Self::done) was called.
+#[derive(Debug)]
+pub struct Hook {
+    name: String,
+    finished: AtomicBool,
+}
+
+impl Hook {
+    /// A hook that has not finished.
+    pub fn new(name: &str) -> Arc<Self> {
+        Arc::new(Hook { name: format!("poststarthook/{name}"), finished: AtomicBool::new(false) })
+    }
+
+    /// The work is done.
+    pub fn done(&self) {
+        self.finished.store(true, Relaxed);
+    }
+}
+
+#[async_trait]
+impl Check for Hook {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        if self.finished.load(Relaxed) { Ok(()) } else { Err("not finished".to_owned()) }
+    }
+}
+
+/// Takes a check for well during `--livez-grace-period`, so that a slow start is not restarted for
+/// ever.
+pub struct Grace {
+    check: Arc<dyn Check>,
+    until: Instant,
+}
+
+impl Grace {
+    /// Forgives `check` for the time of `grace`, from now on.
+    pub fn new(check: Arc<dyn Check>, grace: Duration) -> Self {
+        Grace { check, until: Instant::now() + grace }
+    }
+}
+
+#[async_trait]
+impl Check for Grace {
+    fn name(&self) -> &str {
+        self.check.name()
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        if Instant::now() < self.until { Ok(()) } else { self.check.check().await }
+    }
+}
+
+/// The checks of one path, in the order in which they are run and listed.
+#[derive(Default)]
+pub struct Group {
+    checks: Vec<Counted>,
+}
+
+/// A check and how it came out, for `/metrics/slis`.
+struct Counted {
+    check: Arc<dyn Check>,
+    succeeded: AtomicU64,
+    failed: AtomicU64,
+    last: AtomicBool,
+}
+
+impl Counted {
+    async fn run(&self) -> Result<(), String> {
+        let result = self.check.check().await;
+        let count = if result.is_ok() { &self.succeeded } else { &self.failed };
+        count.fetch_add(1, Relaxed);
+        self.last.store(result.is_ok(), Relaxed);
+        result
+    }
+}
+
+impl Group {
+    /// A group of checks.
+    pub fn new(checks: Vec<Arc<dyn Check>>) -> Self {
+        let counted = |check| Counted {
+            check,
+            succeeded: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            last: AtomicBool::new(false),
+        };
+        Group { checks: checks.into_iter().map(counted).collect() }
+    }
+
+    /// Answers for all checks together. Always in detail when something fails, but never with the
+    /// reason: anyone may ask.
+    async fn all(&self, group: &str, query: &Query<'_>) -> Response {
+        let mut unknown: Vec<&str> = query.all("exclude").collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        let excluded = unknown.clone();
+        let mut detail = String::new();
+        let mut failed = Vec::new();
+        for counted in &self.checks {
+            let name = counted.check.name();
+            let line = if excluded.contains(&name) {
+                unknown.retain(|&other| other != name);
+                format_args!("[+]{name} excluded: ok").to_string()
+            } else if let Err(reason) = counted.run().await {
+                failed.push(format!("{name}: {reason}"));
+                format!("[-]{name} failed: reason withheld")
+            } else {
+                format!("[+]{name} ok")
+            };
+            let _ = writeln!(detail, "{line}");
+        }
+        if !unknown.is_empty() {
+            let names: Vec<String> = unknown.into_iter().map(quote).collect();
+            let _ = writeln!(
+                detail,
+                "warn: some health checks cannot be excluded: no matches for {}",
+                names.join(",")
+            );
+        }
+        if !failed.is_empty() {
+            tracing::info!(group, failed = failed.join("; "), "health check failed");
+            return respond::text(500, format!("{detail}{group} check failed\n"));
+        }
+        match query.first("verbose") {
+            None => respond::text(200, "ok"),
+            Some(_) => respond::text(200, format!("{detail}{group} check passed\n")),
+        }
+    }
+
+    /// Answers for one check, with the reason of a failure; `None` if there is no such check.
+    async fn one(&self, name: &str) -> Option<Response> {
+        let counted = self.checks.iter().find(|counted| counted.check.name() == name)?;
+        Some(match counted.check.check().await {
+            Ok(()) => respond::text(200, "ok"),
+            Err(reason) => respond::text(500, format!("internal server error: {reason}\n")),
+        })
+    }
+}
+
+/// The three groups.
+#[derive(Default)]
+pub struct Health {
+    /// `/healthz`, the oldest, kept for old clients.
+    pub healthz: Group,
+    /// `/livez`: fails when only a restart can help.
+    pub livez: Group,
+    /// `/readyz`: fails when requests should go elsewhere.
+    pub readyz: Group,
+}
+
+impl Health {
+    fn groups(&self) -> [(&'static str, &Group); 3] {
+        [("healthz", &self.healthz), ("livez", &self.livez), ("readyz", &self.readyz)]
+    }
+
+    /// Answers a path of this module; `None` for any other. The method does not matter, as upstream.
+    pub(crate) async fn answer(&self, path: &str, query: &Query<'_>) -> Option<Response> {
+        let path = path.strip_prefix('/')?;
+        let (group, check) = path.split_once('/').map_or((path, None), |(group, check)| (group, Some(check)));
+        let (name, group) = self.groups().into_iter().find(|(name, _)| *name == group)?;
+        match check {
+            None => Some(group.all(name, query).await),
+            Some(check) => group.one(check).await,
+        }
+    }
+
+    /// Every path that [`answer`](Self::answer) knows.
+    pub(crate) fn paths(&self) -> Vec<String> {
+        let mut paths = Vec::new();
+        for (name, group) in self.groups() {
+            paths.push(format!("/{name}"));
+            paths.extend(group.checks.iter().map(|counted| format!("/{name}/{}", counted.check.name())));
+        }
+        paths
+    }
+
+    /// `/metrics/slis`: how the checks of each group came out (KEP-3466).
+    pub(crate) fn write_slis(&self, out: &mut String) {
+        out.push_str("# HELP kubernetes_healthcheck [STABLE] Whether a check was well when it was last run: 1 or 0.\n# TYPE kubernetes_healthcheck gauge\n");
+        self.each(|kind, counted| {
+            let (name, last) = (counted.check.name(), u8::from(counted.last.load(Relaxed)));
+            let _ = writeln!(out, "kubernetes_healthcheck{{name={name:?},type={kind:?}}} {last}");
+        });
+        out.push_str("# HELP kubernetes_healthchecks_total [STABLE] How often a check was run, by outcome.\n# TYPE kubernetes_healthchecks_total counter\n");
+        self.each(|kind, counted| {
+            for (status, count) in [("error", &counted.failed), ("success", &counted.succeeded)] {
+                let (name, count) = (counted.check.name(), count.load(Relaxed));
+                if count > 0 {
+                    let _ = writeln!(
+                        out,
+                        "kubernetes_healthchecks_total{{name={name:?},status={status:?},type={kind:?}}} {count}"
+                    );
+                }
+            }
+        });
+    }
+
+    /// Visits every check that has been run.
+    fn each(&self, mut visit: impl FnMut(&str, &Counted)) {
+        for (kind, group) in self.groups() {
+            for counted in &group.checks {
+                if counted.succeeded.load(Relaxed) + counted.failed.load(Relaxed) > 0 {
+                    visit(kind, counted);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,128 @@
+//! Claims about the texts and codes of the health paths.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use http_body_util::BodyExt;
+
+struct Sick;
+
+#[async_trait]
+impl Check for Sick {
+    fn name(&self) -> &str {
+        "etcd"
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        Err("no leader".to_owned())
+    }
+}
+
+fn group(checks: &[&'static str]) -> Group {
+    let well = |&name| Arc::new(NamedCheck(name, || async { Ok(()) })) as Arc<dyn Check>;
+    Group::new(checks.iter().map(well).collect())
+}
+
+fn health() -> Health {
+    Health {
+        healthz: group(&["ping", "poststarthook/a"]),
+        livez: group(&["ping", "log", "etcd"]),
+        readyz: Group::new(vec![Arc::new(Ping), Arc::new(Sick)]),
+    }
+}
+
+async fn check(target: &str, expected: Option<(u16, &str)>) {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let got = match health().answer(path, &Query::parse(query)).await {
+        None => None,
+        Some(response) => {
+            let code = response.status().as_u16();
+            let body = response.into_body().collect().await.unwrap().to_bytes();
+            Some((code, String::from_utf8(body.to_vec()).unwrap()))
+        }
+    };
+    let expected = expected.map(|(code, text)| (code, text.to_owned()));
+    assert_eq!(got, expected, "{target}");
+}
+
+#[tokio::test]
+async fn well_groups_say_ok_and_more_when_asked() {
+    check("/livez", Some((200, "ok"))).await;
+    check("/livez?exclude=nosuch", Some((200, "ok"))).await;
+    let all = "[+]ping ok\n[+]log ok\n[+]etcd ok\nlivez check passed\n";
+    check("/livez?verbose", Some((200, all))).await;
+    check("/livez?verbose=false", Some((200, all))).await;
+    check(
+        "/livez?verbose&exclude=etcd&exclude=ping",
+        Some((200, "[+]ping excluded: ok\n[+]log ok\n[+]etcd excluded: ok\nlivez check passed\n")),
+    )
+    .await;
+    check(
+        "/healthz?verbose&exclude=y&exclude=x",
+        Some((200, "[+]ping ok\n[+]poststarthook/a ok\nwarn: some health checks cannot be excluded: no matches for \"x\",\"y\"\nhealthz check passed\n")),
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_sick_group_says_what_but_not_why() {
+    let text = "[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed\n";
+    check("/readyz", Some((500, text))).await;
+    check("/readyz?exclude=etcd", Some((200, "ok"))).await;
+}
+
+#[tokio::test]
+async fn a_check_asked_alone_says_why() {
+    check("/readyz/etcd", Some((500, "internal server error: no leader\n"))).await;
+    check("/readyz/etcd?verbose", Some((500, "internal server error: no leader\n"))).await;
+    check("/livez/etcd", Some((200, "ok"))).await;
+    check("/healthz/poststarthook/a", Some((200, "ok"))).await;
+}
+
+#[tokio::test]
+async fn other_paths_are_not_health() {
+    for path in ["/livez/", "/livez/nosuch", "/healthz/poststarthook", "/live", "/", "livez", "/livezz"] {
+        check(path, None).await;
+    }
+}
+
+#[tokio::test]
+async fn a_hook_fails_until_done_and_shutdown_from_then_on() {
+    let (hook, token) = (Hook::new("bootstrap-controller"), CancellationToken::new());
+    let shutdown = Shutdown(token.clone());
+    assert_eq!(hook.name(), "poststarthook/bootstrap-controller");
+    assert_eq!((hook.check().await, shutdown.check().await), (Err("not finished".to_owned()), Ok(())));
+    hook.done();
+    token.cancel();
+    assert_eq!((hook.check().await, shutdown.check().await), (Ok(()), Err("process is shutting down".to_owned())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn grace_forgives_for_its_time() {
+    let grace = Grace::new(Arc::new(Sick), Duration::from_secs(5));
+    assert_eq!(grace.check().await, Ok(()));
+    tokio::time::advance(Duration::from_secs(5)).await;
+    assert_eq!(grace.check().await, Err("no leader".to_owned()));
+}
+
+#[tokio::test]
+async fn outcomes_are_counted() {
+    let health = health();
+    for _ in 0..2 {
+        health.answer("/readyz", &Query::default()).await;
+    }
+    let mut out = String::new();
+    health.write_slis(&mut out);
+    for line in [
+        "kubernetes_healthcheck{name=\"etcd\",type=\"readyz\"} 0\n",
+        "kubernetes_healthcheck{name=\"ping\",type=\"readyz\"} 1\n",
+        "kubernetes_healthchecks_total{name=\"etcd\",status=\"error\",type=\"readyz\"} 2\n",
+    ] {
+        assert!(out.contains(line), "{out}");
+    }
+    assert!(!out.contains("livez"), "{out}");
+}
+
+#[tokio::test]
+async fn the_log_can_be_written_to() {
+    assert_eq!(Log::default().check().await, Ok(()));
+}

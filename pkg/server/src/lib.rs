@@ -1,0 +1,41 @@
+//! What every request gets: TLS, the chain, health, metrics, drain.
+//!
+//! ```text
+//! listener ─ accept ─▶ connection ─ TLS, HTTP/1.1 or HTTP/2 ─▶ chain ─ authorized ─▶ Dispatch
+//! ```
+//!
+//! [`Chain::serve`] is the one function that every request runs through; reading it from top to
+//! bottom is the order of execution. This crate knows neither kinds nor storage: what is behind the
+//! chain is an [`endpoints::dispatch::Dispatch`], and what decides about health is a list of
+//! [`health::Check`]s.
+//!
+//! Time comes from a [`Clock`](apimachinery::clock::Clock) (wall) and tokio's timer (durations),
+//! randomness from [`Env::random`]; nothing here asks the machine.
+
+pub mod health;
+pub mod metrics;
+pub mod tls;
+
+mod activity;
+mod chain;
+mod connection;
+mod duration;
+mod env;
+mod impersonation;
+mod inflight;
+mod lifecycle;
+mod listener;
+mod process;
+mod query;
+mod respond;
+mod response_body;
+mod routes;
+
+pub use chain::{Chain, ChainOptions, Services};
+pub use connection::{ConnectionOptions, Peer, Protocol};
+pub use duration::{DurationError, parse_duration};
+pub use env::{Env, Random};
+pub use inflight::InflightLimits;
+pub use lifecycle::Lifecycle;
+pub use listener::{BindOptions, bind, serve};
+pub use query::Query;

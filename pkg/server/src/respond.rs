@@ -1,0 +1,70 @@
+//! The few kinds of response that the server itself gives.
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER};
+use http::{HeaderMap, StatusCode};
+use http_body_util::{BodyExt, Empty, Full};
+
+use apimachinery::status::Status;
+use endpoints::dispatch::{Body, Response};
+
+pub(crate) const X_CONTENT_TYPE_OPTIONS: HeaderName = HeaderName::from_static("x-content-type-options");
+const TEXT_PLAIN: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const APPLICATION_JSON: HeaderValue = HeaderValue::from_static("application/json");
+const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+
+/// A body of known bytes.
+pub(crate) fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// No body.
+pub(crate) fn empty() -> Body {
+    Empty::new().map_err(|never| match never {}).boxed_unsync()
+}
+
+/// A response with a content type.
+pub(crate) fn response(code: u16, content_type: HeaderValue, body: impl Into<Bytes>) -> Response {
+    let mut response = Response::new(full(body));
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, content_type);
+    response
+}
+
+/// Plain text, not to be sniffed at.
+pub(crate) fn text(code: u16, body: impl Into<Bytes>) -> Response {
+    let mut response = response(code, TEXT_PLAIN, body);
+    response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    response
+}
+
+/// JSON.
+pub(crate) fn json(code: u16, body: impl Into<Bytes>) -> Response {
+    response(code, APPLICATION_JSON, body)
+}
+
+/// What Go's file-less mux says about a path that nobody serves.
+pub(crate) fn not_found() -> Response {
+    text(404, "404 page not found\n")
+}
+
+/// A failure as clients of the API expect it, in the representation that the request accepts.
+pub(crate) fn status(status: &Status, _request_headers: &HeaderMap) -> Response {
+    let mut body = serde_json::to_vec(status).unwrap_or_default();
+    body.push(b'\n');
+    let mut response = json(status.code, body);
+    if status.retry_after_seconds() > 0 {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(status.retry_after_seconds()));
+    }
+    if status.code == 403 {
+        response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    }
+    response
+}
+
+/// 429 as upstream words it for requests over a limit.
+pub(crate) fn too_many_requests() -> Response {
+    let mut response = text(429, "Too many requests, please try again later.\n");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(1));
+    response
+}

@@ -1,0 +1,109 @@
+//! Client certificates. The handshake only proves that a client holds the key; whether somebody we
+//! trust signed the certificate is judged afterwards, because a wrong one is answered with 401, not
+//! with a broken connection, and does not matter beside a good token.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::crypto::CryptoProvider;
+use rustls::server::WebPkiClientVerifier;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
+use rustls_pki_types::{CertificateDer, UnixTime};
+
+use authentication::{ClientCertificate, PresentedCertificate};
+
+use super::TlsError;
+
+/// Makes the judge of client certificates; `None` without authorities.
+pub(super) fn verifier(
+    paths: &[PathBuf],
+    pems: &[Vec<u8>],
+    provider: &Arc<CryptoProvider>,
+) -> Result<Option<Arc<dyn ClientCertVerifier>>, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for (path, pem) in paths.iter().zip(pems) {
+        for certificate in super::certificates(path, pem)? {
+            roots.add(certificate).map_err(|error| TlsError::Content { path: path.clone(), problem: error.to_string() })?;
+        }
+    }
+    if roots.is_empty() {
+        return Ok(None);
+    }
+    let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), Arc::clone(provider))
+        .build()
+        .map_err(|error| Error::General(error.to_string()))?;
+    Ok(Some(verifier))
+}
+
+/// Verifies a chain and reads who it is about.
+pub(super) fn judge(
+    clients: &dyn ClientCertVerifier,
+    leaf: &CertificateDer<'_>,
+    intermediates: &[CertificateDer<'_>],
+    now: i64,
+) -> PresentedCertificate {
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(u64::try_from(now).unwrap_or(0)));
+    let verified = clients.verify_client_cert(leaf, intermediates, now);
+    let judged = match verified {
+        Ok(_) => ClientCertificate::parse(leaf).map_err(|error| error.to_string()),
+        Err(error) => Err(format!("verifying the client certificate failed: {error}")),
+    };
+    match judged {
+        Ok(certificate) => PresentedCertificate::Verified(certificate),
+        Err(reason) => PresentedCertificate::Refused(reason),
+    }
+}
+
+/// Asks for a certificate, takes none for an answer, and checks only that the client holds its key.
+#[derive(Debug)]
+pub(super) struct AskOnly(Arc<dyn ClientCertVerifier>);
+
+impl AskOnly {
+    pub(super) fn new(judge: Arc<dyn ClientCertVerifier>) -> Self {
+        AskOnly(judge)
+    }
+}
+
+impl ClientCertVerifier for AskOnly {
+    fn client_auth_mandatory(&self) -> bool {
+        false
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        _leaf: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, Error> {
+        Ok(ClientCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls12_signature(message, leaf, signature)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, Error> {
+        self.0.verify_tls13_signature(message, leaf, signature)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}

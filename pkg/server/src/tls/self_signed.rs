@@ -1,0 +1,124 @@
+//! Certificates of our own making, for a server that was given none.
+
+use rcgen::{
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, SanType,
+};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::prelude::FromDer;
+use x509_parser::time::ASN1Time;
+
+use super::TlsError;
+
+const HOUR: i64 = 3600;
+const DAY: i64 = 24 * HOUR;
+/// How long an authority is valid, and what it signs (kubeadm's choices).
+const AUTHORITY_SECONDS: i64 = 3650 * DAY;
+const LEAF_SECONDS: i64 = 365 * DAY;
+/// Clocks of other machines may be behind.
+const BACKDATE_SECONDS: i64 = HOUR;
+
+/// A certificate and its key, in PEM.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Pair {
+    /// The certificate.
+    pub certificate: String,
+    /// The key.
+    pub key: String,
+}
+
+/// What a certificate is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Usage {
+    /// A server under these DNS names and addresses.
+    Server(Vec<String>),
+    /// A client.
+    Client,
+}
+
+/// Makes a certificate authority. `now` is in seconds since 1970.
+///
+/// # Errors
+/// [`TlsError::Issue`], in practice never.
+pub fn authority(name: &str, now: i64) -> Result<Pair, TlsError> {
+    let mut params = params(name, &[], now, AUTHORITY_SECONDS)?;
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.key_usages =
+        vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    let key = KeyPair::generate()?;
+    let certificate = params.self_signed(&key)?;
+    Ok(pair(&certificate, &key))
+}
+
+/// Makes a certificate that `authority` signs, for the common name `name` in `organizations`.
+///
+/// # Errors
+/// [`TlsError::Issue`] when the authority's files do not hold one.
+pub fn issue(
+    authority: &Pair,
+    name: &str,
+    organizations: &[&str],
+    usage: &Usage,
+    now: i64,
+) -> Result<Pair, TlsError> {
+    let mut params = params(name, organizations, now, LEAF_SECONDS)?;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    params.use_authority_key_identifier_extension = true;
+    match usage {
+        Usage::Client => params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth],
+        Usage::Server(names) => {
+            params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+            params.subject_alt_names = names.iter().map(|name| alternative(name)).collect::<Result<_, _>>()?;
+        }
+    }
+    let issuer = issuer(authority)?;
+    let key = KeyPair::generate()?;
+    let certificate = params.signed_by(&key, &issuer)?;
+    Ok(pair(&certificate, &key))
+}
+
+/// Seconds since 1970 after which the first certificate of a PEM text is no longer valid; `None` if
+/// there is none.
+pub fn not_after(pem: &str) -> Option<i64> {
+    let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
+    let (_, certificate) = X509Certificate::from_der(&der).ok()?;
+    Some(certificate.validity().not_after.timestamp())
+}
+
+fn alternative(name: &str) -> Result<SanType, TlsError> {
+    Ok(match name.parse() {
+        Ok(address) => SanType::IpAddress(address),
+        Err(_) => SanType::DnsName(name.try_into()?),
+    })
+}
+
+fn params(name: &str, organizations: &[&str], now: i64, seconds: i64) -> Result<CertificateParams, TlsError> {
+    let time = |at: i64| ASN1Time::from_timestamp(at).map_err(|_| rcgen::Error::Time);
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    for organization in organizations {
+        params.distinguished_name.push(DnType::OrganizationName, *organization);
+    }
+    params.not_before = time(now - BACKDATE_SECONDS)?.to_datetime();
+    params.not_after = time(now + seconds)?.to_datetime();
+    Ok(params)
+}
+
+/// The signing side of an authority: its key, and its name as its certificate has it.
+fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>, TlsError> {
+    let malformed = || rcgen::Error::CouldNotParseCertificate;
+    let der = CertificateDer::from_pem_slice(authority.certificate.as_bytes()).map_err(|_| malformed())?;
+    let (_, certificate) = X509Certificate::from_der(&der).map_err(|_| malformed())?;
+    let name = certificate.subject().iter_common_name().next().and_then(|cn| cn.as_str().ok()).ok_or_else(malformed)?;
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    Ok(Issuer::new(params, KeyPair::from_pem(&authority.key)?))
+}
+
+fn pair(certificate: &Certificate, key: &KeyPair) -> Pair {
+    Pair { certificate: certificate.pem(), key: key.serialize_pem() }
+}

@@ -1,0 +1,98 @@
+//! Which certificate a client gets, by the server name it asks for.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
+use x509_parser::certificate::X509Certificate;
+use x509_parser::extensions::GeneralName;
+use x509_parser::prelude::FromDer;
+
+/// Certificates by name: the name itself, else its `*.` wildcard, else the default.
+#[derive(Debug)]
+pub(super) struct ByName {
+    names: HashMap<String, Arc<CertifiedKey>>,
+    default: Arc<CertifiedKey>,
+}
+
+impl ByName {
+    /// Everyone gets `default`.
+    pub(super) fn new(default: Arc<CertifiedKey>) -> Self {
+        ByName { names: HashMap::new(), default }
+    }
+
+    /// Clients that ask for one of `names`, or of the certificate's own names where there are none,
+    /// get `key`. The first certificate added for a name keeps it.
+    pub(super) fn add(&mut self, names: &[String], key: Arc<CertifiedKey>) {
+        let names = if names.is_empty() { own_names(&key) } else { names.to_vec() };
+        for name in names {
+            self.names.entry(name.to_ascii_lowercase()).or_insert_with(|| Arc::clone(&key));
+        }
+    }
+
+    fn find(&self, name: &str) -> &Arc<CertifiedKey> {
+        let name = name.trim_end_matches('.').to_ascii_lowercase();
+        let wildcard = || self.names.get(&format!("*.{}", name.split_once('.')?.1));
+        self.names.get(&name).or_else(wildcard).unwrap_or(&self.default)
+    }
+}
+
+impl ResolvesServerCert for ByName {
+    fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(Arc::clone(hello.server_name().map_or(&self.default, |name| self.find(name))))
+    }
+}
+
+/// The DNS names of a certificate; its common name where it has none.
+fn own_names(key: &CertifiedKey) -> Vec<String> {
+    let Some((_, certificate)) = key.cert.first().and_then(|leaf| X509Certificate::from_der(leaf).ok()) else {
+        return Vec::new();
+    };
+    let mut names = Vec::new();
+    if let Ok(Some(alternatives)) = certificate.subject_alternative_name() {
+        for name in &alternatives.value.general_names {
+            if let GeneralName::DNSName(name) = name {
+                names.push((*name).to_owned());
+            }
+        }
+    }
+    if names.is_empty() {
+        names.extend(certificate.subject().iter_common_name().filter_map(|cn| cn.as_str().ok()).map(str::to_owned));
+    }
+    names
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::tls::self_signed::{Usage, authority, issue};
+    use rustls_pki_types::pem::PemObject;
+    use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+    fn key(names: &[&str]) -> Arc<CertifiedKey> {
+        let ca = authority("ca", 1_700_000_000).unwrap();
+        let names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
+        let pair = issue(&ca, "common", &[], &Usage::Server(names), 1_700_000_000).unwrap();
+        let chain = vec![CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap()];
+        let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
+        Arc::new(CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()).unwrap())
+    }
+
+    #[test]
+    fn the_closest_name_wins() {
+        let (default, exact, wild, own) = (key(&[]), key(&[]), key(&[]), key(&["Own.example"]));
+        let mut by_name = ByName::new(Arc::clone(&default));
+        by_name.add(&["a.example".to_owned()], Arc::clone(&exact));
+        by_name.add(&["*.example".to_owned(), "a.example".to_owned()], Arc::clone(&wild));
+        by_name.add(&[], Arc::clone(&own));
+        let check = |name: &str, expected: &Arc<CertifiedKey>| assert!(Arc::ptr_eq(by_name.find(name), expected), "{name}");
+        check("a.example", &exact);
+        check("A.EXAMPLE.", &exact);
+        check("b.example", &wild);
+        check("own.example", &own);
+        check("x.b.example", &default);
+        check("example", &default);
+    }
+}

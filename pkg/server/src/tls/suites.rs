@@ -1,0 +1,171 @@
+//! `--tls-min-version`, `--tls-cipher-suites` and `--tls-curve-preferences`, in Go's names.
+
+use rustls::crypto::{CryptoProvider, ring};
+use rustls::version::{TLS12, TLS13};
+use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion};
+
+use super::TlsError;
+
+/// The lowest version that is spoken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum TlsVersion {
+    /// 1.2, upstream's default, and ours for the older ones that nobody should ask for any more.
+    #[default]
+    Tls12,
+    /// 1.3.
+    Tls13,
+}
+
+impl TlsVersion {
+    /// Reads Go's name of a version; empty for the default. Versions below 1.2 are taken as 1.2.
+    ///
+    /// # Errors
+    /// [`TlsError::UnknownVersion`].
+    pub fn parse(name: &str) -> Result<Self, TlsError> {
+        match name {
+            "" | "VersionTLS10" | "VersionTLS11" | "VersionTLS12" => Ok(TlsVersion::Tls12),
+            "VersionTLS13" => Ok(TlsVersion::Tls13),
+            other => Err(TlsError::UnknownVersion(other.to_owned())),
+        }
+    }
+}
+
+/// How TLS is spoken.
+#[derive(Debug, Clone, Default)]
+pub struct TlsOptions {
+    /// The lowest version.
+    pub min_version: TlsVersion,
+    /// The TLS 1.2 suites to offer; empty for all. Those of 1.3 cannot be chosen, as in Go.
+    pub suites: Vec<CipherSuite>,
+    /// Groups for the key exchange, by their registered numbers; empty for all.
+    pub curves: Vec<u16>,
+    /// `--disable-http2-serving`.
+    pub http1_only: bool,
+}
+
+/// Suites that Go has and that are not offered here: without forward secrecy, in CBC mode, or worse.
+const NOT_OFFERED: [&str; 17] = [
+    "TLS_RSA_WITH_RC4_128_SHA",
+    "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_RSA_WITH_AES_128_GCM_SHA256",
+    "TLS_RSA_WITH_AES_256_GCM_SHA384",
+    "TLS_ECDHE_ECDSA_WITH_RC4_128_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_RC4_128_SHA",
+    "TLS_ECDHE_RSA_WITH_3DES_EDE_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
+    "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
+    "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
+    "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
+    "TLS_FALLBACK_SCSV",
+];
+
+impl TlsOptions {
+    /// Reads Go's names of suites. Those that exist but are not offered here are left out, with a
+    /// warning in the log.
+    ///
+    /// # Errors
+    /// [`TlsError::UnknownSuite`].
+    pub fn parse_suites(names: &[String]) -> Result<Vec<CipherSuite>, TlsError> {
+        let mut suites = Vec::new();
+        for name in names {
+            let offered = ring::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
+                let known = go_name(suite);
+                known == *name || known.strip_suffix("_SHA256").is_some_and(|short| short.ends_with("POLY1305") && short == name)
+            });
+            match offered {
+                Some(suite) => suites.push(suite),
+                None if NOT_OFFERED.contains(&name.as_str()) => {
+                    tracing::warn!(name, "a cipher suite of --tls-cipher-suites is too weak to be offered");
+                }
+                None => return Err(TlsError::UnknownSuite(name.clone())),
+            }
+        }
+        // A list of which nothing is left must not turn into "all": what remains is TLS 1.3.
+        if suites.is_empty() && !names.is_empty() {
+            suites.push(CipherSuite::TLS13_AES_128_GCM_SHA256);
+        }
+        Ok(suites)
+    }
+
+    /// The cryptography to use.
+    pub(super) fn provider(&self) -> CryptoProvider {
+        let mut provider = ring::default_provider();
+        if !self.suites.is_empty() {
+            provider.cipher_suites.retain(|suite| suite.tls13().is_some() || self.suites.contains(&suite.suite()));
+        }
+        if !self.curves.is_empty() {
+            provider.kx_groups.retain(|group| self.curves.contains(&u16::from(group.name())));
+        }
+        provider
+    }
+
+    /// The versions to speak.
+    pub(super) fn versions(&self) -> &'static [&'static SupportedProtocolVersion] {
+        static FROM_12: [&SupportedProtocolVersion; 2] = [&TLS13, &TLS12];
+        static FROM_13: [&SupportedProtocolVersion; 1] = [&TLS13];
+        match self.min_version {
+            TlsVersion::Tls12 => &FROM_12,
+            TlsVersion::Tls13 => &FROM_13,
+        }
+    }
+
+    /// The protocols to offer, best first.
+    pub(super) fn alpn(&self) -> Vec<Vec<u8>> {
+        match self.http1_only {
+            true => vec![b"http/1.1".to_vec()],
+            false => vec![b"h2".to_vec(), b"http/1.1".to_vec()],
+        }
+    }
+}
+
+/// Go's name of a suite: without the version in the prefix.
+fn go_name(suite: CipherSuite) -> String {
+    suite.as_str().unwrap_or_default().replacen("TLS13_", "TLS_", 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn suites_are_known_by_gos_names() {
+        let check = |names: &[&str], expected: Result<&[CipherSuite], &str>| {
+            let names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
+            let got = TlsOptions::parse_suites(&names).map_err(|error| error.to_string());
+            assert_eq!(got, expected.map(<[_]>::to_vec).map_err(str::to_owned), "{names:?}");
+        };
+        check(&[], Ok(&[]));
+        check(
+            &["TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"],
+            Ok(&[
+                CipherSuite::TLS13_AES_128_GCM_SHA256,
+                CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+                CipherSuite::TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+            ]),
+        );
+        check(&["TLS_RSA_WITH_AES_128_CBC_SHA"], Ok(&[CipherSuite::TLS13_AES_128_GCM_SHA256]));
+        check(&["TLS_NULL"], Err("Cipher suite TLS_NULL not supported or doesn't exist"));
+    }
+
+    #[test]
+    fn a_choice_of_suites_narrows_tls12_only() {
+        let suites = vec![CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384];
+        let left = TlsOptions { suites, ..TlsOptions::default() }.provider().cipher_suites;
+        let names: Vec<String> = left.iter().map(|suite| go_name(suite.suite())).collect();
+        assert_eq!(names.len(), 4, "{names:?}");
+        assert_eq!(names.iter().filter(|name| name.contains("ECDHE")).count(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn versions_are_known_by_gos_names() {
+        assert_eq!(TlsVersion::parse("VersionTLS13").ok(), Some(TlsVersion::Tls13));
+        assert_eq!(TlsVersion::parse("").ok(), Some(TlsVersion::Tls12));
+        let error = TlsVersion::parse("1.2").err().map(|e| e.to_string());
+        assert_eq!(error.as_deref(), Some("unknown tls version \"1.2\""));
+    }
+}

@@ -1,0 +1,318 @@
+//! The one thread that writes: takes what has queued up, decides it, commits it, applies it, answers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use storage::mvcc::{Change, Millis, Write};
+use storage::{Error, Revision, Written};
+use tokio::sync::mpsc::error::TryRecvError;
+use tokio::sync::{mpsc, oneshot};
+
+use crate::disk::Commit;
+use crate::shared::Shared;
+use crate::{Clock, millis};
+
+/// What a transaction holds at most: it bounds the time that the first of a batch waits, and memory.
+const COMMANDS_PER_BATCH_MAX: usize = 1024;
+const BYTES_PER_BATCH_MAX: usize = 8 << 20;
+
+/// How many keys expire, and how many dead records are deleted, in one transaction.
+const EXPIRED_PER_BATCH_MAX: usize = 512;
+const DEAD_PER_BATCH_MAX: usize = 512;
+
+/// How many changes' keys a step of the sweep looks at, under the lock.
+const SWEEP_STEP: usize = 512;
+
+/// After a failure writes are refused for this long, or as long as it took to reopen the file if that
+/// is more: a full disk must not keep the store reading its file over and over.
+const PAUSE_MIN_MILLIS: Millis = 500;
+
+type Reply<T> = oneshot::Sender<Result<T, Error>>;
+
+/// What the committer can be told.
+pub(crate) enum Command {
+    /// Write or delete a key.
+    Write {
+        /// What.
+        write: Write,
+        /// Who asks.
+        reply: Reply<Written>,
+    },
+    /// Delete the keys whose time is over.
+    Expire,
+    /// Forget history.
+    Compact {
+        /// The oldest revision to keep.
+        revision: Revision,
+        /// Who asks, `None` for the store itself.
+        reply: Option<Reply<()>>,
+    },
+    /// Say whether writes work, after trying to make them work.
+    Ping(Reply<()>),
+    /// Close the file and end.
+    Close(oneshot::Sender<()>),
+}
+
+pub(crate) struct Committer {
+    shared: Arc<Shared>,
+    clock: Clock,
+    history_bytes_max: usize,
+    /// Records that nothing needs any more but which are still on disk.
+    dead: Vec<Revision>,
+    /// The last compaction has left something to sweep.
+    sweeping: bool,
+    /// What went wrong last, until writes are taken again.
+    broken: Option<Broken>,
+}
+
+struct Broken {
+    cause: Error,
+    /// The file is open again; only the pause has to pass.
+    reopened: bool,
+    since: Millis,
+    pause: Millis,
+}
+
+/// A batch that is being put together.
+#[derive(Default)]
+struct Batch {
+    changes: Vec<Change>,
+    bytes: usize,
+    /// The last change of each key in `changes`.
+    last: HashMap<Arc<str>, usize>,
+    commands: usize,
+    writes: Vec<(Reply<Written>, Written)>,
+    compacted: Option<Revision>,
+    done: Vec<Reply<()>>,
+    close: Option<oneshot::Sender<()>>,
+}
+
+impl Batch {
+    fn has_room(&self) -> bool {
+        self.close.is_none()
+            && self.commands < COMMANDS_PER_BATCH_MAX
+            && self.bytes < BYTES_PER_BATCH_MAX
+    }
+
+    /// What the batch so far leaves in `key`; `None` if it does not touch it.
+    fn current(&self, key: &str) -> Option<Option<(Revision, &Bytes)>> {
+        let change = self.changes.get(*self.last.get(key)?)?;
+        Some(change.value.as_ref().map(|value| (change.revision, value)))
+    }
+
+    fn push(&mut self, change: Change) {
+        self.bytes += change.key.len() + change.value.as_ref().map_or(0, Bytes::len);
+        self.last.insert(change.key.clone(), self.changes.len());
+        self.changes.push(change);
+    }
+
+    fn fail(self, error: &Error) {
+        // Whoever no longer waits does not need the answer, here and below.
+        for (reply, _) in self.writes {
+            let _ = reply.send(Err(error.clone()));
+        }
+        for reply in self.done {
+            let _ = reply.send(Err(error.clone()));
+        }
+    }
+
+    fn succeed(self) {
+        for (reply, written) in self.writes {
+            let _ = reply.send(Ok(written));
+        }
+        for reply in self.done {
+            let _ = reply.send(Ok(()));
+        }
+    }
+}
+
+impl Committer {
+    pub(crate) fn new(shared: Arc<Shared>, clock: Clock, history_bytes_max: usize) -> Self {
+        // What an interrupted sweep left behind is swept now.
+        Committer { shared, clock, history_bytes_max, dead: Vec::new(), sweeping: true, broken: None }
+    }
+
+    /// Runs until the store is closed or dropped.
+    pub(crate) fn run(mut self, mut queue: mpsc::Receiver<Command>) {
+        loop {
+            self.sweep();
+            let idle = self.dead.is_empty() || self.broken.is_some();
+            let first = if idle {
+                queue.blocking_recv().ok_or(TryRecvError::Disconnected)
+            } else {
+                queue.try_recv()
+            };
+            // Before anything is decided: a repair can bring changes to light.
+            let usable = self.repair();
+            let mut batch = Batch::default();
+            match first {
+                Ok(command) => self.take(&mut batch, command),
+                Err(TryRecvError::Empty) => {}
+                Err(TryRecvError::Disconnected) => break,
+            }
+            while batch.has_room()
+                && let Ok(command) = queue.try_recv()
+            {
+                self.take(&mut batch, command);
+            }
+            let close = batch.close.take();
+            match usable {
+                Ok(()) => self.commit(batch),
+                Err(refused) => batch.fail(&refused),
+            }
+            if let Some(done) = close {
+                self.shared.disk.release();
+                let _ = done.send(());
+                return;
+            }
+        }
+        self.shared.disk.release();
+    }
+
+    fn take(&self, batch: &mut Batch, command: Command) {
+        batch.commands += 1;
+        match command {
+            Command::Write { write, reply } => {
+                let written = self.decide(batch, write);
+                batch.writes.push((reply, written));
+            }
+            Command::Expire => self.expire(batch),
+            Command::Compact { revision, reply } => {
+                let current = self.shared.mvcc().revision();
+                if revision > current {
+                    let error = Error::FutureRevision { requested: revision, current };
+                    reply.map(|reply| reply.send(Err(error)));
+                    return;
+                }
+                batch.compacted = batch.compacted.max(Some(revision));
+                batch.done.extend(reply);
+            }
+            Command::Ping(reply) => batch.done.push(reply),
+            Command::Close(done) => batch.close = Some(done),
+        }
+    }
+
+    /// Decides a write against the store as it will be after the batch so far.
+    fn decide(&self, batch: &mut Batch, write: Write) -> Written {
+        let mvcc = self.shared.mvcc();
+        let last = mvcc.revision() + batch.changes.len() as Revision;
+        let current = batch.current(&write.key).unwrap_or_else(|| mvcc.current(&write.key));
+        match write.decide(current, last + 1) {
+            Ok(change) => {
+                batch.push(change);
+                Written::Done(last + 1)
+            }
+            Err(current) => Written::Stale { current, revision: last },
+        }
+    }
+
+    fn expire(&self, batch: &mut Batch) {
+        let now = millis((self.clock)());
+        let due: Vec<_> = {
+            let mvcc = self.shared.mvcc();
+            let due = mvcc.deadlines().due(now).take(EXPIRED_PER_BATCH_MAX);
+            due.filter_map(|key| Some((key.clone(), mvcc.current(key)?.0))).collect()
+        };
+        for (key, expected) in due {
+            // A key that the batch has touched before is no longer at that revision, and stays.
+            self.decide(batch, Write { key, value: None, expected, expires_at: None });
+        }
+    }
+
+    /// Commits, applies and answers. Nothing to write needs no transaction: then every answer is
+    /// about the state that is committed already.
+    fn commit(&mut self, batch: Batch) {
+        let compacted = batch.compacted.filter(|revision| *revision > self.shared.mvcc().compacted());
+        let dead = self.dead.len().min(DEAD_PER_BATCH_MAX);
+        let dead = self.dead.split_off(self.dead.len() - dead);
+        if batch.changes.is_empty() && compacted.is_none() && dead.is_empty() {
+            return batch.succeed();
+        }
+        let commit = Commit { changes: &batch.changes, compacted, dead: &dead };
+        match self.shared.disk.commit(&commit) {
+            Ok(()) => self.apply(batch, compacted),
+            Err(error) => {
+                self.dead.extend(dead);
+                self.failed(batch, error);
+            }
+        }
+    }
+
+    fn apply(&mut self, mut batch: Batch, compacted: Option<Revision>) {
+        let revision = {
+            let mut mvcc = self.shared.mvcc_mut();
+            batch.changes.drain(..).for_each(|change| mvcc.apply(change));
+            if let Some(compacted) = compacted {
+                // Checked when the command was taken.
+                self.sweeping |= mvcc.compact(compacted).is_ok();
+            }
+            mvcc.trim_log(self.history_bytes_max);
+            mvcc.revision()
+        };
+        self.shared.feed.advance(revision);
+        batch.succeed();
+    }
+
+    /// Finds more dead records once those known are gone.
+    fn sweep(&mut self) {
+        while self.sweeping && self.dead.is_empty() {
+            (self.dead, self.sweeping) = self.shared.mvcc_mut().sweep(SWEEP_STEP);
+        }
+    }
+
+    /// A transaction failed. The file, reopened, tells whether it happened all the same.
+    fn failed(&mut self, batch: Batch, cause: Error) {
+        tracing::error!("the store's file failed: {cause}");
+        let before = self.shared.mvcc().revision();
+        let reopened = self.reopen(&cause);
+        let unchanged = reopened && self.shared.mvcc().revision() == before;
+        let text = cause.to_string();
+        batch.fail(&if unchanged { Error::Refused(text) } else { Error::Unavailable(text) });
+    }
+
+    /// Reopens the file after `cause`; says whether that worked, and begins the pause.
+    fn reopen(&mut self, cause: &Error) -> bool {
+        let start = millis((self.clock)());
+        let result = catch_up(&self.shared);
+        let since = millis((self.clock)());
+        let reopened = result.is_ok();
+        let cause = result.err().unwrap_or_else(|| cause.clone());
+        let pause = since.saturating_sub(start).max(PAUSE_MIN_MILLIS);
+        self.broken = Some(Broken { cause, reopened, since, pause });
+        reopened
+    }
+
+    /// Whether writes are taken, after trying to make it so.
+    fn repair(&mut self) -> Result<(), Error> {
+        let Some(broken) = &self.broken else { return Ok(()) };
+        // A clock that was set back ends the pause.
+        if (broken.since..broken.since + broken.pause).contains(&millis((self.clock)())) {
+            return Err(Error::Refused(broken.cause.to_string()));
+        }
+        let cause = broken.cause.clone();
+        if !broken.reopened && !self.reopen(&cause) {
+            return Err(Error::Refused(cause.to_string()));
+        }
+        tracing::info!("the store takes writes again");
+        self.broken = None;
+        Ok(())
+    }
+}
+
+/// Reopens the file and applies what it has that the memory has not: a transaction whose failure was
+/// reported but which is on disk.
+fn catch_up(shared: &Shared) -> Result<(), Error> {
+    shared.disk.reopen()?;
+    let (known, stored) = (shared.mvcc().revision(), shared.disk.revision()?);
+    if stored < known {
+        return Err(Error::Internal(format!(
+            "the file ends at revision {stored}, but {known} was acknowledged"
+        )));
+    }
+    for change in shared.disk.changes(known + 1)? {
+        shared.mvcc_mut().apply(change);
+    }
+    shared.feed.advance(stored);
+    Ok(())
+}

@@ -1,0 +1,303 @@
+//! The file: a log keyed by revision and a few numbers about it.
+//!
+//! What is in the log: every change from the compacted revision on, and before it the changes that
+//! made values which are still current then. The store's revision is that of the last record, which
+//! is never dropped.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError, RwLock};
+
+use bytes::Bytes;
+use redb::{
+    Builder, Database, DatabaseError, ReadOnlyTable, ReadTransaction, ReadableDatabase, ReadableTable,
+    TableDefinition,
+};
+use storage::feed::{Batch, CHANGES_PER_READ_MAX, Cursor, EVENTS_PER_READ_MAX};
+use storage::mvcc::{Change, Mvcc, REVISION_EMPTY};
+use storage::{Error, Revision};
+
+use crate::record::{self, Record};
+
+const LOG: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("log");
+const META: TableDefinition<'_, &str, u64> = TableDefinition::new("meta");
+const META_FORMAT: &str = "format";
+const META_COMPACTED: &str = "compacted";
+const FORMAT: u64 = 1;
+
+/// Opens the database, again and again if it has to.
+type Open = Box<dyn Fn() -> Result<Database, DatabaseError> + Send + Sync>;
+
+/// The store's file.
+pub(crate) struct Disk {
+    path: PathBuf,
+    open: Open,
+    /// `None` while it could not be reopened, and after the store was closed. The lock is held to
+    /// begin a transaction, not while one runs.
+    database: RwLock<Option<Database>>,
+    /// Keeps other processes out, also in the moment between closing and reopening the database.
+    lock: Mutex<Option<File>>,
+}
+
+/// One transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Commit<'a> {
+    /// Changes to append.
+    pub(crate) changes: &'a [Change],
+    /// The new compacted revision.
+    pub(crate) compacted: Option<Revision>,
+    /// Revisions to delete.
+    pub(crate) dead: &'a [Revision],
+}
+
+impl Disk {
+    /// The file in `dir`, which is created, for the owner alone, if need be.
+    pub(crate) fn in_directory(dir: &Path, cache_bytes: usize) -> Result<Self, Error> {
+        let failed = |path: &Path, error: &dyn std::fmt::Display| {
+            Error::Internal(format!("{}: {error}", path.display()))
+        };
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|e| failed(dir, &e))?;
+        let lock_path = dir.join("store.lock");
+        let lock = OpenOptions::new().create(true).write(true).truncate(false).open(&lock_path);
+        let lock = lock.map_err(|e| failed(&lock_path, &e))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => Error::Refused(format!(
+                "{}: the store is in use by another process",
+                lock_path.display()
+            )),
+            TryLockError::Error(error) => failed(&lock_path, &error),
+        })?;
+        let path = dir.join("store.redb");
+        let database = path.clone();
+        let open = Box::new(move || builder(cache_bytes).create(&database));
+        let disk = Disk { lock: Mutex::new(Some(lock)), ..Disk::opened(path, open)? };
+        // The file's name has to survive a crash as well as what is in it.
+        File::open(dir).and_then(|dir| dir.sync_all()).map_err(|e| failed(dir, &e))?;
+        Ok(disk)
+    }
+
+    /// A file that `open` opens. `path` is for messages.
+    pub(crate) fn opened(path: PathBuf, open: Open) -> Result<Self, Error> {
+        let disk = Disk { path, open, database: RwLock::new(None), lock: Mutex::new(None) };
+        disk.reopen()?;
+        Ok(disk)
+    }
+
+    /// Closes the database, if it is open, and opens it, which checks all of it.
+    pub(crate) fn reopen(&self) -> Result<(), Error> {
+        self.close();
+        let database = (self.open)().map_err(|error| self.failed(&error))?;
+        self.prepare(&database)?;
+        *self.database.write().unwrap_or_else(PoisonError::into_inner) = Some(database);
+        Ok(())
+    }
+
+    /// Closes the database. Reads that are under way fail.
+    pub(crate) fn close(&self) {
+        let database = self.database.write().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Err(error)) = database.map(Database::close) {
+            tracing::warn!("closing {}: {error}", self.path.display());
+        }
+    }
+
+    /// Closes the database for good and lets other processes have the file.
+    pub(crate) fn release(&self) {
+        self.close();
+        *self.lock.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    fn failed(&self, error: &dyn std::fmt::Display) -> Error {
+        Error::Internal(format!("{}: {error}", self.path.display()))
+    }
+
+    fn damaged(&self, what: impl std::fmt::Display) -> Error {
+        Error::Internal(format!("{}: the file is damaged: {what}", self.path.display()))
+    }
+
+    fn with_database<T>(&self, f: impl FnOnce(&Database) -> Result<T, redb::Error>) -> Result<T, Error> {
+        let database = self.database.read().unwrap_or_else(PoisonError::into_inner);
+        let closed = || Error::Unavailable(format!("{}: not open", self.path.display()));
+        f(database.as_ref().ok_or_else(closed)?)
+            .map_err(|error| Error::Unavailable(format!("{}: {error}", self.path.display())))
+    }
+
+    /// Makes a new file ours and checks that an old one is.
+    fn prepare(&self, database: &Database) -> Result<(), Error> {
+        let prepare = || -> Result<u64, redb::Error> {
+            let format = match database.begin_read()?.open_table(META) {
+                Ok(meta) => meta.get(META_FORMAT)?.map(|format| format.value()),
+                Err(redb::TableError::TableDoesNotExist(_)) => None,
+                Err(error) => return Err(error.into()),
+            };
+            if let Some(format) = format {
+                return Ok(format);
+            }
+            let transaction = database.begin_write()?;
+            transaction.open_table(LOG)?;
+            transaction.open_table(META)?.insert(META_FORMAT, FORMAT)?;
+            transaction.commit()?;
+            Ok(FORMAT)
+        };
+        match prepare().map_err(|error| self.failed(&error))? {
+            FORMAT => Ok(()),
+            other => Err(self.failed(&format!("has format {other}, this program reads {FORMAT}"))),
+        }
+    }
+
+    /// Appends changes, drops the dead, and returns once all of it is on disk. Without an error all
+    /// of it happened; with one, [`Disk::reopen`] tells whether it did.
+    pub(crate) fn commit(&self, commit: &Commit<'_>) -> Result<(), Error> {
+        let transaction = self.with_database(|database| Ok(database.begin_write()?))?;
+        let fill = || -> Result<(), redb::Error> {
+            let mut log = transaction.open_table(LOG)?;
+            for change in commit.changes {
+                let length = record::length(change).ok_or(redb::Error::ValueTooLarge(change.key.len()))?;
+                let mut slot = log.insert_reserve(change.revision.unsigned_abs(), length)?;
+                record::encode(change, slot.as_mut());
+            }
+            for revision in commit.dead {
+                log.remove(revision.unsigned_abs())?;
+            }
+            if let Some(compacted) = commit.compacted {
+                transaction.open_table(META)?.insert(META_COMPACTED, compacted.unsigned_abs())?;
+            }
+            Ok(())
+        };
+        fill().map_err(|error| self.failed(&error))?;
+        // Redb's default durability syncs before it returns.
+        transaction.commit().map_err(|error| self.failed(&error))
+    }
+
+    /// The last revision on disk.
+    pub(crate) fn revision(&self) -> Result<Revision, Error> {
+        let (_transaction, log) = self.log()?;
+        let last = log.last().map_err(|error| self.failed(&error))?;
+        Ok(last.map_or(REVISION_EMPTY, |(revision, _)| revision.value() as Revision))
+    }
+
+    /// Reads the whole file into memory and checks that it makes sense.
+    pub(crate) fn load(&self) -> Result<Mvcc, Error> {
+        let (transaction, log) = self.log()?;
+        let meta = transaction.open_table(META).map_err(|error| self.failed(&error))?;
+        let compacted = meta.get(META_COMPACTED).map_err(|error| self.failed(&error))?;
+        let compacted = compacted.map_or(0, |revision| revision.value() as Revision);
+        let mut mvcc = Mvcc::restoring(compacted);
+        for entry in log.iter().map_err(|error| self.failed(&error))? {
+            let (revision, bytes) = entry.map_err(|error| self.failed(&error))?;
+            let (revision, record) = self.record(revision.value(), bytes.value())?;
+            self.check(&mvcc, revision, &record)?;
+            mvcc.restore(&record.change(revision, None));
+        }
+        if mvcc.revision() < compacted {
+            return Err(self.damaged(format_args!("it ends before its compacted revision {compacted}")));
+        }
+        Ok(mvcc)
+    }
+
+    /// From the compacted revision on no change is missing, and each says what it supersedes.
+    fn check(&self, mvcc: &Mvcc, revision: Revision, record: &Record<'_>) -> Result<(), Error> {
+        if revision <= mvcc.compacted().max(REVISION_EMPTY) {
+            return Ok(());
+        }
+        let wanted = mvcc.revision().max(mvcc.compacted()) + 1;
+        if revision != wanted {
+            return Err(self.damaged(format_args!("revision {wanted} is missing")));
+        }
+        let current = mvcc.current(record.key).map_or(0, |(revision, _)| revision);
+        if current != record.supersedes {
+            let Record { key, supersedes, .. } = record;
+            return Err(self.damaged(format_args!(
+                "revision {revision} of {key:?} supersedes {supersedes}, but {current} was current"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The changes from `next` on that are on disk, oldest first.
+    pub(crate) fn changes(&self, next: Revision) -> Result<Vec<Change>, Error> {
+        let (_transaction, log) = self.log()?;
+        let range = log.range(next.unsigned_abs()..).map_err(|error| self.failed(&error))?;
+        let mut changes = Vec::new();
+        for entry in range {
+            let (revision, bytes) = entry.map_err(|error| self.failed(&error))?;
+            let (revision, record) = self.record(revision.value(), bytes.value())?;
+            let previous = self.value(&log, record.supersedes)?;
+            changes.push(record.change(revision, previous));
+        }
+        Ok(changes)
+    }
+
+    /// The values of changes in the past, `None` for those that have been dropped.
+    pub(crate) fn values(&self, revisions: &[Revision]) -> Result<Vec<Option<Bytes>>, Error> {
+        let (_transaction, log) = self.log()?;
+        revisions.iter().map(|revision| self.value(&log, *revision)).collect()
+    }
+
+    /// What a watcher gets from the changes before `until`, within the limits of one read.
+    ///
+    /// # Errors
+    /// [`Error::Compacted`] when a change in between has been dropped.
+    pub(crate) fn read(&self, cursor: &Cursor, until: Revision) -> Result<Batch, Error> {
+        let (_transaction, log) = self.log()?;
+        let range = cursor.next.unsigned_abs()..until.unsigned_abs();
+        let range = log.range(range).map_err(|error| self.failed(&error))?;
+        let mut batch = Batch { events: Default::default(), next: cursor.next };
+        for entry in range.take(CHANGES_PER_READ_MAX) {
+            let (revision, bytes) = entry.map_err(|error| self.failed(&error))?;
+            let (revision, record) = self.record(revision.value(), bytes.value())?;
+            if revision != batch.next {
+                return Err(Error::Compacted { oldest: 0 });
+            }
+            batch.next += 1;
+            if cursor.wants(record.key) {
+                let previous = match cursor.wants_previous() {
+                    true => self.value(&log, record.supersedes)?,
+                    false => None,
+                };
+                let change = record.change(revision, previous);
+                batch.events.push_back(change.event(cursor.wants_previous()));
+                if batch.events.len() == EVENTS_PER_READ_MAX {
+                    break;
+                }
+            }
+        }
+        match batch.next == cursor.next {
+            true => Err(Error::Compacted { oldest: 0 }),
+            false => Ok(batch),
+        }
+    }
+
+    fn log(&self) -> Result<(ReadTransaction, ReadOnlyTable<u64, &'static [u8]>), Error> {
+        self.with_database(|database| {
+            let transaction = database.begin_read()?;
+            let log = transaction.open_table(LOG)?;
+            Ok((transaction, log))
+        })
+    }
+
+    fn value(
+        &self,
+        log: &ReadOnlyTable<u64, &'static [u8]>,
+        revision: Revision,
+    ) -> Result<Option<Bytes>, Error> {
+        let Some(bytes) = log.get(revision.unsigned_abs()).map_err(|error| self.failed(&error))? else {
+            return Ok(None);
+        };
+        let (_, record) = self.record(revision.unsigned_abs(), bytes.value())?;
+        Ok((!record.deletion).then(|| Bytes::copy_from_slice(record.value)))
+    }
+
+    fn record<'a>(&self, revision: u64, bytes: &'a [u8]) -> Result<(Revision, Record<'a>), Error> {
+        let decoded = Revision::try_from(revision).ok().zip(record::decode(bytes));
+        decoded.ok_or_else(|| self.damaged(format_args!("revision {revision} is unreadable")))
+    }
+}
+
+/// Opening checks the whole file: a damaged one is an error then, not a surprise later. Everything
+/// is read at that time anyway.
+pub(crate) fn builder(cache_bytes: usize) -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(cache_bytes).set_check_integrity_on_open(true);
+    builder
+}

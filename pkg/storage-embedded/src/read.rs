@@ -1,0 +1,144 @@
+//! Reads that walk many keys or reach into the past.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use storage::feed::{Batch, Cursor, History};
+use storage::mvcc::{Found, LogRead, Scan};
+use storage::{Error, KeyValue, ListOptions, Listing, Revision};
+
+use crate::shared::Shared;
+
+/// How many keys are looked at in one go. The committer waits for readers only to apply what it has
+/// committed, and never longer than this takes; the list stays consistent between the steps because
+/// all of them read as of the same revision.
+const VISIT_MAX: usize = 2_048;
+
+/// How often a list of the present begins again because compaction overtook it.
+const ATTEMPTS_MAX: usize = 5;
+
+pub(crate) async fn list(
+    shared: &Arc<Shared>,
+    prefix: &str,
+    options: &ListOptions,
+) -> Result<Listing, Error> {
+    let mut attempt = 1;
+    loop {
+        match list_once(shared, prefix, options).await {
+            // The present is always readable; it just became the past while we read.
+            Err(Error::Compacted { .. }) if options.revision == 0 && attempt < ATTEMPTS_MAX => attempt += 1,
+            result => return result,
+        }
+    }
+}
+
+async fn list_once(
+    shared: &Arc<Shared>,
+    prefix: &str,
+    options: &ListOptions,
+) -> Result<Listing, Error> {
+    let take = if options.limit == 0 { usize::MAX } else { options.limit };
+    let start = options.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
+    let scanned = scan(shared, prefix, start, options.revision, take).await?;
+    Ok(Listing {
+        kvs: resolve(shared, scanned.found).await?,
+        count: scanned.count,
+        revision: scanned.revision,
+    })
+}
+
+pub(crate) async fn count(shared: &Arc<Shared>, prefix: &str) -> Result<u64, Error> {
+    Ok(scan(shared, prefix, Bound::Unbounded, 0, 0).await?.count)
+}
+
+struct Whole {
+    found: Vec<Found>,
+    count: u64,
+    /// The store's revision at the beginning.
+    revision: Revision,
+}
+
+/// Scans all of a prefix, step by step.
+async fn scan(
+    shared: &Shared,
+    prefix: &str,
+    start: Bound<&str>,
+    revision: Revision,
+    take: usize,
+) -> Result<Whole, Error> {
+    let (at, now) = {
+        let mvcc = shared.mvcc();
+        (mvcc.readable(revision)?, mvcc.revision())
+    };
+    let mut whole = Whole { found: Vec::new(), count: 0, revision: now };
+    let mut last: Option<Arc<str>> = None;
+    loop {
+        let step = {
+            let mvcc = shared.mvcc();
+            let start = last.as_deref().map_or(start, Bound::Excluded);
+            let at = mvcc.readable(at)?;
+            let take = take.saturating_sub(whole.found.len());
+            mvcc.scan(&Scan { prefix, start, at, take, visit_max: VISIT_MAX })
+        };
+        whole.count += step.count;
+        match whole.found.is_empty() {
+            true => whole.found = step.found,
+            false => whole.found.extend(step.found),
+        }
+        match step.resume_after {
+            None => return Ok(whole),
+            resume => last = resume,
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// Brings the values that are no longer in memory from disk.
+async fn resolve(shared: &Arc<Shared>, found: Vec<Found>) -> Result<Vec<KeyValue>, Error> {
+    let missing: Vec<_> =
+        found.iter().filter(|found| found.value.is_none()).map(|found| found.mod_revision).collect();
+    let mut values = if missing.is_empty() {
+        Vec::new()
+    } else {
+        on_disk(shared, move |shared| shared.disk.values(&missing)).await?
+    }
+    .into_iter();
+    let resolved = found.into_iter().map(|found| {
+        // A value that is not on disk either was swept since: the revision is compacted.
+        let value = found.value.or_else(|| values.next().flatten());
+        let key = found.key.as_ref().to_owned();
+        let kv = |value| KeyValue { key, value, mod_revision: found.mod_revision };
+        value.map(kv).ok_or_else(|| Error::Compacted { oldest: shared.mvcc().compacted() })
+    });
+    resolved.collect()
+}
+
+/// The log that watchers read: in memory as far back as it goes, on disk before that.
+pub(crate) struct Log(pub(crate) Arc<Shared>);
+
+#[async_trait]
+impl History for Log {
+    async fn read(&self, cursor: &Cursor) -> Result<Batch, Error> {
+        let shared = &self.0;
+        let until = match shared.mvcc().changes(cursor.next)? {
+            LogRead::Changes(changes) => return Ok(cursor.read(changes)),
+            LogRead::Trimmed { until } => until,
+        };
+        let cursor = cursor.clone();
+        let read = on_disk(shared, move |shared| shared.disk.read(&cursor, until)).await;
+        read.map_err(|error| match error {
+            Error::Compacted { .. } => Error::Compacted { oldest: shared.mvcc().compacted() },
+            other => other,
+        })
+    }
+}
+
+async fn on_disk<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    read: impl FnOnce(&Shared) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    let shared = shared.clone();
+    let read = tokio::task::spawn_blocking(move || read(&shared)).await;
+    read.unwrap_or_else(|error| Err(Error::Internal(format!("reading history: {error}"))))
+}

@@ -1,0 +1,34 @@
+//! What the committer, the readers and the watchers share.
+
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use storage::feed::Feed;
+use storage::mvcc::Mvcc;
+use tokio::sync::Notify;
+
+use crate::disk::Disk;
+
+pub(crate) struct Shared {
+    /// Only the committer writes, after it has committed. The lock is held briefly by everyone.
+    mvcc: RwLock<Mvcc>,
+    pub(crate) feed: Feed,
+    pub(crate) disk: Disk,
+    /// The earliest deadline may have changed.
+    pub(crate) deadline_set: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(mvcc: Mvcc, disk: Disk) -> Self {
+        let feed = Feed::new(mvcc.revision());
+        Shared { mvcc: RwLock::new(mvcc), feed, disk, deadline_set: Notify::new() }
+    }
+
+    /// A poisoned lock is still good: changes of the state are single calls that do not panic.
+    pub(crate) fn mvcc(&self) -> RwLockReadGuard<'_, Mvcc> {
+        self.mvcc.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn mvcc_mut(&self) -> RwLockWriteGuard<'_, Mvcc> {
+        self.mvcc.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

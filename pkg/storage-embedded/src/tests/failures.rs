@@ -1,0 +1,168 @@
+//! A disk that is full, fails or loses power.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use storage::{Error, ListOptions, Storage, Written};
+
+use super::ledger::{Ledger, Random, write_until_failure};
+use super::sim_disk::SimDisk;
+use super::{options, put};
+use crate::{Embedded, Options};
+
+/// The store on a simulated disk. Compaction runs when the test says so.
+fn open(disk: &SimDisk) -> Result<Arc<Embedded>, Error> {
+    open_at(disk, &Arc::new(AtomicU64::new(1_700_000_000)))
+}
+
+/// The same with a clock that shows what the test sets, in seconds.
+fn open_at(disk: &SimDisk, now: &Arc<AtomicU64>) -> Result<Arc<Embedded>, Error> {
+    let now = now.clone();
+    let clock = move || UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed));
+    let options = Options {
+        clock: Arc::new(clock),
+        compaction_interval: None,
+        history_bytes_max: 1 << 16,
+        ..options()
+    };
+    Embedded::open_on(disk.file()?, options)
+}
+
+/// Lets the pause pass in which writes are refused after a failure.
+fn pass(now: &AtomicU64) {
+    now.fetch_add(60, Ordering::Relaxed);
+}
+
+/// Writers run until the power goes in the middle of whatever the committer does; what comes back
+/// holds all that was acknowledged, and nothing that nobody wrote.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_acknowledged_survives_a_loss_of_power() {
+    let mut random = Random(7);
+    for _ in 0..6 {
+        let (disk, mut ledger) = (SimDisk::new(), Ledger::default());
+        let mut writes = 0;
+        for _ in 0..8 {
+            let store = open(&disk).unwrap();
+            disk.cut_power_after(random.below(400));
+            let entries = Arc::new(Mutex::new(Vec::new()));
+            let writers = (0..4).map(|writer| {
+                let (store, entries) = (store.clone(), entries.clone());
+                let random = Random(random.next());
+                let say = move |entry| entries.lock().unwrap().push(entry);
+                tokio::spawn(async move { write_until_failure(&*store, writer, random, say).await })
+            });
+            for writer in writers.collect::<Vec<_>>() {
+                let error = writer.await.unwrap();
+                assert!(matches!(error, Error::Unavailable(_) | Error::Refused(_)), "{error:?}");
+            }
+            store.close().await;
+            std::mem::take(&mut *entries.lock().unwrap()).into_iter().for_each(|e| ledger.enter(e));
+            writes += ledger.acknowledged();
+            disk.restore_power(&mut random);
+            let store = open(&disk).unwrap();
+            ledger.settle(&*store).await;
+            store.close().await;
+        }
+        assert!(writes > 100, "only {writes} writes");
+    }
+}
+
+/// On a full disk writes are refused and not done, reads go on, and writes go on once there is room.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_refuses_writes_and_recovers_by_itself() {
+    let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
+    let store = open_at(&disk, &now).unwrap();
+    let big = "x".repeat(30_000);
+    let mut acknowledged = vec![];
+    disk.leave_room(200);
+    let refused = loop {
+        let key = format!("/a/{:04}", acknowledged.len());
+        match put(&*store, &key, &big, 0).await {
+            Ok(Written::Done(revision)) => acknowledged.push((key, revision)),
+            Ok(stale) => panic!("{stale:?}"),
+            Err(error) => break error,
+        }
+    };
+    assert!(acknowledged.len() > 10, "only {} writes fit", acknowledged.len());
+    assert!(matches!(refused, Error::Refused(_)), "{refused:?}");
+    assert!(store.healthy().await.is_err(), "during the pause");
+    for _ in 0..5 {
+        pass(&now);
+        let refused = put(&*store, "/a/next", &big, 0).await.unwrap_err();
+        assert!(matches!(refused, Error::Refused(_)), "{refused:?}");
+    }
+    let held = store.list("/a/", ListOptions::default()).await.unwrap();
+    let held: Vec<_> = held.kvs.into_iter().map(|kv| (kv.key, kv.mod_revision)).collect();
+    assert_eq!(held, acknowledged);
+
+    disk.leave_room(200);
+    pass(&now);
+    store.healthy().await.unwrap();
+    let last = store.current_revision().await.unwrap();
+    let next = put(&*store, "/a/next", "1", 0).await.unwrap();
+    assert_eq!(next, Written::Done(last + 1));
+    assert_eq!(last, acknowledged.last().unwrap().1, "what was refused made no revision");
+
+    store.close().await;
+    let store = open(&disk).unwrap();
+    assert_eq!(store.count("/a/").await.unwrap(), acknowledged.len() as u64 + 1);
+    store.close().await;
+}
+
+/// While the disk answers with errors writes fail; afterwards the store is as it was and goes on.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failing_disk_loses_nothing_that_was_acknowledged() {
+    let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
+    let store = open_at(&disk, &now).unwrap();
+    let mut watch = store.watch("/", Default::default()).await.unwrap();
+    let mut revision = 0;
+    for round in 0..5 {
+        let Written::Done(written) = put(&*store, "/a", &round.to_string(), revision).await.unwrap()
+        else {
+            panic!("stale")
+        };
+        disk.set_broken(true);
+        let failed = put(&*store, "/a", "lost", written).await.unwrap_err();
+        assert!(matches!(failed, Error::Unavailable(_) | Error::Refused(_)), "{failed:?}");
+        assert!(store.healthy().await.is_err());
+        let kv = store.get("/a").await.unwrap().kv.unwrap();
+        assert_eq!((kv.mod_revision, kv.value), (written, Bytes::from(round.to_string())));
+        disk.set_broken(false);
+        pass(&now);
+        store.healthy().await.unwrap();
+        revision = store.get("/a").await.unwrap().kv.unwrap().mod_revision;
+        assert_eq!(revision, written);
+        super::expect_revision(&mut watch, written).await;
+    }
+    store.close().await;
+}
+
+/// A transaction whose sync failed may be in the file all the same. Then it comes to light at once,
+/// for reads and watches alike, and its writer was not told that it did not happen.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_that_happened_in_spite_of_its_error_is_seen() {
+    let (disk, now) = (SimDisk::new(), Arc::new(AtomicU64::new(1_700_000_000)));
+    let store = open_at(&disk, &now).unwrap();
+    let mut watch = store.watch("/", Default::default()).await.unwrap();
+    let mut happened = 0;
+    for round in 0..10 {
+        let key = format!("/{round}");
+        disk.fail_next_sync();
+        let failed = put(&*store, &key, "1", 0).await.unwrap_err();
+        pass(&now);
+        store.healthy().await.unwrap();
+        let kv = store.get(&key).await.unwrap().kv;
+        match (&failed, kv) {
+            (Error::Refused(_), None) => {}
+            (Error::Unavailable(_), Some(kv)) => {
+                happened += 1;
+                super::expect_revision(&mut watch, kv.mod_revision).await;
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    assert!(happened > 0, "redb writes its header before it syncs");
+    store.close().await;
+}

@@ -1,0 +1,264 @@
+//! What is there again after the store was closed and opened, and what cannot be opened.
+
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::StreamExt;
+use storage::{Error, ListOptions, Storage, WatchOptions, Written};
+
+use super::{expect_revision, must_put, options, put};
+use crate::disk::{Commit, Disk};
+use crate::{Embedded, Options};
+
+fn open(dir: &Path) -> Arc<Embedded> {
+    Embedded::open(dir, options()).unwrap()
+}
+
+fn refused(dir: &Path) -> Error {
+    Embedded::open(dir, options()).err().expect("the store does not open")
+}
+
+#[tokio::test]
+async fn state_history_and_compaction_are_there_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let first = must_put(&*store, "/a", "1", 0).await;
+    let second = must_put(&*store, "/a", "2", first).await;
+    let b = must_put(&*store, "/b", "1", 0).await;
+    let third = must_put(&*store, "/a", "3", second).await;
+    let Written::Done(gone) = store.delete("/b", b).await.unwrap() else { panic!("stale") };
+    store.compact(second).await.unwrap();
+    store.close().await;
+
+    let store = open(dir.path());
+    assert_eq!(store.current_revision().await.unwrap(), gone);
+    assert_eq!(store.get("/a").await.unwrap().kv.unwrap().mod_revision, third);
+    assert_eq!(store.get("/b").await.unwrap().kv, None);
+    let at = |revision| ListOptions { revision, ..ListOptions::default() };
+    for (revision, wanted) in [(second, "2"), (b, "21"), (third, "31"), (gone, "3")] {
+        let listing = store.list("/", at(revision)).await.unwrap();
+        let values: Vec<_> = listing.kvs.iter().flat_map(|kv| kv.value.to_vec()).collect();
+        assert_eq!(values, wanted.as_bytes(), "at {revision}");
+    }
+    let compacted = store.list("/", at(first)).await;
+    assert!(matches!(compacted, Err(Error::Compacted { oldest }) if oldest == second));
+    let start = WatchOptions { start: second, prev_kv: true, ..WatchOptions::default() };
+    let mut watch = store.watch("/", start).await.unwrap();
+    for revision in [second, b, third, gone] {
+        expect_revision(&mut watch, revision).await;
+    }
+    let next = must_put(&*store, "/b", "2", 0).await;
+    assert_eq!(next, gone + 1);
+    expect_revision(&mut watch, next).await;
+    store.close().await;
+}
+
+/// Every read of an empty store's state, from a store that was opened twice without a write.
+#[tokio::test]
+async fn an_empty_store_stays_empty() {
+    let dir = tempfile::tempdir().unwrap();
+    for _ in 0..2 {
+        let store = open(dir.path());
+        assert_eq!(store.current_revision().await.unwrap(), 1);
+        assert_eq!(store.count("/").await.unwrap(), 0);
+        store.close().await;
+    }
+    let store = open(dir.path());
+    assert_eq!(put(&*store, "/a", "1", 0).await.unwrap(), Written::Done(2));
+    store.close().await;
+}
+
+/// Deadlines are wall-clock times: what was due while the store was closed expires when it is
+/// opened, and what was not yet due does so later.
+#[tokio::test]
+async fn ttls_are_there_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let now = Arc::new(AtomicU64::new(1_700_000_000));
+    let clock = {
+        let now = now.clone();
+        move || std::time::UNIX_EPOCH + Duration::from_secs(now.load(Ordering::Relaxed))
+    };
+    let open = || {
+        let options = Options { clock: Arc::new(clock.clone()), ..options() };
+        Embedded::open(dir.path(), options).unwrap()
+    };
+    let store = open();
+    for (key, ttl) in [("/short", Some(10)), ("/long", Some(1_000)), ("/none", None)] {
+        let ttl = ttl.map(Duration::from_secs);
+        assert!(matches!(store.put(key, "v".into(), 0, ttl).await, Ok(Written::Done(_))));
+    }
+    let last = store.current_revision().await.unwrap();
+    store.close().await;
+
+    now.fetch_add(10, Ordering::Relaxed);
+    let store = open();
+    let mut watch =
+        store.watch("/", WatchOptions { start: last + 1, ..Default::default() }).await.unwrap();
+    expect_revision(&mut watch, last + 1).await;
+    assert_eq!(store.get("/short").await.unwrap().kv, None);
+    assert!(store.get("/long").await.unwrap().kv.is_some());
+    store.close().await;
+
+    now.fetch_add(1_000, Ordering::Relaxed);
+    let store = open();
+    let mut watch =
+        store.watch("/", WatchOptions { start: last + 2, ..Default::default() }).await.unwrap();
+    expect_revision(&mut watch, last + 2).await;
+    assert_eq!(store.get("/long").await.unwrap().kv, None);
+    assert!(store.get("/none").await.unwrap().kv.is_some());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_second_opener_is_refused_with_the_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let error = refused(dir.path());
+    assert!(matches!(error, Error::Refused(_)), "{error:?}");
+    assert!(error.to_string().contains(dir.path().to_str().unwrap()), "{error}");
+    store.close().await;
+    open(dir.path()).close().await;
+}
+
+/// Whoever drops the store without closing it can still have it again, a moment later.
+#[tokio::test]
+async fn a_dropped_store_lets_go_of_its_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    must_put(&*store, "/a", "1", 0).await;
+    drop(store);
+    let store = loop {
+        match Embedded::open(dir.path(), options()) {
+            Ok(store) => break store,
+            Err(Error::Refused(_)) => tokio::task::yield_now().await,
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(store.count("/").await.unwrap(), 1);
+    store.close().await;
+}
+
+/// Whatever byte of the file is damaged: the error names the file, or what is read is right.
+#[tokio::test]
+async fn a_damaged_file_is_an_error_with_the_path() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for i in 0..20 {
+        must_put(&*store, &format!("/{i:02}"), &"v".repeat(500), 0).await;
+    }
+    store.close().await;
+    let path = dir.path().join("store.redb");
+    let good = std::fs::read(&path).unwrap();
+    let mut errors = 0;
+    for step in 0..60 {
+        let mut bytes = good.clone();
+        let at = step * good.len() / 60 + step;
+        bytes[at] ^= 0x55;
+        std::fs::write(&path, &bytes).unwrap();
+        match Embedded::open(dir.path(), options()) {
+            Err(error) => {
+                assert!(matches!(error, Error::Internal(_)), "{error:?}");
+                assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+                errors += 1;
+            }
+            Ok(store) => {
+                let listing = store.list("/", ListOptions::default()).await.unwrap();
+                assert_eq!(listing.count, 20);
+                assert!(listing.kvs.iter().all(|kv| kv.value == "v".repeat(500)));
+                store.close().await;
+            }
+        }
+    }
+    assert!(errors > 0);
+    for bytes in [&b"not a database"[..], &good[..good.len() / 2]] {
+        std::fs::write(&path, bytes).unwrap();
+        let error = refused(dir.path());
+        assert!(error.to_string().contains(path.to_str().unwrap()), "{error}");
+    }
+}
+
+/// A log that redb finds sound but which skips a revision is not ours.
+#[tokio::test]
+async fn a_missing_revision_is_an_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    for i in 0..3 {
+        must_put(&*store, &format!("/{i}"), "v", 0).await;
+    }
+    store.close().await;
+    {
+        let disk = Disk::in_directory(dir.path(), 1 << 20).unwrap();
+        disk.commit(&Commit { dead: &[3], ..Commit::default() }).unwrap();
+        disk.release();
+    }
+    let error = refused(dir.path()).to_string();
+    assert!(error.contains("revision 3 is missing") && error.contains("store.redb"), "{error}");
+}
+
+#[tokio::test]
+async fn a_value_over_the_limit_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Embedded::open(dir.path(), Options { value_bytes_max: 10, ..options() }).unwrap();
+    let error = put(&*store, "/a", "12345678901", 0).await.unwrap_err();
+    assert!(matches!(&error, Error::Refused(text) if text == "etcdserver: request is too large"));
+    must_put(&*store, "/a", "1234567890", 0).await;
+    store.close().await;
+}
+
+/// What was queued before the store is closed is carried out; what comes after is told so.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_answers_everybody() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let mut watch = store.watch("/", WatchOptions::default()).await.unwrap();
+    let acknowledged = Arc::new(Mutex::new(vec![]));
+    let writers = (0..20).map(|writer| {
+        let (store, acknowledged) = (store.clone(), acknowledged.clone());
+        tokio::spawn(async move {
+            for i in 0.. {
+                match put(&*store, &format!("/{writer}/{i}"), "v", 0).await {
+                    Ok(Written::Done(revision)) => acknowledged.lock().unwrap().push(revision),
+                    Ok(stale) => panic!("{stale:?}"),
+                    Err(Error::Unavailable(text)) => return assert_eq!(text, "the store is closed"),
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        })
+    });
+    let writers: Vec<_> = writers.collect();
+    while acknowledged.lock().unwrap().len() < 100 {
+        watch.next().await.unwrap().unwrap();
+    }
+    store.close().await;
+    store.close().await;
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    while let Some(item) = watch.next().await {
+        item.unwrap();
+    }
+    assert!(store.healthy().await.is_err());
+    let store = open(dir.path());
+    let count = store.count("/").await.unwrap();
+    assert_eq!(count, acknowledged.lock().unwrap().len() as u64);
+    store.close().await;
+}
+
+/// The file stops growing although the same key is written for ever, if history is compacted.
+#[tokio::test]
+async fn the_room_of_compacted_history_is_used_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = open(dir.path());
+    let (mut revision, mut sizes) = (0, vec![]);
+    for _ in 0..10 {
+        for _ in 0..100 {
+            revision = must_put(&*store, "/a", &"v".repeat(3_000), revision).await;
+        }
+        store.compact(revision).await.unwrap();
+        sizes.push(std::fs::metadata(dir.path().join("store.redb")).unwrap().len());
+    }
+    assert!(sizes.iter().all(|size| *size < 1_500_000), "3 MB were written in all: {sizes:?}");
+    store.close().await;
+}

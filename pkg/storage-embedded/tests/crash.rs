@@ -1,0 +1,144 @@
+//! Kills the process that writes, at any moment, and holds the store to what it had acknowledged.
+//!
+//! This program runs itself as a child, which opens the store, writes from several tasks and reports
+//! each write over its standard output before and after; the parent kills it without warning, opens
+//! the store itself, checks it, and begins again on the same store. `MAINSTAY_KILLS` is the number of
+//! rounds (20), `MAINSTAY_SEED` chooses the moments and the writes (1).
+//!
+//! A killed process loses what it had in memory and nothing that it had given to the kernel; what a
+//! loss of power can take besides is tested on a simulated disk in the crate.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ledger::{Entry, Ledger, Random, write_until_failure};
+use storage_embedded::{Embedded, Options};
+
+#[path = "support/ledger.rs"]
+mod ledger;
+
+const WRITERS: u64 = 8;
+
+fn main() {
+    let arguments: Vec<_> = std::env::args().collect();
+    match &arguments[..] {
+        [_, child, dir, seed] if child == "--child" => write(Path::new(dir), seed.parse().unwrap()),
+        [_, list, ..] if list == "--list" => println!("what_was_acknowledged_survives_a_kill: test"),
+        _ => what_was_acknowledged_survives_a_kill(),
+    }
+}
+
+/// What the child says, as a line of text.
+fn line(entry: &Entry) -> String {
+    match entry {
+        Entry::Try { key, stamp } => format!("try {key} {stamp}\n"),
+        Entry::Done { key, stamp, revision } => format!("done {key} {stamp} {revision}\n"),
+        Entry::Compact { revision } => format!("compact {revision}\n"),
+    }
+}
+
+/// The same read back, `None` for half a line.
+fn parse(line: &str) -> Option<Entry> {
+    let words: Vec<_> = line.strip_suffix('\n')?.split(' ').collect();
+    match words[..] {
+        ["try", key, stamp] => Some(Entry::Try { key: key.into(), stamp: stamp.parse().ok()? }),
+        ["done", key, stamp, revision] => Some(Entry::Done {
+            key: key.into(),
+            stamp: stamp.parse().ok()?,
+            revision: revision.parse().ok()?,
+        }),
+        ["compact", revision] => Some(Entry::Compact { revision: revision.parse().ok()? }),
+        _ => None,
+    }
+}
+
+fn number(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+fn runtime() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap()
+}
+
+/// A small cache and little history in memory, so that the disk has its share in everything.
+fn open(dir: &Path) -> Arc<Embedded> {
+    let options = Options::new(Arc::new(SystemTime::now));
+    Embedded::open(dir, Options { history_bytes_max: 1 << 16, cache_bytes: 1 << 20, ..options }).unwrap()
+}
+
+/// The child: writes until it is killed.
+fn write(dir: &Path, seed: u64) {
+    runtime().block_on(async {
+        let store = open(dir);
+        let writers = (0..WRITERS).map(|writer| {
+            let store = store.clone();
+            // One write of a line is atomic: it is shorter than a pipe's buffer guarantees.
+            let say = |entry: Entry| std::io::stdout().lock().write_all(line(&entry).as_bytes()).unwrap();
+            tokio::spawn(async move {
+                let random = Random(seed ^ writer << 32);
+                let error = write_until_failure(&*store, writer, random, say).await;
+                panic!("writer {writer}: {error}");
+            })
+        });
+        for writer in writers.collect::<Vec<_>>() {
+            writer.await.unwrap();
+        }
+    });
+}
+
+/// Lets a child write for a while and kills it.
+fn kill_a_writer(dir: &Path, random: &mut Random, ledger: &mut Ledger) {
+    let mut child: Child = Command::new(std::env::current_exe().unwrap())
+        .args(["--child", dir.to_str().unwrap(), &random.next().to_string()])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    // Most rounds are killed under full load, some while the store is being opened.
+    let first_line = random.below(8) != 0;
+    let wait = Duration::from_micros(random.below(150_000));
+    let (began, begins) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let (mut entries, mut text) = (Vec::new(), String::new());
+        while output.read_line(&mut text).unwrap() > 0 {
+            entries.extend(parse(&text));
+            text.clear();
+            // Nobody listens any more after the first.
+            let _ = began.send(());
+        }
+        entries
+    });
+    if first_line {
+        begins.recv().expect("the child writes");
+    }
+    std::thread::sleep(wait);
+    assert!(child.try_wait().unwrap().is_none(), "the child ended by itself");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    reader.join().unwrap().into_iter().for_each(|entry| ledger.enter(entry));
+}
+
+fn what_was_acknowledged_survives_a_kill() {
+    let (kills, seed) = (number("MAINSTAY_KILLS", 20), number("MAINSTAY_SEED", 1));
+    let dir = tempfile::tempdir().unwrap();
+    let mut random = Random(seed);
+    let mut ledger = Ledger::default();
+    let mut writes = 0;
+    let runtime = runtime();
+    for round in 0..kills {
+        kill_a_writer(dir.path(), &mut random, &mut ledger);
+        writes += ledger.acknowledged();
+        println!("round {round}: {} acknowledged", ledger.acknowledged());
+        runtime.block_on(async {
+            let store = open(dir.path());
+            ledger.settle(&*store).await;
+            store.close().await;
+        });
+    }
+    assert!(writes > 0, "a test without writes proves nothing");
+    println!("{kills} kills, {writes} acknowledged writes, seed {seed}: none lost");
+}

@@ -1,0 +1,199 @@
+//! Keeps account of what a store has acknowledged, to hold it to that after a crash. Writers announce
+//! each write before they make it, so that afterwards a key may show the last acknowledged write or
+//! the one under way, whole, and nothing else.
+
+use std::collections::{BTreeMap, HashSet};
+
+use bytes::Bytes;
+use futures::StreamExt;
+use storage::{
+    Error, EventKind, ListOptions, Revision, Storage, WatchItem, WatchOptions, WatchStream, Written,
+};
+
+/// A reproducible source of numbers.
+pub(crate) struct Random(pub(crate) u64);
+
+impl Random {
+    /// Any number (SplitMix64).
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        x ^ (x >> 31)
+    }
+
+    /// A number below `n`.
+    pub(crate) fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+}
+
+/// The content that a stamp stands for: the stamp, then bytes that follow from it.
+fn content(stamp: u64) -> Bytes {
+    let mut random = Random(stamp);
+    let length = random.below(1000) as usize * [1, 1, 1, 20][random.below(4) as usize];
+    let mut bytes = stamp.to_le_bytes().to_vec();
+    while bytes.len() < 8 + length {
+        bytes.extend(random.next().to_le_bytes());
+    }
+    bytes.into()
+}
+
+/// The stamp of a content. A content that no stamp stands for is half-written or mixed up.
+fn stamp(key: &str, value: &Bytes) -> u64 {
+    let stamp = value.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+    assert!(*value == content(stamp), "{key} holds {} bytes that nobody wrote", value.len());
+    stamp
+}
+
+/// What a writer says. A stamp of 0 is a deletion.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entry {
+    /// It is about to write.
+    Try { key: String, stamp: u64 },
+    /// The store has acknowledged that.
+    Done { key: String, stamp: u64, revision: Revision },
+    /// It is about to compact.
+    Compact { revision: Revision },
+}
+
+/// Writes, deletes and now and then compacts, below a prefix of its own, until the store fails.
+pub(crate) async fn write_until_failure(
+    store: &dyn Storage,
+    writer: u64,
+    mut random: Random,
+    mut say: impl FnMut(Entry),
+) -> Error {
+    let keys: Vec<_> = (0..5).map(|i| format!("/w/{writer}/{i}")).collect();
+    loop {
+        let key = keys[random.below(5) as usize].clone();
+        let round = async {
+            let expected = store.get(&key).await?.kv.map_or(0, |kv| kv.mod_revision);
+            let delete = expected != 0 && random.below(4) == 0;
+            let stamp = if delete { 0 } else { random.next() | 1 };
+            say(Entry::Try { key: key.clone(), stamp });
+            let written = match delete {
+                true => store.delete(&key, expected).await?,
+                false => store.put(&key, content(stamp), expected, None).await?,
+            };
+            let Written::Done(revision) = written else { panic!("{key}: {written:?}, wanted Done") };
+            say(Entry::Done { key: key.clone(), stamp, revision });
+            if random.below(100) == 0 {
+                let revision = revision - 200;
+                say(Entry::Compact { revision });
+                store.compact(revision).await?;
+            }
+            Ok(())
+        };
+        if let Err(error) = round.await {
+            return error;
+        }
+    }
+}
+
+/// What a key may hold.
+#[derive(Debug, Default, Clone)]
+struct Account {
+    /// Stamp and revision of the last acknowledged write.
+    acknowledged: (u64, Revision),
+    /// The stamp of the write under way.
+    attempt: Option<u64>,
+}
+
+/// What the store owes.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    accounts: BTreeMap<String, Account>,
+    acknowledged: BTreeMap<Revision, (String, u64)>,
+    compacted: Revision,
+    revision: Revision,
+}
+
+impl Ledger {
+    /// Takes note.
+    pub(crate) fn enter(&mut self, entry: Entry) {
+        match entry {
+            Entry::Try { key, stamp } => {
+                self.accounts.entry(key).or_default().attempt = Some(stamp);
+            }
+            Entry::Done { key, stamp, revision } => {
+                let account = self.accounts.entry(key.clone()).or_default();
+                *account = Account { acknowledged: (stamp, revision), attempt: None };
+                assert!(self.acknowledged.insert(revision, (key, stamp)).is_none(), "{revision} twice");
+                self.revision = self.revision.max(revision);
+            }
+            Entry::Compact { revision } => self.compacted = self.compacted.max(revision),
+        }
+    }
+
+    /// How many writes were acknowledged since the last settlement.
+    pub(crate) fn acknowledged(&self) -> usize {
+        self.acknowledged.len()
+    }
+
+    /// Holds a store that was opened again to all of it, then takes its state as the new beginning.
+    pub(crate) async fn settle(&mut self, store: &dyn Storage) {
+        let revision = store.current_revision().await.unwrap();
+        assert!(revision >= self.revision, "revision {revision}, {} was acknowledged", self.revision);
+        self.settle_state(store).await;
+        self.settle_history(store, revision).await;
+        let expected = store.get("/probe").await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+        let probe = store.put("/probe", content(1), expected, None).await.unwrap();
+        assert_eq!(probe, Written::Done(revision + 1));
+        self.revision = revision + 1;
+    }
+
+    async fn settle_state(&mut self, store: &dyn Storage) {
+        let listing = store.list("/w/", ListOptions::default()).await.unwrap();
+        let mut held: BTreeMap<_, _> = listing
+            .kvs
+            .iter()
+            .map(|kv| (kv.key.clone(), (stamp(&kv.key, &kv.value), kv.mod_revision)))
+            .collect();
+        for (key, account) in &mut self.accounts {
+            let now = held.remove(key).unwrap_or((0, 0));
+            let (stamp, revision) = account.acknowledged;
+            let same = now == account.acknowledged || (stamp == 0 && now.0 == 0);
+            let attempted = account.attempt == Some(now.0) && (now.0 == 0 || now.1 > revision);
+            assert!(same || attempted, "{key} holds {now:?} instead of {account:?}");
+            *account = Account { acknowledged: now, attempt: None };
+        }
+        assert_eq!(held, BTreeMap::new(), "keys that nobody wrote");
+    }
+
+    /// From the compacted revision on, every revision has its event, and those that were
+    /// acknowledged have the acknowledged content.
+    async fn settle_history(&mut self, store: &dyn Storage, until: Revision) {
+        let mut start = self.acknowledged.keys().next().copied().unwrap_or(until);
+        let mut events = match watch(store, start).await {
+            Ok(events) => events,
+            Err(Error::Compacted { oldest }) => {
+                assert!(oldest <= self.compacted, "compacted to {oldest}, asked {}", self.compacted);
+                start = oldest;
+                watch(store, start).await.unwrap()
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let mut owed: HashSet<_> = self.acknowledged.range(start..).map(|(r, _)| *r).collect();
+        for revision in start..=until {
+            let Some(Ok(WatchItem::Event(event))) = events.next().await else {
+                panic!("the history ends before {revision}");
+            };
+            assert_eq!(event.kv.mod_revision, revision);
+            let stamp = match event.kind {
+                EventKind::Delete => 0,
+                _ => stamp(&event.kv.key, &event.kv.value),
+            };
+            if let Some(wanted) = self.acknowledged.get(&revision) {
+                assert_eq!((event.kv.key, stamp), *wanted, "at {revision}");
+                owed.remove(&revision);
+            }
+        }
+        assert_eq!(owed, HashSet::new(), "acknowledged, but not in the history up to {until}");
+        self.acknowledged.clear();
+    }
+}
+
+async fn watch(store: &dyn Storage, start: Revision) -> Result<WatchStream, Error> {
+    store.watch("/", WatchOptions { start, ..WatchOptions::default() }).await
+}

@@ -1,0 +1,166 @@
+//! The compaction protocol that all API servers of a cluster share, ours and upstream's.
+//!
+//! One key outside every resource's prefix ([`COMPACT_REV_KEY`]) is the clock: its version counts
+//! the rounds, its value is the revision compacted last. Every server, once per interval, tries to
+//! raise the version it knows by one. Who succeeds compacts to the revision it saw in its previous
+//! round; who fails learns the new version and waits. So history is compacted once per interval
+//! however many servers there are, and what is compacted is at least an interval old.
+
+use etcd_client::proto::{PbTxnOpResponse, PbTxnResponse};
+use etcd_client::{Compare, CompareOp, Txn, TxnOp};
+use storage::{Error, Revision, Storage};
+
+use crate::Etcd;
+use crate::failure::Failure;
+
+/// The key that the servers agree through. Its name is part of the protocol.
+pub const COMPACT_REV_KEY: &str = "compact_rev_key";
+
+/// What a round brought to light.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Compacted {
+    /// This server compacted, to this revision.
+    Here(Revision),
+    /// Another server has, to this revision: caches may drop what is older.
+    Elsewhere(Revision),
+    /// No revision is known to be compacted yet.
+    Nothing,
+}
+
+/// One server's part in the protocol. Call [`Compactor::round`] once per
+/// `--etcd-compaction-interval`, the first time after one interval.
+#[derive(Debug, Default)]
+pub struct Compactor {
+    /// The version of the key as last known.
+    version: i64,
+    /// The store's revision at the previous round: old enough to be compacted at the next.
+    previous: Revision,
+}
+
+/// The revision to compact to, or what is known instead.
+#[derive(Debug, PartialEq, Eq)]
+enum Verdict {
+    Compact(Revision),
+    Known(Compacted),
+}
+
+impl Compactor {
+    /// A round: at most one transaction and one compaction.
+    ///
+    /// # Errors
+    /// As [`Storage`]'s; the next round goes on from what is known.
+    pub async fn round(&mut self, etcd: &Etcd) -> Result<Compacted, Error> {
+        let (version, value) = (self.version, self.previous.to_string());
+        let response = etcd.txn(|| {
+            Txn::new()
+                .when([Compare::version(COMPACT_REV_KEY, CompareOp::Equal, version)])
+                .and_then([TxnOp::put(COMPACT_REV_KEY, value.as_str(), None)])
+                .or_else([TxnOp::get(COMPACT_REV_KEY, None)])
+        });
+        match self.on_answer(response.await.map_err(Failure::into_error)?)? {
+            Verdict::Known(compacted) => Ok(compacted),
+            Verdict::Compact(revision) => etcd.compact(revision).await.map(|()| Compacted::Here(revision)),
+        }
+    }
+
+    fn on_answer(&mut self, answer: PbTxnResponse) -> Result<Verdict, Error> {
+        let malformed = || Error::Internal("etcd's answer about the compaction is incomplete".to_owned());
+        let now = answer.header.ok_or_else(malformed)?.revision;
+        if answer.succeeded {
+            self.version += 1;
+            return Ok(match std::mem::replace(&mut self.previous, now) {
+                0 => Verdict::Known(Compacted::Nothing),
+                previous => Verdict::Compact(previous),
+            });
+        }
+        self.previous = now;
+        let Some(PbTxnOpResponse::ResponseRange(range)) =
+            answer.responses.into_iter().next().and_then(|op| op.response)
+        else {
+            return Err(malformed());
+        };
+        // Absent: somebody deleted the key, and the count starts anew.
+        let Some(kv) = range.kvs.into_iter().next() else {
+            self.version = 0;
+            return Ok(Verdict::Known(Compacted::Nothing));
+        };
+        self.version = kv.version;
+        let revision = std::str::from_utf8(&kv.value).ok().and_then(|text| text.parse().ok());
+        Ok(Verdict::Known(match revision {
+            None | Some(0) => Compacted::Nothing,
+            Some(revision) => Compacted::Elsewhere(revision),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use etcd_client::proto::{PbKeyValue, PbRangeResponse, PbResponseHeader, PbResponseOp};
+
+    fn won(revision: Revision) -> PbTxnResponse {
+        let header = Some(PbResponseHeader { revision, ..Default::default() });
+        PbTxnResponse { header, succeeded: true, responses: Vec::new() }
+    }
+
+    fn lost(revision: Revision, key: Option<(i64, &str)>) -> PbTxnResponse {
+        let kv = |(version, value): (i64, &str)| PbKeyValue {
+            version,
+            value: value.as_bytes().to_vec(),
+            ..Default::default()
+        };
+        let range = PbRangeResponse { kvs: key.map(kv).into_iter().collect(), ..Default::default() };
+        let op = PbResponseOp { response: Some(PbTxnOpResponse::ResponseRange(range)) };
+        PbTxnResponse { succeeded: false, responses: vec![op], ..won(revision) }
+    }
+
+    fn check(rounds: Vec<(PbTxnResponse, Verdict)>) {
+        let mut compactor = Compactor::default();
+        for (answer, expected) in rounds {
+            assert_eq!(compactor.on_answer(answer).ok(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn the_winner_compacts_to_what_it_saw_a_round_ago_and_never_in_its_first() {
+        check(vec![
+            (won(10), Verdict::Known(Compacted::Nothing)),
+            (won(20), Verdict::Compact(10)),
+            (won(30), Verdict::Compact(20)),
+        ]);
+    }
+
+    #[test]
+    fn the_loser_learns_what_was_compacted_and_can_take_over() {
+        check(vec![
+            (lost(10, Some((4, "7"))), Verdict::Known(Compacted::Elsewhere(7))),
+            (lost(20, Some((5, "9"))), Verdict::Known(Compacted::Elsewhere(9))),
+            (won(30), Verdict::Compact(20)),
+        ]);
+    }
+
+    #[test]
+    fn values_that_say_nothing_are_not_compactions() {
+        check(vec![
+            (lost(10, Some((1, "0"))), Verdict::Known(Compacted::Nothing)),
+            (lost(11, Some((2, "x"))), Verdict::Known(Compacted::Nothing)),
+            (lost(12, None), Verdict::Known(Compacted::Nothing)),
+        ]);
+    }
+
+    #[test]
+    fn versions_follow_the_key() {
+        let mut compactor = Compactor::default();
+        let mut version_after = |answer| compactor.on_answer(answer).map(|_| compactor.version).unwrap_or(-1);
+        assert_eq!(version_after(lost(10, Some((4, "7")))), 4);
+        assert_eq!(version_after(won(11)), 5);
+        assert_eq!(version_after(lost(12, None)), 0);
+    }
+
+    #[test]
+    fn an_incomplete_answer_is_an_error() {
+        let answer = PbTxnResponse { succeeded: false, ..won(5) };
+        assert!(Compactor::default().on_answer(answer).is_err());
+        assert!(Compactor::default().on_answer(PbTxnResponse::default()).is_err());
+    }
+}

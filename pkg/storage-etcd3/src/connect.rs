@@ -1,0 +1,216 @@
+//! One connection to one member: TCP, TLS with certificates read afresh, and the HTTP/2 settings.
+
+use std::future::Future;
+use std::io;
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::Uri;
+use hyper_util::rt::TokioIo;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tonic::transport::{Channel, Endpoint};
+use tower_service::Service;
+
+use crate::{Options, TlsFiles};
+
+/// How much one stream may have in flight unread. Bounds what a watch whose consumer is slow holds.
+const STREAM_WINDOW_BYTES: u32 = 1 << 20;
+/// The connection's window is the protocol's largest: streams bound themselves, and a few slow ones
+/// must not starve the others of credit.
+const CONNECTION_WINDOW_BYTES: u32 = (1 << 31) - 1;
+const DEFAULT_PORT: u16 = 2379;
+
+/// A member's address, parsed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Address {
+    host: String,
+    port: u16,
+    tls: bool,
+}
+
+impl Address {
+    /// Parses a client URL. `tls` decides where the URL has no scheme.
+    pub(crate) fn parse(url: &str, tls: bool) -> Result<Self, String> {
+        let bad = |why: &str| format!("etcd endpoint {url:?}: {why}");
+        let (scheme, rest) = url.split_once("://").unwrap_or((if tls { "https" } else { "http" }, url));
+        let tls = match scheme {
+            "http" => false,
+            "https" => true,
+            _ => return Err(bad("the scheme is neither http nor https")),
+        };
+        let uri: Uri = rest.trim_end_matches('/').parse().map_err(|e| bad(&format!("{e}")))?;
+        let authority = uri.authority().ok_or_else(|| bad("no host"))?;
+        let host = authority.host().to_owned();
+        if host.is_empty() || authority.as_str().contains('@') || !matches!(uri.path(), "" | "/") {
+            return Err(bad("expected scheme://host:port"));
+        }
+        Ok(Self { host, port: authority.port_u16().unwrap_or(DEFAULT_PORT), tls })
+    }
+
+    fn url(&self, scheme: &str) -> String {
+        format!("{scheme}://{}:{}", self.host, self.port)
+    }
+
+    /// The host without the brackets of an IPv6 literal.
+    fn bare_host(&self) -> &str {
+        self.host.trim_start_matches('[').trim_end_matches(']')
+    }
+}
+
+/// A lazily connected, reconnecting HTTP/2 channel to one member. Nothing happens on the network
+/// until its first use.
+pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, String> {
+    let origin = address.url(if address.tls { "https" } else { "http" });
+    let origin: Uri = origin.parse().map_err(|e| format!("etcd endpoint {origin}: {e}"))?;
+    // TLS is the connector's business, so tonic is told `http`; `origin` is what goes on the wire.
+    let endpoint = Endpoint::from_shared(address.url("http")).map_err(|e| e.to_string())?;
+    let endpoint = endpoint
+        .origin(origin)
+        .connect_timeout(options.dial_timeout)
+        .http2_keep_alive_interval(options.keepalive_interval)
+        .keep_alive_timeout(options.keepalive_timeout)
+        .keep_alive_while_idle(true)
+        .initial_stream_window_size(STREAM_WINDOW_BYTES)
+        .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
+    let tls = address.tls.then(|| Arc::new(options.tls.clone().unwrap_or_default()));
+    Ok(endpoint.connect_with_connector_lazy(Connector { address: address.clone(), tls }))
+}
+
+/// Reads and checks the TLS files once, so that a wrong path is found at the start.
+pub(crate) fn check_tls(files: &TlsFiles) -> Result<(), String> {
+    client_config(files).map(|_| ()).map_err(|e| e.to_string())
+}
+
+/// A byte stream, encrypted or not.
+pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+#[derive(Clone)]
+struct Connector {
+    address: Address,
+    tls: Option<Arc<TlsFiles>>,
+}
+
+impl Service<Uri> for Connector {
+    type Response = TokioIo<Box<dyn Io>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, _: Uri) -> Self::Future {
+        let Connector { address, tls } = self.clone();
+        Box::pin(async move { dial(&address, tls).await.map(TokioIo::new) })
+    }
+}
+
+async fn dial(address: &Address, tls: Option<Arc<TlsFiles>>) -> io::Result<Box<dyn Io>> {
+    let tcp = TcpStream::connect((address.bare_host(), address.port)).await?;
+    tcp.set_nodelay(true)?;
+    let Some(files) = tls else { return Ok(Box::new(tcp)) };
+    let config =
+        tokio::task::spawn_blocking(move || client_config(&files)).await.map_err(io::Error::other)??;
+    let name = ServerName::try_from(address.bare_host().to_owned()).map_err(io::Error::other)?;
+    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?))
+}
+
+fn client_config(files: &TlsFiles) -> io::Result<ClientConfig> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .map_err(io::Error::other)?
+        .with_root_certificates(roots(files.ca.as_deref())?);
+    let mut config = match (&files.cert, &files.key) {
+        (Some(cert), Some(key)) => {
+            let chain = certificates(cert)?;
+            let key = PrivateKeyDer::from_pem_slice(&read(key)?).map_err(|e| bad_file(key, &e))?;
+            builder.with_client_auth_cert(chain, key).map_err(|e| bad_file(cert, &e))?
+        }
+        (None, None) => builder.with_no_client_auth(),
+        _ => return Err(io::Error::other("etcd's certificate file and key file go together")),
+    };
+    config.alpn_protocols = vec![b"h2".to_vec()];
+    Ok(config)
+}
+
+fn roots(ca: Option<&Path>) -> io::Result<RootCertStore> {
+    let mut roots = RootCertStore::empty();
+    match ca {
+        Some(path) => {
+            for certificate in certificates(path)? {
+                roots.add(certificate).map_err(|e| bad_file(path, &e))?;
+            }
+        }
+        None => {
+            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+    }
+    Ok(roots)
+}
+
+fn certificates(path: &Path) -> io::Result<Vec<CertificateDer<'static>>> {
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&read(path)?).collect();
+    let found = found.map_err(|e| bad_file(path, &e))?;
+    if found.is_empty() {
+        return Err(bad_file(path, &"no certificate in it"));
+    }
+    Ok(found)
+}
+
+fn read(path: &Path) -> io::Result<Vec<u8>> {
+    std::fs::read(path).map_err(|e| bad_file(path, &e))
+}
+
+fn bad_file(path: &Path, why: &dyn std::fmt::Display) -> io::Error {
+    io::Error::other(format!("{}: {why}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(url: &str, tls: bool, expected: Result<(&str, u16, bool), ()>) {
+        let got = Address::parse(url, tls).map_err(|_| ());
+        let expected = expected.map(|(host, port, tls)| Address { host: host.to_owned(), port, tls });
+        assert_eq!(got, expected, "{url}");
+    }
+
+    #[test]
+    fn an_endpoint_is_scheme_host_and_port() {
+        check("http://127.0.0.1:2379", false, Ok(("127.0.0.1", 2379, false)));
+        check("https://etcd-0.etcd:4001/", false, Ok(("etcd-0.etcd", 4001, true)));
+        check("https://[::1]:2379", true, Ok(("[::1]", 2379, true)));
+        check("http://etcd", true, Ok(("etcd", 2379, false)));
+        check("etcd:1", true, Ok(("etcd", 1, true)));
+        check("etcd:1", false, Ok(("etcd", 1, false)));
+        check("unix:///run/etcd.sock", false, Err(()));
+        check("http://", false, Err(()));
+        check("", false, Err(()));
+        check("http://user@etcd:1", false, Err(()));
+        check("http://etcd:1/path", false, Err(()));
+    }
+
+    #[test]
+    fn the_name_to_verify_has_no_brackets() {
+        let address = Address::parse("https://[::1]:2379", true);
+        assert_eq!(address.as_ref().map(Address::bare_host), Ok("::1"));
+    }
+
+    #[test]
+    fn tls_files_that_cannot_be_used_are_named() {
+        let missing = TlsFiles { ca: Some("no/such/ca.crt".into()), ..TlsFiles::default() };
+        let error = check_tls(&missing).err().unwrap_or_default();
+        assert!(error.contains("no/such/ca.crt"), "{error}");
+        let half = TlsFiles { cert: Some("client.crt".into()), ..TlsFiles::default() };
+        assert!(check_tls(&half).is_err());
+    }
+}

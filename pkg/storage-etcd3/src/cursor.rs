@@ -1,0 +1,141 @@
+//! Where a watch stands: turns etcd's watch responses into the contract's items, and knows from
+//! which revision to go on after a break. Pure.
+//!
+//! What makes it correct is one number, `next`: everything below it has been handed out, nothing at
+//! or above it has. It only moves to the end of a complete revision, so a new connection that starts
+//! at `next` neither loses nor repeats anything.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use etcd_client::proto::{PbEvent, PbKeyValue, PbWatchResponse};
+use storage::{Error, EventKind, KeyValue, Revision, WatchEvent, WatchItem};
+
+use crate::failure::{Failure, classify};
+
+const PUT: i32 = 0;
+const DELETE: i32 = 1;
+
+/// What to do after a response.
+#[derive(Debug)]
+pub(crate) enum Next {
+    /// Read on.
+    Continue,
+    /// The watch is in place; read on.
+    Created,
+    /// This connection is of no use any more: connect again, from [`Cursor::next`].
+    Reconnect(Failure),
+    /// The watch is over.
+    End(Error),
+}
+
+/// The state of one watch.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    next: Revision,
+    /// Events of the last revision of a fragment: the next fragment may have more of that revision.
+    held: Vec<WatchEvent>,
+}
+
+impl Cursor {
+    /// A watch that wants `start` (at least 1) and everything after it.
+    pub(crate) fn new(start: Revision) -> Self {
+        Self { next: start, held: Vec::new() }
+    }
+
+    /// The revision to start a connection from.
+    pub(crate) fn next(&self) -> Revision {
+        self.next
+    }
+
+    /// To be called before a new connection's first response: an unfinished revision is delivered
+    /// again from its beginning.
+    pub(crate) fn reconnected(&mut self) {
+        self.held.clear();
+    }
+
+    /// Takes a response in; what can be handed out goes to the end of `out`.
+    pub(crate) fn on_response(&mut self, response: PbWatchResponse, out: &mut VecDeque<WatchItem>) -> Next {
+        if response.compact_revision != 0 {
+            return Next::End(Error::Compacted { oldest: response.compact_revision });
+        }
+        if response.canceled {
+            return canceled(&response.cancel_reason);
+        }
+        if response.created {
+            return Next::Created;
+        }
+        if response.events.is_empty() {
+            self.on_progress(response.header.map_or(0, |header| header.revision), out);
+            return Next::Continue;
+        }
+        for event in response.events {
+            match decode(event) {
+                Ok(event) if event.kv.mod_revision >= self.next => self.on_event(event, out),
+                Ok(_) => {}
+                Err(error) => return Next::End(error),
+            }
+        }
+        if !response.fragment {
+            self.release(out);
+        }
+        Next::Continue
+    }
+
+    fn on_event(&mut self, event: WatchEvent, out: &mut VecDeque<WatchItem>) {
+        let revision = event.kv.mod_revision;
+        if self.held.last().is_some_and(|held| held.kv.mod_revision < revision) {
+            self.release(out);
+        }
+        self.held.push(event);
+    }
+
+    /// Hands out the held events, whose revision is complete.
+    fn release(&mut self, out: &mut VecDeque<WatchItem>) {
+        if let Some(last) = self.held.last() {
+            self.next = last.kv.mod_revision + 1;
+        }
+        out.extend(self.held.drain(..).map(WatchItem::Event));
+    }
+
+    /// etcd says that nothing up to `revision` is outstanding. A member that is behind, or a watch
+    /// that starts in the future, may say so of the past; that tells nothing.
+    fn on_progress(&mut self, revision: Revision, out: &mut VecDeque<WatchItem>) {
+        if self.held.is_empty() && revision >= self.next - 1 && revision > 0 {
+            self.next = revision + 1;
+            out.push_back(WatchItem::Progress(revision));
+        }
+    }
+}
+
+/// etcd cancels a watch when it loses its leader or stops (go elsewhere), or when the watch is not
+/// allowed (the end).
+fn canceled(reason: &str) -> Next {
+    let passing = ["no leader", "server stopped", "server is likely overloaded"];
+    if reason.is_empty() || passing.iter().any(|text| reason.contains(text)) {
+        return Next::Reconnect(Failure::Unavailable(format!("watch canceled: {reason}")));
+    }
+    Next::End(classify(tonic::Code::PermissionDenied, reason).into_error())
+}
+
+/// etcd's event as the contract's.
+fn decode(event: PbEvent) -> Result<WatchEvent, Error> {
+    let kv = event.kv.ok_or_else(|| Error::Internal("etcd sent an event without a key".to_owned()))?;
+    let kind = match event.r#type {
+        PUT if kv.create_revision == kv.mod_revision => EventKind::Create,
+        PUT => EventKind::Update,
+        DELETE => EventKind::Delete,
+        other => return Err(Error::Internal(format!("etcd sent an event of unknown type {other}"))),
+    };
+    Ok(WatchEvent { kind, kv: key_value(kv)?, prev: event.prev_kv.map(key_value).transpose()? })
+}
+
+/// etcd's pair as the contract's, without copying it.
+pub(crate) fn key_value(kv: PbKeyValue) -> Result<KeyValue, Error> {
+    let key =
+        String::from_utf8(kv.key).map_err(|e| Error::Internal(format!("a key in etcd is not UTF-8: {e}")))?;
+    Ok(KeyValue { key, value: Bytes::from(kv.value), mod_revision: kv.mod_revision })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! The cursor against scripted responses.
+
+use etcd_client::proto::PbResponseHeader;
+
+use super::*;
+
+fn header(revision: Revision) -> PbWatchResponse {
+    PbWatchResponse {
+        header: Some(PbResponseHeader { revision, ..Default::default() }),
+        ..Default::default()
+    }
+}
+
+fn put(key: &str, created: Revision, revision: Revision) -> PbEvent {
+    let kv = PbKeyValue {
+        key: key.as_bytes().to_vec(),
+        create_revision: created,
+        mod_revision: revision,
+        value: b"v".to_vec(),
+        ..Default::default()
+    };
+    PbEvent { r#type: PUT, kv: Some(kv), prev_kv: None }
+}
+
+fn delete(key: &str, revision: Revision) -> PbEvent {
+    let kv = PbKeyValue { key: key.as_bytes().to_vec(), mod_revision: revision, ..Default::default() };
+    PbEvent { r#type: DELETE, kv: Some(kv), prev_kv: None }
+}
+
+fn events(events: impl Into<Vec<PbEvent>>) -> PbWatchResponse {
+    // The header is ahead of the events, as etcd's is when it catches up.
+    PbWatchResponse { events: events.into(), ..header(1000) }
+}
+
+fn fragment(list: impl Into<Vec<PbEvent>>) -> PbWatchResponse {
+    PbWatchResponse { fragment: true, ..events(list) }
+}
+
+/// `kind:key@revision` of events, `p@revision` of progress.
+fn text(items: &VecDeque<WatchItem>) -> String {
+    let item = |item: &WatchItem| match item {
+        WatchItem::Event(e) => {
+            let kind = match e.kind {
+                EventKind::Create => "c",
+                EventKind::Update => "u",
+                EventKind::Delete => "d",
+            };
+            format!("{kind}:{}@{}", e.kv.key, e.kv.mod_revision)
+        }
+        WatchItem::Progress(revision) => format!("p@{revision}"),
+    };
+    items.iter().map(item).collect::<Vec<_>>().join(" ")
+}
+
+/// Feeds the responses to a cursor at `start`; all must ask to read on.
+fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Revision) {
+    let (mut cursor, mut out) = (Cursor::new(start), VecDeque::new());
+    for response in responses {
+        let then = cursor.on_response(response, &mut out);
+        assert!(matches!(then, Next::Continue | Next::Created), "{then:?}");
+    }
+    assert_eq!((text(&out).as_str(), cursor.next()), (items, next));
+}
+
+#[test]
+fn events_move_the_cursor_behind_their_revision_not_to_the_header() {
+    check(5, vec![events([put("/a", 5, 5), put("/b", 3, 6), delete("/a", 8)])], "c:/a@5 u:/b@6 d:/a@8", 9);
+}
+
+#[test]
+fn creation_of_the_watch_moves_nothing() {
+    check(5, vec![PbWatchResponse { created: true, ..header(100) }], "", 5);
+}
+
+#[test]
+fn what_was_delivered_already_is_not_delivered_again() {
+    check(6, vec![events([put("/a", 5, 5), put("/a", 5, 6), put("/a", 5, 7)])], "u:/a@6 u:/a@7", 8);
+}
+
+#[test]
+fn all_events_of_a_transaction_are_delivered() {
+    check(5, vec![events([put("/a", 5, 5), put("/b", 5, 5)])], "c:/a@5 c:/b@5", 6);
+}
+
+#[test]
+fn progress_moves_the_cursor_behind_it() {
+    check(5, vec![header(9)], "p@9", 10);
+    check(5, vec![header(9), events([put("/a", 10, 10)])], "p@9 c:/a@10", 11);
+}
+
+#[test]
+fn progress_may_repeat_but_not_go_back() {
+    check(5, vec![header(4)], "p@4", 5);
+    check(5, vec![header(9), header(9)], "p@9 p@9", 10);
+    check(10, vec![header(8)], "", 10);
+    check(1, vec![header(0)], "", 1);
+}
+
+#[test]
+fn a_revision_that_fragments_split_is_delivered_whole() {
+    let first = fragment([put("/a", 5, 5), put("/b", 6, 6)]);
+    check(5, vec![first.clone()], "c:/a@5", 6);
+    check(5, vec![first, events([put("/c", 6, 6), put("/d", 7, 7)])], "c:/a@5 c:/b@6 c:/c@6 c:/d@7", 8);
+}
+
+#[test]
+fn a_break_between_fragments_repeats_the_unfinished_revision() {
+    let (mut cursor, mut out) = (Cursor::new(5), VecDeque::new());
+    cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out);
+    cursor.reconnected();
+    assert_eq!(cursor.next(), 6);
+    cursor.on_response(events([put("/b", 6, 6), put("/c", 6, 6)]), &mut out);
+    assert_eq!(text(&out), "c:/a@5 c:/b@6 c:/c@6");
+}
+
+#[test]
+fn progress_does_not_overtake_an_unfinished_revision() {
+    check(5, vec![fragment([put("/a", 5, 5)]), header(9)], "", 5);
+}
+
+#[test]
+fn compaction_of_the_next_revision_ends_the_watch() {
+    let (mut cursor, mut out) = (Cursor::new(5), VecDeque::new());
+    let response = PbWatchResponse { canceled: true, compact_revision: 40, ..header(50) };
+    let then = cursor.on_response(response, &mut out);
+    assert!(matches!(then, Next::End(Error::Compacted { oldest: 40 })), "{then:?}");
+}
+
+#[test]
+fn a_lost_leader_is_a_reason_to_go_elsewhere_and_a_refusal_is_the_end() {
+    let check = |reason: &str, ends: bool| {
+        let response = PbWatchResponse { canceled: true, cancel_reason: reason.to_owned(), ..header(50) };
+        let then = Cursor::new(5).on_response(response, &mut VecDeque::new());
+        assert_eq!(matches!(then, Next::End(_)), ends, "{reason}: {then:?}");
+    };
+    check("etcdserver: no leader", false);
+    check("", false);
+    check("etcdserver: permission denied", true);
+    check("rpc error: code = PermissionDenied desc = etcdserver: permission denied", true);
+}
+
+#[test]
+fn an_event_that_makes_no_sense_ends_the_watch_instead_of_being_skipped() {
+    let unknown = PbEvent { r#type: 7, ..put("/a", 5, 5) };
+    let bad_key = PbEvent {
+        kv: Some(PbKeyValue { key: vec![0xff], mod_revision: 5, ..Default::default() }),
+        ..unknown.clone()
+    };
+    for event in [unknown, PbEvent::default(), PbEvent { r#type: PUT, ..bad_key }] {
+        let then = Cursor::new(5).on_response(events([event]), &mut VecDeque::new());
+        assert!(matches!(then, Next::End(Error::Internal(_))), "{then:?}");
+    }
+}

@@ -1,0 +1,187 @@
+//! What an etcd failure means: which [`storage::Error`] it is, whether the call may be made again,
+//! and whether the member is to blame.
+//!
+//! Codes and texts are those of etcd's `rpctypes`; gRPC codes alone do not tell, because etcd uses
+//! `OutOfRange` for compacted and future revisions alike and `Unavailable` for most of the rest.
+
+use std::error::Error as _;
+
+use storage::Error;
+use tonic::{Code, ConnectError, Status};
+
+/// A failed call, by what can be done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// The revision asked for is compacted away.
+    Compacted,
+    /// The revision asked for does not exist yet.
+    FutureRevision,
+    /// The lease of a put is gone. The put did not happen.
+    LeaseNotFound,
+    /// There was no connection: the call never left.
+    NotSent(String),
+    /// The member did not serve the call; whether it did anything is unknown.
+    Unavailable(String),
+    /// The cluster is healthy enough to answer, but not now (leader election, overload).
+    TryLater(String),
+    /// The request can not be served as it is; nothing happened.
+    Refused(String),
+    /// Anything else.
+    Internal(String),
+}
+
+impl Failure {
+    /// Whether a call may be made again. One that changes nothing may after any passing failure,
+    /// a write only when it is certain that it never left.
+    pub(crate) fn may_retry(&self, idempotent: bool) -> bool {
+        match self {
+            Failure::NotSent(_) => true,
+            Failure::Unavailable(_) | Failure::TryLater(_) => idempotent,
+            _ => false,
+        }
+    }
+
+    /// Whether the member should be left out until it answers again.
+    pub(crate) fn blames_member(&self) -> bool {
+        matches!(self, Failure::NotSent(_) | Failure::Unavailable(_))
+    }
+
+    /// The contract's error. Future revisions and compactions of which more is known are handled by
+    /// the callers that know it.
+    pub(crate) fn into_error(self) -> Error {
+        match self {
+            Failure::Compacted => Error::Compacted { oldest: 0 },
+            Failure::FutureRevision => Error::FutureRevision { requested: 0, current: 0 },
+            Failure::LeaseNotFound => Error::Unavailable("the lease expired before its use".to_owned()),
+            Failure::NotSent(why) | Failure::Unavailable(why) | Failure::TryLater(why) => {
+                Error::Unavailable(why)
+            }
+            Failure::Refused(why) => Error::Refused(why),
+            Failure::Internal(why) => Error::Internal(why),
+        }
+    }
+}
+
+impl From<etcd_client::Error> for Failure {
+    fn from(error: etcd_client::Error) -> Self {
+        match error {
+            etcd_client::Error::GRpcStatus(status) => Failure::from(&status),
+            etcd_client::Error::IoError(e) => Failure::Unavailable(e.to_string()),
+            etcd_client::Error::TransportError(e) => Failure::Unavailable(e.to_string()),
+            etcd_client::Error::WatchError(e) => Failure::Unavailable(e),
+            other => Failure::Internal(other.to_string()),
+        }
+    }
+}
+
+impl From<&Status> for Failure {
+    fn from(status: &Status) -> Self {
+        // A status with a source was made on this side: the transport failed, etcd said nothing.
+        match causes(status).find_map(|cause| cause.downcast_ref::<ConnectError>()) {
+            Some(_) => Failure::NotSent(describe(status)),
+            None if status.source().is_some() => Failure::Unavailable(describe(status)),
+            None => classify(status.code(), status.message()),
+        }
+    }
+}
+
+/// What etcd's own answer means.
+pub(crate) fn classify(code: Code, message: &str) -> Failure {
+    let text = message.to_owned();
+    match code {
+        Code::OutOfRange if message.contains("required revision has been compacted") => Failure::Compacted,
+        Code::OutOfRange if message.contains("future revision") => Failure::FutureRevision,
+        Code::NotFound if message.contains("requested lease not found") => Failure::LeaseNotFound,
+        Code::ResourceExhausted if message.contains("too many requests") => Failure::TryLater(text),
+        Code::Unavailable if message.contains("leader changed") => Failure::TryLater(text),
+        Code::Unavailable | Code::DeadlineExceeded | Code::Cancelled | Code::Aborted => {
+            Failure::Unavailable(text)
+        }
+        Code::InvalidArgument
+        | Code::ResourceExhausted
+        | Code::PermissionDenied
+        | Code::Unauthenticated
+        | Code::FailedPrecondition
+        | Code::OutOfRange
+        | Code::Unimplemented => Failure::Refused(text),
+        // A member that stops while it serves a call answers so, without a code of its own.
+        Code::Unknown if message.contains("context canceled") || message.contains("server stopped") => {
+            Failure::Unavailable(text)
+        }
+        _ => Failure::Internal(text),
+    }
+}
+
+type Cause<'a> = &'a (dyn std::error::Error + 'static);
+
+fn causes(status: &Status) -> impl Iterator<Item = Cause<'_>> {
+    fn next<'a>(cause: &Cause<'a>) -> Option<Cause<'a>> {
+        (*cause).source()
+    }
+    std::iter::successors(status.source(), next)
+}
+
+/// The status with the innermost cause, which is the one that says something ("connection refused").
+fn describe(status: &Status) -> String {
+    match causes(status).last() {
+        Some(cause) => format!("{}: {cause}", status.message()),
+        None => status.message().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(code: Code, message: &str, expected: fn(String) -> Failure) {
+        assert_eq!(classify(code, message), expected(message.to_owned()), "{code:?} {message}");
+    }
+
+    #[test]
+    fn etcd_answers_are_told_apart_by_what_can_be_done() {
+        check(Code::OutOfRange, "etcdserver: mvcc: required revision has been compacted", |_| {
+            Failure::Compacted
+        });
+        check(Code::OutOfRange, "etcdserver: mvcc: required revision is a future revision", |_| {
+            Failure::FutureRevision
+        });
+        check(Code::NotFound, "etcdserver: requested lease not found", |_| Failure::LeaseNotFound);
+        check(Code::InvalidArgument, "etcdserver: request is too large", Failure::Refused);
+        check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", Failure::Refused);
+        check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", Failure::Refused);
+        check(Code::PermissionDenied, "etcdserver: permission denied", Failure::Refused);
+        check(Code::ResourceExhausted, "etcdserver: too many requests", Failure::TryLater);
+        check(Code::Unavailable, "etcdserver: leader changed", Failure::TryLater);
+        check(Code::Unavailable, "etcdserver: no leader", Failure::Unavailable);
+        check(Code::Unavailable, "etcdserver: request timed out", Failure::Unavailable);
+        check(Code::Unavailable, "etcdserver: server stopped", Failure::Unavailable);
+        check(Code::DeadlineExceeded, "context deadline exceeded", Failure::Unavailable);
+        check(Code::DataLoss, "etcdserver: corrupt cluster", Failure::Internal);
+    }
+
+    #[test]
+    fn a_write_is_repeated_only_when_it_never_left() {
+        let text = String::new;
+        assert!(Failure::NotSent(text()).may_retry(false));
+        assert!(!Failure::Unavailable(text()).may_retry(false));
+        assert!(!Failure::TryLater(text()).may_retry(false));
+        assert!(Failure::Unavailable(text()).may_retry(true));
+        assert!(Failure::TryLater(text()).may_retry(true));
+        assert!(!Failure::Refused(text()).may_retry(true));
+        assert!(!Failure::Compacted.may_retry(true));
+    }
+
+    #[test]
+    fn a_failed_connection_is_a_call_that_never_left() {
+        let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
+        let status = Status::from_error(Box::new(ConnectError(Box::new(refused))));
+        assert!(matches!(Failure::from(&status), Failure::NotSent(_)), "{status:?}");
+    }
+
+    #[test]
+    fn a_broken_connection_leaves_open_what_happened() {
+        let mut status = Status::unknown("error reading a body from connection");
+        status.set_source(std::sync::Arc::new(std::io::Error::from(std::io::ErrorKind::ConnectionReset)));
+        assert!(matches!(Failure::from(&status), Failure::Unavailable(_)));
+    }
+}

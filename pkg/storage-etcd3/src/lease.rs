@@ -1,0 +1,178 @@
+//! Which lease a key with a ttl gets: pure, with the clock passed in.
+//!
+//! Leases are expensive in etcd, so keys that expire at about the same time share one, exactly as
+//! upstream's do: a lease is granted for `ttl + window` and handed out while at least the ttl is
+//! left of it, to at most so many keys. Uses are counted when they are handed out, whether the write
+//! then succeeds or not.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How many different ttls are remembered. A server uses a handful (events, master leases).
+const SLOTS_MAX: usize = 16;
+
+/// What to do for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Attach the key to this lease.
+    Reuse(i64),
+    /// Ask etcd for a lease of so many seconds, tell [`LeasePool::granted`], and use that.
+    Grant {
+        /// The lease's length in seconds: the ttl and the window.
+        seconds: i64,
+    },
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Slot {
+    id: i64,
+    expires: Instant,
+    uses: u32,
+}
+
+/// The leases that may still be shared, the latest one per ttl.
+#[derive(Debug)]
+pub(crate) struct LeasePool {
+    reuse_max: Duration,
+    objects_max: u32,
+    slots: HashMap<i64, Slot>,
+}
+
+impl LeasePool {
+    /// A pool that shares a lease for `reuse_max` at most, among `objects_max` keys at most.
+    pub(crate) fn new(reuse_max: Duration, objects_max: u32) -> Self {
+        Self { reuse_max, objects_max, slots: HashMap::new() }
+    }
+
+    /// The lease for one more key that is to live for `ttl`.
+    pub(crate) fn take(&mut self, ttl: Duration, now: Instant) -> Choice {
+        let (ttl, window) = (whole_seconds(ttl), self.window(ttl));
+        let until = |seconds: i64| now + Duration::from_secs(seconds.unsigned_abs());
+        if let Some(slot) = self.slots.get_mut(&ttl) {
+            slot.uses = slot.uses.saturating_add(1);
+            // It was granted for ttl + window in the past, so it never lives too long.
+            let lives_long_enough = until(ttl) < slot.expires;
+            if lives_long_enough && slot.uses <= self.objects_max {
+                return Choice::Reuse(slot.id);
+            }
+        }
+        Choice::Grant { seconds: ttl + window }
+    }
+
+    /// Remembers the lease that was granted for a key of `ttl`, asked for at `asked`.
+    pub(crate) fn granted(&mut self, ttl: Duration, id: i64, asked: Instant) {
+        let window = self.window(ttl);
+        let ttl = whole_seconds(ttl);
+        if self.slots.len() >= SLOTS_MAX && !self.slots.contains_key(&ttl) {
+            let oldest = self.slots.iter().min_by_key(|(_, slot)| slot.expires).map(|(ttl, _)| *ttl);
+            oldest.and_then(|ttl| self.slots.remove(&ttl));
+        }
+        let expires = asked + Duration::from_secs((ttl + window).unsigned_abs());
+        self.slots.insert(ttl, Slot { id, expires, uses: 1 });
+    }
+
+    /// Forgets a lease that etcd no longer knows.
+    pub(crate) fn lost(&mut self, id: i64) {
+        self.slots.retain(|_, slot| slot.id != id);
+    }
+
+    /// For how many seconds a lease for `ttl` is shared.
+    fn window(&self, ttl: Duration) -> i64 {
+        whole_seconds_down(ttl / 20).min(whole_seconds_down(self.reuse_max))
+    }
+}
+
+/// Rounded up: a key must not expire before its ttl. At least 1, etcd's least.
+fn whole_seconds(duration: Duration) -> i64 {
+    let seconds = duration.as_secs() + u64::from(duration.subsec_nanos() > 0);
+    i64::try_from(seconds.clamp(1, u64::from(u32::MAX))).unwrap_or(i64::MAX)
+}
+
+fn whole_seconds_down(duration: Duration) -> i64 {
+    i64::from(u32::try_from(duration.as_secs()).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    fn pool(objects_max: u32) -> LeasePool {
+        LeasePool::new(Duration::from_secs(60), objects_max)
+    }
+
+    fn after(seconds: u64, start: Instant) -> Instant {
+        start + Duration::from_secs(seconds)
+    }
+
+    #[test]
+    fn a_lease_is_granted_for_the_ttl_and_a_twentieth_but_no_more_than_the_cap() {
+        let check = |ttl, seconds| {
+            let choice = pool(1000).take(ttl, Instant::now());
+            assert_eq!(choice, Choice::Grant { seconds }, "{ttl:?}");
+        };
+        check(HOUR, 3660);
+        check(Duration::from_secs(600), 630);
+        check(Duration::from_secs(15), 15);
+        check(Duration::from_millis(1500), 2);
+        check(Duration::ZERO, 1);
+    }
+
+    #[test]
+    fn a_lease_is_shared_while_the_ttl_is_left_of_it() {
+        let (mut pool, start) = (pool(1000), Instant::now());
+        assert_eq!(pool.take(HOUR, start), Choice::Grant { seconds: 3660 });
+        pool.granted(HOUR, 7, start);
+        assert_eq!(pool.take(HOUR, start), Choice::Reuse(7));
+        assert_eq!(pool.take(HOUR, after(59, start)), Choice::Reuse(7));
+        assert_eq!(pool.take(HOUR, after(60, start)), Choice::Grant { seconds: 3660 });
+    }
+
+    #[test]
+    fn a_lease_takes_so_many_keys_and_no_more() {
+        let (mut pool, start) = (pool(3), Instant::now());
+        pool.granted(HOUR, 7, start);
+        let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
+        assert_eq!(choices, [Choice::Reuse(7), Choice::Reuse(7), Choice::Grant { seconds: 3660 }]);
+    }
+
+    #[test]
+    fn different_ttls_do_not_share() {
+        let (mut pool, start) = (pool(1000), Instant::now());
+        pool.granted(HOUR, 7, start);
+        assert_eq!(pool.take(HOUR * 2, start), Choice::Grant { seconds: 7260 });
+        pool.granted(HOUR * 2, 8, start);
+        assert_eq!(pool.take(HOUR, start), Choice::Reuse(7));
+        assert_eq!(pool.take(HOUR * 2, start), Choice::Reuse(8));
+    }
+
+    #[test]
+    fn short_ttls_get_a_lease_of_their_own_each_time() {
+        let (mut pool, start) = (pool(1000), Instant::now());
+        let ttl = Duration::from_secs(15);
+        pool.granted(ttl, 7, start);
+        assert_eq!(pool.take(ttl, start), Choice::Grant { seconds: 15 });
+    }
+
+    #[test]
+    fn a_lost_lease_is_not_used_again() {
+        let (mut pool, start) = (pool(1000), Instant::now());
+        pool.granted(HOUR, 7, start);
+        pool.lost(7);
+        assert_eq!(pool.take(HOUR, start), Choice::Grant { seconds: 3660 });
+    }
+
+    #[test]
+    fn the_pool_is_bounded_and_drops_what_expires_first() {
+        let (mut pool, start) = (pool(1000), Instant::now());
+        for n in 1..=SLOTS_MAX as u64 + 1 {
+            pool.granted(HOUR * n as u32, n as i64, start);
+        }
+        assert_eq!(pool.slots.len(), SLOTS_MAX);
+        assert!(matches!(pool.take(HOUR, start), Choice::Grant { .. }));
+        assert_eq!(pool.take(HOUR * 2, start), Choice::Reuse(2));
+    }
+}

@@ -1,0 +1,297 @@
+//! [`Etcd`]: the contract's calls as etcd's requests.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use etcd_client::proto::{PbRangeResponse, PbResponseHeader, PbTxnOpResponse, PbTxnResponse};
+use etcd_client::{Compare, CompareOp, GetOptions, PutOptions, Txn, TxnOp};
+use storage::{
+    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+};
+use tokio::sync::{Mutex, watch as signal};
+use tokio::time::{Instant, timeout};
+
+use crate::Options;
+use crate::cursor::key_value;
+use crate::failure::Failure;
+use crate::lease::{Choice, LeasePool};
+use crate::members::{Budget, Member, Members};
+use crate::watch::Watch;
+
+/// An etcd cluster as a [`Storage`].
+pub struct Etcd {
+    options: Options,
+    pub(crate) members: Arc<Members>,
+    leases: Mutex<LeasePool>,
+    progress: signal::Sender<u64>,
+}
+
+impl Etcd {
+    /// A store over the cluster that `options` describe. Connections are made on first use, so an
+    /// unreachable cluster shows in the calls, and in [`Storage::healthy`].
+    ///
+    /// # Errors
+    /// [`Error::Refused`] for an endpoint or a TLS file that cannot be used.
+    pub async fn new(options: Options) -> Result<Self, Error> {
+        let members = Members::new(&options).await?;
+        let leases = Mutex::new(LeasePool::new(options.lease_reuse, options.lease_objects_max));
+        Ok(Self { options, members, leases, progress: signal::Sender::new(0) })
+    }
+
+    /// A call about one key that changes nothing.
+    fn read_budget(&self) -> Budget {
+        Budget::repeatable(self.options.request_timeout)
+    }
+
+    async fn range(
+        &self,
+        budget: Budget,
+        key: &str,
+        options: GetOptions,
+    ) -> Result<PbRangeResponse, Failure> {
+        let range = async |member: Arc<Member>| {
+            member.kv().get(key, Some(options.clone())).await.map(|response| response.0)
+        };
+        self.members.call(budget, true, range).await
+    }
+
+    /// Makes a transaction. `build` is called once per attempt.
+    pub(crate) async fn txn(&self, build: impl Fn() -> Txn) -> Result<PbTxnResponse, Failure> {
+        let txn = async |member: Arc<Member>| member.kv().txn(build()).await.map(|response| response.0);
+        self.members.call(Budget::once(self.options.request_timeout), false, txn).await
+    }
+
+    /// If the key is at `expected`, then `op`, else get.
+    async fn write(&self, key: &str, expected: Revision, op: impl Fn() -> TxnOp) -> Result<Written, Failure> {
+        let response = self
+            .txn(|| {
+                Txn::new()
+                    .when([Compare::mod_revision(key, CompareOp::Equal, expected)])
+                    .and_then([op()])
+                    .or_else([TxnOp::get(key, None)])
+            })
+            .await?;
+        written(response)
+    }
+
+    /// The lease for a key with this ttl, granted now or shared.
+    async fn lease(&self, ttl: Duration) -> Result<i64, Failure> {
+        let mut pool = self.leases.lock().await;
+        let now = Instant::now();
+        let seconds = match pool.take(ttl, now) {
+            Choice::Reuse(id) => return Ok(id),
+            Choice::Grant { seconds } => seconds,
+        };
+        // A grant whose answer was lost leaves a lease without keys, which expires: it may be repeated.
+        let grant = async |member: Arc<Member>| member.lease().grant(seconds, None).await;
+        let id = self.members.call(self.read_budget(), true, grant).await?.id();
+        pool.granted(ttl, id, now);
+        Ok(id)
+    }
+
+    async fn put_once(
+        &self,
+        key: &str,
+        value: &Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<Written, Failure> {
+        let lease = match ttl {
+            Some(ttl) => self.lease(ttl).await?,
+            None => 0,
+        };
+        // Lease 0 takes a lease away that the key had before.
+        let put = || TxnOp::put(key, value.as_ref(), Some(PutOptions::new().with_lease(lease)));
+        let result = self.write(key, expected, put).await;
+        if result == Err(Failure::LeaseNotFound) {
+            self.leases.lock().await.lost(lease);
+        }
+        result
+    }
+
+    /// A linearizable read of the revision alone: one key that need not exist, so that etcd neither
+    /// counts nor reads anything.
+    async fn revision(&self) -> Result<Revision, Failure> {
+        let options = GetOptions::new().with_count_only();
+        let response = self.range(self.read_budget(), &self.options.health_key, options).await?;
+        revision_of(response.header)
+    }
+
+    /// The contract's error for a failure of a call at `requested`.
+    async fn error_at(&self, failure: Failure, requested: Revision) -> Error {
+        match failure {
+            Failure::FutureRevision => match self.revision().await {
+                Ok(current) => Error::FutureRevision { requested, current },
+                Err(failure) => failure.into_error(),
+            },
+            other => other.into_error(),
+        }
+    }
+}
+
+#[async_trait]
+impl Storage for Etcd {
+    async fn get(&self, key: &str) -> Result<Lookup, Error> {
+        let response =
+            self.range(self.read_budget(), key, GetOptions::new()).await.map_err(Failure::into_error)?;
+        let kv = response.kvs.into_iter().next().map(key_value).transpose()?;
+        Ok(Lookup { revision: revision_of(response.header).map_err(Failure::into_error)?, kv })
+    }
+
+    async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        let start = options.start.as_deref().unwrap_or(prefix);
+        if !start.starts_with(prefix) {
+            return Err(Error::Refused(format!("list of {prefix} cannot start at {start}")));
+        }
+        let limit = i64::try_from(options.limit).unwrap_or(i64::MAX);
+        let range = GetOptions::new()
+            .with_range(prefix_end(prefix))
+            .with_limit(limit)
+            .with_revision(options.revision);
+        // A long list is no reason to give up a member, so an attempt has all the time there is.
+        let response = match self.range(Budget::once(self.options.list_timeout), start, range).await {
+            Ok(response) => response,
+            Err(failure) => return Err(self.error_at(failure, options.revision).await),
+        };
+        let revision = revision_of(response.header).map_err(Failure::into_error)?;
+        let kvs = response.kvs.into_iter().map(key_value).collect::<Result<_, _>>()?;
+        Ok(Listing { kvs, count: response.count.unsigned_abs(), revision })
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, Error> {
+        let range = GetOptions::new().with_range(prefix_end(prefix)).with_count_only();
+        let response = self.range(self.read_budget(), prefix, range).await.map_err(Failure::into_error)?;
+        Ok(response.count.unsigned_abs())
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        value: Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<Written, Error> {
+        match self.put_once(key, &value, expected, ttl).await {
+            // The lease was shared and is gone (revoked, or the clocks differ): a fresh one lasts.
+            Err(Failure::LeaseNotFound) => self.put_once(key, &value, expected, ttl).await,
+            result => result,
+        }
+        .map_err(Failure::into_error)
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+        self.write(key, expected, || TxnOp::delete(key, None)).await.map_err(Failure::into_error)
+    }
+
+    async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
+        let start = match options.start {
+            // Pinned to a revision at once: etcd's own "now" is that of one member, which may lag.
+            0 => self.revision().await.map_err(Failure::into_error)? + 1,
+            start => start,
+        };
+        let watch = Watch::new(
+            self.members.clone(),
+            prefix,
+            start,
+            options,
+            self.read_budget().attempt,
+            self.progress.subscribe(),
+        );
+        timeout(self.options.request_timeout, watch.open())
+            .await
+            .unwrap_or_else(|_| Err(Error::Unavailable("no etcd member took the watch in time".to_owned())))
+    }
+
+    async fn request_progress(&self) -> Result<(), Error> {
+        match self.members.progress_is_safe().await {
+            Some(true) => {
+                self.progress.send_modify(|tick| *tick = tick.wrapping_add(1));
+                Ok(())
+            }
+            Some(false) => {
+                Err(Error::Refused("an etcd member is too old to be trusted about watch progress".to_owned()))
+            }
+            None => Err(Error::Unavailable("no etcd member told its version".to_owned())),
+        }
+    }
+
+    async fn current_revision(&self) -> Result<Revision, Error> {
+        self.revision().await.map_err(Failure::into_error)
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), Error> {
+        let compact = async |member: Arc<Member>| member.kv().compact(revision, None).await;
+        // Compacting again is harmless, so the call may be repeated.
+        match self.members.call(self.read_budget(), true, compact).await {
+            Ok(_) | Err(Failure::Compacted) => Ok(()),
+            Err(failure) => Err(self.error_at(failure, revision).await),
+        }
+    }
+
+    async fn healthy(&self) -> Result<(), Error> {
+        let budget = Budget::repeatable(self.options.health_timeout);
+        self.range(budget, &self.options.health_key, GetOptions::new().with_count_only())
+            .await
+            .map(|_| ())
+            .map_err(Failure::into_error)
+    }
+}
+
+/// What a guarded transaction did.
+fn written(response: PbTxnResponse) -> Result<Written, Failure> {
+    let revision = revision_of(response.header)?;
+    if response.succeeded {
+        return Ok(Written::Done(revision));
+    }
+    match response.responses.into_iter().next().and_then(|op| op.response) {
+        Some(PbTxnOpResponse::ResponseRange(range)) => {
+            let current = range.kvs.into_iter().next().map(key_value).transpose();
+            let current = current.map_err(|e| Failure::Internal(e.to_string()))?;
+            Ok(Written::Stale { current, revision })
+        }
+        _ => Err(Failure::Internal("etcd did not answer the transaction's read".to_owned())),
+    }
+}
+
+/// The store's revision when it answered.
+fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, Failure> {
+    header
+        .map(|header| header.revision)
+        .ok_or_else(|| Failure::Internal("etcd's answer has no header".to_owned()))
+}
+
+/// The first key behind all keys that begin with `prefix`: the end of its range. `\0` stands for the
+/// end of all keys.
+pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
+    let mut end = prefix.as_bytes().to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xff {
+            end.push(last + 1);
+            return end;
+        }
+    }
+    vec![0]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prefix_ends_before_its_successor() {
+        assert_eq!(prefix_end("/registry/pods/"), b"/registry/pods0");
+        assert_eq!(prefix_end("a"), b"b");
+        assert_eq!(prefix_end(""), b"\0");
+    }
+
+    #[test]
+    fn an_answer_without_its_parts_is_an_error_not_a_write() {
+        let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
+        let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
+        assert_eq!(written(answer(header(), true)), Ok(Written::Done(7)));
+        assert!(matches!(written(answer(None, true)), Err(Failure::Internal(_))));
+        assert!(matches!(written(answer(header(), false)), Err(Failure::Internal(_))));
+    }
+}

@@ -1,0 +1,249 @@
+//! The driver of one watch: keeps a connection to some member, feeds the [`Cursor`], and connects
+//! again from where the cursor stands when the connection breaks.
+//!
+//! It is a stream without a task of its own: the consumer's pace is etcd's pace (the stream's window
+//! bounds what is buffered), and dropping it cancels the watch.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use etcd_client::proto::PbWatchResponse;
+use etcd_client::{WatchRequestSender, WatchResponseStream};
+use futures::stream::{self, StreamExt};
+use storage::{Error, Revision, WatchItem, WatchOptions, WatchStream};
+use tokio::sync::watch as signal;
+use tokio::time::{sleep, timeout};
+
+use crate::cursor::{Cursor, Next};
+use crate::failure::Failure;
+use crate::members::{Member, Members};
+use crate::store::prefix_end;
+
+/// A request for progress is a tick; watches that lag see several as one.
+pub(crate) type ProgressSignal = signal::Receiver<u64>;
+
+struct Connection {
+    member: Arc<Member>,
+    requests: WatchRequestSender,
+    responses: WatchResponseStream,
+}
+
+/// How far the watch is from its end.
+enum End {
+    /// It goes on.
+    Open,
+    /// This error is still to be delivered.
+    Due(Error),
+    /// Nothing is left.
+    Over,
+}
+
+/// What ended a wait for the next response.
+enum Wake {
+    Response(Result<PbWatchResponse, Failure>),
+    ProgressWanted,
+}
+
+pub(crate) struct Watch {
+    members: Arc<Members>,
+    key: String,
+    options: WatchOptions,
+    cursor: Cursor,
+    connection: Option<Connection>,
+    /// Connections that failed since the last response.
+    failures: usize,
+    connect_timeout: Duration,
+    /// `None` once the store is gone, or when nobody asked for progress.
+    progress: Option<ProgressSignal>,
+    /// Progress was asked for and has not come yet.
+    progress_owed: bool,
+    items: VecDeque<WatchItem>,
+    end: End,
+}
+
+impl Watch {
+    /// A watch that is not connected yet. `start` is at least 1.
+    pub(crate) fn new(
+        members: Arc<Members>,
+        key: &str,
+        start: Revision,
+        options: WatchOptions,
+        connect_timeout: Duration,
+        progress: ProgressSignal,
+    ) -> Self {
+        Self {
+            members,
+            key: key.to_owned(),
+            progress: options.progress.then_some(progress),
+            options,
+            cursor: Cursor::new(start),
+            connection: None,
+            failures: 0,
+            connect_timeout,
+            progress_owed: false,
+            items: VecDeque::new(),
+            end: End::Open,
+        }
+    }
+
+    /// Puts the watch in place. It keeps trying; the caller sets the limit.
+    pub(crate) async fn open(mut self) -> Result<WatchStream, Error> {
+        while self.connection.is_none() {
+            self.connect().await;
+            if let End::Due(error) = self.end {
+                return Err(error);
+            }
+        }
+        let items = stream::unfold(Box::new(self), |mut watch| async move {
+            watch.next_item().await.map(|item| (item, watch))
+        });
+        Ok(items.boxed())
+    }
+
+    async fn next_item(&mut self) -> Option<Result<WatchItem, Error>> {
+        loop {
+            if let Some(item) = self.items.pop_front() {
+                return Some(Ok(item));
+            }
+            match std::mem::replace(&mut self.end, End::Open) {
+                End::Open => {}
+                End::Due(error) => {
+                    self.end = End::Over;
+                    return Some(Err(error));
+                }
+                End::Over => {
+                    self.end = End::Over;
+                    return None;
+                }
+            }
+            match self.connection.take() {
+                Some(connection) => self.advance(connection).await,
+                None => self.connect().await,
+            }
+        }
+    }
+
+    /// Waits for one thing to happen on the connection, and keeps it unless it is of no use any more.
+    async fn advance(&mut self, mut connection: Connection) {
+        match self.wait(&mut connection).await {
+            Wake::ProgressWanted => {
+                self.progress_owed = true;
+                if let Err(error) = connection.requests.request_progress().await {
+                    return self.broken(&connection.member, &error.into());
+                }
+            }
+            Wake::Response(Err(failure)) => return self.broken(&connection.member, &failure),
+            Wake::Response(Ok(response)) => {
+                self.failures = 0;
+                match self.cursor.on_response(response, &mut self.items) {
+                    Next::Continue | Next::Created => {}
+                    Next::Reconnect(failure) => return self.broken(&connection.member, &failure),
+                    Next::End(error) => return self.end = End::Due(error),
+                }
+                if matches!(self.items.back(), Some(WatchItem::Progress(_))) {
+                    self.progress_owed = false;
+                }
+            }
+        }
+        self.connection = Some(connection);
+    }
+
+    async fn wait(&mut self, connection: &mut Connection) -> Wake {
+        let Some(progress) = &mut self.progress else {
+            return Wake::Response(receive(&mut connection.responses).await);
+        };
+        let changed = tokio::select! {
+            biased;
+            response = receive(&mut connection.responses) => return Wake::Response(response),
+            changed = progress.changed() => changed,
+        };
+        if changed.is_ok() {
+            return Wake::ProgressWanted;
+        }
+        // The store is gone, so nobody can ask any more; the watch itself goes on.
+        self.progress = None;
+        Wake::Response(receive(&mut connection.responses).await)
+    }
+
+    /// One attempt at a connection. Afterwards there is one, or `failures` has grown, or the end is
+    /// due.
+    async fn connect(&mut self) {
+        if self.failures > 0 {
+            sleep(self.members.pause_after(self.failures)).await;
+        }
+        let member = self.members.pick();
+        self.cursor.reconnected();
+        match timeout(self.connect_timeout, self.attach(&member)).await {
+            Ok(Ok(connection)) => self.connection = Some(connection),
+            Ok(Err(Next::End(error))) => self.end = End::Due(error),
+            Ok(Err(Next::Reconnect(failure))) => self.broken(&member, &failure),
+            Ok(Err(Next::Continue | Next::Created)) => {}
+            Err(_) => {
+                self.broken(&member, &Failure::Unavailable("the watch was not created in time".to_owned()))
+            }
+        }
+    }
+
+    /// Opens a stream from the cursor and waits until etcd says that the watch is in place.
+    async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, Next> {
+        let failed = |error: etcd_client::Error| match Failure::from(error) {
+            failure @ (Failure::Refused(_) | Failure::Internal(_)) => Next::End(failure.into_error()),
+            failure => Next::Reconnect(failure),
+        };
+        let stream = member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(failed)?;
+        let (requests, responses) = stream.split();
+        let mut connection = Connection { member: member.clone(), requests, responses };
+        loop {
+            let response = receive(&mut connection.responses).await.map_err(Next::Reconnect)?;
+            match self.cursor.on_response(response, &mut self.items) {
+                Next::Created => break,
+                Next::Continue => {}
+                other => return Err(other),
+            }
+        }
+        if self.progress_owed {
+            connection.requests.request_progress().await.map_err(failed)?;
+        }
+        Ok(connection)
+    }
+
+    fn request(&self) -> etcd_client::WatchOptions {
+        // Fragments bound the size of a message where many revisions are behind.
+        let mut request =
+            etcd_client::WatchOptions::new().with_start_revision(self.cursor.next()).with_fragment();
+        if !self.options.exact {
+            request = request.with_range(prefix_end(&self.key));
+        }
+        if self.options.prev_kv {
+            request = request.with_prev_key();
+        }
+        if self.options.progress {
+            request = request.with_progress_notify();
+        }
+        request
+    }
+
+    fn broken(&mut self, member: &Arc<Member>, failure: &Failure) {
+        tracing::debug!(
+            member = member.url(),
+            key = self.key,
+            next = self.cursor.next(),
+            ?failure,
+            "watch broke"
+        );
+        self.failures += 1;
+        if failure.blames_member() {
+            self.members.suspect(member, failure);
+        }
+    }
+}
+
+/// The next response. The end of the stream is a failure: etcd ends one only when it stops.
+async fn receive(responses: &mut WatchResponseStream) -> Result<PbWatchResponse, Failure> {
+    match responses.message().await {
+        Ok(Some(response)) => Ok(response.0),
+        Ok(None) => Err(Failure::Unavailable("etcd closed the watch".to_owned())),
+        Err(error) => Err(error.into()),
+    }
+}

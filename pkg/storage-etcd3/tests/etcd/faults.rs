@@ -1,0 +1,220 @@
+//! What clients survive: restarts, lost members, lost leaders, a lost quorum, cut connections.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use storage::{Error, Storage, WatchItem, WatchOptions, WatchStream, Written};
+use storage_etcd3::{Etcd, Options};
+use tokio::time::timeout;
+
+use crate::proxy::{Line, Proxy};
+use crate::server::Cluster;
+use crate::workload::Workload;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn create(store: &Etcd, key: &str) -> i64 {
+    match store.put(key, Bytes::from_static(b"x"), 0, None).await.unwrap() {
+        Written::Done(revision) => revision,
+        stale => panic!("{stale:?}"),
+    }
+}
+
+/// The next item, which must come; `None` at the end.
+async fn next(watch: &mut WatchStream) -> Option<Result<WatchItem, Error>> {
+    timeout(PATIENCE, watch.next()).await.expect("the watch goes on")
+}
+
+/// The next item, which must be a change; its revision.
+async fn change(watch: &mut WatchStream) -> i64 {
+    match next(watch).await {
+        Some(Ok(WatchItem::Event(event))) => event.kv.mod_revision,
+        other => panic!("not a change: {other:?}"),
+    }
+}
+
+/// Proxies in front of all members, and a client that only knows them and gives up on a silent
+/// connection quickly.
+async fn behind_proxies(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
+    let mut proxies = Vec::new();
+    for member in &cluster.members {
+        proxies.push(Proxy::to(member.client_port).await);
+    }
+    let mut options = Options::new(proxies.iter().map(Proxy::url));
+    options.keepalive_interval = Duration::from_millis(500);
+    options.keepalive_timeout = Duration::from_millis(500);
+    options.dial_timeout = Duration::from_secs(1);
+    options.request_timeout = Duration::from_secs(4);
+    options.health_timeout = Duration::from_secs(1);
+    (proxies, Arc::new(Etcd::new(options).await.unwrap()))
+}
+
+#[tokio::test]
+async fn a_restart_of_etcd_costs_neither_writes_nor_events() {
+    let mut cluster = Cluster::single().await;
+    let work = Workload::start(cluster.store().await, 2, 2).await;
+    for _ in 0..3 {
+        work.progress(100).await;
+        cluster.members[0].kill();
+        cluster.restart(0);
+    }
+    work.progress(100).await;
+    assert!(work.finish().await >= 400);
+}
+
+#[tokio::test]
+async fn lost_members_and_leaders_cost_neither_writes_nor_events() {
+    let mut cluster = Cluster::three().await;
+    let work = Workload::start(cluster.store().await, 3, 3).await;
+    work.progress(100).await;
+    for round in 0..4 {
+        let leader = cluster.leader().await;
+        let victim = if round % 2 == 0 { leader } else { (leader + 1) % 3 };
+        cluster.members[victim].kill();
+        work.progress(100).await;
+        cluster.restart(victim);
+        cluster.ready().await;
+    }
+    assert!(work.finish().await >= 500);
+}
+
+#[tokio::test]
+async fn a_lost_quorum_is_waited_for() {
+    let mut cluster = Cluster::three().await;
+    let store = cluster.store().await;
+    let work = Workload::start(store.clone(), 2, 3).await;
+    work.progress(50).await;
+    cluster.members[0].kill();
+    cluster.members[1].kill();
+    // Without a quorum nothing is acknowledged, and who asks is told so in time.
+    let health = store.healthy().await;
+    assert!(matches!(health, Err(Error::Unavailable(_))), "{health:?}");
+    cluster.restart(0);
+    cluster.restart(1);
+    work.progress(50).await;
+    work.finish().await;
+}
+
+#[tokio::test]
+async fn broken_and_frozen_connections_cost_neither_writes_nor_events() {
+    let cluster = Cluster::three().await;
+    let (proxies, store) = behind_proxies(&cluster).await;
+    let work = Workload::start(store, 3, 3).await;
+    for line in [Line::Broken, Line::Frozen] {
+        for proxy in &proxies {
+            work.progress(50).await;
+            proxy.set(line);
+            work.progress(50).await;
+            proxy.set(Line::Open);
+        }
+    }
+    assert!(work.finish().await >= 600);
+}
+
+#[tokio::test]
+async fn a_write_whose_member_is_down_goes_to_the_next() {
+    let mut cluster = Cluster::three().await;
+    let leader = cluster.leader().await;
+    cluster.members[(leader + 1) % 3].kill();
+    let store = cluster.store().await;
+    for n in 0..6 {
+        create(&store, &format!("/registry/{n}")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_frozen_member_is_left_out_and_comes_back() {
+    let cluster = Cluster::three().await;
+    let (proxies, store) = behind_proxies(&cluster).await;
+    proxies[0].set(Line::Frozen);
+    // Reads move on by themselves.
+    for _ in 0..6 {
+        store.get("/registry/a").await.unwrap();
+    }
+    // And so do writes from then on: nobody is sent to the frozen member any more.
+    for n in 0..6 {
+        create(&store, &format!("/registry/{n}")).await;
+    }
+    // With the others gone, the one that came back is found again.
+    proxies[0].set(Line::Open);
+    proxies[1].set(Line::Broken);
+    proxies[2].set(Line::Broken);
+    store.get("/registry/a").await.unwrap();
+}
+
+#[tokio::test]
+async fn a_watch_leaves_a_member_that_lost_its_leader() {
+    let (cluster, peers) = Cluster::three_behind_peer_proxies().await;
+    // First a follower, then whoever leads, is cut off from the others, but not from its clients.
+    for (alone, who) in [((cluster.leader().await + 1) % 3, "follower"), (cluster.leader().await, "leader")] {
+        let others = [(alone + 1) % 3, (alone + 2) % 3].map(|n| cluster.members[n].url());
+        let majority = Etcd::new(Options::new(others.clone())).await.unwrap();
+        // The first call of a store goes to its first endpoint.
+        let store =
+            Etcd::new(Options::new([cluster.members[alone].url()].into_iter().chain(others))).await.unwrap();
+        let prefix = format!("/registry/{who}/");
+        let start = majority.current_revision().await.unwrap() + 1;
+        let mut watch =
+            store.watch(&prefix, WatchOptions { start, ..WatchOptions::default() }).await.unwrap();
+
+        let id = cluster.id(alone).await;
+        for (n, peer) in peers.iter().enumerate() {
+            if n == alone { peer.set(Line::Broken) } else { peer.cast_out(id) }
+        }
+        let key = format!("{prefix}a");
+        let event = timeout(PATIENCE, async {
+            // The majority may first have to elect a leader.
+            while matches!(majority.put(&key, Bytes::new(), 0, None).await, Err(Error::Unavailable(_))) {}
+            change(&mut watch).await
+        });
+        let revision = event.await.expect("the watch goes where the writes are");
+        assert_eq!(majority.get(&key).await.unwrap().kv.map(|kv| kv.mod_revision), Some(revision));
+        for peer in &peers {
+            peer.set(Line::Open);
+            peer.cast_out(0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn compaction_during_a_disconnect_ends_the_watch() {
+    let cluster = Cluster::single().await;
+    let direct = cluster.store().await;
+    let (proxies, store) = behind_proxies(&cluster).await;
+    let first = create(&direct, "/registry/a/1").await;
+    let options = WatchOptions { start: first, ..WatchOptions::default() };
+    let mut watch = store.watch("/registry/a/", options).await.unwrap();
+    assert_eq!(change(&mut watch).await, first);
+
+    proxies[0].set(Line::Broken);
+    create(&direct, "/registry/a/2").await;
+    let last = create(&direct, "/registry/a/3").await;
+    direct.compact(last).await.unwrap();
+    proxies[0].set(Line::Open);
+
+    let end = next(&mut watch).await;
+    assert!(matches!(end, Some(Err(Error::Compacted { oldest })) if oldest == last), "{end:?}");
+    assert!(next(&mut watch).await.is_none(), "an error is the last item");
+}
+
+#[tokio::test]
+async fn a_watch_that_was_caught_up_survives_compaction_and_a_disconnect() {
+    let cluster = Cluster::single().await;
+    let direct = cluster.store().await;
+    let (proxies, store) = behind_proxies(&cluster).await;
+    let options = WatchOptions { progress: true, ..WatchOptions::default() };
+    let mut watch = store.watch("/registry/a/", options).await.unwrap();
+    // Nothing happens below the prefix, but the watch hears how far it has come.
+    let elsewhere = create(&direct, "/registry/b/1").await;
+    store.request_progress().await.unwrap();
+    let item = next(&mut watch).await;
+    assert!(matches!(item, Some(Ok(WatchItem::Progress(revision))) if revision == elsewhere), "{item:?}");
+
+    proxies[0].set(Line::Broken);
+    direct.compact(elsewhere).await.unwrap();
+    let missed = create(&direct, "/registry/a/1").await;
+    proxies[0].set(Line::Open);
+    assert_eq!(change(&mut watch).await, missed);
+}

@@ -1,0 +1,231 @@
+//! Real etcd processes on free ports, with their data in a temporary directory; gone when dropped.
+
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use storage::Storage;
+use storage_etcd3::{Etcd, Options};
+use tempfile::TempDir;
+use tokio::time::{sleep, timeout};
+
+use crate::proxy::Proxy;
+
+const START_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The etcd program: from the fetched tools, else from PATH.
+fn program() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../target")), PathBuf::from);
+    let fetched = target.join("tools/bin/etcd");
+    if fetched.exists() {
+        return fetched;
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .map(|dir| dir.join("etcd"))
+        .find(|program| program.is_file())
+        .expect("these tests need etcd: run tools/fetch-tools.sh (make test does), or put etcd on PATH")
+}
+
+/// A port that nobody listens on at this moment.
+pub(crate) fn free_port() -> u16 {
+    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+}
+
+/// One etcd server. Killed, not stopped, when dropped.
+pub(crate) struct Server {
+    pub(crate) name: String,
+    pub(crate) client_port: u16,
+    pub(crate) peer_port: u16,
+    /// Where the other members find it.
+    peer_url: String,
+    dir: PathBuf,
+    args: Vec<String>,
+    scheme: &'static str,
+    child: Option<Child>,
+}
+
+impl Server {
+    fn new(name: &str, dir: PathBuf, scheme: &'static str, args: &[String]) -> Self {
+        let (client_port, peer_port) = (free_port(), free_port());
+        let (name, peer_url) = (name.to_owned(), format!("http://127.0.0.1:{peer_port}"));
+        Self { name, client_port, peer_port, peer_url, dir, args: args.to_vec(), scheme, child: None }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("{}://127.0.0.1:{}", self.scheme, self.client_port)
+    }
+
+    /// Starts the process, with the data that an earlier one left.
+    pub(crate) fn start(&mut self, cluster: &str) {
+        let log = std::fs::File::options().create(true).append(true).open(self.dir.join("log")).unwrap();
+        let child = Command::new(program())
+            .args(["--name", &self.name, "--data-dir"])
+            .arg(self.dir.join("data"))
+            .args(["--listen-client-urls", &self.url(), "--advertise-client-urls", &self.url()])
+            .args(["--listen-peer-urls", &format!("http://127.0.0.1:{}", self.peer_port)])
+            .args(["--initial-advertise-peer-urls", &self.peer_url])
+            .args(["--initial-cluster", cluster, "--initial-cluster-state", "new"])
+            .args(["--heartbeat-interval", "50", "--election-timeout", "500"])
+            // Only processes are killed here, never the machine, so the page cache keeps the data.
+            .args(["--unsafe-no-fsync", "--log-level", "warn"])
+            .args(&self.args)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .expect("etcd starts");
+        self.child = Some(child);
+    }
+
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.join("log")).unwrap_or_default()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// Some members and their directory.
+pub(crate) struct Cluster {
+    pub(crate) members: Vec<Server>,
+    /// How to reach it directly, as a client would.
+    pub(crate) options: Options,
+    _dir: TempDir,
+}
+
+impl Cluster {
+    /// One member, serving.
+    pub(crate) async fn single() -> Self {
+        Self::start(1, "http", &[], |options| options).await
+    }
+
+    /// Three members, serving.
+    pub(crate) async fn three() -> Self {
+        Self::start(3, "http", &[], |options| options).await
+    }
+
+    /// So many members with further arguments; `options` completes what a client needs.
+    pub(crate) async fn start(
+        size: usize,
+        scheme: &'static str,
+        args: &[String],
+        options: impl FnOnce(Options) -> Options,
+    ) -> Self {
+        let mut cluster = Self::stopped(size, scheme, args);
+        cluster.options = options(cluster.options);
+        cluster.start_all().await;
+        cluster
+    }
+
+    /// Three members that reach each other through proxies, serving.
+    pub(crate) async fn three_behind_peer_proxies() -> (Self, Vec<Proxy>) {
+        let mut cluster = Self::stopped(3, "http", &[]);
+        let mut proxies = Vec::new();
+        for member in &mut cluster.members {
+            let proxy = Proxy::to(member.peer_port).await;
+            member.peer_url = proxy.url();
+            proxies.push(proxy);
+        }
+        cluster.start_all().await;
+        (cluster, proxies)
+    }
+
+    fn stopped(size: usize, scheme: &'static str, args: &[String]) -> Self {
+        let dir = TempDir::new().unwrap();
+        let member = |n| {
+            let own = dir.path().join(format!("m{n}"));
+            std::fs::create_dir(&own).unwrap();
+            Server::new(&format!("m{n}"), own, scheme, args)
+        };
+        let members: Vec<Server> = (0..size).map(member).collect();
+        let options = Options::new(members.iter().map(Server::url));
+        Self { members, options, _dir: dir }
+    }
+
+    async fn start_all(&mut self) {
+        for n in 0..self.members.len() {
+            self.restart(n);
+        }
+        self.ready().await;
+    }
+
+    /// Starts member `n` (again).
+    pub(crate) fn restart(&mut self, n: usize) {
+        let peers: Vec<String> = self.members.iter().map(|m| format!("{}={}", m.name, m.peer_url)).collect();
+        self.members[n].start(&peers.join(","));
+    }
+
+    /// Waits until every member that runs serves linearizable reads.
+    pub(crate) async fn ready(&mut self) {
+        let mut options = self.options.clone();
+        for member in &mut self.members {
+            options.endpoints = vec![member.url()];
+            let Some(child) = &mut member.child else { continue };
+            let store = Etcd::new(options.clone()).await.unwrap();
+            let answers = async {
+                while store.healthy().await.is_err() {
+                    let gone = child.try_wait().unwrap();
+                    assert!(gone.is_none(), "etcd ended: {gone:?}");
+                    sleep(Duration::from_millis(20)).await;
+                }
+            };
+            let in_time = timeout(START_TIMEOUT, answers).await.is_ok();
+            assert!(in_time, "etcd {} does not serve:\n{}", member.name, member.log());
+        }
+    }
+
+    /// A store that knows all members.
+    pub(crate) async fn store(&self) -> Arc<Etcd> {
+        Arc::new(Etcd::new(self.options.clone()).await.unwrap())
+    }
+
+    /// The index of the member that leads.
+    pub(crate) async fn leader(&self) -> usize {
+        for n in 0..self.members.len() {
+            let Ok(mut client) = etcd_client::Client::connect([self.members[n].url()], None).await else {
+                continue;
+            };
+            let Ok(status) = client.status().await else { continue };
+            if status.header().is_some_and(|header| header.member_id() == status.leader()) {
+                return n;
+            }
+        }
+        panic!("no member leads");
+    }
+
+    /// etcd's own name for member `n`.
+    pub(crate) async fn id(&self, n: usize) -> u64 {
+        let mut client = etcd_client::Client::connect([self.members[n].url()], None).await.unwrap();
+        client.status().await.unwrap().header().unwrap().member_id()
+    }
+}
+
+/// A single server that all who ask at the same time share.
+pub(crate) async fn shared() -> Arc<Cluster> {
+    static SHARED: Mutex<Weak<Cluster>> = Mutex::new(Weak::new());
+    static STARTING: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+    let _one_starts = STARTING.lock().await;
+    let running = SHARED.lock().unwrap().upgrade();
+    match running {
+        Some(cluster) => cluster,
+        None => {
+            let cluster = Arc::new(Cluster::single().await);
+            *SHARED.lock().unwrap() = Arc::downgrade(&cluster);
+            cluster
+        }
+    }
+}

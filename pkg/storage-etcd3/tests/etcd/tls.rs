@@ -1,0 +1,91 @@
+//! TLS to etcd, in both directions, with certificates made for the test.
+
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
+use storage::{Error, Storage};
+use storage_etcd3::{Etcd, Options, TlsFiles};
+use tempfile::TempDir;
+
+use crate::server::Cluster;
+
+/// Writes `NAME.crt` and `NAME.key`, signed by `ca`.
+fn sign(dir: &Path, name: &str, ca: &Issuer<'_, KeyPair>) {
+    let key = KeyPair::generate().unwrap();
+    let params = CertificateParams::new(["localhost".to_owned(), "127.0.0.1".to_owned()]).unwrap();
+    let certificate = params.signed_by(&key, ca).unwrap();
+    std::fs::write(dir.join(format!("{name}.crt")), certificate.pem()).unwrap();
+    std::fs::write(dir.join(format!("{name}.key")), key.serialize_pem()).unwrap();
+}
+
+/// An authority whose certificate is in `NAME.crt`.
+fn authority(dir: &Path, name: &str) -> Issuer<'static, KeyPair> {
+    let key = KeyPair::generate().unwrap();
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    std::fs::write(dir.join(format!("{name}.crt")), params.self_signed(&key).unwrap().pem()).unwrap();
+    Issuer::new(params, key)
+}
+
+fn files(dir: &Path, ca: &str, identity: Option<&str>) -> TlsFiles {
+    let file = |name: &str, kind: &str| dir.join(format!("{name}.{kind}"));
+    TlsFiles {
+        ca: Some(file(ca, "crt")),
+        cert: identity.map(|name| file(name, "crt")),
+        key: identity.map(|name| file(name, "key")),
+    }
+}
+
+/// A cluster that demands certificates signed by `ca`, and the directory with `ca`, `client` and the
+/// unrelated `other`.
+async fn cluster() -> (TempDir, Cluster) {
+    let dir = TempDir::new().unwrap();
+    let (ca, other) = (authority(dir.path(), "ca"), authority(dir.path(), "other"));
+    sign(dir.path(), "server", &ca);
+    sign(dir.path(), "client", &ca);
+    sign(dir.path(), "stranger", &other);
+    let flag = |name: &str, file: &str| format!("--{name}={}", dir.path().join(file).display());
+    let args = [
+        flag("cert-file", "server.crt"),
+        flag("key-file", "server.key"),
+        flag("trusted-ca-file", "ca.crt"),
+        "--client-cert-auth".to_owned(),
+    ];
+    let tls = files(dir.path(), "ca", Some("client"));
+    let cluster = Cluster::start(1, "https", &args, |options| Options { tls: Some(tls), ..options }).await;
+    (dir, cluster)
+}
+
+async fn health(cluster: &Cluster, tls: Option<TlsFiles>) -> Result<(), Error> {
+    Etcd::new(Options { tls, ..cluster.options.clone() }).await?.healthy().await
+}
+
+#[tokio::test]
+async fn both_sides_prove_who_they_are() {
+    let (dir, cluster) = cluster().await;
+    let unavailable = |result| matches!(result, Err(Error::Unavailable(_)));
+    health(&cluster, Some(files(dir.path(), "ca", Some("client")))).await.unwrap();
+    assert!(unavailable(health(&cluster, Some(files(dir.path(), "ca", None))).await), "no identity");
+    assert!(
+        unavailable(health(&cluster, Some(files(dir.path(), "ca", Some("stranger")))).await),
+        "a stranger"
+    );
+    assert!(
+        unavailable(health(&cluster, Some(files(dir.path(), "other", Some("client")))).await),
+        "a wrong server"
+    );
+    assert!(unavailable(health(&cluster, None).await), "the system's roots did not sign this server");
+}
+
+#[tokio::test]
+async fn renewed_certificates_are_used_without_a_restart() {
+    let (dir, cluster) = cluster().await;
+    let tls = Some(files(dir.path(), "ca", Some("stranger")));
+    let store = Etcd::new(Options { tls, ..cluster.options.clone() }).await.unwrap();
+    assert!(store.healthy().await.is_err());
+    for kind in ["crt", "key"] {
+        let renewed = dir.path().join(format!("client.{kind}"));
+        std::fs::copy(renewed, dir.path().join(format!("stranger.{kind}"))).unwrap();
+    }
+    store.healthy().await.unwrap();
+}

@@ -1,0 +1,130 @@
+//! What compaction takes away and what it leaves. These claims affect everybody who reads history
+//! from the same store, so they run alone.
+
+use futures::StreamExt;
+
+use super::{Corner, Watching, pairs};
+use crate::{Error, ListOptions, Revision, WatchItem, WatchOptions};
+
+/// Writes `a` five times; returns the revisions.
+async fn history(corner: &Corner) -> Vec<Revision> {
+    let mut revisions = vec![corner.create("a", "0").await];
+    for round in 1..5 {
+        let last = *revisions.last().unwrap();
+        revisions.push(corner.update("a", &round.to_string(), last).await);
+    }
+    revisions
+}
+
+/// Reads before the compacted revision are refused.
+pub async fn a_compacted_revision_cannot_be_listed(corner: Corner) {
+    let revisions = history(&corner).await;
+    corner.store.compact(revisions[3]).await.unwrap();
+    for revision in &revisions[..3] {
+        let listing = corner.list_at(*revision).await;
+        assert!(matches!(listing, Err(Error::Compacted { .. })), "at {revision}: {listing:?}");
+    }
+}
+
+/// The compacted revision itself and all later ones stay readable, with what was deleted since.
+pub async fn the_oldest_revision_can_be_listed(corner: Corner) {
+    let gone = corner.create("gone", "1").await;
+    let revisions = history(&corner).await;
+    corner.delete("gone", gone).await;
+    corner.store.compact(revisions[2]).await.unwrap();
+    for (revision, wanted) in [(revisions[2], "2"), (revisions[3], "3"), (revisions[4], "4")] {
+        let listing = corner.list_at(revision).await.unwrap();
+        let wanted = [("a".to_owned(), wanted.to_owned()), ("gone".to_owned(), "1".to_owned())];
+        assert_eq!(pairs(&corner, &listing), wanted, "at {revision}");
+    }
+}
+
+/// A watch from before the compacted revision is refused, at once or as its first item.
+pub async fn a_watch_from_a_compacted_revision_is_compacted(corner: Corner) {
+    let revisions = history(&corner).await;
+    corner.store.compact(revisions[3]).await.unwrap();
+    let options = WatchOptions { start: revisions[1], ..WatchOptions::default() };
+    let error = match corner.store.watch(&corner.prefix, options).await {
+        Err(error) => error,
+        Ok(stream) => {
+            let mut watch = Watching { stream, prefix: corner.prefix.clone() };
+            let error = watch.item().await.unwrap_err();
+            assert!(watch.stream.next().await.is_none(), "an error ends the watch");
+            error
+        }
+    };
+    assert!(matches!(error, Error::Compacted { .. }), "{error:?}");
+}
+
+/// A watch right after the compacted revision delivers everything since.
+pub async fn a_watch_from_the_oldest_revision_misses_nothing(corner: Corner) {
+    let revisions = history(&corner).await;
+    let deleted = corner.delete("a", revisions[4]).await;
+    corner.store.compact(revisions[2]).await.unwrap();
+    let mut watch = corner.watch_from(revisions[2] + 1).await;
+    for wanted in [revisions[3], revisions[4], deleted] {
+        assert_eq!(watch.change().await.1, wanted);
+    }
+}
+
+/// A watch that has not been read for long may be told that its history is gone, but it never
+/// leaves something out.
+pub async fn a_watch_overtaken_by_compaction_misses_nothing_silently(corner: Corner) {
+    let mut watch = corner.watch_from(0).await;
+    let revisions = history(&corner).await;
+    corner.store.compact(revisions[4]).await.unwrap();
+    for wanted in revisions {
+        match watch.item().await {
+            Ok(WatchItem::Event(event)) => assert_eq!(event.kv.mod_revision, wanted),
+            Ok(WatchItem::Progress(revision)) => panic!("progress {revision} was not asked for"),
+            Err(Error::Compacted { .. }) => return,
+            Err(other) => panic!("wanted Compacted, got {other:?}"),
+        }
+    }
+}
+
+/// A watch that is up to date does not notice.
+pub async fn an_open_watch_survives_compaction(corner: Corner) {
+    let mut watch = corner.watch_from(0).await;
+    let revisions = history(&corner).await;
+    for wanted in &revisions {
+        assert_eq!(watch.change().await.1, *wanted);
+    }
+    corner.store.compact(revisions[4]).await.unwrap();
+    let next = corner.update("a", "next", revisions[4]).await;
+    assert_eq!(watch.change().await.1, next);
+}
+
+/// Values that are current stay, however old; what was deleted stays deleted; writes go on.
+pub async fn compaction_keeps_the_present(corner: Corner) {
+    let old = corner.create("old", "old").await;
+    let gone = corner.create("gone", "1").await;
+    corner.delete("gone", gone).await;
+    let revisions = history(&corner).await;
+    corner.store.compact(revisions[4]).await.unwrap();
+    let listing = corner.list(ListOptions::default()).await;
+    let wanted = [("a".to_owned(), "4".to_owned()), ("old".to_owned(), "old".to_owned())];
+    assert_eq!(pairs(&corner, &listing), wanted);
+    assert_eq!(corner.get("old").await.unwrap().mod_revision, old);
+    assert_eq!(corner.get("gone").await, None);
+    let updated = corner.update("old", "new", old).await;
+    let recreated = corner.create("gone", "2").await;
+    assert!(revisions[4] < updated && updated < recreated);
+}
+
+/// The same revision again, or an older one, is already done.
+pub async fn compacting_again_is_not_an_error(corner: Corner) {
+    let revisions = history(&corner).await;
+    for revision in [revisions[3], revisions[3], revisions[1]] {
+        corner.store.compact(revision).await.unwrap();
+    }
+    assert!(corner.list_at(revisions[3]).await.is_ok());
+}
+
+/// What does not exist yet cannot be compacted.
+pub async fn compacting_the_future_is_an_error(corner: Corner) {
+    let last = corner.create("a", "1").await;
+    let error = corner.store.compact(last + 1_000_000).await.unwrap_err();
+    assert!(matches!(error, Error::FutureRevision { .. }), "{error:?}");
+    assert_eq!(corner.value("a").await.as_deref(), Some("1"));
+}

@@ -1,0 +1,157 @@
+//! [`guaranteed_update`] over the store: races converge, stale suggestions are not believed, no-ops
+//! write nothing.
+
+use bytes::Bytes;
+
+use super::{Corner, all_at_once, text};
+use crate::{Error, KeyValue, Revision, Update, Updated, guaranteed_update};
+
+/// What a closure under test fails with.
+#[derive(Debug)]
+enum Failure {
+    Store(Error),
+    Rejected(Revision),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Store(error)
+    }
+}
+
+fn write(value: impl Into<String>) -> Result<Update, Failure> {
+    Ok(Update::Write(Bytes::from(value.into()), None))
+}
+
+async fn update(
+    corner: &Corner,
+    suggestion: Option<KeyValue>,
+    change: impl FnMut(Option<&KeyValue>) -> Result<Update, Failure>,
+) -> Result<Updated, Failure> {
+    guaranteed_update(&*corner.store, &corner.key("a"), suggestion, change).await
+}
+
+/// Two states of the key: one that is no longer true, and the one that is.
+async fn outdated(corner: &Corner) -> (KeyValue, Revision) {
+    let created = corner.create("a", "old").await;
+    let suggestion = corner.get("a").await.unwrap();
+    (suggestion, corner.update("a", "current", created).await)
+}
+
+/// Writers that lose a race try again on what the winner wrote: no increment is lost.
+pub async fn lost_races_converge(corner: Corner) {
+    const WRITERS: usize = 8;
+    const ROUNDS: usize = 10;
+    corner.create("a", "0").await;
+    let writers = (0..WRITERS).map(|_| {
+        let corner = corner.clone();
+        async move {
+            let mut suggestion = None;
+            for _ in 0..ROUNDS {
+                let increment = |kv: Option<&KeyValue>| {
+                    write((text(kv.unwrap()).parse::<usize>().unwrap() + 1).to_string())
+                };
+                let updated = update(&corner, suggestion.take(), increment).await.unwrap();
+                assert!(matches!(updated, Updated::Written(_)), "{updated:?}");
+                suggestion = corner.get("a").await;
+            }
+        }
+    });
+    all_at_once(writers).await;
+    assert_eq!(corner.value("a").await, Some((WRITERS * ROUNDS).to_string()));
+}
+
+/// The closure sees nothing and what it returns is created.
+pub async fn a_missing_key_is_created(corner: Corner) {
+    let updated = update(&corner, None, |kv| {
+        assert_eq!(kv, None);
+        write("new")
+    });
+    let Updated::Written(revision) = updated.await.unwrap() else { panic!("wanted a write") };
+    assert_eq!(corner.get("a").await.unwrap().mod_revision, revision);
+}
+
+/// Writing the bytes that are there makes no revision.
+pub async fn equal_bytes_are_not_written(corner: Corner) {
+    let created = corner.create("a", "same").await;
+    let suggestion = corner.get("a").await;
+    for suggestion in [None, suggestion] {
+        let updated = update(&corner, suggestion, |_| write("same")).await.unwrap();
+        assert_eq!(updated, Updated::Unchanged(created));
+    }
+    assert_eq!(corner.get("a").await.unwrap().mod_revision, created);
+}
+
+/// Keeping the value makes no revision, and neither does keeping nothing.
+pub async fn a_kept_value_is_not_written(corner: Corner) {
+    let updated = update(&corner, None, |_| Ok(Update::Keep)).await.unwrap();
+    assert_eq!(updated, Updated::Unchanged(0));
+    let created = corner.create("a", "1").await;
+    let updated = update(&corner, None, |_| Ok(Update::Keep)).await.unwrap();
+    assert_eq!(updated, Updated::Unchanged(created));
+    assert_eq!(corner.get("a").await.unwrap().mod_revision, created);
+}
+
+/// The closure may decide to delete, on a suggestion or without.
+pub async fn a_deletion_is_carried_out(corner: Corner) {
+    for suggest in [false, true] {
+        let created = corner.create("a", "1").await;
+        let suggestion = if suggest { corner.get("a").await } else { None };
+        let updated = update(&corner, suggestion, |_| Ok(Update::Delete)).await.unwrap();
+        assert!(matches!(updated, Updated::Deleted(revision) if revision > created), "{updated:?}");
+        assert_eq!(corner.get("a").await, None);
+    }
+}
+
+/// Deleting what is gone is no change, also when a stale suggestion still shows it.
+pub async fn deleting_a_missing_key_changes_nothing(corner: Corner) {
+    let (suggestion, revision) = outdated(&corner).await;
+    corner.delete("a", revision).await;
+    for suggestion in [None, Some(suggestion)] {
+        let updated = update(&corner, suggestion, |_| Ok(Update::Delete)).await.unwrap();
+        assert_eq!(updated, Updated::Unchanged(0));
+    }
+}
+
+/// A suggestion that already has the wanted bytes does not prove that the store has them.
+pub async fn a_no_op_on_a_stale_suggestion_is_not_believed(corner: Corner) {
+    let (suggestion, before) = outdated(&corner).await;
+    let updated = update(&corner, Some(suggestion), |_| write("old")).await.unwrap();
+    assert!(matches!(updated, Updated::Written(revision) if revision > before), "{updated:?}");
+    assert_eq!(corner.value("a").await.as_deref(), Some("old"));
+}
+
+/// An error that the closure raised over a stale suggestion is asked for again on current data.
+pub async fn an_error_on_a_stale_suggestion_is_not_believed(corner: Corner) {
+    let (suggestion, _) = outdated(&corner).await;
+    let updated = update(&corner, Some(suggestion), |kv| match kv.map(text).as_deref() {
+        Some("current") => write("new"),
+        _ => Err(Failure::Rejected(kv.map_or(0, |kv| kv.mod_revision))),
+    });
+    assert!(matches!(updated.await, Ok(Updated::Written(_))));
+    assert_eq!(corner.value("a").await.as_deref(), Some("new"));
+}
+
+/// An error over a suggestion that proves current is the answer.
+pub async fn an_error_on_a_current_suggestion_is_returned(corner: Corner) {
+    let created = corner.create("a", "1").await;
+    let suggestion = corner.get("a").await;
+    rejected(&corner, suggestion, created).await;
+}
+
+/// An error over what was just read is the answer.
+pub async fn an_error_on_fresh_state_is_returned(corner: Corner) {
+    rejected(&corner, None, 0).await;
+    let created = corner.create("a", "1").await;
+    rejected(&corner, None, created).await;
+}
+
+async fn rejected(corner: &Corner, suggestion: Option<KeyValue>, at: Revision) {
+    let reject = |kv: Option<&KeyValue>| Err(Failure::Rejected(kv.map_or(0, |kv| kv.mod_revision)));
+    match update(corner, suggestion, reject).await {
+        Err(Failure::Rejected(revision)) => assert_eq!(revision, at),
+        Err(Failure::Store(error)) => panic!("the store failed: {error}"),
+        Ok(updated) => panic!("wanted the closure's error, got {updated:?}"),
+    }
+    assert_eq!(corner.get("a").await.map_or(0, |kv| kv.mod_revision), at);
+}

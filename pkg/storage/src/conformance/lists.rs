@@ -1,0 +1,177 @@
+//! Lists: order, pages, and the past.
+
+use super::{Corner, all_at_once, pairs};
+use crate::{Error, ListOptions};
+
+async fn create_all(corner: &Corner, names: &[&str]) {
+    for name in names {
+        corner.create(name, name).await;
+    }
+}
+
+fn names(corner: &Corner, listing: &crate::Listing) -> Vec<String> {
+    pairs(corner, listing).into_iter().map(|(name, _)| name).collect()
+}
+
+fn page(corner: &Corner, start: Option<&str>, limit: usize) -> ListOptions {
+    ListOptions { start: start.map(|name| corner.key(name)), limit, revision: 0 }
+}
+
+/// A prefix without keys lists as empty, as of a revision.
+pub async fn a_list_of_nothing_is_empty(corner: Corner) {
+    let listing = corner.list(ListOptions::default()).await;
+    assert_eq!((listing.kvs, listing.count), (vec![], 0));
+    assert!(listing.revision > 0);
+}
+
+/// Keys come in the order of their bytes: '-' before '/' before '0', capitals before small letters.
+pub async fn a_list_is_ordered_by_the_bytes_of_keys(corner: Corner) {
+    create_all(&corner, &["b", "a0/x", "a/z", "a-b/x", "a/x", "a.b/x", "B", "aé", "az"]).await;
+    let listing = corner.list(ListOptions::default()).await;
+    let wanted = ["B", "a-b/x", "a.b/x", "a/x", "a/z", "a0/x", "az", "aé", "b"];
+    assert_eq!(names(&corner, &listing), wanted);
+}
+
+/// What only shares the beginning of its name with the prefix does not belong to it.
+pub async fn a_list_stays_below_its_prefix(corner: Corner) {
+    create_all(&corner, &["a", "a/1", "a/2/3", "ab", "ab/1", "a-b/1", "b/a/1"]).await;
+    let listing = corner.store.list(&corner.key("a/"), ListOptions::default()).await.unwrap();
+    assert_eq!(names(&corner, &listing), ["a/1", "a/2/3"]);
+    assert_eq!(listing.count, 2);
+}
+
+/// A page holds the first keys; the count says how many there are.
+pub async fn a_limit_cuts_the_page_and_count_tells_the_rest(corner: Corner) {
+    create_all(&corner, &["a", "b", "c", "d", "e"]).await;
+    for (limit, wanted, more) in [(2, "ab", true), (5, "abcde", false), (9, "abcde", false)] {
+        let listing = corner.list(page(&corner, None, limit)).await;
+        assert_eq!(names(&corner, &listing).concat(), wanted, "limit {limit}");
+        assert_eq!((listing.count, listing.more()), (5, more), "limit {limit}");
+    }
+}
+
+/// A start names the first key wanted, whether or not it exists, and keys before it do not count.
+pub async fn a_start_is_inclusive_and_is_counted_from(corner: Corner) {
+    create_all(&corner, &["a", "b", "d", "e"]).await;
+    for (start, wanted) in [("b", "bde"), ("b\0", "de"), ("c", "de"), ("f", "")] {
+        let listing = corner.list(page(&corner, Some(start), 0)).await;
+        assert_eq!(names(&corner, &listing).concat(), wanted, "start {start:?}");
+        assert_eq!(listing.count, wanted.len() as u64, "start {start:?}");
+    }
+    let listing = corner.list(page(&corner, Some("b"), 1)).await;
+    assert_eq!((names(&corner, &listing).concat(), listing.count), ("b".to_owned(), 3));
+}
+
+/// A list as of a revision shows what was there then: nothing newer, nothing missing.
+pub async fn a_past_revision_shows_the_past(corner: Corner) {
+    let a1 = corner.create("a", "1").await;
+    let b1 = corner.create("b", "1").await;
+    let a2 = corner.update("a", "2", a1).await;
+    let b2 = corner.delete("b", b1).await;
+    let c1 = corner.create("c", "1").await;
+    let b3 = corner.create("b", "3").await;
+    let cases: [(_, &[(&str, &str)]); 6] = [
+        (a1, &[("a", "1")]),
+        (b1, &[("a", "1"), ("b", "1")]),
+        (a2, &[("a", "2"), ("b", "1")]),
+        (b2, &[("a", "2")]),
+        (c1, &[("a", "2"), ("c", "1")]),
+        (b3, &[("a", "2"), ("b", "3"), ("c", "1")]),
+    ];
+    for (revision, wanted) in cases {
+        let listing = corner.list_at(revision).await.unwrap();
+        let wanted: Vec<_> = wanted.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(pairs(&corner, &listing), wanted, "at {revision}");
+        assert_eq!(listing.count, wanted.len() as u64, "at {revision}");
+        let newest = listing.kvs.iter().map(|kv| kv.mod_revision).max();
+        assert!(newest <= Some(revision), "at {revision}");
+    }
+}
+
+/// The revision of a list is the store's when it was served, also for a list of the past.
+pub async fn a_list_carries_the_revision_of_the_store(corner: Corner) {
+    let first = corner.create("a", "1").await;
+    let last = corner.create("b", "1").await;
+    assert!(corner.list(ListOptions::default()).await.revision >= last);
+    assert!(corner.list_at(first).await.unwrap().revision >= last);
+}
+
+/// A revision that does not exist yet is refused, and the error tells how far the store is.
+pub async fn a_future_revision_cannot_be_listed(corner: Corner) {
+    let last = corner.create("a", "1").await;
+    let wanted = last + 1_000_000;
+    match corner.list_at(wanted).await {
+        Err(Error::FutureRevision { requested, current }) => {
+            assert_eq!(requested, wanted);
+            assert!((last..wanted).contains(&current), "current is {current}");
+        }
+        other => panic!("wanted FutureRevision, got {other:?}"),
+    }
+}
+
+/// Pages as of the first one's revision add up to the state at that revision, whatever is written
+/// between them.
+pub async fn pages_of_one_revision_fit_together_while_keys_change(corner: Corner) {
+    for i in 0..10 {
+        corner.create(&format!("{i}"), "old").await;
+    }
+    let mut options = page(&corner, None, 3);
+    let (mut seen, mut round) = (Vec::new(), 0);
+    loop {
+        let listing = corner.list(options.clone()).await;
+        if options.revision == 0 {
+            options.revision = listing.revision;
+        }
+        seen.extend(pairs(&corner, &listing));
+        assert_eq!(listing.count as usize + seen.len() - listing.kvs.len(), 10);
+        if !listing.more() {
+            break;
+        }
+        options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
+        // Behind the page, ahead of it, and new.
+        let (behind, ahead) = (format!("{round}"), format!("{}", 9 - round));
+        for (name, delete) in [(behind, false), (ahead, true)] {
+            let at = corner.get(&name).await.unwrap().mod_revision;
+            if delete {
+                corner.delete(&name, at).await;
+            } else {
+                corner.update(&name, "new", at).await;
+            }
+        }
+        corner.create(&format!("5{round}"), "new").await;
+        round += 1;
+    }
+    let wanted: Vec<_> = (0..10).map(|i| (i.to_string(), "old".to_owned())).collect();
+    assert_eq!(seen, wanted);
+}
+
+/// Thousands of keys: all listed, in order, in one piece and in pages.
+pub async fn many_keys_are_listed_and_counted(corner: Corner) {
+    const KEYS: usize = 3_000;
+    const WRITERS: usize = 30;
+    let writers = (0..WRITERS).map(|writer| {
+        let corner = corner.clone();
+        async move {
+            for i in (writer..KEYS).step_by(WRITERS) {
+                corner.create(&format!("{i:05}"), "v").await;
+            }
+        }
+    });
+    all_at_once(writers).await;
+    let wanted: Vec<_> = (0..KEYS).map(|i| format!("{i:05}")).collect();
+    let all = corner.list(ListOptions::default()).await;
+    assert_eq!(names(&corner, &all), wanted);
+    assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), KEYS as u64);
+
+    let (mut seen, mut options) = (Vec::new(), page(&corner, None, 700));
+    loop {
+        let listing = corner.list(options.clone()).await;
+        seen.extend(names(&corner, &listing));
+        options.revision = all.revision;
+        options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
+        if !listing.more() {
+            break;
+        }
+    }
+    assert_eq!(seen, wanted);
+}

@@ -1,0 +1,67 @@
+//! Reads of one key, counts and the store's revision.
+
+use super::{Corner, all_at_once};
+
+/// Resource version 0 means "anything will do" to clients, so no state may have it.
+pub async fn the_revision_is_above_zero(corner: Corner) {
+    assert!(corner.store.current_revision().await.unwrap() > 0);
+    assert!(corner.store.get(&corner.key("a")).await.unwrap().revision > 0);
+}
+
+/// A key that never was and one that is gone read the same.
+pub async fn a_missing_key_is_none(corner: Corner) {
+    assert_eq!(corner.get("a").await, None);
+    let created = corner.create("a", "1").await;
+    let deleted = corner.delete("a", created).await;
+    let lookup = corner.store.get(&corner.key("a")).await.unwrap();
+    assert_eq!(lookup.kv, None);
+    assert!(lookup.revision >= deleted);
+}
+
+/// Once a write is acknowledged every read that begins later sees it, whoever reads.
+pub async fn an_acknowledged_write_is_read(corner: Corner) {
+    let mut revision = 0;
+    for round in 0..20 {
+        revision = corner.update("a", &round.to_string(), revision).await;
+        let readers = (0..4).map(|_| {
+            let corner = corner.clone();
+            async move {
+                let listing = corner.list(Default::default()).await;
+                (corner.get("a").await, listing.kvs, listing.revision)
+            }
+        });
+        for (kv, listed, at) in all_at_once(readers).await {
+            assert_eq!(kv.as_ref().unwrap().mod_revision, revision);
+            assert_eq!(listed, Vec::from_iter(kv));
+            assert!(at >= revision);
+        }
+    }
+}
+
+/// The current revision is not older than any acknowledged write.
+pub async fn the_current_revision_covers_acknowledged_writes(corner: Corner) {
+    let mut revision = 0;
+    for _ in 0..20 {
+        let before = corner.store.current_revision().await.unwrap();
+        revision = corner.update("a", "1", revision).await;
+        assert!(revision > before);
+        assert!(corner.store.current_revision().await.unwrap() >= revision);
+    }
+}
+
+/// A count is of the keys that exist now and begin with the prefix.
+pub async fn count_counts_the_prefix_alone(corner: Corner) {
+    for name in ["a/1", "a/2", "a/3", "a", "ab/1", "a-b/1"] {
+        corner.create(name, "1").await;
+    }
+    let gone = corner.create("a/4", "1").await;
+    corner.delete("a/4", gone).await;
+    assert_eq!(corner.store.count(&corner.key("a/")).await.unwrap(), 3);
+    assert_eq!(corner.store.count(&corner.key("none/")).await.unwrap(), 0);
+    assert_eq!(corner.store.count(&corner.prefix).await.unwrap(), 6);
+}
+
+/// A store that answers is healthy.
+pub async fn the_store_is_healthy(corner: Corner) {
+    corner.store.healthy().await.unwrap();
+}

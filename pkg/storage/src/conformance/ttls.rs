@@ -1,0 +1,80 @@
+//! Keys that expire. The times are short because a real server lets them pass in real time; a store
+//! may take up to a minute longer (leases are shared).
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::time::Instant;
+
+use super::{Corner, done};
+use crate::{EventKind, Revision, WatchOptions};
+
+const TTL: Duration = Duration::from_secs(2);
+const HOUR: Duration = Duration::from_secs(3600);
+
+async fn put(corner: &Corner, name: &str, expected: Revision, ttl: Duration) -> Revision {
+    let value = Bytes::from_static(b"mortal");
+    done(corner.store.put(&corner.key(name), value, expected, Some(ttl)).await.unwrap())
+}
+
+/// Waits until a key with the ttl, written now, has expired: then everything that had the same ttl
+/// before is gone too.
+async fn outlive_ttl(corner: &Corner) {
+    let mut watch = corner.watch_below("sentinel", WatchOptions::default()).await;
+    put(corner, "sentinel", 0, TTL).await;
+    while watch.event().await.kind != EventKind::Delete {}
+}
+
+/// Expiry is an event like any deletion: a larger revision of its own, the old value as previous,
+/// not before its time.
+pub async fn expiry_is_a_deletion_with_its_own_revision(corner: Corner) {
+    let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
+    let mut watch = corner.watch(options).await;
+    let start = Instant::now();
+    let first = put(&corner, "a", 0, TTL).await;
+    let second = put(&corner, "b", 0, TTL).await;
+    assert_eq!(watch.change().await, ("a".to_owned(), first));
+    assert_eq!(watch.change().await, ("b".to_owned(), second));
+    let mut seen = Vec::new();
+    for _ in 0..2 {
+        let event = watch.event().await;
+        assert_eq!(event.kind, EventKind::Delete);
+        assert_eq!(event.prev.unwrap().value, Bytes::from_static(b"mortal"));
+        assert!(start.elapsed() >= TTL, "expired {:?} after the write", start.elapsed());
+        seen.push((corner.name(&event.kv.key).to_owned(), event.kv.mod_revision));
+    }
+    assert!(second < seen[0].1 && seen[0].1 < seen[1].1, "{seen:?}");
+    seen.sort();
+    assert_eq!([&*seen[0].0, &*seen[1].0], ["a", "b"]);
+    assert_eq!(corner.get("a").await, None);
+    assert!(corner.store.current_revision().await.unwrap() >= seen[0].1.max(seen[1].1));
+}
+
+/// An update without a ttl makes the key immortal.
+pub async fn a_write_without_a_ttl_removes_the_ttl(corner: Corner) {
+    let mortal = put(&corner, "a", 0, TTL).await;
+    let immortal = corner.update("a", "immortal", mortal).await;
+    outlive_ttl(&corner).await;
+    assert_eq!(corner.get("a").await.unwrap().mod_revision, immortal);
+}
+
+/// The ttl is that of the last write.
+pub async fn a_longer_ttl_replaces_the_shorter_one(corner: Corner) {
+    let short = put(&corner, "a", 0, TTL).await;
+    let long = put(&corner, "a", short, HOUR).await;
+    outlive_ttl(&corner).await;
+    assert_eq!(corner.get("a").await.unwrap().mod_revision, long);
+}
+
+/// After expiry the key is absent to conditional writes, and its old ttl does not reach the new one.
+pub async fn an_expired_key_can_be_created_again(corner: Corner) {
+    put(&corner, "sentinel", 0, TTL).await;
+    let mut watch = corner.watch_from(0).await;
+    assert_eq!(watch.event().await.kind, EventKind::Delete);
+    let again = corner.create("sentinel", "again").await;
+    let deleted = corner.delete("sentinel", again).await;
+    assert_eq!(watch.change().await.1, again);
+    assert_eq!(watch.change().await.1, deleted);
+    let last = corner.create("sentinel", "last").await;
+    assert_eq!(corner.get("sentinel").await.unwrap().mod_revision, last);
+}

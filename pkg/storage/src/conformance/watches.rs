@@ -1,0 +1,216 @@
+//! Watches: from where, of what, and nothing lost or repeated.
+
+use std::collections::BTreeSet;
+
+use bytes::Bytes;
+
+use super::{Corner, all_at_once, text};
+use crate::{EventKind, KeyValue, WatchItem, WatchOptions};
+
+/// A watch from now delivers what is written after it is in place and nothing from before.
+pub async fn a_watch_from_now_starts_with_the_next_write(corner: Corner) {
+    corner.create("before", "1").await;
+    let mut watch = corner.watch_from(0).await;
+    let after = corner.create("after", "1").await;
+    assert_eq!(watch.change().await, ("after".to_owned(), after));
+}
+
+/// A watch from a past revision delivers that revision, everything since, then the present.
+pub async fn a_watch_from_a_past_revision_replays_it(corner: Corner) {
+    corner.create("a", "1").await;
+    let second = corner.create("b", "1").await;
+    let third = corner.update("b", "2", second).await;
+    let mut watch = corner.watch_from(second).await;
+    let fourth = corner.create("c", "1").await;
+    assert_eq!(watch.change().await, ("b".to_owned(), second));
+    assert_eq!(watch.change().await, ("b".to_owned(), third));
+    assert_eq!(watch.change().await, ("c".to_owned(), fourth));
+}
+
+/// A watch from a future revision is accepted and passes over what is written before it.
+pub async fn a_watch_from_a_future_revision_waits_for_it(corner: Corner) {
+    let start = corner.store.current_revision().await.unwrap() + 6;
+    let mut watch = corner.watch_from(start).await;
+    let mut wanted = Vec::new();
+    for i in 0..20 {
+        let name = format!("{i}");
+        let revision = corner.create(&name, "1").await;
+        if revision >= start {
+            wanted.push((name, revision));
+        }
+    }
+    for change in wanted {
+        assert_eq!(watch.change().await, change);
+    }
+}
+
+/// Creation, update, deletion and a new creation, each with its revision and content.
+pub async fn events_say_what_happened(corner: Corner) {
+    let mut watch = corner.watch_from(0).await;
+    let created = corner.create("a", "1").await;
+    let updated = corner.update("a", "2", created).await;
+    let deleted = corner.delete("a", updated).await;
+    let again = corner.create("a", "3").await;
+    let wanted = [
+        (EventKind::Create, created, "1"),
+        (EventKind::Update, updated, "2"),
+        (EventKind::Delete, deleted, ""),
+        (EventKind::Create, again, "3"),
+    ];
+    for (kind, mod_revision, value) in wanted {
+        let event = watch.event().await;
+        let value = Bytes::from_static(value.as_bytes());
+        assert_eq!(event.kind, kind);
+        assert_eq!(event.kv, KeyValue { key: corner.key("a"), value, mod_revision });
+    }
+}
+
+/// The previous value comes with updates and deletions, of those watches that want it.
+pub async fn previous_values_come_when_asked_for(corner: Corner) {
+    let options = WatchOptions { prev_kv: true, ..WatchOptions::default() };
+    let mut with = corner.watch(options).await;
+    let mut without = corner.watch_from(0).await;
+    let created = corner.create("a", "1").await;
+    let updated = corner.update("a", "2", created).await;
+    corner.delete("a", updated).await;
+    corner.create("a", "3").await;
+    for wanted in [None, Some((created, "1")), Some((updated, "2")), None] {
+        let previous = with.event().await.prev;
+        let shown = previous.as_ref().map(|kv| (kv.mod_revision, text(kv)));
+        assert_eq!(shown, wanted.map(|(revision, value)| (revision, value.to_owned())));
+        assert!(previous.is_none_or(|kv| kv.key == corner.key("a")));
+        assert_eq!(without.event().await.prev, None);
+    }
+}
+
+/// Watching one key is not watching those whose names begin with it.
+pub async fn an_exact_watch_ignores_longer_keys(corner: Corner) {
+    let options = WatchOptions { exact: true, ..WatchOptions::default() };
+    let mut watch = corner.watch_below("a", options).await;
+    for name in ["ab", "a/b", "a-", "A"] {
+        corner.create(name, "1").await;
+    }
+    let wanted = corner.create("a", "1").await;
+    assert_eq!(watch.change().await, ("a".to_owned(), wanted));
+}
+
+/// Watching a prefix is watching what is below it and not what sorts beside it.
+pub async fn a_prefix_watch_ignores_siblings(corner: Corner) {
+    let mut watch = corner.watch_below("a/", WatchOptions::default()).await;
+    for name in ["a", "ab", "ab/1", "a-b/1", "a0", "b/a/1"] {
+        corner.create(name, "1").await;
+    }
+    let wanted = corner.create("a/b/c", "1").await;
+    assert_eq!(watch.change().await, ("a/b/c".to_owned(), wanted));
+}
+
+/// Under many writers a watch delivers each acknowledged write once, in the order of revisions.
+pub async fn concurrent_writers_make_no_gap_and_no_repetition(corner: Corner) {
+    const WRITERS: usize = 8;
+    const ROUNDS: usize = 25;
+    let mut watch = corner.watch_from(0).await;
+    let writers = (0..WRITERS).map(|writer| {
+        let corner = corner.clone();
+        async move {
+            let (name, mut written) = (format!("{writer}"), Vec::new());
+            for round in 0..ROUNDS {
+                let created = corner.create(&name, &round.to_string()).await;
+                let updated = corner.update(&name, "again", created).await;
+                written.extend([created, updated, corner.delete(&name, updated).await]);
+            }
+            written
+        }
+    });
+    let acknowledged: BTreeSet<_> = all_at_once(writers).await.concat().into_iter().collect();
+    for wanted in acknowledged {
+        assert_eq!(watch.change().await.1, wanted);
+    }
+}
+
+/// A watch that is broken off and taken up after the last revision seen goes on where it stopped.
+pub async fn a_resumed_watch_goes_on_without_gap_or_repetition(corner: Corner) {
+    let mut wanted = Vec::new();
+    let mut watch = corner.watch_from(0).await;
+    let mut revision = 0;
+    for round in 0..30 {
+        revision = corner.update("a", &round.to_string(), revision).await;
+        wanted.push(revision);
+    }
+    let mut seen = Vec::new();
+    while seen.len() < wanted.len() {
+        for _ in 0..7.min(wanted.len() - seen.len()) {
+            seen.push(watch.change().await.1);
+        }
+        watch = corner.watch_from(seen.last().unwrap() + 1).await;
+    }
+    assert_eq!(seen, wanted);
+    let last = corner.update("a", "last", revision).await;
+    assert_eq!(watch.change().await.1, last);
+}
+
+/// All watches of a prefix get everything.
+pub async fn many_watches_see_the_same(corner: Corner) {
+    let mut watches = Vec::new();
+    for _ in 0..50 {
+        watches.push(corner.watch_from(0).await);
+    }
+    let mut wanted = Vec::new();
+    for name in ["a", "b", "c"] {
+        wanted.push((name.to_owned(), corner.create(name, "1").await));
+    }
+    for mut watch in watches {
+        for change in &wanted {
+            assert_eq!(watch.change().await, *change);
+        }
+    }
+}
+
+/// Dropping a watch ends that watch alone.
+pub async fn a_dropped_watch_does_not_disturb_the_others(corner: Corner) {
+    let dropped = corner.watch_from(0).await;
+    let mut kept = corner.watch_from(0).await;
+    let first = corner.create("a", "1").await;
+    drop(dropped);
+    let second = corner.create("b", "1").await;
+    assert_eq!(kept.change().await.1, first);
+    assert_eq!(kept.change().await.1, second);
+}
+
+/// Progress at a revision means that every change up to it was delivered before.
+pub async fn progress_comes_after_what_it_covers(corner: Corner) {
+    let options = WatchOptions { progress: true, ..WatchOptions::default() };
+    let mut watch = corner.watch(options).await;
+    let (mut written, mut delivered, mut progress) = (Vec::new(), Vec::new(), 0);
+    let mut name = 0;
+    for _ in 0..5 {
+        for _ in 0..3 {
+            name += 1;
+            written.push(corner.create(&name.to_string(), "1").await);
+        }
+        let wanted = *written.last().unwrap();
+        while progress < wanted {
+            corner.store.request_progress().await.unwrap();
+            match watch.item().await.unwrap() {
+                WatchItem::Event(event) => {
+                    assert!(event.kv.mod_revision > progress, "announced as delivered already");
+                    delivered.push(event.kv.mod_revision);
+                }
+                WatchItem::Progress(revision) => progress = revision,
+            }
+        }
+        assert_eq!(delivered, written);
+    }
+}
+
+/// A watch that did not ask for progress gets events alone.
+pub async fn progress_is_only_for_those_who_asked(corner: Corner) {
+    let mut watch = corner.watch_from(0).await;
+    for name in ["a", "b", "c"] {
+        corner.store.request_progress().await.unwrap();
+        let revision = corner.create(name, "1").await;
+        match watch.item().await.unwrap() {
+            WatchItem::Event(event) => assert_eq!(event.kv.mod_revision, revision),
+            other => panic!("wanted an event, got {other:?}"),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What goes wrong when: a pure function of the operation and its ordinal.
+
+use std::time::Duration;
+
+/// The operations of a store.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[allow(missing_docs)] // named as the methods of `Storage` are
+pub enum Operation {
+    Get,
+    List,
+    Count,
+    Put,
+    Delete,
+    Watch,
+    RequestProgress,
+    CurrentRevision,
+    Compact,
+    Healthy,
+}
+
+impl Operation {
+    pub(super) const COUNT: usize = Operation::Healthy as usize + 1;
+}
+
+/// One thing that goes wrong with one call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing.
+    None,
+    /// The call fails without reaching the store.
+    FailBefore,
+    /// The call is carried out and its answer is lost: the caller cannot know that it happened. For
+    /// a watch, which leaves nothing behind, the same as [`Fault::FailBefore`].
+    FailAfter,
+    /// The call reaches the store late.
+    Delay(Duration),
+    /// A watch breaks off with an error after so many items. Nothing for other operations.
+    BreakWatch {
+        /// Items delivered before.
+        after: usize,
+    },
+}
+
+/// How often what goes wrong, in calls of a thousand. They add up to 1000 at most; what is left goes
+/// well.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Rates {
+    /// [`Fault::FailBefore`].
+    pub fail_before: u16,
+    /// [`Fault::FailAfter`].
+    pub fail_after: u16,
+    /// [`Fault::Delay`].
+    pub delay: u16,
+    /// Delays are up to this long.
+    pub delay_max: Duration,
+    /// [`Fault::BreakWatch`], of watches.
+    pub break_watch: u16,
+    /// Watches break off after fewer items than this.
+    pub break_after_max: u16,
+}
+
+/// A list of faults, drawn up or drawn by lot.
+#[derive(Debug, Clone)]
+pub struct Plan(Kind);
+
+#[derive(Debug, Clone)]
+enum Kind {
+    Script(Vec<(Operation, u64, Fault)>),
+    Lot { seed: u64, rates: Rates },
+}
+
+impl Plan {
+    /// Nothing goes wrong.
+    pub fn none() -> Self {
+        Plan(Kind::Script(Vec::new()))
+    }
+
+    /// These faults, each at the call of its operation with that ordinal, counted from 0.
+    pub fn script(faults: impl IntoIterator<Item = (Operation, u64, Fault)>) -> Self {
+        Plan(Kind::Script(faults.into_iter().collect()))
+    }
+
+    /// Faults by lot. The same seed and rates make the same plan, for ever.
+    pub fn seeded(seed: u64, rates: Rates) -> Self {
+        Plan(Kind::Lot { seed, rates })
+    }
+
+    /// What happens to call `nth` of `operation`.
+    pub fn fault(&self, operation: Operation, nth: u64) -> Fault {
+        match &self.0 {
+            Kind::Script(faults) => faults
+                .iter()
+                .find(|(of, at, _)| (*of, *at) == (operation, nth))
+                .map_or(Fault::None, |(_, _, fault)| *fault),
+            Kind::Lot { seed, rates } => rates.draw(operation, mix(mix(mix(*seed) ^ operation as u64) ^ nth)),
+        }
+    }
+}
+
+impl Rates {
+    fn draw(&self, operation: Operation, lot: u64) -> Fault {
+        let break_watch = if operation == Operation::Watch { self.break_watch } else { 0 };
+        // The low bits choose the fault, the high ones how bad it is.
+        let (mut point, size) = ((lot % 1000) as u16, lot >> 32);
+        let faults = [
+            (self.fail_before, Fault::FailBefore),
+            (self.fail_after, Fault::FailAfter),
+            (self.delay, Fault::Delay(self.delay_max.mul_f64(size as f64 / u32::MAX as f64))),
+            (break_watch, Fault::BreakWatch { after: size as usize % self.break_after_max.max(1) as usize }),
+        ];
+        for (rate, fault) in faults {
+            if point < rate {
+                return fault;
+            }
+            point -= rate;
+        }
+        Fault::None
+    }
+}
+
+/// SplitMix64: a fixed, well-spread function of 64 bits.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}

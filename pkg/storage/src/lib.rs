@@ -1,0 +1,27 @@
+//! The storage contract: an ordered, revisioned key-value store with transactions on single keys,
+//! watches that resume from a revision, compaction and leases, and the few algorithms that every
+//! caller needs on top of it ([`guaranteed_update`]).
+//!
+//! The contract is etcd v3's model, because the bytes and revisions that clients see *are* etcd's:
+//! one revision counter for the whole store, one revision per write, revisions never reused.
+//! Every backend runs the same suite (`conformance`), and [`fault`] wraps any of them to inject
+//! the failures that a test wants to see survived.
+//!
+//! Values are opaque. This crate knows neither kinds nor users nor HTTP.
+
+mod contract;
+mod error;
+mod guaranteed_update;
+
+pub mod conformance;
+pub mod fault;
+pub mod feed;
+pub mod memory;
+pub mod mvcc;
+
+pub use contract::{
+    Deleted, EventKind, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, Written, WatchEvent,
+    WatchItem, WatchOptions, WatchStream,
+};
+pub use error::Error;
+pub use guaranteed_update::{Preconditions, Update, Updated, guaranteed_update};

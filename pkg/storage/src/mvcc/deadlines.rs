@@ -1,0 +1,40 @@
+//! When keys expire: by key, and in order of time.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+/// A point in time as milliseconds since an epoch that the driver chooses.
+pub type Millis = u64;
+
+/// The deadline of every key that has one.
+#[derive(Debug, Default)]
+pub struct Deadlines {
+    by_key: HashMap<Arc<str>, Millis>,
+    by_time: BTreeSet<(Millis, Arc<str>)>,
+}
+
+impl Deadlines {
+    /// Gives `key` a deadline instead of the one it had; `None` takes that away.
+    pub fn set(&mut self, key: &Arc<str>, deadline: Option<Millis>) {
+        let old = match deadline {
+            Some(at) => self.by_key.insert(key.clone(), at),
+            None => self.by_key.remove(key),
+        };
+        if let Some(old) = old {
+            self.by_time.remove(&(old, key.clone()));
+        }
+        if let Some(at) = deadline {
+            self.by_time.insert((at, key.clone()));
+        }
+    }
+
+    /// The earliest deadline.
+    pub fn next(&self) -> Option<Millis> {
+        self.by_time.first().map(|(at, _)| *at)
+    }
+
+    /// The keys whose deadline is not after `now`, the earliest first.
+    pub fn due(&self, now: Millis) -> impl Iterator<Item = &Arc<str>> {
+        self.by_time.iter().take_while(move |(at, _)| *at <= now).map(|(_, key)| key)
+    }
+}

@@ -1,0 +1,117 @@
+//! The versions of one key, from the oldest that is still readable to the newest.
+
+use bytes::Bytes;
+
+use crate::Revision;
+
+/// What a version holds.
+#[derive(Debug, Clone)]
+pub(super) enum VersionValue {
+    /// The value.
+    Live(Bytes),
+    /// There is a value, but only in the durable log.
+    Elsewhere,
+    /// The key was deleted.
+    Deleted,
+}
+
+impl VersionValue {
+    pub(super) fn live(&self) -> Option<&Bytes> {
+        match self {
+            VersionValue::Live(value) => Some(value),
+            VersionValue::Elsewhere | VersionValue::Deleted => None,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Version {
+    pub(super) revision: Revision,
+    pub(super) value: VersionValue,
+}
+
+/// At least one version. Most keys have one, so the others stand apart and cost nothing when there
+/// are none.
+#[derive(Debug)]
+pub(super) struct Versions {
+    newest: Version,
+    /// Oldest first.
+    older: Vec<Version>,
+}
+
+impl Versions {
+    pub(super) fn new(newest: Version) -> Self {
+        Versions { newest, older: Vec::new() }
+    }
+
+    pub(super) fn newest(&self) -> &Version {
+        &self.newest
+    }
+
+    /// Whether there is one version and it is alive: nothing that a compaction could drop.
+    pub(super) fn is_settled(&self) -> bool {
+        self.older.is_empty() && !matches!(self.newest.value, VersionValue::Deleted)
+    }
+
+    pub(super) fn push(&mut self, version: Version) {
+        self.older.push(std::mem::replace(&mut self.newest, version));
+    }
+
+    /// The version that was current at `revision`, `None` when the key did not exist then.
+    pub(super) fn at(&self, revision: Revision) -> Option<&Version> {
+        let version = if self.newest.revision <= revision {
+            &self.newest
+        } else {
+            let later = self.older.partition_point(|v| v.revision <= revision);
+            self.older.get(later.checked_sub(1)?)?
+        };
+        (!matches!(version.value, VersionValue::Deleted)).then_some(version)
+    }
+
+    /// Gives up the value of the superseded version at `revision`.
+    pub(super) fn give_up(&mut self, revision: Revision) {
+        if let Ok(at) = self.older.binary_search_by_key(&revision, |v| v.revision)
+            && let Some(version) = self.older.get_mut(at)
+        {
+            give_up(version);
+        }
+    }
+
+    /// Gives up the value of the version that the newest one superseded.
+    pub(super) fn give_up_superseded(&mut self) {
+        if let Some(version) = self.older.last_mut() {
+            give_up(version);
+        }
+    }
+
+    /// Drops the versions that no read at `oldest` or later can see and adds their revisions to
+    /// `dead`. True when nothing is left of the key.
+    ///
+    /// A deletion at `oldest` itself stays: a watch from there delivers it.
+    pub(super) fn forget_before(&mut self, oldest: Revision, dead: &mut Vec<Revision>) -> bool {
+        let hidden = |v: &Version| v.revision < oldest && matches!(v.value, VersionValue::Deleted);
+        if self.newest.revision <= oldest {
+            dead.extend(self.older.drain(..).map(|v| v.revision));
+            self.older.shrink_to_fit();
+            let gone = hidden(&self.newest);
+            if gone {
+                dead.push(self.newest.revision);
+            }
+            return gone;
+        }
+        let upto = self.older.partition_point(|v| v.revision <= oldest);
+        let Some(kept) = upto.checked_sub(1) else { return false };
+        let first = if self.older.get(kept).is_some_and(hidden) { upto } else { kept };
+        dead.extend(self.older.drain(..first).map(|v| v.revision));
+        if self.older.is_empty() {
+            self.older.shrink_to_fit();
+        }
+        false
+    }
+}
+
+fn give_up(version: &mut Version) {
+    if matches!(version.value, VersionValue::Live(_)) {
+        version.value = VersionValue::Elsewhere;
+    }
+}

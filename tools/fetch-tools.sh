@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Makes etcd, etcdctl and kubectl available in target/tools/bin for the tests that run real programs.
+#
+#   tools/fetch-tools.sh            all three
+#   tools/fetch-tools.sh etcd ...   only these
+#
+# A tool that is there already is left alone (so a second run needs no network). Otherwise the one on
+# PATH is linked, and where there is none the Debian package that carries it is downloaded with apt
+# under a private root (nothing is installed, no root is needed; apt checks the signatures).
+set -euo pipefail
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+dir="${CARGO_TARGET_DIR:-$root/target}/tools"
+suite=${DEBIAN_SUITE:-trixie}
+mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
+keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+die() { echo "tools/fetch-tools.sh: $*" >&2; exit 1; }
+
+package_of() {
+  case $1 in
+    etcd) echo etcd-server ;;
+    etcdctl) echo etcd-client ;;
+    kubectl) echo kubectl ;;
+    *) die "unknown tool $1 (etcd, etcdctl and kubectl are known)" ;;
+  esac
+}
+
+# Runs an apt program on the private root with the one source that the tools come from.
+apt_here() {
+  local program=$1; shift
+  APT_CONFIG=/dev/null "$program" -q -o Dir::State="$dir/apt/state" -o Dir::State::status="$dir/apt/status" \
+    -o Dir::Cache="$dir/apt/cache" -o Dir::Etc::sourcelist="$dir/apt/sources.list" \
+    -o Dir::Etc::sourceparts=/dev/null -o Acquire::Retries=3 -o Acquire::Languages=none \
+    -o APT::Sandbox::User="$(id -un)" "$@"
+}
+
+prepare_apt() {
+  mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial"
+  : >"$dir/apt/status"
+  echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/apt/sources.list"
+  apt_here apt-get update >"$dir/apt/log" 2>&1 || { cat "$dir/apt/log" >&2; die "apt-get update failed for $mirror $suite"; }
+}
+
+# The package's files, unpacked under $dir/pkg/PACKAGE.
+unpack() {
+  local package=$1 deb work
+  work=$(mktemp -d "$dir/apt/work.XXXXXX")
+  (cd "$work" && apt_here apt-get download "$package" >>"$dir/apt/log" 2>&1) || { tail -5 "$dir/apt/log" >&2; die "download of $package failed"; }
+  deb=$(echo "$work"/*.deb)
+  mkdir "$work/root"
+  if command -v dpkg >/dev/null; then dpkg -x "$deb" "$work/root"
+  else (cd "$work" && ar x "$deb" && tar -xf data.tar.* -C root); fi
+  rm -rf "$dir/pkg/$package"
+  mkdir -p "$dir/pkg"
+  mv "$work/root" "$dir/pkg/$package"
+  rm -rf "$work"
+}
+
+# The shared libraries that a freshly unpacked program cannot find here.
+missing_libraries() { ldd "$1" 2>/dev/null | awk '/not found/ { print $1 }'; }
+
+link_from_path() {
+  local found
+  found=$(command -v "$1") || return 1
+  ln -sfn "$(readlink -f "$found")" "$dir/bin/$1"
+}
+
+fetch() {
+  local tool=$1 package missing
+  package=$(package_of "$tool")
+  command -v apt-get >/dev/null || die "no $tool on PATH and no apt-get to fetch it with; install $tool and run again"
+  [ -f "$keyring" ] || die "no $tool on PATH and no $keyring to verify a download with; install $tool and run again"
+  [ -f "$dir/apt/sources.list" ] && [ -n "$(ls "$dir/apt/state/lists" 2>/dev/null | grep Packages || true)" ] || prepare_apt
+  unpack "$package"
+  missing=$(missing_libraries "$dir/pkg/$package/usr/bin/$tool")
+  [ -z "$missing" ] || die "$tool from Debian $suite needs libraries that this system lacks: $missing"
+  ln -sfn "../pkg/$package/usr/bin/$tool" "$dir/bin/$tool"
+}
+
+mkdir -p "$dir/bin"
+# One run at a time: tests of several crates may start side by side.
+if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
+[ $# -gt 0 ] || set -- etcd etcdctl kubectl
+for tool in "$@"; do
+  package_of "$tool" >/dev/null
+  [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || fetch "$tool"
+done
+# The package index is large and goes stale; what was unpacked stays.
+rm -rf "$dir/apt"
