@@ -12,7 +12,7 @@ pub(crate) use table::FLAGS;
 pub(crate) use value::{CertKey, Kind, ports};
 
 /// A flag that exists.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Flag {
     /// The heading it stands under in `--help`.
     pub(crate) section: &'static str,

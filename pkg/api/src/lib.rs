@@ -5,5 +5,6 @@ pub mod fields;
 pub mod options;
 pub mod printers;
 pub mod resources;
+pub mod semantic;
 pub mod tree;
 pub mod validation;

@@ -7,7 +7,7 @@
 
 mod query;
 
-pub use query::{Parameters, ParameterError};
+pub use query::{ParameterError, Parameters};
 
 use crate::tree::{child, texts};
 use apimachinery::{fields, labels};

@@ -39,9 +39,6 @@ use view::View;
 pub use descriptions::{column_descriptions, scale_column_descriptions, status_column_descriptions};
 
 /// Makes the cells of one object; ages count up to the given time.
-pub type Printer = fn(&Map<String, Value>, UnixTime) -> Vec<Value>;
-
-/// The inner form of a printer.
 type Cells = fn(View<'_>, UnixTime) -> Vec<Value>;
 
 /// A condition of a Table row; upstream sets one on pods that have ended.
@@ -60,15 +57,13 @@ pub struct RowCondition {
 /// The cells of an object of a resource, or, for a resource without a printer
 /// of its own, its name and creation time.
 ///
+/// An autoscaler in version 1 has lost the order of its metrics (and all CPU
+/// metrics but one), which the column shows; a caller that has the version 2
+/// form at hand passes that, with its group version.
+///
 /// `group_version` is the served one (`v1`, `apps/v1`), `resource` the plural
-/// name; the subresource `scale` of any resource goes by its kind's own
-/// version and the name `scale`.
-pub fn cells(
-    group_version: &str,
-    resource: &str,
-    object: &Map<String, Value>,
-    now: UnixTime,
-) -> Vec<Value> {
+/// name. A `Scale` goes by the name `scale`, in any group that has it.
+pub fn cells(group_version: &str, resource: &str, object: &Map<String, Value>, now: UnixTime) -> Vec<Value> {
     let view = View::of(object);
     match printer(group_version, resource) {
         Some(print) => print(view, now),

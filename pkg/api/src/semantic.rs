@@ -111,8 +111,18 @@ mod tests {
     #[test]
     fn zero_values_equal_absent_ones() {
         check(&POD, json!({"kind": "Pod"}), json!({}), true);
-        check(&POD, json!({"spec": {"hostNetwork": false, "nodeName": "", "containers": []}}), json!({}), true);
-        check(&POD, json!({"metadata": {"labels": {}, "creationTimestamp": null}}), json!({"metadata": {}}), true);
+        check(
+            &POD,
+            json!({"spec": {"hostNetwork": false, "nodeName": "", "containers": []}}),
+            json!({}),
+            true,
+        );
+        check(
+            &POD,
+            json!({"metadata": {"labels": {}, "creationTimestamp": null}}),
+            json!({"metadata": {}}),
+            true,
+        );
         check(&POD, json!({"metadata": {"labels": {"a": ""}}}), json!({}), false);
         check(&POD, json!({"spec": {"containers": [{}]}}), json!({}), false);
         check(&POD, json!({"spec": {"nodeName": "a"}}), json!({"spec": {"nodeName": "b"}}), false);
@@ -121,7 +131,12 @@ mod tests {
     #[test]
     fn pointers_to_zero_are_not_nil() {
         check(&POD, json!({"spec": {"securityContext": {}}}), json!({}), false);
-        check(&POD, json!({"spec": {"securityContext": {}}}), json!({"spec": {"securityContext": {"runAsUser": null}}}), true);
+        check(
+            &POD,
+            json!({"spec": {"securityContext": {}}}),
+            json!({"spec": {"securityContext": {"runAsUser": null}}}),
+            true,
+        );
         check(&POD, json!({"spec": {"terminationGracePeriodSeconds": 0}}), json!({}), false);
         check(&VERSION, json!({"subresources": {"status": {}}}), json!({"subresources": {}}), false);
     }

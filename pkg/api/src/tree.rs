@@ -58,7 +58,10 @@ pub fn children_mut<'o>(
 
 /// The pairs of a member that is a map of strings, in the order of the keys.
 pub fn pairs<'o>(object: &'o Object, name: &str) -> impl Iterator<Item = (&'o str, &'o str)> + use<'o> {
-    child(object, name).into_iter().flatten().map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+    child(object, name)
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
 }
 
 /// Moves a member to another name; an absent one stays absent.

@@ -36,7 +36,7 @@ pub fn name_is_dns_subdomain(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1123_subdomain)
 }
 
-/// Names that are DNS labels (namespaces, services in 1.36, …).
+/// Names that are DNS labels (namespaces).
 pub fn name_is_dns_label(name: &str, prefix: bool) -> Vec<String> {
     masked(name, prefix, is_dns1123_label)
 }

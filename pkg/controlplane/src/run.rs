@@ -8,7 +8,7 @@ mod store;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::net::TcpListener;
@@ -16,8 +16,6 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use apimachinery::clock::Clock;
-use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
 use server::health::{Check, Grace, Group, Health, Hook, Log, NamedCheck, Ping, Shutdown};
@@ -25,8 +23,9 @@ use server::metrics::Metrics;
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
 use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
 
-use crate::api::{self, Api, PostStartHook};
+use crate::api::{self, PostStartHook};
 use crate::config::Config;
+use crate::system::SystemClock;
 pub use error::RunError;
 use store::Store;
 
@@ -182,15 +181,6 @@ impl Running {
 /// The real clock, and the system's randomness.
 pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
-}
-
-struct SystemClock;
-
-impl Clock for SystemClock {
-    fn now(&self) -> UnixTime {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        UnixTime { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
-    }
 }
 
 fn authenticator(config: &Config, others: Vec<Arc<dyn TokenAuthenticator>>) -> Result<Authenticator, RunError> {

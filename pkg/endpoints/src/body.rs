@@ -8,13 +8,14 @@ use schema::json::errors as texts;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
 use schema::table::Message;
-use schema::{builtin, json, yaml};
+use crate::pending::yaml;
+use schema::{builtin, json};
 
 use crate::dispatch::Body;
 use crate::negotiate::Format;
 
 /// The largest body that is read (upstream's `MaxRequestBodyBytes`).
-pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
+pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Reads a whole body.
 ///

@@ -23,12 +23,13 @@ use schema::object::Object;
 use schema::table::Message;
 
 use crate::negotiate::{self, Format, Offer};
+pub(crate) use accept::header as accept_header;
 use document::Document;
 pub use model::{ApiResource, Group, Source, Text, Version, builtin_groups};
 pub use version::VersionInfo;
 
 /// An answer, or the failure that the caller writes as it writes every other.
-pub type Answer = Result<Response<Bytes>, Status>;
+type Answer = Result<Response<Bytes>, Box<Status>>;
 
 /// Everything that discovery answers for one state of the served API. When groups or resources come
 /// or go, a new one replaces it.
@@ -77,23 +78,32 @@ impl Discovery {
         self.groups.iter().map(|documented| &documented.group)
     }
 
-    /// Answers a request for a document; `None` when its path names none. A `HEAD` gets the body
-    /// too; whoever writes the answer leaves it out.
-    pub fn respond(&self, request: &Parts) -> Option<Answer> {
+    /// Answers a request for a document; `None` when its path names none. An unknown version of a
+    /// built-in group is a document that does not exist: upstream's router answers for these. A
+    /// `HEAD` gets the body too; whoever writes the answer leaves it out.
+    ///
+    /// # Errors
+    /// 404, 405, 406.
+    pub fn respond(&self, request: &Parts) -> Option<Result<Response<Bytes>, Status>> {
+        Some(self.route(request)?.map_err(|status| *status))
+    }
+
+    fn route(&self, request: &Parts) -> Option<Answer> {
         let path = request.uri.path().strip_prefix('/')?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let mut segments = path.split('/');
         let (first, second, third) = (segments.next()?, segments.next(), segments.next());
-        if segments.next().is_some() {
-            return None;
-        }
         match (first, second, third) {
             ("version", None, None) => Some(self.version(request)),
+            ("version", Some(_), _) => Some(Err(Status::unknown_path().into())),
+            _ if segments.next().is_some() => None,
             ("api", None, None) => Some(self.api(request)),
             ("apis", None, None) => Some(self.apis(request)),
             ("api", Some(version), None) => self.group_version(request, "", version),
             ("apis", Some(group), None) if !group.is_empty() => self.group(request, group),
-            ("apis", Some(group), Some(version)) if !group.is_empty() => self.group_version(request, group, version),
+            ("apis", Some(group), Some(version)) if !group.is_empty() => {
+                self.group_version(request, group, version)
+            }
             _ => None,
         }
     }
@@ -138,7 +148,10 @@ impl Discovery {
     fn group_version(&self, request: &Parts, group: &str, version: &str) -> Option<Answer> {
         let documented = self.groups.iter().find(|g| g.group.name == group)?;
         let mut versions = documented.group.versions.iter().zip(&documented.versions);
-        let (version, document) = versions.find(|(v, _)| v.name == version)?;
+        let Some((version, document)) = versions.find(|(v, _)| v.name == version) else {
+            let builtin = documented.group.versions.iter().any(|v| v.source == Source::Builtin);
+            return builtin.then(|| Err(Status::unknown_path().into()));
+        };
         match version.source {
             Source::Proxied => return None,
             Source::Custom => {}
@@ -154,17 +167,22 @@ impl Discovery {
 }
 
 /// What upstream's router checks before it calls a handler: the method, then the media types.
-fn routed(request: &Parts, accepts: impl FnOnce(&str) -> Result<(), Status>) -> Result<(), Status> {
+fn routed(request: &Parts, accepts: impl FnOnce(&str) -> Result<(), Box<Status>>) -> Result<(), Box<Status>> {
     if request.method != Method::GET {
-        return Err(Status::method_not_allowed());
+        return Err(Status::method_not_allowed().into());
     }
     accepts(accept::header(&request.headers))
 }
 
 /// A document in whatever format the request accepts.
-fn plain(request: &Parts, document: &Document, message: &'static Message, tree: impl Fn() -> Object) -> Answer {
+fn plain(
+    request: &Parts,
+    document: &Document,
+    message: &'static Message,
+    tree: impl Fn() -> Object,
+) -> Answer {
     let offer = Offer { transforms: false };
-    let wanted = negotiate::output(&request.headers, query_pretty(request), offer).map_err(|status| *status)?;
+    let wanted = negotiate::output(&request.headers, query_pretty(request), offer)?;
     let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
     Ok(response(wanted.format.media_type(), body))
 }

@@ -6,9 +6,10 @@ use apimachinery::status::Status;
 use registry::{Stored, codec};
 use schema::builtin;
 use schema::object::Object;
-use schema::proto::{self, Envelope};
+use schema::proto::{self, Envelope, TypeMetaHead};
 use schema::table::Message;
-use schema::{json_write, transcode, yaml};
+use crate::pending::yaml;
+use schema::{json_write, transcode};
 use serde_json::Value;
 
 use crate::negotiate::Format;
@@ -52,8 +53,9 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn json(&self, type_meta: bool, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let revision = codec::revision_text(self.stored.revision);
         if let Some(raw) = self.raw() {
-            let head = type_meta.then_some((self.endpoint.kind_group_version, self.endpoint.kind));
-            return transcode::to_json(self.endpoint.message, raw, head, &revision, out).map_err(|error| {
+            let head = TypeMetaHead { api_version: self.endpoint.kind_group_version, kind: self.endpoint.kind };
+            let head = type_meta.then_some(head);
+            return transcode::to_json(self.endpoint.message, raw, head, Some(&revision), out).map_err(|error| {
                 tracing::error!(resource = self.endpoint.plural, %error, "a stored object cannot be transcoded");
                 failed(format_args!("unable to decode an object from storage: {error}"))
             });
@@ -63,8 +65,7 @@ impl<'a> Outgoing<'a> {
             object.remove("kind");
             object.remove("apiVersion");
         }
-        json_write::encode(self.endpoint.message, &object, out);
-        Ok(())
+        json_write::encode(self.endpoint.message, &object, out).map_err(failed)
     }
 
     /// Appends the bare protobuf message, with its resource version.
@@ -107,12 +108,12 @@ pub(crate) fn partial(mut object: Object, version: &str) -> Object {
 pub(crate) fn tree(message: &'static Message, object: &Object, format: Format, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
     match format {
         Format::Json => {
-            json_write::encode(message, object, out);
+            json_write::encode(message, object, out).map_err(failed)?;
             out.push(b'\n');
         }
         Format::Yaml => {
             let mut json = Vec::new();
-            json_write::encode(message, object, &mut json);
+            json_write::encode(message, object, &mut json).map_err(failed)?;
             yaml::from_json(&json, out).map_err(failed)?;
         }
         Format::Protobuf => {

@@ -11,6 +11,7 @@ pub(crate) mod watch;
 use apimachinery::status::Status;
 use api::resources::Resource;
 use registry::meta;
+use schema::json::errors as texts;
 use schema::object::Object;
 
 /// The namespace that a body may name: none or the request's. Sets it on the object.
@@ -31,13 +32,23 @@ pub(crate) fn ensure_namespace(row: &Resource, namespace: &str, object: &mut Obj
     Err(Status::bad_request(message).into())
 }
 
-/// Converts a decoded body to the resource's storage version.
-pub(crate) fn to_storage_version(row: &'static Resource, object: Object, from: &str) -> Object {
-    match &row.storage {
+/// Converts a decoded body to the resource's storage version, and folds aliases the way upstream's
+/// conversions do.
+///
+/// # Errors
+/// 400 for what cannot be converted.
+pub(crate) fn to_storage_version(row: &'static Resource, object: Object, from: &str) -> Result<Object, Box<Status>> {
+    let mut object = match &row.storage {
         Some(storage) if storage.group_version != from => {
             api::conversion::convert(object, from, storage.group_version, storage.kind)
         }
         _ => object,
+    };
+    match api::conversion::normalise_for_storage(row.group, row.kind, &mut object) {
+        Ok(()) => Ok(object),
+        Err(error) => {
+            let text = texts::cannot_be_handled(row.kind, row.version, row.kind, error);
+            Err(Status::bad_request(text).into())
+        }
     }
 }
-

@@ -4,7 +4,8 @@ use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use registry::generic::ListPage;
 use schema::object::Object;
-use schema::{builtin, json_write, proto, yaml};
+use crate::pending::yaml;
+use schema::{builtin, json_write, proto};
 use serde_json::Value;
 
 use crate::encode::{Outgoing, failed};
@@ -54,7 +55,7 @@ fn json(
     let stored: usize = page.items.iter().map(|item| item.value.len()).sum();
     out.reserve(stored * 2 + 256);
     out.extend_from_slice(format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{}\",\"metadata\":", endpoint.group_version).as_bytes());
-    json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), out);
+    json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), out).map_err(failed)?;
     out.extend_from_slice(b",\"items\":[");
     for (at, stored) in page.items.iter().enumerate() {
         if at > 0 {

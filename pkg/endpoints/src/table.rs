@@ -116,7 +116,7 @@ fn row(endpoint: &'static Resource, outgoing: &Outgoing<'_>, request: TableReque
         IncludeObject::Object => outgoing.json(true, &mut carried)?,
         IncludeObject::Metadata => {
             let partial = crate::encode::partial(object, request.version);
-            json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut carried);
+            json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut carried).map_err(failed)?;
         }
     }
     row.insert("object".to_owned(), String::from_utf8(carried).map_err(failed)?.into());

@@ -35,7 +35,7 @@ pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
             proto::wrap(row.group_version, row.kind, &raw, &mut out);
         }
         Encoding::Json => {
-            json_write::encode(row.message, object, &mut out);
+            json_write::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
             out.push(b'\n');
         }
     }

@@ -4,13 +4,14 @@
 //! refuses, because clients print those texts and tools match them. The schema steers: a member
 //! that the tables do not know is scanned and dropped, never built.
 
-mod base64;
+pub(crate) mod base64;
+mod complaint;
 pub mod errors;
 mod leaf;
 mod meta;
-mod scan;
+pub(crate) mod scan;
 mod typed;
-mod unquote;
+pub(crate) mod unquote;
 mod untyped;
 
 pub use errors::{Error, StrictError, StrictKind, TypeError};

@@ -9,7 +9,7 @@ mod number;
 mod pretty;
 mod raw;
 pub(crate) mod string;
-mod typed;
+pub(crate) mod typed;
 mod untyped;
 
 pub use number::write_double;

@@ -3,5 +3,13 @@
 
 pub mod builtin;
 pub mod json;
+pub mod json_write;
 pub mod object;
+pub mod openapi;
+pub mod proto;
 pub mod table;
+pub mod transcode;
+pub mod yaml;
+
+mod scalar;
+mod text;

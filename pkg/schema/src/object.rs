@@ -18,15 +18,25 @@
 //! | inlined structs | their members, in the parent's object |
 //! | TypeMeta | ordinary members `kind` and `apiVersion` |
 //!
-//! `null` stands where a zero value cannot be left out: in a list or a map, and for a pointer to a
-//! nil raw value or to a zero time. Encoders take a zero value and an absent member for the same,
+//! `null` stands where a zero value cannot be left out: in a list or a map, and for a pointer to what
+//! is `null` in JSON, such as a zero time. Encoders take a zero value and an absent member for the same,
 //! and `null` for the zero value, so an editor need not tidy up after itself. Members that the
 //! tables do not know are never written.
 
 use serde_json::Value;
 
+use crate::table::Shape;
+
 /// An object; members in bytewise order of their names.
 pub type Object = serde_json::Map<String, Value>;
+
+/// Whether a pointer to this type may be set and still read `null`, so that `null` is not nil there.
+pub(crate) fn null_is_set(shape: Shape) -> bool {
+    match shape {
+        Shape::Time | Shape::MicroTime | Shape::SchemaOrArray | Shape::SchemaOrStringArray => true,
+        shape => shape.is_raw_json() || shape == Shape::Unknown,
+    }
+}
 
 /// The value at `path`, if every step exists. A step into a list is no step: lists answer `None`.
 pub fn get<'a>(object: &'a Object, path: &[&str]) -> Option<&'a Value> {

@@ -73,7 +73,9 @@ impl Dialect {
 
 /// The types that `roots` are made of, themselves included, by name. What is written in place
 /// (named slices) or has no definition is looked through, not listed.
-pub fn closure(roots: impl IntoIterator<Item = &'static Message>) -> BTreeMap<&'static str, &'static Message> {
+pub fn closure(
+    roots: impl IntoIterator<Item = &'static Message>,
+) -> BTreeMap<&'static str, &'static Message> {
     let mut found = BTreeMap::new();
     let mut rest: Vec<&'static Message> = roots.into_iter().collect();
     while let Some(message) = rest.pop() {
@@ -206,7 +208,9 @@ fn property(owner: &str, field: &'static Field, dialect: Dialect, w: &mut Writer
 fn one(field: &'static Field, default: &str, undescribed: bool, dialect: Dialect, w: &mut Writer) {
     let info = field.info;
     match field.ty {
-        Type::Message(inner) if inner.shape == Shape::Wrapper => array_of(inner.fields.first(), default, dialect, w),
+        Type::Message(inner) if inner.shape == Shape::Wrapper => {
+            array_of(inner.fields.first(), default, dialect, w)
+        }
         Type::Message(inner) if dialect == Dialect::V2 || (undescribed && default.is_empty()) => {
             dialect.reference_member(inner.name, w);
         }
@@ -243,7 +247,9 @@ fn element(field: &'static Field, dialect: Dialect, w: &mut Writer) {
     let info = field.info;
     let default = if dialect == Dialect::V3 { info.item_default } else { "" };
     w.object(|w| match field.ty {
-        Type::Message(inner) if inner.shape == Shape::Wrapper => array_of(inner.fields.first(), default, dialect, w),
+        Type::Message(inner) if inner.shape == Shape::Wrapper => {
+            array_of(inner.fields.first(), default, dialect, w)
+        }
         Type::Message(inner) if default.is_empty() => dialect.reference_member(inner.name, w),
         Type::Message(inner) => {
             w.raw_if_any("default", default);

@@ -26,12 +26,14 @@ pub use encode::encode;
 pub use envelope::{Envelope, PREFIX, TypeMetaHead, wrap};
 pub use peek::{ScalarRef, field_at};
 pub use splice::{metadata_slice, served, with_resource_version};
+pub use wire::put_bytes;
 
 use std::borrow::Cow;
 
-/// How deeply messages may nest. Upstream has no bound of its own; this one keeps every walk far
-/// from the end of a worker thread's stack (2 MiB), and is ten times what generated schemas need.
-pub const DEPTH_MAX: usize = 500;
+/// How deeply messages may nest. Upstream has no bound of its own, for its stacks grow; this one keeps
+/// every walk inside a worker thread's 2 MiB even in debug builds. Only JSON schemas nest at will, and
+/// those that people write stay below 100.
+pub const DEPTH_MAX: usize = 256;
 
 /// The largest message, in bytes: offsets inside one are 32 bits wide.
 pub const SIZE_MAX: usize = u32::MAX as usize;

@@ -162,12 +162,7 @@ pub(crate) async fn serve<S>(
     let mut gone = pin!(None);
     loop {
         tokio::select! {
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
-                    tracing::debug!(remote = %peer.remote, error, "connection ended");
-                }
-                return;
-            }
+            biased; // so that what is answered from now on says that it was the last
             () = lifecycle.draining().cancelled(), if !leaving => leaving = true,
             () = peer.retire.cancelled(), if !leaving => leaving = true,
             () = expired.as_mut(), if gone.is_none() => {
@@ -178,6 +173,12 @@ pub(crate) async fn serve<S>(
                 Some(goodbye) => Some(goodbye.await),
                 None => None,
             } } => return,
+            ended = connection.as_mut() => {
+                if let Err(error) = ended {
+                    tracing::debug!(remote = %peer.remote, error, "connection ended");
+                }
+                return;
+            }
         }
         if leaving {
             connection.as_mut().graceful_shutdown();

@@ -30,6 +30,8 @@ mod query;
 mod respond;
 mod response_body;
 mod routes;
+#[cfg(test)]
+mod testing;
 
 pub use chain::{Chain, ChainOptions, Services};
 pub use connection::{ConnectionOptions, Peer, Protocol};

@@ -49,13 +49,8 @@ pub(crate) fn not_found() -> Response {
 }
 
 /// A failure as clients of the API expect it, in the representation that the request accepts.
-pub(crate) fn status(status: &Status, _request_headers: &HeaderMap) -> Response {
-    let mut body = serde_json::to_vec(status).unwrap_or_default();
-    body.push(b'\n');
-    let mut response = json(status.code, body);
-    if status.retry_after_seconds() > 0 {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(status.retry_after_seconds()));
-    }
+pub(crate) fn status(status: &Status, request_headers: &HeaderMap) -> Response {
+    let mut response = endpoints::respond::status_response(request_headers, None, status, &[]);
     if status.code == 403 {
         response.headers_mut().insert(X_CONTENT_TYPE_OPTIONS, NOSNIFF);
     }

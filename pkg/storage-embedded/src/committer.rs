@@ -90,9 +90,7 @@ struct Batch {
 
 impl Batch {
     fn has_room(&self) -> bool {
-        self.close.is_none()
-            && self.commands < COMMANDS_PER_BATCH_MAX
-            && self.bytes < BYTES_PER_BATCH_MAX
+        self.close.is_none() && self.commands < COMMANDS_PER_BATCH_MAX && self.bytes < BYTES_PER_BATCH_MAX
     }
 
     /// What the batch so far leaves in `key`; `None` if it does not touch it.
@@ -138,11 +136,8 @@ impl Committer {
         loop {
             self.sweep();
             let idle = self.dead.is_empty() || self.broken.is_some();
-            let first = if idle {
-                queue.blocking_recv().ok_or(TryRecvError::Disconnected)
-            } else {
-                queue.try_recv()
-            };
+            let first =
+                if idle { queue.blocking_recv().ok_or(TryRecvError::Disconnected) } else { queue.try_recv() };
             // Before anything is decided: a repair can bring changes to light.
             let usable = self.repair();
             let mut batch = Batch::default();

@@ -62,10 +62,9 @@ impl Disk {
         let lock = OpenOptions::new().create(true).write(true).truncate(false).open(&lock_path);
         let lock = lock.map_err(|e| failed(&lock_path, &e))?;
         lock.try_lock().map_err(|error| match error {
-            TryLockError::WouldBlock => Error::Refused(format!(
-                "{}: the store is in use by another process",
-                lock_path.display()
-            )),
+            TryLockError::WouldBlock => {
+                Error::Refused(format!("{}: the store is in use by another process", lock_path.display()))
+            }
             TryLockError::Error(error) => failed(&lock_path, &error),
         })?;
         let path = dir.join("store.redb");

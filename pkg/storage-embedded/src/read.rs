@@ -33,11 +33,7 @@ pub(crate) async fn list(
     }
 }
 
-async fn list_once(
-    shared: &Arc<Shared>,
-    prefix: &str,
-    options: &ListOptions,
-) -> Result<Listing, Error> {
+async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) -> Result<Listing, Error> {
     let take = if options.limit == 0 { usize::MAX } else { options.limit };
     let start = options.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
     let scanned = scan(shared, prefix, start, options.revision, take).await?;

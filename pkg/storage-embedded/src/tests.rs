@@ -45,12 +45,7 @@ fn fixture(options: Options) -> Fixture {
     Fixture::shared(store).keeping(dir)
 }
 
-async fn put(
-    store: &dyn Storage,
-    key: &str,
-    value: &str,
-    expected: Revision,
-) -> Result<Written, Error> {
+async fn put(store: &dyn Storage, key: &str, value: &str, expected: Revision) -> Result<Written, Error> {
     store.put(key, Bytes::copy_from_slice(value.as_bytes()), expected, None).await
 }
 

@@ -79,14 +79,15 @@ fn write(dir: &Path, seed: u64) {
             // One write of a line is atomic: it is shorter than a pipe's buffer guarantees.
             let say = |entry: Entry| std::io::stdout().lock().write_all(line(&entry).as_bytes()).unwrap();
             tokio::spawn(async move {
-                let random = Random(seed ^ writer << 32);
-                let error = write_until_failure(&*store, writer, random, say).await;
-                panic!("writer {writer}: {error}");
+                write_until_failure(&*store, writer, Random(seed ^ writer << 32), say).await
             })
         });
-        for writer in writers.collect::<Vec<_>>() {
-            writer.await.unwrap();
+        let writers: Vec<_> = writers.collect();
+        let mut errors = Vec::new();
+        for writer in writers {
+            errors.push(writer.await.unwrap());
         }
+        panic!("the store failed: {errors:?}");
     });
 }
 

@@ -76,7 +76,8 @@ pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, S
         .connect_timeout(options.dial_timeout)
         .http2_keep_alive_interval(options.keepalive_interval)
         .keep_alive_timeout(options.keepalive_timeout)
-        .keep_alive_while_idle(true)
+        // etcd closes connections that ping without a call under way.
+        .keep_alive_while_idle(false)
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     let tls = address.tls.then(|| Arc::new(options.tls.clone().unwrap_or_default()));

@@ -16,17 +16,32 @@ use crate::failure::{Failure, classify};
 const PUT: i32 = 0;
 const DELETE: i32 = 1;
 
-/// What to do after a response.
-#[derive(Debug)]
-pub(crate) enum Next {
-    /// Read on.
-    Continue,
-    /// The watch is in place; read on.
+/// What a response was, besides its items.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// The watch is in place.
     Created,
-    /// This connection is of no use any more: connect again, from [`Cursor::next`].
-    Reconnect(Failure),
+    /// Events or progress.
+    Moved,
+}
+
+/// What a response, or a failure, put an end to.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// The connection is of no use any more: connect again, from [`Cursor::next`].
+    Connection(Failure),
     /// The watch is over.
-    End(Error),
+    Watch(Error),
+}
+
+/// How an attempt to put the watch in place ends: only a passing failure leaves hope for the next.
+impl From<Failure> for Lost {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Refused(_) | Failure::Internal(_) => Lost::Watch(failure.into_error()),
+            _ => Lost::Connection(failure),
+        }
+    }
 }
 
 /// The state of one watch.
@@ -55,31 +70,34 @@ impl Cursor {
     }
 
     /// Takes a response in; what can be handed out goes to the end of `out`.
-    pub(crate) fn on_response(&mut self, response: PbWatchResponse, out: &mut VecDeque<WatchItem>) -> Next {
+    pub(crate) fn on_response(
+        &mut self,
+        response: PbWatchResponse,
+        out: &mut VecDeque<WatchItem>,
+    ) -> Result<Step, Lost> {
         if response.compact_revision != 0 {
-            return Next::End(Error::Compacted { oldest: response.compact_revision });
+            return Err(Lost::Watch(Error::Compacted { oldest: response.compact_revision }));
         }
         if response.canceled {
-            return canceled(&response.cancel_reason);
+            return Err(canceled(&response.cancel_reason));
         }
         if response.created {
-            return Next::Created;
+            return Ok(Step::Created);
         }
         if response.events.is_empty() {
             self.on_progress(response.header.map_or(0, |header| header.revision), out);
-            return Next::Continue;
+            return Ok(Step::Moved);
         }
         for event in response.events {
-            match decode(event) {
-                Ok(event) if event.kv.mod_revision >= self.next => self.on_event(event, out),
-                Ok(_) => {}
-                Err(error) => return Next::End(error),
+            let event = decode(event).map_err(Lost::Watch)?;
+            if event.kv.mod_revision >= self.next {
+                self.on_event(event, out);
             }
         }
         if !response.fragment {
             self.release(out);
         }
-        Next::Continue
+        Ok(Step::Moved)
     }
 
     fn on_event(&mut self, event: WatchEvent, out: &mut VecDeque<WatchItem>) {
@@ -110,12 +128,12 @@ impl Cursor {
 
 /// etcd cancels a watch when it loses its leader or stops (go elsewhere), or when the watch is not
 /// allowed (the end).
-fn canceled(reason: &str) -> Next {
+fn canceled(reason: &str) -> Lost {
     let passing = ["no leader", "server stopped", "server is likely overloaded"];
     if reason.is_empty() || passing.iter().any(|text| reason.contains(text)) {
-        return Next::Reconnect(Failure::Unavailable(format!("watch canceled: {reason}")));
+        return Lost::Connection(Failure::Unavailable(format!("watch canceled: {reason}")));
     }
-    Next::End(classify(tonic::Code::PermissionDenied, reason).into_error())
+    Lost::Watch(classify(tonic::Code::PermissionDenied, reason).into_error())
 }
 
 /// etcd's event as the contract's.

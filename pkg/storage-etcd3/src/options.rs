@@ -24,8 +24,8 @@ pub struct Options {
     pub health_timeout: Duration,
     /// The key that the health check reads. It need not exist.
     pub health_key: String,
-    /// An idle connection is pinged this often, and given up when the answer takes longer than
-    /// `keepalive_timeout`.
+    /// A connection with a call or a watch under way is pinged this often, and given up when the
+    /// answer takes longer than `keepalive_timeout`. etcd by default allows no less than 5 s.
     pub keepalive_interval: Duration,
     /// See `keepalive_interval`.
     pub keepalive_timeout: Duration,

@@ -15,7 +15,7 @@ use storage::{Error, Revision, WatchItem, WatchOptions, WatchStream};
 use tokio::sync::watch as signal;
 use tokio::time::{sleep, timeout};
 
-use crate::cursor::{Cursor, Next};
+use crate::cursor::{Cursor, Lost, Step};
 use crate::failure::Failure;
 use crate::members::{Member, Members};
 use crate::store::prefix_end;
@@ -126,27 +126,29 @@ impl Watch {
 
     /// Waits for one thing to happen on the connection, and keeps it unless it is of no use any more.
     async fn advance(&mut self, mut connection: Connection) {
-        match self.wait(&mut connection).await {
+        match self.step(&mut connection).await {
+            Ok(()) => self.connection = Some(connection),
+            Err(lost) => self.lost(&connection.member, lost),
+        }
+    }
+
+    async fn step(&mut self, connection: &mut Connection) -> Result<(), Lost> {
+        match self.wait(connection).await {
             Wake::ProgressWanted => {
                 self.progress_owed = true;
-                if let Err(error) = connection.requests.request_progress().await {
-                    return self.broken(&connection.member, &error.into());
-                }
+                connection.requests.request_progress().await.map_err(|e| Lost::Connection(e.into()))
             }
-            Wake::Response(Err(failure)) => return self.broken(&connection.member, &failure),
-            Wake::Response(Ok(response)) => {
+            Wake::Response(response) => {
+                // Whether a failure is for good shows at the next connection.
+                let response = response.map_err(Lost::Connection)?;
                 self.failures = 0;
-                match self.cursor.on_response(response, &mut self.items) {
-                    Next::Continue | Next::Created => {}
-                    Next::Reconnect(failure) => return self.broken(&connection.member, &failure),
-                    Next::End(error) => return self.end = End::Due(error),
-                }
+                self.cursor.on_response(response, &mut self.items)?;
                 if matches!(self.items.back(), Some(WatchItem::Progress(_))) {
                     self.progress_owed = false;
                 }
+                Ok(())
             }
         }
-        self.connection = Some(connection);
     }
 
     async fn wait(&mut self, connection: &mut Connection) -> Wake {
@@ -174,36 +176,25 @@ impl Watch {
         }
         let member = self.members.pick();
         self.cursor.reconnected();
-        match timeout(self.connect_timeout, self.attach(&member)).await {
-            Ok(Ok(connection)) => self.connection = Some(connection),
-            Ok(Err(Next::End(error))) => self.end = End::Due(error),
-            Ok(Err(Next::Reconnect(failure))) => self.broken(&member, &failure),
-            Ok(Err(Next::Continue | Next::Created)) => {}
-            Err(_) => {
-                self.broken(&member, &Failure::Unavailable("the watch was not created in time".to_owned()))
-            }
-        }
+        let lost = match timeout(self.connect_timeout, self.attach(&member)).await {
+            Ok(Ok(connection)) => return self.connection = Some(connection),
+            Ok(Err(lost)) => lost,
+            Err(_) => Lost::Connection(Failure::Unavailable("the watch was not created in time".to_owned())),
+        };
+        self.lost(&member, lost);
     }
 
     /// Opens a stream from the cursor and waits until etcd says that the watch is in place.
-    async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, Next> {
-        let failed = |error: etcd_client::Error| match Failure::from(error) {
-            failure @ (Failure::Refused(_) | Failure::Internal(_)) => Next::End(failure.into_error()),
-            failure => Next::Reconnect(failure),
-        };
-        let stream = member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(failed)?;
+    async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, Lost> {
+        let stream =
+            member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(Failure::from)?;
         let (requests, responses) = stream.split();
         let mut connection = Connection { member: member.clone(), requests, responses };
-        loop {
-            let response = receive(&mut connection.responses).await.map_err(Next::Reconnect)?;
-            match self.cursor.on_response(response, &mut self.items) {
-                Next::Created => break,
-                Next::Continue => {}
-                other => return Err(other),
-            }
-        }
+        while self.cursor.on_response(receive(&mut connection.responses).await?, &mut self.items)?
+            != Step::Created
+        {}
         if self.progress_owed {
-            connection.requests.request_progress().await.map_err(failed)?;
+            connection.requests.request_progress().await.map_err(Failure::from)?;
         }
         Ok(connection)
     }
@@ -224,17 +215,16 @@ impl Watch {
         request
     }
 
-    fn broken(&mut self, member: &Arc<Member>, failure: &Failure) {
-        tracing::debug!(
-            member = member.url(),
-            key = self.key,
-            next = self.cursor.next(),
-            ?failure,
-            "watch broke"
-        );
+    fn lost(&mut self, member: &Arc<Member>, lost: Lost) {
+        let failure = match lost {
+            Lost::Connection(failure) => failure,
+            Lost::Watch(error) => return self.end = End::Due(error),
+        };
+        let (member_url, key, next) = (member.url(), &self.key, self.cursor.next());
+        tracing::debug!(member_url, key, next, ?failure, "a watch lost its connection");
         self.failures += 1;
         if failure.blames_member() {
-            self.members.suspect(member, failure);
+            self.members.suspect(member, &failure);
         }
     }
 }

@@ -59,11 +59,7 @@ impl Fixture {
 }
 
 /// Runs one claim on one store. The name and the store's revision make the prefix unique.
-pub async fn run<C: Future<Output = ()>>(
-    fixture: Fixture,
-    name: &str,
-    claim: impl FnOnce(Corner) -> C,
-) {
+pub async fn run<C: Future<Output = ()>>(fixture: Fixture, name: &str, claim: impl FnOnce(Corner) -> C) {
     let Fixture { store, guard } = fixture;
     let revision = store.current_revision().await.expect("the store answers");
     let prefix = format!("/registry/conformance/{name}/{revision}/");
@@ -336,8 +332,7 @@ mod tests {
         ];
         let claims = groups.iter().flat_map(|group| group.split("pub async fn ").skip(1));
         let names = claims.filter_map(|text| text.split_once('(')).map(|(name, _)| name);
-        let missing: Vec<_> =
-            names.filter(|name| !suite.lines().any(|line| line.trim() == *name)).collect();
+        let missing: Vec<_> = names.filter(|name| !suite.lines().any(|line| line.trim() == *name)).collect();
         assert_eq!(missing, Vec::<&str>::new());
     }
 }

@@ -31,12 +31,7 @@ impl<S: Storage + ?Sized> Faulty<S> {
     /// Wraps `inner`, which stays usable beside the wrapper: a test checks there what really
     /// happened.
     pub fn new(inner: Arc<S>, plan: Plan) -> Self {
-        Faulty {
-            inner,
-            plan: RwLock::new(plan),
-            calls: Default::default(),
-            injected: AtomicU64::new(0),
-        }
+        Faulty { inner, plan: RwLock::new(plan), calls: Default::default(), injected: AtomicU64::new(0) }
     }
 
     /// Goes by another plan from now on; [`Plan::none`] heals the store. Counts go on.

@@ -7,6 +7,9 @@
 //! Every backend runs the same suite (`conformance`), and [`fault`] wraps any of them to inject
 //! the failures that a test wants to see survived.
 //!
+//! Two parts serve backends that keep their own state: [`mvcc`], the pure core of a revisioned store,
+//! and [`feed`], watches as cursors over its log. [`memory`] is little more than the two of them.
+//!
 //! Values are opaque. This crate knows neither kinds nor users nor HTTP.
 
 mod contract;
@@ -20,8 +23,8 @@ pub mod memory;
 pub mod mvcc;
 
 pub use contract::{
-    Deleted, EventKind, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, Written, WatchEvent,
-    WatchItem, WatchOptions, WatchStream,
+    Deleted, EventKind, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchEvent, WatchItem,
+    WatchOptions, WatchStream, Written,
 };
 pub use error::Error;
 pub use guaranteed_update::{Preconditions, Update, Updated, guaranteed_update};

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use crate::feed::{Batch, Cursor, Feed, History};
 use crate::mvcc::{LogRead, Millis, Mvcc, Scan, Write};
 use crate::{
-    Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions,
-    WatchStream, Written,
+    Deleted, Error, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream,
+    Written,
 };
 
 /// A store in memory. Dropping it ends its watches.
@@ -48,12 +48,8 @@ impl Memory {
     pub fn new() -> Self {
         let mvcc = Mvcc::default();
         let feed = Feed::new(mvcc.revision());
-        let shared = Shared {
-            mvcc: Mutex::new(mvcc),
-            feed,
-            epoch: Instant::now(),
-            deadline_set: Notify::new(),
-        };
+        let shared =
+            Shared { mvcc: Mutex::new(mvcc), feed, epoch: Instant::now(), deadline_set: Notify::new() };
         Memory { shared: Arc::new(shared), expiry: OnceLock::new() }
     }
 

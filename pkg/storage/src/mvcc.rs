@@ -25,7 +25,7 @@ mod versions;
 pub use change::{Change, Previous, Write};
 pub use deadlines::{Deadlines, Millis};
 
-use versions::{Versions, Version, VersionValue};
+use versions::{Version, VersionValue, Versions};
 
 /// The revision of a store that has never been written, as in etcd: the first write makes 2. It is
 /// above 0 because clients read resource version 0 as "anything will do".
@@ -150,9 +150,7 @@ impl Mvcc {
     pub fn readable(&self, revision: Revision) -> Result<Revision, Error> {
         match revision {
             0 => Ok(self.revision),
-            at if at > self.revision => {
-                Err(Error::FutureRevision { requested: at, current: self.revision })
-            }
+            at if at > self.revision => Err(Error::FutureRevision { requested: at, current: self.revision }),
             at if at < self.compacted => Err(Error::Compacted { oldest: self.compacted }),
             at => Ok(at),
         }
@@ -161,9 +159,7 @@ impl Mvcc {
     /// Walks part of the keys in byte order. Cost: the keys looked at.
     pub fn scan(&self, scan: &Scan<'_>) -> Scanned {
         let start = match scan.start {
-            Bound::Included(key) | Bound::Excluded(key) if key < scan.prefix => {
-                Bound::Included(scan.prefix)
-            }
+            Bound::Included(key) | Bound::Excluded(key) if key < scan.prefix => Bound::Included(scan.prefix),
             Bound::Unbounded => Bound::Included(scan.prefix),
             bound => bound,
         };

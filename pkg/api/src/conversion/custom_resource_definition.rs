@@ -26,8 +26,9 @@ pub(super) fn v1_to_v1beta1(definition: &mut Object) {
     for version in children_mut(spec, "versions") {
         canonicalise_raw_values(&VERSION, version);
     }
-    if let Some(first) = children(spec, "versions").next().map(|version| text(version, "name").to_owned()) {
-        spec.insert("version".to_owned(), Value::from(first));
+    let first = list(spec, "versions").first().and_then(Value::as_object);
+    if let Some(name) = first.map(|version| text(version, "name").to_owned()) {
+        spec.insert("version".to_owned(), Value::from(name));
         hoist(spec);
     }
     rename_column_paths(spec, "jsonPath", "JSONPath");
@@ -72,12 +73,12 @@ pub(super) fn v1beta1_to_v1(definition: &mut Object) {
 fn hoist(spec: &mut Object) {
     for (of_version, of_spec) in HOISTED {
         let Some(field) = VERSION.member(of_version) else { continue };
-        let mut versions = children(spec, "versions");
-        let first = versions.next().and_then(|version| version.get(of_version));
-        if !versions.all(|version| semantic::equal_members(field, first, version.get(of_version))) {
+        let first = list(spec, "versions").first().and_then(|version| version.get(of_version)).cloned();
+        let agrees =
+            |version: &Object| semantic::equal_members(field, first.as_ref(), version.get(of_version));
+        if !children(spec, "versions").all(agrees) {
             continue;
         }
-        let first = first.cloned();
         for version in children_mut(spec, "versions") {
             version.remove(of_version);
         }

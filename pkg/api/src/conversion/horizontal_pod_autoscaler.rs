@@ -30,8 +30,10 @@ const DEFAULT_CPU_UTILIZATION: i64 = 80;
 
 /// To the stored form. An annotation that does not parse is dropped without a word, as upstream does.
 pub(super) fn v1_to_v2(autoscaler: &mut Object) {
-    let mut metrics = read(autoscaler, METRICS, &METRIC_SPEC, scaling_metrics::spec_to_v2).unwrap_or_default();
-    let cpu = object::remove(autoscaler, &["spec", "targetCPUUtilizationPercentage"]).filter(|v| !v.is_null());
+    let mut metrics =
+        read(autoscaler, METRICS, &METRIC_SPEC, scaling_metrics::spec_to_v2).unwrap_or_default();
+    let cpu =
+        object::remove(autoscaler, &["spec", "targetCPUUtilizationPercentage"]).filter(|v| !v.is_null());
     if let Some(cpu) = cpu.or_else(|| metrics.is_empty().then(|| Value::from(DEFAULT_CPU_UTILIZATION))) {
         let target = json!({"type": "Utilization", "averageUtilization": cpu});
         metrics.push(json!({"type": "Resource", "resource": {"name": "cpu", "target": target}}));
@@ -40,11 +42,13 @@ pub(super) fn v1_to_v2(autoscaler: &mut Object) {
     if let Some(behavior) = annotation(autoscaler, BEHAVIOR).and_then(scaling_behavior::from_text) {
         object::set(autoscaler, &["spec", "behavior"], behavior);
     }
-    let cpu = object::remove(autoscaler, &["status", "currentCPUUtilizationPercentage"]).filter(|v| !v.is_null());
-    let current = read(autoscaler, CURRENT_METRICS, &METRIC_STATUS, scaling_metrics::status_to_v2).or_else(|| {
-        let current = json!({"averageUtilization": cpu?});
-        Some(vec![json!({"type": "Resource", "resource": {"name": "cpu", "current": current}})])
-    });
+    let cpu =
+        object::remove(autoscaler, &["status", "currentCPUUtilizationPercentage"]).filter(|v| !v.is_null());
+    let current =
+        read(autoscaler, CURRENT_METRICS, &METRIC_STATUS, scaling_metrics::status_to_v2).or_else(|| {
+            let current = json!({"averageUtilization": cpu?});
+            Some(vec![json!({"type": "Resource", "resource": {"name": "cpu", "current": current}})])
+        });
     let conditions = read(autoscaler, CONDITIONS, &CONDITION, |condition| condition);
     set_status(autoscaler, "currentMetrics", current);
     set_status(autoscaler, "conditions", conditions);
@@ -59,7 +63,7 @@ pub(super) fn v2_to_v1(autoscaler: &mut Object) {
     for metric in taken(autoscaler, "spec", "metrics") {
         match cpu_member(&metric, "target") {
             Some(utilization) => cpu = cpu.or(Some(utilization)),
-            None => other.push(Value::Object(scaling_metrics::spec_to_v1(metric))),
+            None => other.push(scaling_metrics::spec_to_v1(metric)),
         }
     }
     if let Some(cpu) = cpu {
@@ -75,9 +79,9 @@ pub(super) fn v2_to_v1(autoscaler: &mut Object) {
     if let Some(cpu) = current.iter().filter_map(|metric| cpu_member(metric, "current")).next_back() {
         object::set(autoscaler, &["status", "currentCPUUtilizationPercentage"], cpu);
     }
-    let current: Vec<Value> = current.into_iter().map(|m| Value::Object(scaling_metrics::status_to_v1(m))).collect();
+    let current: Vec<Object> = current.into_iter().map(scaling_metrics::status_to_v1).collect();
     write(autoscaler, CURRENT_METRICS, &METRIC_STATUS, &current);
-    let conditions: Vec<Value> = taken(autoscaler, "status", "conditions").into_iter().map(Value::Object).collect();
+    let conditions = taken(autoscaler, "status", "conditions");
     write(autoscaler, CONDITIONS, &CONDITION, &conditions);
 }
 
@@ -116,9 +120,11 @@ fn read(
 }
 
 /// Writes a list into an annotation, unless it is empty.
-fn write(autoscaler: &mut Object, name: &str, message: &Message, items: &[Value]) {
-    if !items.is_empty() {
-        set_annotation(autoscaler, name, json_text::list_of(message, items));
+fn write(autoscaler: &mut Object, name: &str, message: &'static Message, items: &[Object]) {
+    if !items.is_empty()
+        && let Some(text) = json_text::list_of(message, items)
+    {
+        set_annotation(autoscaler, name, text);
     }
 }
 

@@ -1,7 +1,7 @@
 //! The behavior of a HorizontalPodAutoscaler inside an annotation of `autoscaling/v1`: the JSON of an
 //! internal type, hence with Go's names in it.
 
-use super::json_text::write_string;
+use super::json_text;
 use crate::tree::{child, children, integer, text};
 use apimachinery::quantity::Quantity;
 use schema::object::Object;
@@ -42,17 +42,17 @@ fn write_rules(rules: &Object, out: &mut String) {
 fn write_policies(rules: &Object, out: &mut String) {
     out.push('[');
     for (index, policy) in children(rules, "policies").enumerate() {
-        out.push_str(if index == 0 { "{\"Type\":" } else { ",{\"Type\":" });
-        write_string(text(policy, "type"), out);
+        let comma = if index == 0 { "" } else { "," };
+        let kind = json_text::string(text(policy, "type"));
         let (value, period) = (integer(policy, "value"), integer(policy, "periodSeconds"));
-        let _ = write!(out, ",\"Value\":{value},\"PeriodSeconds\":{period}}}");
+        let _ = write!(out, "{comma}{{\"Type\":{kind},\"Value\":{value},\"PeriodSeconds\":{period}}}");
     }
     out.push(']');
 }
 
 fn write_text_or_null(value: Option<&Value>, out: &mut String) {
     match value.and_then(Value::as_str) {
-        Some(text) => write_string(text, out),
+        Some(text) => out.push_str(&json_text::string(text)),
         None => out.push_str("null"),
     }
 }

@@ -76,7 +76,11 @@ fn a_watch_from_now_asks_for_initial_events() {
     let check = |query, expected: (Option<bool>, &str)| {
         let mut options = list(query).unwrap_or_default();
         options.set_watch_list_defaults();
-        assert_eq!((options.send_initial_events, options.resource_version_match.as_str()), expected, "{query}");
+        assert_eq!(
+            (options.send_initial_events, options.resource_version_match.as_str()),
+            expected,
+            "{query}"
+        );
     };
     check("watch=1", (Some(true), "NotOlderThan"));
     check("watch=1&resourceVersion=0", (Some(true), "NotOlderThan"));
@@ -97,7 +101,8 @@ fn dry_run_keeps_every_value() {
 
 #[test]
 fn a_delete_query_can_carry_preconditions() {
-    let options = delete("uid=u&resourceVersion=&propagationPolicy=&orphanDependents=x&gracePeriodSeconds=-1");
+    let options =
+        delete("uid=u&resourceVersion=&propagationPolicy=&orphanDependents=x&gracePeriodSeconds=-1");
     assert_eq!(
         options,
         Ok(DeleteOptions {

@@ -1,8 +1,8 @@
 //! Rows of webhook configurations and admission policies.
 
+use super::Cells;
 use super::format::{UNSET, age};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

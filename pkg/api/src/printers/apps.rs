@@ -60,7 +60,7 @@ fn daemon_set(object: View<'_>, now: UnixTime) -> Vec<Value> {
 fn deployment(object: View<'_>, now: UnixTime) -> Vec<Value> {
     let [names, images] = containers(object.at("spec.template.spec"));
     // Other kinds say <none> and <error> here.
-    let selector = match from_label_selector(object.at("spec.selector").to_value().as_ref()) {
+    let selector = match from_label_selector(object.at("spec.selector").object()) {
         Ok(selector) => selector.to_string(),
         Err(_) => "<invalid>".to_owned(),
     };

@@ -1,9 +1,9 @@
 //! Rows of autoscalers, and of the `scale` subresource.
 
+use super::Cells;
 use super::format::{UNSET, age};
 use super::metrics;
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

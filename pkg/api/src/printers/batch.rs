@@ -1,8 +1,8 @@
 //! Rows of jobs and cron jobs.
 
+use super::Cells;
 use super::format::{NONE, age, bool_or_unset, containers, label_selector, since, time};
 use super::view::View;
-use super::Cells;
 use apimachinery::duration::human_duration;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
 use serde_json::Value;

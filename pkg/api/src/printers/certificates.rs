@@ -1,8 +1,8 @@
 //! Rows of certificate requests and trust bundles.
 
+use super::Cells;
 use super::format::{NONE, age, labels};
 use super::view::View;
-use super::Cells;
 use apimachinery::duration::human_duration;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
@@ -53,7 +53,7 @@ fn trust_bundle(object: View<'_>, _: UnixTime) -> Vec<Value> {
 fn pod_request(object: View<'_>, _: UnixTime) -> Vec<Value> {
     let spec = object.get("spec");
     let types = object.at("status.conditions").items().map(|c| c.get("type").text());
-    let state = types.filter(|t| matches!(*t, "Issued" | "Denied" | "Failed")).last();
+    let state = types.rev().find(|t| matches!(*t, "Issued" | "Denied" | "Failed"));
     vec![
         object.name(),
         spec.get("podName").into(),

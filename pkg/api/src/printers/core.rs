@@ -1,8 +1,6 @@
 //! Rows of the core group; pods, volumes and events have their own files.
 
-use super::format::{
-    NONE, UNKNOWN, age, containers, labels, list_with_more, or_none, quantity,
-};
+use super::format::{NONE, UNKNOWN, age, containers, labels, list_with_more, or_none, quantity};
 use super::view::View;
 use super::{Cells, autoscaling, events, pod, volumes};
 use apimachinery::time::UnixTime;
@@ -179,16 +177,15 @@ fn service(object: View<'_>, now: UnixTime) -> Vec<Value> {
 
 fn external_ip(service: View<'_>) -> String {
     let spec = service.get("spec");
-    let external_ips = spec.get("externalIPs").texts().join(",");
+    let external_ips = spec.get("externalIPs").texts();
     match spec.get("type").text() {
-        "ClusterIP" | "NodePort" => or_none(external_ips),
+        "ClusterIP" | "NodePort" if external_ips.is_empty() => NONE.to_owned(),
+        "ClusterIP" | "NodePort" => external_ips.join(","),
         "LoadBalancer" => {
             let balancer = load_balancer(service.at("status.loadBalancer"));
-            match (balancer.is_empty(), external_ips.is_empty()) {
-                (true, true) => "<pending>".to_owned(),
-                (false, false) => format!("{balancer},{external_ips}"),
-                _ => balancer + &external_ips,
-            }
+            let balancer = Some(balancer.as_str()).filter(|addresses| !addresses.is_empty());
+            let all: Vec<&str> = balancer.into_iter().chain(external_ips).collect();
+            if all.is_empty() { "<pending>".to_owned() } else { all.join(",") }
         }
         "ExternalName" => spec.get("externalName").text().to_owned(),
         _ => UNKNOWN.to_owned(),

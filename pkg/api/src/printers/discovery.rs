@@ -1,8 +1,8 @@
 //! Rows of endpoint slices.
 
+use super::Cells;
 use super::format::{UNSET, age, list_with_more};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

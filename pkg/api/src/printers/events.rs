@@ -1,8 +1,8 @@
 //! Rows of events, which the two groups that serve them name differently.
 
+use super::Cells;
 use super::format::{UNKNOWN, since, time};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

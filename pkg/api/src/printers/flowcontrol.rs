@@ -1,8 +1,8 @@
 //! Rows of flow schemas and priority levels.
 
+use super::Cells;
 use super::format::{NONE, age};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

@@ -7,6 +7,7 @@ use apimachinery::labels::from_label_selector;
 use apimachinery::quantity::canonicalize;
 use apimachinery::time::{UnixTime, parse_time};
 use serde_json::Value;
+use std::borrow::Cow;
 
 /// What a missing value is called in most columns.
 pub(super) const NONE: &str = "<none>";
@@ -41,7 +42,7 @@ pub(super) fn labels(map: View<'_>) -> String {
 
 /// A label selector as text: `<none>` if it is empty, `<error>` if it is bad.
 pub(super) fn label_selector(selector: View<'_>) -> String {
-    match from_label_selector(selector.to_value().as_ref()) {
+    match from_label_selector(selector.object()) {
         Ok(selector) => or_none(selector.to_string()),
         Err(_) => "<error>".to_owned(),
     }
@@ -66,15 +67,11 @@ pub(super) fn list_with_more(texts: &[String], max: usize, separator: &str) -> S
 
 /// The canonical text of a quantity; a missing one is zero.
 pub(super) fn quantity(field: View<'_>) -> String {
-    let number;
-    let text = match field.to_value() {
-        Some(Value::Number(n)) => {
-            number = n.to_string();
-            &number
-        }
-        _ => field.text_or("0"),
-    };
-    canonicalize(text).map_or_else(|_| text.to_owned(), |canonical| canonical.into_owned())
+    let text = field.scalar().unwrap_or(Cow::Borrowed("0"));
+    match canonicalize(&text) {
+        Ok(canonical) => canonical.into_owned(),
+        Err(_) => text.into_owned(),
+    }
 }
 
 /// `True`, `False` or `<unset>`.

@@ -121,9 +121,8 @@ fn quantity_or_nil(field: View<'_>) -> String {
 /// fields would be in version 2.
 pub(super) fn v1(autoscaler: View<'_>) -> String {
     let annotations = autoscaler.at("metadata.annotations");
-    let annotated = |name: &str| -> Option<Vec<Value>> {
-        serde_json::from_str(annotations.get(name).text()).ok()
-    };
+    let annotated =
+        |name: &str| -> Option<Vec<Value>> { serde_json::from_str(annotations.get(name).text()).ok() };
     let cpu_target = autoscaler.at("spec.targetCPUUtilizationPercentage");
     let specs = annotated("autoscaling.alpha.kubernetes.io/metrics").unwrap_or_default();
     let mut texts = Vec::new();

@@ -1,9 +1,9 @@
 //! Rows of ingresses, network policies and addresses.
 
+use super::Cells;
 use super::core::load_balancer;
 use super::format::{NONE, age, group_resource, label_selector};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

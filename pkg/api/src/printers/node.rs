@@ -1,8 +1,8 @@
 //! Rows of runtime classes.
 
+use super::Cells;
 use super::format::age;
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

@@ -1,10 +1,11 @@
 //! Rows of disruption budgets.
 
+use super::Cells;
 use super::format::age;
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
+use std::borrow::Cow;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     (resource == "poddisruptionbudgets").then_some(disruption_budget)
@@ -21,9 +22,5 @@ fn disruption_budget(object: View<'_>, now: UnixTime) -> Vec<Value> {
 }
 
 fn int_or_string(field: View<'_>) -> String {
-    match field.to_value() {
-        None => "N/A".to_owned(),
-        Some(Value::String(text)) => text,
-        Some(number) => number.to_string(),
-    }
+    field.scalar().map_or_else(|| "N/A".to_owned(), Cow::into_owned)
 }

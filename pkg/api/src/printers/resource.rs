@@ -1,8 +1,8 @@
 //! Rows of dynamic resource allocation.
 
+use super::Cells;
 use super::format::{NONE, age, since};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

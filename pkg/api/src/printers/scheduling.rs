@@ -1,8 +1,8 @@
 //! Rows of priority classes, workloads and pod groups.
 
+use super::Cells;
 use super::format::{NONE, age};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 
@@ -40,9 +40,8 @@ fn pod_group(object: View<'_>, now: UnixTime) -> Vec<Value> {
 
 /// The last condition of each type counts.
 fn pod_group_status(conditions: View<'_>) -> String {
-    let last = |condition_type: &str| {
-        conditions.items().rev().find(|c| c.get("type").text() == condition_type)
-    };
+    let last =
+        |condition_type: &str| conditions.items().rev().find(|c| c.get("type").text() == condition_type);
     let scheduled = last("PodGroupScheduled").map(|c| c.get("status").text() == "True");
     match (last("DisruptionTarget"), scheduled) {
         (Some(target), _) => target.get("reason").text().to_owned(),

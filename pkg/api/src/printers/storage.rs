@@ -1,8 +1,8 @@
 //! Rows of storage classes and CSI drivers.
 
+use super::Cells;
 use super::format::{UNSET, age, or_none};
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 

@@ -1,8 +1,8 @@
 //! Rows of storage version migrations.
 
+use super::Cells;
 use super::format::group_resource;
 use super::view::View;
-use super::Cells;
 use apimachinery::time::UnixTime;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn migration(object: View<'_>, _: UnixTime) -> Vec<Value> {
         condition.get("status").text() == "True"
             && matches!(condition.get("type").text(), "Running" | "Failed" | "Succeeded")
     };
-    let state = object.at("status.conditions").items().filter(is_state).last();
+    let state = object.at("status.conditions").items().rev().find(is_state);
     vec![
         object.name(),
         group_resource(resource.get("group").text(), resource.get("resource").text()).into(),

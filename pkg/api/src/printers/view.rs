@@ -2,6 +2,7 @@
 //! zero value of its type, as it does in a Go struct.
 
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 /// A place in an object, which may be empty.
 #[derive(Clone, Copy, Debug)]
@@ -49,12 +50,12 @@ impl<'a> View<'a> {
         }
     }
 
-    /// A copy as JSON.
-    pub(super) fn to_value(self) -> Option<Value> {
+    /// A text or a number as text.
+    pub(super) fn scalar(self) -> Option<Cow<'a, str>> {
         match self.0 {
-            Node::Absent => None,
-            Node::Object(object) => Some(Value::Object(object.clone())),
-            Node::Value(value) => Some(value.clone()),
+            Node::Value(Value::String(text)) => Some(Cow::Borrowed(text)),
+            Node::Value(value) => Some(Cow::Owned(value.to_string())),
+            Node::Absent | Node::Object(_) => None,
         }
     }
 

@@ -97,7 +97,9 @@ fn cluster_trust_bundle(object: &Object, name: &str, prefix: bool) -> Vec<String
     let required = format!("{}:", signer.replace('/', ":"));
     match name.strip_prefix(&required) {
         Some(rest) => names::name_is_dns_subdomain(rest, prefix),
-        None => vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {required}")],
+        None => {
+            vec![format!("ClusterTrustBundle for signerName {signer} must be named with prefix {required}")]
+        }
     }
 }
 
@@ -116,7 +118,8 @@ fn api_service(object: &Object, name: &str) -> Vec<String> {
 
 fn custom_resource_definition(object: &Object, name: &str, prefix: bool) -> Vec<String> {
     let mut errors = names::name_is_dns_subdomain(name, prefix);
-    let plural = child(object, "spec").and_then(|spec| child(spec, "names")).map_or("", |n| text(n, "plural"));
+    let plural =
+        child(object, "spec").and_then(|spec| child(spec, "names")).map_or("", |n| text(n, "plural"));
     let required = name.strip_prefix(plural).and_then(|rest| rest.strip_prefix('.'));
     if required != Some(spec_text(object, "group")) {
         errors.push("must be spec.names.plural+\".\"+spec.group".to_owned());
@@ -135,7 +138,8 @@ pub fn name_rule(group: &str, plural: &str) -> NameRule {
         ("", "namespaces" | "services") | ("apps", "statefulsets") => NameRule::DnsLabel,
         ("", "replicationcontrollers") | ("resource.k8s.io", "deviceclasses") => NameRule::LongName,
         ("rbac.authorization.k8s.io", _) => NameRule::FinishedPathSegment,
-        ("policy", "poddisruptionbudgets") => NameRule::PathSegment,
+        // Events of `v1` keep the loose rules from before `events.k8s.io` shared their storage.
+        ("", "events") | ("policy", "poddisruptionbudgets") => NameRule::PathSegment,
         ("coordination.k8s.io", "leasecandidates") => NameRule::ConfigMapKey,
         ("certificates.k8s.io", "certificatesigningrequests") => NameRule::Any,
         ("certificates.k8s.io", "clustertrustbundles") => NameRule::ClusterTrustBundle,
@@ -152,10 +156,14 @@ pub fn name_rule(group: &str, plural: &str) -> NameRule {
 pub fn requires_qualified_finalizers(group: &str, plural: &str) -> bool {
     match (group, plural) {
         (
-            "admissionregistration.k8s.io" | "apiextensions.k8s.io" | "apiregistration.k8s.io"
-            | "coordination.k8s.io" | "node.k8s.io",
+            "admissionregistration.k8s.io"
+            | "apiextensions.k8s.io"
+            | "apiregistration.k8s.io"
+            | "coordination.k8s.io"
+            | "node.k8s.io",
             _,
         )
+        | ("", "events")
         | ("policy", "poddisruptionbudgets") => false,
         _ => crate::resources::groups().iter().any(|known| known.name == group),
     }
@@ -189,6 +197,8 @@ mod tests {
         check("networking.k8s.io", "ipaddresses", json!({}), "010.0.0.1", &["must not have leading 0s"]);
         check("certificates.k8s.io", "certificatesigningrequests", json!({}), "A b/c", &[]);
         check("policy", "poddisruptionbudgets", json!({}), "A_b", &[]);
+        check("", "events", json!({}), "A_", &[]);
+        check("events.k8s.io", "events", json!({}), "A_", &[SUBDOMAIN]);
         check(
             "internal.apiserver.k8s.io",
             "storageversions",
@@ -207,7 +217,13 @@ mod tests {
         check(crd.0, crd.1, spec.clone(), "A_", &[SUBDOMAIN, "must be spec.names.plural+\".\"+spec.group"]);
         let service = ("apiregistration.k8s.io", "apiservices");
         check(service.0, service.1, spec.clone(), "v1.example.com", &[]);
-        check(service.0, service.1, spec.clone(), "v1.x", &["must be `spec.version+\".\"+spec.group`: \"v1.example.com\""]);
+        check(
+            service.0,
+            service.1,
+            spec.clone(),
+            "v1.x",
+            &["must be `spec.version+\".\"+spec.group`: \"v1.example.com\""],
+        );
         check(service.0, service.1, spec, "a/b", &["may not contain '/'"]);
         let bundle = ("certificates.k8s.io", "clustertrustbundles");
         let signed = json!({"signerName": "example.com/s"});
@@ -243,6 +259,8 @@ mod tests {
     fn custom_resources_may_have_bare_finalizers() {
         assert!(requires_qualified_finalizers("", "pods"));
         assert!(requires_qualified_finalizers("rbac.authorization.k8s.io", "roles"));
+        assert!(requires_qualified_finalizers("events.k8s.io", "events"));
+        assert!(!requires_qualified_finalizers("", "events"));
         assert!(!requires_qualified_finalizers("coordination.k8s.io", "leases"));
         assert!(!requires_qualified_finalizers("example.com", "widgets"));
     }

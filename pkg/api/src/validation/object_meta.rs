@@ -56,7 +56,7 @@ pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) 
     let new = child(new, "metadata").unwrap_or(&absent);
     let old = child(old, "metadata").unwrap_or(&absent);
     let mut errors = Vec::new();
-    if old.contains_key("deletionTimestamp") {
+    if old.get("deletionTimestamp").is_some_and(|at| !at.is_null()) {
         errors.extend(new_finalizers_error(new, old, &path.child("finalizers")));
     }
     if text(new, "resourceVersion").is_empty() {
@@ -110,7 +110,8 @@ fn validate_names(object: &Object, meta: &Object, rule: NameRule, path: &Path<'_
     let path = path.child("name");
     if name.is_empty() {
         if !generate_name.is_empty() && !rule.checks_generate_name() {
-            let detail = format!("generateName was specified ({}), but no name was generated", quote(generate_name));
+            let detail =
+                format!("generateName was specified ({}), but no name was generated", quote(generate_name));
             errors.push(Error::internal(&path, detail));
         }
         errors.push(Error::required(&path, "name or generateName is required"));
@@ -138,7 +139,9 @@ pub fn validate_labels(object: &Object, member: &str, path: &Path<'_>) -> Vec<Er
     let mut errors = Vec::new();
     for (key, value) in pairs(object, member) {
         errors.extend(names::is_label_key(key).into_iter().map(|detail| Error::invalid(path, key, detail)));
-        errors.extend(names::is_label_value(value).into_iter().map(|detail| Error::invalid(path, value, detail)));
+        errors.extend(
+            names::is_label_value(value).into_iter().map(|detail| Error::invalid(path, value, detail)),
+        );
     }
     errors
 }

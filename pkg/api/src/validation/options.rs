@@ -51,7 +51,8 @@ fn validate_watch_options(options: &ListOptions) -> Vec<Error> {
     let mut errors = Vec::new();
     let matching = options.resource_version_match.as_str();
     if options.send_initial_events.is_some() && matching != MATCH_NOT_OLDER_THAN {
-        let detail = format!("sendInitialEvents requires setting resourceVersionMatch to {MATCH_NOT_OLDER_THAN}");
+        let detail =
+            format!("sendInitialEvents requires setting resourceVersionMatch to {MATCH_NOT_OLDER_THAN}");
         errors.push(Error::forbidden(&RESOURCE_VERSION_MATCH, detail));
     }
     if matching.is_empty() {

@@ -32,7 +32,8 @@ impl Store {
                 Ok(Store { storage: Arc::new(Memory::new()), embedded: None, compaction: None })
             }
             StorageConfig::Embedded { dir, compaction_interval } => {
-                let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
+                #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
+                let mut options = storage_embedded::Options::new(Arc::new(|| SystemTime::now()));
                 options.compaction_interval = *compaction_interval;
                 let embedded = Embedded::open(dir, options)?;
                 Ok(Store { storage: Arc::clone(&embedded) as _, embedded: Some(embedded), compaction: None })

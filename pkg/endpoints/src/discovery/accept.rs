@@ -49,7 +49,7 @@ fn format_of(clause: &Clause<'_>) -> Option<Format> {
 ///
 /// # Errors
 /// The router's own 406, which differs from the one of negotiation.
-pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Status> {
+pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Box<Status>> {
     let accepted = header.is_empty()
         || header.split(',').any(|clause| {
             let name = clause.split(';').next().unwrap_or("").trim_matches(' ');
@@ -59,14 +59,14 @@ pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Status> {
         return Ok(());
     }
     let message = format!("406: Not Acceptable\n\nAvailable representations: {}", media_types.join(", "));
-    Err(Status::failure(406, "NotAcceptable", message).with_details(Details::default()))
+    Err(Status::failure(406, "NotAcceptable", message).with_details(Details::default()).into())
 }
 
 /// [`route`] for documents that come in every format of objects.
 ///
 /// # Errors
 /// 406.
-pub(crate) fn route_objects(header: &str) -> Result<(), Status> {
+pub(crate) fn route_objects(header: &str) -> Result<(), Box<Status>> {
     route(header, &MEDIA_TYPES)
 }
 
@@ -86,7 +86,10 @@ mod tests {
         check(&format!("{V2},*/*"), Some(Format::Json));
         check(&format!("{V2};profile=nopeer"), Some(Format::Json));
         check(&format!("{V2};q=0,application/json"), Some(Format::Json));
-        check("application/json ; g=apidiscovery.k8s.io ; v=v2 ; as=APIGroupDiscoveryList", Some(Format::Json));
+        check(
+            "application/json ; g=apidiscovery.k8s.io ; v=v2 ; as=APIGroupDiscoveryList",
+            Some(Format::Json),
+        );
         check(&V2.replace("json", "yaml"), Some(Format::Yaml));
         check(&V2.replace("=v2", "=v2beta1"), None);
         check(&V2.replace("=v2", "=v3"), None);

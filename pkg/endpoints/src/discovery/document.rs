@@ -31,10 +31,10 @@ impl Document {
         format: Format,
         pretty: bool,
         tree: impl Fn() -> Object,
-    ) -> Result<Bytes, Status> {
+    ) -> Result<Bytes, Box<Status>> {
         let encode = |format| {
             let mut out = Vec::new();
-            encode::tree(message, &tree(), format, &mut out).map_err(|status| *status)?;
+            encode::tree(message, &tree(), format, &mut out)?;
             out.shrink_to_fit();
             Ok(Bytes::from(out))
         };
@@ -50,7 +50,11 @@ impl Document {
     ///
     /// # Errors
     /// As for [`Document::encoded`].
-    pub(super) fn etag(&self, message: &'static Message, tree: impl Fn() -> Object) -> Result<&str, Status> {
+    pub(super) fn etag(
+        &self,
+        message: &'static Message,
+        tree: impl Fn() -> Object,
+    ) -> Result<&str, Box<Status>> {
         if self.etag.get().is_none() {
             let json = self.encoded(message, Format::Json, false, tree)?;
             // Upstream hashes the text without the final line break.
@@ -63,7 +67,10 @@ impl Document {
 }
 
 /// What the cell holds, or what `make` gives it to hold.
-fn kept(cell: &OnceLock<Bytes>, make: impl FnOnce() -> Result<Bytes, Status>) -> Result<Bytes, Status> {
+fn kept(
+    cell: &OnceLock<Bytes>,
+    make: impl FnOnce() -> Result<Bytes, Box<Status>>,
+) -> Result<Bytes, Box<Status>> {
     match cell.get() {
         Some(bytes) => Ok(bytes.clone()),
         None => {

@@ -106,7 +106,12 @@ pub fn builtin_groups(served: impl Fn(&Resource) -> bool) -> Vec<Group> {
     let groups = resources::groups().iter().map(|group| Group {
         name: group.name.into(),
         priority: group.priority.unwrap_or(AGGREGATOR_PRIORITY),
-        versions: group.versions.iter().map(|v| version(group, v)).filter(|v| !v.resources.is_empty()).collect(),
+        versions: group
+            .versions
+            .iter()
+            .map(|v| version(group, v))
+            .filter(|v| !v.resources.is_empty())
+            .collect(),
     });
     groups.filter(|group| !group.versions.is_empty()).collect()
 }

@@ -32,7 +32,8 @@ pub(super) fn api_group(group: &Group) -> Object {
 }
 
 fn group_entry(group: &Group) -> Value {
-    let entry = |version: &Version| json!({ "groupVersion": group.group_version(version), "version": version.name });
+    let entry =
+        |version: &Version| json!({ "groupVersion": group.group_version(version), "version": version.name });
     json!({
         "name": group.name,
         "versions": group.versions.iter().map(entry).collect::<Vec<_>>(),

@@ -27,12 +27,11 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let validation = FieldValidation::parse(&options.field_validation);
     let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
     call.warnings.extend(decoded.warnings);
-    let mut object = to_storage_version(row, decoded.object, &decoded.api_version);
+    let mut object = to_storage_version(row, decoded.object, &decoded.api_version)?;
     wipe_system_fields(&mut object);
     let own_name = meta::text(&object, "name").to_owned();
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
-    api::conversion::normalise_for_storage(row.group, row.kind, &mut object);
     let storage = call.storage()?;
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());

@@ -35,7 +35,7 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     let row = call.route.main;
     options.field_selector = options
         .field_selector
-        .transform(|label, value| api::fields::convert_label(row, label).map(|label| (label, value.to_owned())))
+        .transform(|label, value| api::fields::convert_label(row, label).map(|label| (label.to_owned(), value.to_owned())))
         .map_err(Status::bad_request)?;
     let name = call.name();
     if !name.is_empty() {

@@ -7,7 +7,7 @@ use http::header::CONTENT_TYPE;
 use registry::{meta, strategy};
 use schema::json;
 use schema::object::Object;
-use schema::patch::{self, PatchType};
+use crate::pending::patch::{self, PatchType};
 
 use super::{ensure_namespace, to_storage_version, update};
 use crate::api::Call;
@@ -79,9 +79,7 @@ fn patched(
         return Ok(scaled);
     }
     ensure_namespace(row, &call.info.namespace, &mut object)?;
-    let mut object = to_storage_version(row, object, endpoint.kind_group_version);
-    api::conversion::normalise_for_storage(row.group, row.kind, &mut object);
-    Ok(object)
+    to_storage_version(row, object, endpoint.kind_group_version)
 }
 
 fn served(call: &Call<'_>, old: &Object) -> Object {

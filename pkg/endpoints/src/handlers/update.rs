@@ -30,8 +30,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if call.endpoint().subresource == "scale" {
         return replace_scale(call, &object, !options.dry_run.is_empty()).await;
     }
-    let mut object = to_storage_version(call.route.main, object, &decoded.api_version);
-    api::conversion::normalise_for_storage(call.route.main.group, call.route.main.kind, &mut object);
+    let object = to_storage_version(call.route.main, object, &decoded.api_version)?;
     let uid = meta::text(&object, "uid").to_owned();
     let outcome = write(call, uid, !options.dry_run.is_empty(), &mut |_| Ok(object.clone())).await?;
     answer(call, &outcome)
@@ -75,13 +74,14 @@ pub(super) fn answer(call: &Call<'_>, outcome: &UpdateOutcome) -> Result<Respons
 
 async fn replace_scale(call: &Call<'_>, scale: &Object, dry_run: bool) -> Result<Response, Box<Status>> {
     let uid = meta::text(scale, "uid").to_owned();
-    let outcome = write(call, uid, dry_run, &mut |old| {
+    let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
         let mut object = old.clone();
         strategy::apply_scale(&mut object, scale);
         Ok(object)
-    });
-    answer(call, &outcome.await?)
+    };
+    let outcome = write(call, uid, dry_run, &mut change).await?;
+    answer(call, &outcome)
 }
 
 /// No plugin that is built looks at updates.

@@ -177,7 +177,7 @@ impl Encoder {
         let mut table = table::table(self.endpoint, &[], meta, self.table, columns)?;
         let partial = encode::partial(object.clone(), self.table.version);
         let mut raw = Vec::new();
-        json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut raw);
+        json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut raw).map_err(failed)?;
         let cells = vec![Value::Null; self.endpoint.columns.len()];
         let raw = String::from_utf8(raw).map_err(failed)?;
         table.insert("rows".to_owned(), json!([{"cells": cells, "object": raw}]));

@@ -54,7 +54,7 @@ mod tests {
         check("apps", "", "Apps", "apps");
         check("rbac.authorization.k8s.io", "v1", "RbacAuthorizationV1", "rbacAuthorization_v1");
         check("acid.zalan.do", "v1beta1", "AcidZalanDoV1beta1", "acidZalanDo_v1beta1");
-        check("5g.example.com", "v1", "GExampleComV1", "gExampleCom_v1");
+        check("5g.example.com", "v1", "GExampleComV1", "GExampleCom_v1");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use apimachinery::gvk::split_api_version;
 use schema::openapi::Gvk;
 
 use super::model::{
-    Answer, Body, DELETE, FORCE, LIST, METHODS, Operation, PRETTY, Parameter, PathItem, WRITE, in_path, of_options,
+    Answer, Body, DELETE, FORCE, LIST, METHODS, Operation, PRETTY, Parameter, PathItem, WRITE, in_path,
+    of_options,
 };
 use super::names;
 
@@ -60,7 +61,11 @@ struct Words {
 /// The paths of one row.
 pub(super) fn of_row(row: &'static Resource) -> Vec<PathItem> {
     let words = Words::of(row);
-    let root = if row.group.is_empty() { format!("/api/{}", row.version) } else { format!("/apis/{}", row.group_version) };
+    let root = if row.group.is_empty() {
+        format!("/api/{}", row.version)
+    } else {
+        format!("/apis/{}", row.group_version)
+    };
     let scope = if row.namespaced { Scope::Namespace } else { Scope::Cluster };
     let within = if row.namespaced { "/namespaces/{namespace}" } else { "" };
     let plural = row.plural;

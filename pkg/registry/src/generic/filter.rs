@@ -73,7 +73,7 @@ impl<'v> View<'v> {
             return true;
         }
         match self {
-            View::Raw(_, _, raw) => Header::parse(raw).is_ok_and(|header| selector.matches_pairs(header.labels())),
+            View::Raw(_, _, raw) => Header::parse(raw).is_ok_and(|header| selector.matches(|key| header.label(key))),
             View::Tree(_, object) => {
                 let labels = crate::meta::metadata(object).and_then(|m| m.get("labels")).and_then(Value::as_object);
                 selector.matches(|key| labels?.get(key)?.as_str())
@@ -135,7 +135,7 @@ fn tree_text(object: &Object, path: &[&str]) -> String {
 
 fn scalar_text(value: Option<ScalarRef<'_>>) -> String {
     match value {
-        Some(ScalarRef::String(text)) => text.to_owned(),
+        Some(ScalarRef::Str(text)) => text.to_owned(),
         Some(ScalarRef::Bool(flag)) => flag.to_string(),
         Some(ScalarRef::Int(number)) => number.to_string(),
         _ => String::new(),

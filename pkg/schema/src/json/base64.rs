@@ -20,7 +20,8 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 
-fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
+/// The bytes of base64 text; the error as of [`canonicalize`].
+pub(crate) fn decode(text: &[u8]) -> Result<Vec<u8>, usize> {
     let mut input = Input { text, at: 0 };
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     loop {

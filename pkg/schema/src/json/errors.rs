@@ -6,6 +6,8 @@ use std::fmt::{self, Display};
 
 use apimachinery::go_quote::{Quoted, quote};
 
+use crate::text::go_string;
+
 /// Why a body was refused. Displays the text that upstream's decoder has for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -52,7 +54,10 @@ impl Display for TypeError {
         if struct_name.is_empty() && field.is_empty() {
             return write!(f, "json: cannot unmarshal {value} into Go value of type {go_type}");
         }
-        write!(f, "json: cannot unmarshal {value} into Go struct field {struct_name}.{field} of type {go_type}")
+        write!(
+            f,
+            "json: cannot unmarshal {value} into Go struct field {struct_name}.{field} of type {go_type}"
+        )
     }
 }
 
@@ -124,7 +129,7 @@ fn summarize(body: &[u8]) -> String {
     let more = if shown.len() < body.len() { " ..." } else { "" };
     match body.first() {
         None => "<empty>".to_owned(),
-        Some(b'{') => format!("{}{more}", super::unquote::lossy(shown)),
+        Some(b'{') => format!("{}{more}", go_string(shown)),
         Some(_) => {
             let hex: String = shown.iter().map(|byte| format!("{byte:02x}")).collect();
             hex + more

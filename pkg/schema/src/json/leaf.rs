@@ -9,11 +9,12 @@ use apimachinery::time::{format_duration, parse_duration, parse_micro_time, pars
 use serde_json::{Number, Value};
 
 use super::base64;
+use super::complaint::{Place, go_type, kind_of};
 use super::errors::Error;
-use super::typed::{Decoder, Place, go_type, kind_of};
-use super::unquote::lossy;
+use super::typed::Decoder;
 use crate::object::Object;
-use crate::table::{Field, Message, Shape, Type};
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+use crate::text::go_string;
 
 impl Decoder<'_> {
     /// Decodes a number into the field's integer or floating-point type.
@@ -88,14 +89,14 @@ impl Decoder<'_> {
             _ => {
                 let raw = self.scan.skip()?;
                 let null = raw == b"null";
-                Ok(if null { prior } else { Some(Value::String(lossy(raw).into_owned())) })
+                Ok(if null { prior } else { Some(Value::String(go_string(raw))) })
             }
         }
     }
 
     fn quantity(&mut self) -> Result<Option<Value>, Error> {
         // Upstream cuts the quotes off and reads what is between them, escapes and all.
-        let raw = lossy(self.scan.skip()?);
+        let raw = go_string(self.scan.skip()?);
         if raw == "null" {
             return Ok(None);
         }
@@ -145,7 +146,8 @@ impl Decoder<'_> {
         if time.is_go_zero() {
             return Ok(pointer.then_some(Value::Null));
         }
-        let text = if shape == Shape::Time { time.rfc3339().to_string() } else { time.rfc3339_micro().to_string() };
+        let text =
+            if shape == Shape::Time { time.rfc3339().to_string() } else { time.rfc3339_micro().to_string() };
         Ok(Some(Value::String(text)))
     }
 
@@ -156,22 +158,22 @@ impl Decoder<'_> {
     }
 
     fn schema_or(&mut self, message: &'static Message, start: u8) -> Result<Option<Value>, Error> {
-        let find = |list: bool| message.fields.iter().find(move |field| is_list(field) == list && is_field(field));
         match (message.shape, start) {
             (_, b'{') => {
-                let Some(Field { ty: Type::Message(schema), .. }) = find(false) else {
-                    return self.scan.skip().map(|_| None);
-                };
-                let schema = *schema;
-                self.nested(|decoder| decoder.object(schema, Object::new())).map(|object| Some(Value::Object(object)))
+                let schema = message.fields.iter().find_map(schema_of);
+                let Some(schema) = schema else { return self.scan.skip().map(|_| None) };
+                self.nested(|decoder| decoder.object(schema, Object::new()))
+                    .map(|object| Some(Value::Object(object)))
             }
             (Shape::SchemaOrBool, b't' | b'f') => {
                 self.scan.word()?;
                 Ok(Some(Value::Bool(start == b't')))
             }
             (Shape::SchemaOrBool, _) => Err(Error::Value("boolean or JSON schema expected".to_owned())),
-            (_, b'[') => match find(true) {
-                Some(items) => self.nested(|decoder| decoder.list(items, None)).map(|list| Some(null_if_empty(list))),
+            (_, b'[') => match message.fields.iter().find(|field| field.cardinality == Cardinality::List) {
+                Some(items) => {
+                    self.nested(|decoder| decoder.list(items, None)).map(|list| Some(null_if_empty(list)))
+                }
                 None => self.scan.skip().map(|_| None),
             },
             // Upstream takes anything else for an empty value, and writes that as null.
@@ -188,12 +190,12 @@ fn null_if_empty(list: Value) -> Value {
     }
 }
 
-fn is_list(field: &Field) -> bool {
-    field.cardinality == crate::table::Cardinality::List
-}
-
-fn is_field(field: &Field) -> bool {
-    is_list(field) || matches!(field.ty, Type::Message(_))
+/// The type of the schema that the field holds, if it holds one.
+fn schema_of(field: &Field) -> Option<&'static Message> {
+    match (field.cardinality, field.ty) {
+        (Cardinality::One, Type::Message(schema)) => Some(schema),
+        _ => None,
+    }
 }
 
 fn int32(text: &str) -> Option<Value> {

@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
+use super::complaint::kind_of;
 use super::errors::{Error, TypeError};
 use super::scan::Scanner;
-use super::typed::kind_of;
 
 /// What a body says it is; empty where it says nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

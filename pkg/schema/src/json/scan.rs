@@ -9,20 +9,22 @@ use super::unquote::RawString;
 use super::{DEPTH_MAX, TREE_DEPTH_MAX};
 
 /// A cursor over JSON text. After any error the position means nothing.
-pub(super) struct Scanner<'a> {
+pub(crate) struct Scanner<'a> {
     text: &'a [u8],
+    /// The same, if all of it is UTF-8: then strings need not be checked one by one.
+    utf8: Option<&'a str>,
     at: usize,
     depth: usize,
 }
 
 impl<'a> Scanner<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Self {
-        Scanner { text, at: 0, depth: 0 }
+    pub(crate) fn new(text: &'a [u8]) -> Self {
+        Scanner { text, utf8: std::str::from_utf8(text).ok(), at: 0, depth: 0 }
     }
 
     /// The first byte of the value that comes next, which is not consumed.
     #[inline]
-    pub(super) fn value_start(&mut self) -> Result<u8, Error> {
+    pub(crate) fn value_start(&mut self) -> Result<u8, Error> {
         match self.next_token()? {
             c @ (b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') => Ok(c),
             c => Err(syntax_error(c, "looking for beginning of value")),
@@ -31,14 +33,14 @@ impl<'a> Scanner<'a> {
 
     /// Consumes the bracket at the cursor, for a value that becomes part of the tree.
     #[inline]
-    pub(super) fn open(&mut self) -> Result<(), Error> {
+    pub(crate) fn open(&mut self) -> Result<(), Error> {
         self.open_within(TREE_DEPTH_MAX)
     }
 
     /// Moves to the next member of the open object and returns its name, the colon consumed; `None`
     /// when the object has ended.
     #[inline]
-    pub(super) fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
+    pub(crate) fn next_member(&mut self, first: bool) -> Result<Option<RawString<'a>>, Error> {
         let mut c = self.next_token()?;
         if c == b'}' {
             self.close();
@@ -64,7 +66,7 @@ impl<'a> Scanner<'a> {
 
     /// Moves to the next item of the open array; false when the array has ended.
     #[inline]
-    pub(super) fn next_item(&mut self, first: bool) -> Result<bool, Error> {
+    pub(crate) fn next_item(&mut self, first: bool) -> Result<bool, Error> {
         match self.next_token()? {
             b']' => {
                 self.close();
@@ -81,7 +83,7 @@ impl<'a> Scanner<'a> {
 
     /// Consumes the string at the cursor.
     #[inline]
-    pub(super) fn string(&mut self) -> Result<RawString<'a>, Error> {
+    pub(crate) fn string(&mut self) -> Result<RawString<'a>, Error> {
         let start = self.at + 1;
         self.at = start;
         let mut escaped = false;
@@ -89,9 +91,12 @@ impl<'a> Scanner<'a> {
             self.skip_plain();
             match self.text.get(self.at).copied() {
                 Some(b'"') => {
-                    let bytes = self.text.get(start..self.at).unwrap_or_default();
+                    let end = self.at;
                     self.at += 1;
-                    return Ok(RawString { bytes, escaped });
+                    return Ok(match self.utf8.and_then(|text| text.get(start..end)) {
+                        Some(text) if !escaped => RawString::Plain(text),
+                        _ => RawString::Coded(self.text.get(start..end).unwrap_or_default()),
+                    });
                 }
                 Some(b'\\') => {
                     escaped = true;
@@ -106,7 +111,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes the number at the cursor.
-    pub(super) fn number(&mut self) -> Result<&'a str, Error> {
+    pub(crate) fn number(&mut self) -> Result<&'a str, Error> {
         let start = self.at;
         if self.peek() == b'-' {
             self.at += 1;
@@ -132,7 +137,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes `true`, `false` or `null`, whichever begins at the cursor.
-    pub(super) fn word(&mut self) -> Result<(), Error> {
+    pub(crate) fn word(&mut self) -> Result<(), Error> {
         let word = match self.peek() {
             b't' => "true",
             b'f' => "false",
@@ -142,7 +147,10 @@ impl<'a> Scanner<'a> {
         for expected in word.bytes().skip(1) {
             let c = self.peek();
             if c != expected {
-                return Err(syntax_error(c, &format!("in literal {word} (expecting '{}')", char::from(expected))));
+                return Err(syntax_error(
+                    c,
+                    &format!("in literal {word} (expecting '{}')", char::from(expected)),
+                ));
             }
             self.at += 1;
         }
@@ -150,7 +158,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Consumes the value that comes next, whatever it is, and returns its text.
-    pub(super) fn skip(&mut self) -> Result<&'a [u8], Error> {
+    pub(crate) fn skip(&mut self) -> Result<&'a [u8], Error> {
         let first = self.value_start()?;
         let start = self.at;
         match first {
@@ -161,7 +169,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Checks that nothing but white space is left.
-    pub(super) fn end(&mut self) -> Result<(), Error> {
+    pub(crate) fn end(&mut self) -> Result<(), Error> {
         match self.next_token() {
             Ok(c) => Err(syntax_error(c, "after top-level value")),
             Err(_) => Ok(()),

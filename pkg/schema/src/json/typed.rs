@@ -8,11 +8,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::errors::{Error, StrictError, StrictKind, TypeError};
+use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
+use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
-use super::STRICT_ERRORS_MAX;
 use crate::object::Object;
-use crate::table::{Cardinality, Field, Message, Shape, Type};
+use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,36 +42,25 @@ pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> 
     }
 }
 
-/// One step from the top to the value being decoded.
-pub(super) enum Step<'a> {
-    /// Into a field of a struct.
-    Field(&'static Message, &'static str),
-    /// Into a map, at a key.
-    Key(Cow<'a, str>),
-    /// Into a list, at an index.
-    Index(usize),
-}
-
-/// How a value is reached: as the value of a field, or as an item of its list or map.
-#[derive(Clone, Copy, PartialEq)]
-pub(super) enum Place {
-    Field,
-    Item,
-}
-
 pub(super) struct Decoder<'a> {
     pub(super) scan: Scanner<'a>,
     pub(super) path: Vec<Step<'a>>,
-    strict: Vec<StrictError>,
-    saved: Option<Error>,
+    pub(super) strict: Vec<StrictError>,
+    pub(super) saved: Option<Error>,
     /// Length of `path` at the outermost value whose type decodes itself with a decoder of its own,
     /// which is not strict and whose errors are named after the struct around it.
-    nested_at: Option<usize>,
+    pub(super) nested_at: Option<usize>,
 }
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Decoder { scan: Scanner::new(text), path: Vec::new(), strict: Vec::new(), saved: None, nested_at: None }
+        Decoder {
+            scan: Scanner::new(text),
+            path: Vec::new(),
+            strict: Vec::new(),
+            saved: None,
+            nested_at: None,
+        }
     }
 
     /// What was decoded and the strict errors, or the error that was put off.
@@ -102,7 +91,7 @@ impl<'a> Decoder<'a> {
     /// Decodes a struct into `object`, which holds members already if the text repeats itself.
     pub(super) fn object(&mut self, message: &'static Message, mut object: Object) -> Result<Object, Error> {
         self.scan.open()?;
-        let mut seen = Seen::default();
+        let mut seen = Seen { bits: [0; 4], inherited: !object.is_empty() };
         let mut first = true;
         while let Some(name) = self.scan.next_member(first)? {
             first = false;
@@ -118,13 +107,12 @@ impl<'a> Decoder<'a> {
         object: &mut Object,
         seen: &mut Seen,
     ) -> Result<(), Error> {
-        let at = message.members.binary_search_by(|m| m.name.as_bytes().cmp(name.as_bytes()));
-        if let Some(member) = at.ok().and_then(|at| message.members.get(at)) {
-            let mut prior = None;
-            if seen.again(at.unwrap_or_default()) {
+        if let Some((at, member)) = find_member(message, &name) {
+            let again = seen.again(at);
+            if again {
                 self.report(StrictKind::DuplicateField, &name);
-                prior = object.remove(member.name);
             }
+            let prior = if again || seen.inherited { object.remove(member.name) } else { None };
             self.path.push(Step::Field(message, member.name));
             let value = self.field(member.field, prior)?;
             self.path.pop();
@@ -134,7 +122,7 @@ impl<'a> Decoder<'a> {
             return Ok(());
         }
         match type_meta_member(message, &name) {
-            Some((index, name)) => self.type_meta(message, index, name, object, seen),
+            Some((index, name)) => self.type_meta(message, MEMBERS_MAX + index, name, object, seen),
             None => {
                 self.report(StrictKind::UnknownField, &name);
                 self.scan.skip().map(drop)
@@ -171,7 +159,11 @@ impl<'a> Decoder<'a> {
 
     /// Decodes the value of a field; `None` for Go's zero value. `prior` is what an earlier
     /// occurrence of the member left; Go decodes into it.
-    pub(super) fn field(&mut self, field: &'static Field, prior: Option<Value>) -> Result<Option<Value>, Error> {
+    pub(super) fn field(
+        &mut self,
+        field: &'static Field,
+        prior: Option<Value>,
+    ) -> Result<Option<Value>, Error> {
         let start = self.scan.value_start()?;
         match (field.cardinality, start) {
             (Cardinality::One, _) => self.one(field, Place::Field, start, prior),
@@ -312,63 +304,15 @@ impl<'a> Decoder<'a> {
         (self.saved, self.nested_at) = outer;
         Ok(value)
     }
-
-    /// Remembers a value of the wrong type.
-    #[cold]
-    pub(super) fn mismatch(&mut self, value: impl Into<Cow<'static, str>>, go_type: Cow<'static, str>) {
-        let error = self.type_error(value.into(), go_type);
-        self.save(error);
-    }
-
-    /// Remembers an error, if it is the first.
-    #[cold]
-    pub(super) fn save(&mut self, error: Error) {
-        self.saved.get_or_insert(error);
-    }
-
-    /// The error for a value of the wrong type at the current path.
-    #[cold]
-    pub(super) fn type_error(&self, value: Cow<'static, str>, go_type: Cow<'static, str>) -> Error {
-        let mut field = String::new();
-        for step in &self.path {
-            if let Step::Field(message, name) = step {
-                push_go_path(&mut field, message, name);
-            }
-        }
-        let named_after = self.path.get(..self.nested_at.unwrap_or(self.path.len())).unwrap_or_default();
-        let around = named_after.iter().rev().find_map(|step| match step {
-            Step::Field(message, _) => Some(bare_name(message)),
-            _ => None,
-        });
-        let struct_name = Cow::Borrowed(around.unwrap_or_default());
-        Error::Type(Box::new(TypeError { value, struct_name, field, go_type }))
-    }
-
-    #[cold]
-    /// Adds a strict error about a member of the value at the current path.
-    pub(super) fn report(&mut self, kind: StrictKind, name: &str) {
-        if self.nested_at.is_some() || self.strict.len() >= STRICT_ERRORS_MAX {
-            return;
-        }
-        let mut path = String::new();
-        for step in &self.path {
-            match step {
-                Step::Field(_, name) => push_key(&mut path, name),
-                Step::Key(key) => push_key(&mut path, key),
-                Step::Index(index) => path.push_str(&format!("[{index}]")),
-            }
-        }
-        push_key(&mut path, name);
-        let error = StrictError { kind, path };
-        if !self.strict.contains(&error) {
-            self.strict.push(error);
-        }
-    }
 }
 
-/// Which members of a struct have been met: a bit each.
-#[derive(Default)]
-struct Seen([u64; 4]);
+/// Which members of a struct have been met.
+struct Seen {
+    /// A bit for each.
+    bits: [u64; 4],
+    /// Whether an earlier occurrence of the whole struct left members behind.
+    inherited: bool,
+}
 
 /// How many members a struct may have for [`Seen`] to tell them apart, `kind` and `apiVersion`
 /// aside.
@@ -378,7 +322,7 @@ impl Seen {
     /// Marks a member; true if it was marked before.
     #[inline]
     fn again(&mut self, index: usize) -> bool {
-        let Some(word) = self.0.get_mut(index / 64) else { return false };
+        let Some(word) = self.bits.get_mut(index / 64) else { return false };
         let bit = 1 << (index % 64);
         let before = *word & bit != 0;
         *word |= bit;
@@ -386,12 +330,17 @@ impl Seen {
     }
 }
 
-fn type_meta_member(message: &Message, name: &str) -> Option<(usize, &'static str)> {
-    match name {
-        "kind" if message.type_meta => Some((MEMBERS_MAX, "kind")),
-        "apiVersion" if message.type_meta => Some((MEMBERS_MAX + 1, "apiVersion")),
-        _ => None,
-    }
+/// Finds a member and its index. First bytes tell most names apart, at less than the price of a call
+/// that compares memory.
+#[inline]
+fn find_member(message: &'static Message, name: &str) -> Option<(usize, &'static Member)> {
+    let name = name.as_bytes();
+    let compare = |member: &Member| {
+        let other = member.name.as_bytes();
+        other.first().cmp(&name.first()).then_with(|| other.cmp(name))
+    };
+    let at = message.members.binary_search_by(compare).ok()?;
+    Some((at, message.members.get(at)?))
 }
 
 /// Go's zero value where it cannot be left out.
@@ -409,79 +358,4 @@ fn zero(ty: Type) -> Value {
             _ => Value::Null,
         },
     }
-}
-
-/// What an error calls a JSON value, by its first byte.
-pub(super) fn kind_of(start: u8) -> &'static str {
-    match start {
-        b'{' => "object",
-        b'[' => "array",
-        b'"' => "string",
-        b't' | b'f' => "bool",
-        b'n' => "null",
-        _ => "number",
-    }
-}
-
-/// The Go type of a field or of its items, as errors spell it.
-pub(super) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
-    let named = field.info.go_type;
-    let item = named.split_once(']').map(|(_list_or_map, item)| item);
-    match (place, item) {
-        (Place::Field, _) if !named.is_empty() => return named.into(),
-        (Place::Item, Some(item)) => return item.into(),
-        _ => {}
-    }
-    let element = match field.ty {
-        Type::String => "string",
-        Type::Bytes => "[]uint8",
-        Type::Bool => "bool",
-        Type::Int32 => "int32",
-        Type::Int64 => "int64",
-        Type::Double => "float64",
-        Type::Any => "interface {}",
-        Type::Message(message) => message.go_name,
-    };
-    match (place, field.cardinality) {
-        (Place::Item, _) | (_, Cardinality::One) => element.into(),
-        (_, Cardinality::List) => format!("[]{element}").into(),
-        (_, Cardinality::Map) => format!("map[string]{element}").into(),
-    }
-}
-
-fn bare_name(message: &Message) -> &'static str {
-    message.go_name.rsplit_once('.').map_or(message.go_name, |(_, name)| name)
-}
-
-fn push_key(path: &mut String, key: &str) {
-    if !path.is_empty() {
-        path.push('.');
-    }
-    path.push_str(key);
-}
-
-/// Appends a member as Go's errors do, which name the embedded structs on the way to it.
-fn push_go_path(path: &mut String, message: &Message, member: &str) {
-    if type_meta_member(message, member).is_some() && message.member(member).is_none() {
-        push_key(path, "TypeMeta");
-    } else if let Some(field) = message.member(member) {
-        push_embedded(path, message, field);
-    }
-    push_key(path, member);
-}
-
-fn push_embedded(path: &mut String, message: &Message, target: &Field) -> bool {
-    if message.fields.iter().any(|field| std::ptr::eq(field, target)) {
-        return true;
-    }
-    message.fields.iter().filter(|field| field.inlined()).any(|field| {
-        let Type::Message(embedded) = field.ty else { return false };
-        let before = path.len();
-        push_key(path, bare_name(embedded));
-        let found = push_embedded(path, embedded, target);
-        if !found {
-            path.truncate(before);
-        }
-        found
-    })
 }

@@ -4,43 +4,31 @@ use std::borrow::Cow;
 
 /// What stands between the quotes; the scanner has checked the escapes.
 #[derive(Clone, Copy)]
-pub(super) struct RawString<'a> {
-    pub(super) bytes: &'a [u8],
-    /// Whether there is a backslash.
-    pub(super) escaped: bool,
+pub(crate) enum RawString<'a> {
+    /// The text itself.
+    Plain(&'a str),
+    /// There are escapes, or bytes that may be no UTF-8.
+    Coded(&'a [u8]),
 }
 
 impl<'a> RawString<'a> {
     /// The text that the literal stands for.
     #[inline]
-    pub(super) fn text(&self) -> Cow<'a, str> {
-        match std::str::from_utf8(self.bytes) {
-            Ok(text) if !self.escaped => Cow::Borrowed(text),
-            _ => Cow::Owned(self.unescape()),
+    pub(crate) fn text(&self) -> Cow<'a, str> {
+        match *self {
+            RawString::Plain(text) => Cow::Borrowed(text),
+            RawString::Coded(bytes) => Cow::Owned(unescape(bytes)),
         }
-    }
-
-    fn unescape(&self) -> String {
-        let mut out = String::with_capacity(self.bytes.len());
-        for chunk in self.bytes.utf8_chunks() {
-            unescape_into(&mut out, chunk.valid());
-            push_replacements(&mut out, chunk.invalid().len());
-        }
-        out
     }
 }
 
-/// Text from bytes that need not be UTF-8: each byte that is no part of a character becomes U+FFFD.
-pub(super) fn lossy(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes) {
-        return Cow::Borrowed(text);
-    }
+fn unescape(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {
-        out.push_str(chunk.valid());
+        unescape_into(&mut out, chunk.valid());
         push_replacements(&mut out, chunk.invalid().len());
     }
-    Cow::Owned(out)
+    out
 }
 
 fn push_replacements(out: &mut String, count: usize) {

@@ -5,9 +5,10 @@ use std::borrow::Cow;
 use apimachinery::strconv::parse_int;
 use serde_json::Value;
 
+use super::complaint::Step;
 use super::errors::{Error, StrictError, StrictKind};
 use super::leaf::float64;
-use super::typed::{Decoder, Step};
+use super::typed::Decoder;
 use crate::object::Object;
 
 /// A value and what strict validation has to say about its text.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{Error, untyped, write_raw, write_string};
-use crate::object::Object;
+use crate::object::{Object, null_is_set};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Appends an object as Go writes its struct. `kind` and `apiVersion` come first, where the type has
@@ -72,8 +72,7 @@ fn left_out(field: &Field, value: Option<&Value>) -> bool {
         return false;
     }
     if field.pointer {
-        // A pointer to a nil raw value or a zero time is there, and `null`.
-        return value.is_none() || value == Some(&Value::Null) && !matches!(field.ty, Type::Message(_));
+        return is_nil(field, value);
     }
     match (field.cardinality, field.ty, value) {
         (Cardinality::One, Type::Message(inner), _) if inner.shape != Shape::Wrapper => false,
@@ -86,12 +85,18 @@ fn left_out(field: &Field, value: Option<&Value>) -> bool {
     }
 }
 
+/// Whether a pointer is nil.
+fn is_nil(field: &Field, value: Option<&Value>) -> bool {
+    match (value, field.ty) {
+        (None, _) => true,
+        (Some(Value::Null), Type::Message(inner)) => !null_is_set(inner.shape),
+        (value, _) => value == Some(&Value::Null),
+    }
+}
+
 fn field_value(field: &'static Field, value: Option<&Value>, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
     match (field.cardinality, value) {
-        (Cardinality::One, None) if field.pointer => out.extend_from_slice(b"null"),
-        (Cardinality::One, Some(Value::Null)) if field.pointer && !matches!(field.ty, Type::Message(_)) => {
-            out.extend_from_slice(b"null");
-        }
+        (Cardinality::One, value) if field.pointer && is_nil(field, value) => out.extend_from_slice(b"null"),
         (Cardinality::One, None | Some(Value::Null)) if matches!(field.ty, Type::Bytes) => out.extend_from_slice(b"null"),
         (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), out, depth)?,
         (_, None | Some(Value::Null)) => out.extend_from_slice(b"null"),

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::reverse::Reverse;
 use super::{DEPTH_MAX, Error};
-use crate::object::Object;
+use crate::object::{Object, null_is_set};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Appends the canonical bytes of a message: what gogo's generated code would write for the same
@@ -68,7 +68,7 @@ fn one(field: &'static Field, value: Option<&Value>, out: &mut Reverse, depth: u
             let optional = field.pointer || inner.shape == Shape::Wrapper;
             match value {
                 None if optional => return Ok(()),
-                Some(Value::Null) if inner.shape == Shape::Wrapper => return Ok(()),
+                Some(Value::Null) if optional && !null_is_set(inner.shape) => return Ok(()),
                 value => message(field, inner, value.unwrap_or(&Value::Null), out, depth + 1)?,
             }
             out.close(field.tag, mark);

@@ -1,7 +1,7 @@
 //! The envelope: `k8s\0` and a `runtime.Unknown` that says what the bytes inside are.
 
-use super::wire::{Reader, bytes_len, put_bytes, put_varint, varint_len};
-use super::{Error, fault, index, names};
+use super::wire::{Reader, bytes_len, put_bytes, put_varint};
+use super::{Error, fault, index};
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_TYPEMETA as TYPE_META;
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_UNKNOWN as UNKNOWN;
 use crate::text::go_string;

@@ -142,10 +142,10 @@ pub(crate) fn check_wire_type(field: &'static Field, key: Key) -> Result<(), Err
 /// Calls `f` with the reader at each value of a field, and with the value's wire type. `f` must read
 /// the value. The region must have been scanned.
 #[inline]
-pub(crate) fn each<E: From<Error>>(
+pub(crate) fn each<'a, E: From<Error>>(
     field: &'static Field,
-    region: &[u8],
-    mut f: impl FnMut(&mut Reader, u8) -> Result<(), E>,
+    region: &'a [u8],
+    mut f: impl FnMut(&mut Reader<'a>, u8) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut reader = Reader::new(region);
     while !reader.done() {

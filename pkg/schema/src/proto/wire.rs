@@ -167,7 +167,7 @@ pub(crate) fn put_varint(value: u64, out: &mut Vec<u8>) {
 
 /// Appends a length-delimited field whose number is below 16.
 #[inline]
-pub(crate) fn put_bytes(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
+pub fn put_bytes(number: u8, bytes: &[u8], out: &mut Vec<u8>) {
     out.push(number << 3 | BYTES);
     put_varint(bytes.len() as u64, out);
     out.extend_from_slice(bytes);

@@ -94,8 +94,7 @@ async fn ttls_are_there_again() {
 
     now.fetch_add(10, Ordering::Relaxed);
     let store = open();
-    let mut watch =
-        store.watch("/", WatchOptions { start: last + 1, ..Default::default() }).await.unwrap();
+    let mut watch = store.watch("/", WatchOptions { start: last + 1, ..Default::default() }).await.unwrap();
     expect_revision(&mut watch, last + 1).await;
     assert_eq!(store.get("/short").await.unwrap().kv, None);
     assert!(store.get("/long").await.unwrap().kv.is_some());
@@ -103,8 +102,7 @@ async fn ttls_are_there_again() {
 
     now.fetch_add(1_000, Ordering::Relaxed);
     let store = open();
-    let mut watch =
-        store.watch("/", WatchOptions { start: last + 2, ..Default::default() }).await.unwrap();
+    let mut watch = store.watch("/", WatchOptions { start: last + 2, ..Default::default() }).await.unwrap();
     expect_revision(&mut watch, last + 2).await;
     assert_eq!(store.get("/long").await.unwrap().kv, None);
     assert!(store.get("/none").await.unwrap().kv.is_some());
@@ -260,5 +258,21 @@ async fn the_room_of_compacted_history_is_used_again() {
         sizes.push(std::fs::metadata(dir.path().join("store.redb")).unwrap().len());
     }
     assert!(sizes.iter().all(|size| *size < 1_500_000), "3 MB were written in all: {sizes:?}");
+    store.close().await;
+}
+
+/// A watch that is not read is not fed either; what it has not read in time is gone, and it says so.
+#[tokio::test]
+async fn a_watch_overtaken_by_compaction_ends_with_the_error() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Embedded::open(dir.path(), Options { history_bytes_max: 1_000, ..options() }).unwrap();
+    let mut watch = store.watch("/", Default::default()).await.unwrap();
+    let mut revision = 0;
+    for _ in 0..50 {
+        revision = must_put(&*store, "/a", "1", revision).await;
+    }
+    store.compact(revision).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Err(Error::Compacted { oldest })) if oldest == revision));
+    assert!(watch.next().await.is_none());
     store.close().await;
 }

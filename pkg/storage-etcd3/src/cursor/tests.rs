@@ -57,7 +57,7 @@ fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Re
     let (mut cursor, mut out) = (Cursor::new(start), VecDeque::new());
     for response in responses {
         let then = cursor.on_response(response, &mut out);
-        assert!(matches!(then, Next::Continue | Next::Created), "{then:?}");
+        assert!(then.is_ok(), "{then:?}");
     }
     assert_eq!((text(&out).as_str(), cursor.next()), (items, next));
 }
@@ -69,7 +69,10 @@ fn events_move_the_cursor_behind_their_revision_not_to_the_header() {
 
 #[test]
 fn creation_of_the_watch_moves_nothing() {
-    check(5, vec![PbWatchResponse { created: true, ..header(100) }], "", 5);
+    let created = PbWatchResponse { created: true, ..header(100) };
+    let step = Cursor::new(5).on_response(created.clone(), &mut VecDeque::new());
+    assert!(matches!(step, Ok(Step::Created)), "{step:?}");
+    check(5, vec![created], "", 5);
 }
 
 #[test]
@@ -106,10 +109,10 @@ fn a_revision_that_fragments_split_is_delivered_whole() {
 #[test]
 fn a_break_between_fragments_repeats_the_unfinished_revision() {
     let (mut cursor, mut out) = (Cursor::new(5), VecDeque::new());
-    cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out);
+    cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out).unwrap();
     cursor.reconnected();
     assert_eq!(cursor.next(), 6);
-    cursor.on_response(events([put("/b", 6, 6), put("/c", 6, 6)]), &mut out);
+    cursor.on_response(events([put("/b", 6, 6), put("/c", 6, 6)]), &mut out).unwrap();
     assert_eq!(text(&out), "c:/a@5 c:/b@6 c:/c@6");
 }
 
@@ -123,7 +126,7 @@ fn compaction_of_the_next_revision_ends_the_watch() {
     let (mut cursor, mut out) = (Cursor::new(5), VecDeque::new());
     let response = PbWatchResponse { canceled: true, compact_revision: 40, ..header(50) };
     let then = cursor.on_response(response, &mut out);
-    assert!(matches!(then, Next::End(Error::Compacted { oldest: 40 })), "{then:?}");
+    assert!(matches!(then, Err(Lost::Watch(Error::Compacted { oldest: 40 }))), "{then:?}");
 }
 
 #[test]
@@ -131,7 +134,7 @@ fn a_lost_leader_is_a_reason_to_go_elsewhere_and_a_refusal_is_the_end() {
     let check = |reason: &str, ends: bool| {
         let response = PbWatchResponse { canceled: true, cancel_reason: reason.to_owned(), ..header(50) };
         let then = Cursor::new(5).on_response(response, &mut VecDeque::new());
-        assert_eq!(matches!(then, Next::End(_)), ends, "{reason}: {then:?}");
+        assert_eq!(matches!(then, Err(Lost::Watch(_))), ends, "{reason}: {then:?}");
     };
     check("etcdserver: no leader", false);
     check("", false);
@@ -148,6 +151,16 @@ fn an_event_that_makes_no_sense_ends_the_watch_instead_of_being_skipped() {
     };
     for event in [unknown, PbEvent::default(), PbEvent { r#type: PUT, ..bad_key }] {
         let then = Cursor::new(5).on_response(events([event]), &mut VecDeque::new());
-        assert!(matches!(then, Next::End(Error::Internal(_))), "{then:?}");
+        assert!(matches!(then, Err(Lost::Watch(Error::Internal(_)))), "{then:?}");
     }
+}
+
+#[test]
+fn only_a_passing_failure_leaves_hope_for_the_next_connection() {
+    let over = |failure: Failure| matches!(Lost::from(failure), Lost::Watch(_));
+    assert!(over(Failure::Refused(String::new())));
+    assert!(over(Failure::Internal(String::new())));
+    assert!(!over(Failure::NotSent(String::new())));
+    assert!(!over(Failure::Unavailable(String::new())));
+    assert!(!over(Failure::TryLater(String::new())));
 }

@@ -70,6 +70,8 @@ impl Server {
             .args(["--initial-advertise-peer-urls", &self.peer_url])
             .args(["--initial-cluster", cluster, "--initial-cluster-state", "new"])
             .args(["--heartbeat-interval", "50", "--election-timeout", "500"])
+            // Clients of these tests ping often, to notice a frozen connection soon.
+            .args(["--grpc-keepalive-min-time", "100ms"])
             // Only processes are killed here, never the machine, so the page cache keeps the data.
             .args(["--unsafe-no-fsync", "--log-level", "warn"])
             .args(&self.args)

@@ -73,8 +73,7 @@ async fn a_broken_watch_ends_with_an_error_and_can_be_resumed() {
     assert!(watch.next().await.is_none());
 
     let options = WatchOptions { start: revisions[2], ..WatchOptions::default() };
-    let Some(Ok(WatchItem::Event(event))) = store.watch("/", options).await.unwrap().next().await
-    else {
+    let Some(Ok(WatchItem::Event(event))) = store.watch("/", options).await.unwrap().next().await else {
         panic!("the second watch is not broken");
     };
     assert_eq!(event.kv.mod_revision, revisions[2]);
@@ -131,5 +130,43 @@ fn a_seed_always_makes_the_same_plan_and_keeps_to_its_rates() {
             Fault::BreakWatch { after } => assert!(after < 5),
             Fault::None | Fault::FailBefore | Fault::FailAfter => {}
         }
+    }
+}
+
+/// Increments through a store that loses requests and answers: each acknowledged one counts once, an
+/// ambiguous one at most once.
+#[tokio::test(start_paused = true)]
+async fn acknowledged_updates_count_once_whatever_fails() {
+    let rates = Rates {
+        fail_before: 100,
+        fail_after: 100,
+        delay: 200,
+        delay_max: Duration::from_millis(50),
+        ..Rates::default()
+    };
+    for seed in 0..50 {
+        let inner = Arc::new(Memory::new());
+        let store = Faulty::new(inner.clone(), Plan::seeded(seed, rates));
+        let increment = |kv: Option<&KeyValue>| {
+            let count = kv.map_or(0, |kv| u64::from_le_bytes(*kv.value.first_chunk().unwrap()));
+            Ok(Update::Write(Bytes::copy_from_slice(&(count + 1).to_le_bytes()), None))
+        };
+        let writer = async || {
+            let (mut acknowledged, mut ambiguous) = (0, 0);
+            for _ in 0..20 {
+                match guaranteed_update::<Error>(&store, "/a", None, increment).await {
+                    Ok(_) => acknowledged += 1,
+                    Err(Error::Unavailable(_)) => ambiguous += 1,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+            (acknowledged, ambiguous)
+        };
+        let writers = future::join_all((0..4).map(|_| writer())).await;
+        let acknowledged: u64 = writers.iter().map(|(acknowledged, _)| acknowledged).sum();
+        let ambiguous: u64 = writers.iter().map(|(_, ambiguous)| ambiguous).sum();
+        let count = u64::from_le_bytes(*stored(&*inner).await.unwrap().value.first_chunk().unwrap());
+        assert!((acknowledged..=acknowledged + ambiguous).contains(&count), "seed {seed}: {count}");
+        assert!(ambiguous > 0 && store.injected() > 0, "seed {seed}");
     }
 }

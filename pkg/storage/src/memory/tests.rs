@@ -1,4 +1,11 @@
 //! The memory store keeps the contract, and does so under a paused clock.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use bytes::Bytes;
+use futures::StreamExt;
+
+use super::Memory;
+use crate::{Error, Storage, Written};
 
 mod keeps_the_contract {
     crate::conformance_suite!(
@@ -13,4 +20,28 @@ mod keeps_the_contract_on_many_threads {
         flavor = "multi_thread",
         worker_threads = 4
     );
+}
+
+/// A watch that is not read is not fed either; what it has not read in time is gone, and it says so.
+#[tokio::test]
+async fn a_watch_overtaken_by_compaction_ends_with_the_error() {
+    let store = Memory::new();
+    let mut watch = store.watch("/", Default::default()).await.unwrap();
+    let mut revision = 0;
+    for _ in 0..10 {
+        let written = store.put("/a", Bytes::new(), revision, None).await.unwrap();
+        let Written::Done(done) = written else { panic!("stale") };
+        revision = done;
+    }
+    store.compact(revision).await.unwrap();
+    assert!(matches!(watch.next().await, Some(Err(Error::Compacted { oldest })) if oldest == revision));
+    assert!(watch.next().await.is_none());
+}
+
+#[tokio::test]
+async fn dropping_the_store_ends_its_watches_without_an_error() {
+    let store = Memory::new();
+    let mut watch = store.watch("/", Default::default()).await.unwrap();
+    drop(store);
+    assert!(watch.next().await.is_none());
 }

@@ -63,13 +63,7 @@ impl Write {
         }
         let previous =
             current.map(|(mod_revision, value)| Previous { mod_revision, value: Some(value.clone()) });
-        Ok(Change {
-            revision,
-            key: self.key,
-            value: self.value,
-            previous,
-            expires_at: self.expires_at,
-        })
+        Ok(Change { revision, key: self.key, value: self.value, previous, expires_at: self.expires_at })
     }
 }
 

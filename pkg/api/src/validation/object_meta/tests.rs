@@ -85,7 +85,8 @@ fn labels_and_annotations_are_reported_under_their_map() {
 #[test]
 fn annotations_are_limited_as_a_whole() {
     let half = "x".repeat(TOTAL_ANNOTATIONS_BYTES_MAX / 2);
-    let annotations = |a: &str, b: &str| json!({"name": "a", "namespace": "ns", "annotations": {"a": a, "b": b}});
+    let annotations =
+        |a: &str, b: &str| json!({"name": "a", "namespace": "ns", "annotations": {"a": a, "b": b}});
     check(annotations(&half[..half.len() - 1], &half[..half.len() - 1]), &[]);
     check(
         annotations(&half, &half[..half.len() - 1]),
@@ -95,7 +96,8 @@ fn annotations_are_limited_as_a_whole() {
 
 #[test]
 fn owner_references_name_one_controller_and_no_event() {
-    let owner = |name: &str| json!({"controller": true, "uid": "1", "name": name, "kind": "Pod", "apiVersion": "v1"});
+    let owner =
+        |name: &str| json!({"controller": true, "uid": "1", "name": name, "kind": "Pod", "apiVersion": "v1"});
     check(
         json!({"name": "a", "namespace": "ns", "ownerReferences": [owner("x"), owner("y")]}),
         &[concat!(
@@ -194,10 +196,9 @@ fn identity_and_deletion_marks_are_immutable() {
 
 #[test]
 fn a_deleting_object_gets_no_new_finalizers() {
-    let old = json!({"resourceVersion": "1", "finalizers": ["a.b/c"], "deletionTimestamp": "2020-01-01T00:00:00Z"});
-    let new = |finalizers: Value| {
-        json!({"resourceVersion": "1", "finalizers": finalizers, "deletionTimestamp": "2020-01-01T00:00:00Z"})
-    };
+    let old =
+        json!({"resourceVersion": "1", "finalizers": ["a.b/c"], "deletionTimestamp": "2020-01-01T00:00:00Z"});
+    let new = |finalizers: Value| json!({"resourceVersion": "1", "finalizers": finalizers, "deletionTimestamp": "2020-01-01T00:00:00Z"});
     check_update(new(json!([])), old.clone(), &[]);
     check_update(
         new(json!(["x.test/y", "a.b/c", "a.test/z"])),

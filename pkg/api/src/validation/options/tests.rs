@@ -30,7 +30,9 @@ fn a_match_needs_a_resource_version() {
     );
     check(
         validate_list_options(&list("0", "Exact", "")),
-        &[r#"resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0""#],
+        &[
+            r#"resourceVersionMatch: Forbidden: resourceVersionMatch "exact" is forbidden for resourceVersion "0""#,
+        ],
     );
     let with_events = ListOptions { send_initial_events: Some(false), ..ListOptions::default() };
     check(
@@ -56,7 +58,9 @@ fn initial_events_and_match_need_each_other() {
     );
     check(
         watch(None, "5", "NotOlderThan", ""),
-        &["resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided"],
+        &[
+            "resourceVersionMatch: Forbidden: resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided",
+        ],
     );
     check(
         watch(Some(true), "", "NotOlderThan", "x"),
@@ -79,7 +83,8 @@ fn write_options_name_what_is_supported() {
             r#"fieldValidation: Unsupported value: "Bogus": supported values: "", "Ignore", "Strict", "Warn""#,
         ],
     );
-    let update = UpdateOptions { field_manager: "x".repeat(129), dry_run: vec![String::new()], ..Default::default() };
+    let update =
+        UpdateOptions { field_manager: "x".repeat(129), dry_run: vec![String::new()], ..Default::default() };
     check(
         validate_update_options(&update),
         &[
@@ -92,8 +97,14 @@ fn write_options_name_what_is_supported() {
 #[test]
 fn apply_needs_a_manager_and_other_patches_no_force() {
     let patch = PatchOptions { force: Some(true), ..PatchOptions::default() };
-    check(validate_patch_options(&patch, true), &["fieldManager: Required value: is required for apply patch"]);
-    check(validate_patch_options(&patch, false), &["force: Forbidden: may not be specified for non-apply patch"]);
+    check(
+        validate_patch_options(&patch, true),
+        &["fieldManager: Required value: is required for apply patch"],
+    );
+    check(
+        validate_patch_options(&patch, false),
+        &["force: Forbidden: may not be specified for non-apply patch"],
+    );
 }
 
 #[test]

@@ -1,0 +1,215 @@
+//! What upstream's trip through internal types does to an object although nobody asked for it: aliases
+//! agree, write-only members move, remnants of removed versions go.
+//!
+//! This happens whenever an object is decoded, be it from a request or from storage, after conversion
+//! and defaulting. Doing it twice changes nothing more.
+
+use super::horizontal_pod_autoscaler;
+use crate::tree::{child, child_mut, children_mut, integer, list, pairs, rename, text};
+use apimachinery::strconv::{NumError, parse_int};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schema::object::{self, Object};
+use serde_json::{Value, json};
+use thiserror::Error;
+
+const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
+const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
+/// Written by the former `policy/v1beta1` into selectors that should match everything or nothing.
+const BUDGET_LABEL: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
+const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
+    "pod.beta.kubernetes.io/init-containers",
+    "pod.alpha.kubernetes.io/init-containers",
+    "pod.beta.kubernetes.io/init-container-statuses",
+    "pod.alpha.kubernetes.io/init-container-statuses",
+];
+
+/// Why an object cannot be decoded: an annotation that stands for a number is none.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum NormaliseError {
+    /// The revision to roll a Deployment back to.
+    #[error("failed to parse annotation[{ROLLBACK_TO}]={0} as int64: {1}")]
+    RollbackTo(String, NumError),
+    /// The generation of a DaemonSet's template.
+    #[error(transparent)]
+    TemplateGeneration(NumError),
+}
+
+/// Normalises an object of a kind of a group, which has the shape of the storage version.
+///
+/// # Errors
+/// See [`NormaliseError`]; upstream answers 400 with the text inside its usual decode error.
+pub fn normalise_for_storage(group: &str, kind: &str, object: &mut Object) -> Result<(), NormaliseError> {
+    match (group, kind) {
+        ("", "Pod") => pod(object),
+        ("", "PodTemplate") => pod_template(object, &["template"]),
+        ("", "ReplicationController") | ("apps", "ReplicaSet") | ("batch", "Job") => {
+            pod_template(object, &["spec", "template"]);
+        }
+        ("apps", "StatefulSet") => stateful_set(object),
+        ("apps", "Deployment") => {
+            pod_template(object, &["spec", "template"]);
+            return deployment(object);
+        }
+        ("apps", "DaemonSet") => {
+            pod_template(object, &["spec", "template"]);
+            return daemon_set(object);
+        }
+        ("batch", "CronJob") => pod_template(object, &["spec", "jobTemplate", "spec", "template"]),
+        ("", "Node") => node(object),
+        ("", "Secret") => secret(object),
+        ("autoscaling", "HorizontalPodAutoscaler") => horizontal_pod_autoscaler::drop_annotations(object),
+        ("policy", "PodDisruptionBudget") => budget(object),
+        _ => {}
+    }
+    Ok(())
+}
+
+fn pod(pod: &mut Object) {
+    drop_init_container_annotations(pod);
+    pod_spec(pod);
+    if let Some(spec) = child_mut(pod, "spec")
+        && integer(spec, "terminationGracePeriodSeconds") < 0
+    {
+        spec.insert("terminationGracePeriodSeconds".to_owned(), Value::from(1));
+    }
+    let Some(status) = child_mut(pod, "status") else { return };
+    let first = list(status, "podIPs").first().and_then(Value::as_object).map(|ip| text(ip, "ip"));
+    match (text(status, "podIP"), first) {
+        ("", None) => {}
+        // The single address counts: an old kubelet knows no other.
+        (single, first) if !single.is_empty() && Some(single) != first => {
+            let addresses = json!([{"ip": single}]);
+            status.insert("podIPs".to_owned(), addresses);
+        }
+        (_, first) => {
+            let first = Value::from(first.unwrap_or_default());
+            status.insert("podIP".to_owned(), first);
+        }
+    }
+}
+
+/// Normalises the pod template at a path.
+fn pod_template(object: &mut Object, path: &[&str]) {
+    let template = path.iter().try_fold(object, |at, step| child_mut(at, step));
+    if let Some(template) = template {
+        drop_init_container_annotations(template);
+        pod_spec(template);
+    }
+}
+
+/// Normalises the `spec` of a pod or pod template.
+fn pod_spec(template: &mut Object) {
+    let spec = template.entry("spec").or_insert_with(|| Value::Object(Object::new()));
+    let Value::Object(spec) = spec else { return };
+    if text(spec, "serviceAccountName").is_empty() {
+        rename(spec, "serviceAccount", "serviceAccountName");
+    }
+    match text(spec, "serviceAccountName").to_owned() {
+        name if name.is_empty() => drop(spec.remove("serviceAccount")),
+        name => drop(spec.insert("serviceAccount".to_owned(), Value::from(name))),
+    }
+    let context = spec.entry("securityContext").or_insert(Value::Null);
+    if context.is_null() {
+        *context = Value::Object(Object::new());
+    }
+}
+
+fn drop_init_container_annotations(object: &mut Object) {
+    if let Some(annotations) = annotations_mut(object) {
+        annotations.retain(|name, _| !INIT_CONTAINER_ANNOTATIONS.contains(&name.as_str()));
+    }
+}
+
+fn stateful_set(object: &mut Object) {
+    pod_template(object, &["spec", "template"]);
+    let Some(spec) = child_mut(object, "spec") else { return };
+    for claim in children_mut(spec, "volumeClaimTemplates") {
+        claim.insert("apiVersion".to_owned(), Value::from("v1"));
+        claim.insert("kind".to_owned(), Value::from("PersistentVolumeClaim"));
+    }
+}
+
+fn deployment(object: &mut Object) -> Result<(), NormaliseError> {
+    let Some(annotations) = annotations_mut(object) else { return Ok(()) };
+    let Some(value) = annotations.remove(ROLLBACK_TO) else { return Ok(()) };
+    let revision = value.as_str().unwrap_or_default();
+    if !revision.is_empty() {
+        let number =
+            parse_int(revision).map_err(|error| NormaliseError::RollbackTo(revision.to_owned(), error))?;
+        annotations.insert(ROLLBACK_TO.to_owned(), Value::from(number.to_string()));
+    }
+    Ok(())
+}
+
+fn daemon_set(object: &mut Object) -> Result<(), NormaliseError> {
+    let path = ["metadata", "annotations", TEMPLATE_GENERATION];
+    let generation = match object::get_str(object, &path) {
+        Some(text) => parse_int(text).map_err(NormaliseError::TemplateGeneration)?,
+        None => 0,
+    };
+    object::set(object, &path, generation.to_string());
+    Ok(())
+}
+
+fn node(object: &mut Object) {
+    let Some(spec) = child_mut(object, "spec") else { return };
+    let first = list(spec, "podCIDRs").first().and_then(Value::as_str);
+    match (text(spec, "podCIDR"), first) {
+        ("", None) => {}
+        (single, first) if !single.is_empty() && Some(single) != first => {
+            let ranges = json!([single]);
+            spec.insert("podCIDRs".to_owned(), ranges);
+        }
+        (_, first) => {
+            let first = Value::from(first.unwrap_or_default());
+            spec.insert("podCIDR".to_owned(), first);
+        }
+    }
+}
+
+fn secret(object: &mut Object) {
+    let texts: Vec<(String, Value)> = pairs(object, "stringData")
+        .map(|(key, text)| (key.to_owned(), Value::from(STANDARD.encode(text))))
+        .collect();
+    object.remove("stringData");
+    if texts.is_empty() {
+        return;
+    }
+    let data = object.entry("data").or_insert(Value::Null);
+    if !data.is_object() {
+        *data = Value::Object(Object::new());
+    }
+    if let Value::Object(data) = data {
+        data.extend(texts);
+    }
+}
+
+fn budget(object: &mut Object) {
+    let Some(selector) = child_mut(object, "spec").and_then(|spec| child_mut(spec, "selector")) else {
+        return;
+    };
+    if matches_none(selector) {
+        return;
+    }
+    if let Some(Value::Array(expressions)) = selector.get_mut("matchExpressions") {
+        expressions.retain(|expression| expression.get("key").and_then(Value::as_str) != Some(BUDGET_LABEL));
+    }
+}
+
+/// Whether a selector is the one that stands for "nothing"; it alone may name the label.
+fn matches_none(selector: &Object) -> bool {
+    let no_labels = child(selector, "matchLabels").is_none_or(Object::is_empty);
+    let [Value::Object(only)] = list(selector, "matchExpressions") else { return false };
+    no_labels
+        && text(only, "key") == BUDGET_LABEL
+        && text(only, "operator") == "Exists"
+        && list(only, "values").is_empty()
+}
+
+fn annotations_mut(object: &mut Object) -> Option<&mut Object> {
+    child_mut(object, "metadata").and_then(|metadata| child_mut(metadata, "annotations"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! What a document is written from, and what both dialects say in the same words.
+
+use std::collections::BTreeMap;
+
+use api::resources;
+use apimachinery::gvk::split_api_version;
+use schema::builtin::{
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
+    IO_K8S_APIMACHINERY_PKG_VERSION_INFO,
+};
+use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
+use schema::table::Message;
+
+use super::IsServed;
+use super::model::{Answer, Operation, PathItem};
+use super::names;
+use super::paths::{self, DocumentPath};
+
+/// The release whose API the documents describe.
+const VERSION: &str = "1.36";
+
+/// Kinds that every group answers with but that belong to `v1` alone.
+const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "APIVersions", "Status"];
+
+/// Paths, and the types that they speak of.
+#[derive(Debug)]
+pub(super) struct Content {
+    /// Sorted by path.
+    pub(super) paths: Vec<PathItem>,
+    /// By name.
+    pub(super) definitions: BTreeMap<&'static str, &'static Message>,
+    /// The group versions that the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed
+    /// under; none for all.
+    group_version: Option<&'static str>,
+}
+
+/// What one document is about; named after the path below `/openapi/v3/`.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Subject {
+    /// `/api`
+    Api,
+    /// `/apis`
+    Apis,
+    /// `/apis/<group>`
+    Group(&'static str),
+    /// The resources of a group version.
+    GroupVersion(&'static resources::Group, &'static str),
+    /// `/version`
+    Version,
+    /// `/.well-known/openid-configuration`
+    OpenIdConfiguration,
+    /// `/openid/v1/jwks`
+    OpenIdKeys,
+}
+
+impl Subject {
+    /// Its path below `/openapi/v3/`.
+    pub(super) fn path(self) -> String {
+        match self {
+            Subject::Api => "api".to_owned(),
+            Subject::Apis => "apis".to_owned(),
+            Subject::Group(name) => format!("apis/{name}"),
+            Subject::GroupVersion(group, version) if group.name.is_empty() => format!("api/{version}"),
+            Subject::GroupVersion(group, version) => format!("apis/{}/{version}", group.name),
+            Subject::Version => "version".to_owned(),
+            Subject::OpenIdConfiguration => ".well-known/openid-configuration".to_owned(),
+            Subject::OpenIdKeys => "openid/v1/jwks".to_owned(),
+        }
+    }
+
+    /// Every subject of an API in which `served` rows are served, sorted by path.
+    pub(super) fn all(served: &IsServed) -> Vec<Subject> {
+        let mut all = vec![
+            Subject::Api,
+            Subject::Apis,
+            Subject::Version,
+            Subject::OpenIdConfiguration,
+            Subject::OpenIdKeys,
+        ];
+        for group in resources::groups() {
+            let versions = group.versions.iter().filter(|v| group.resources_of(v.version).iter().any(served));
+            let mut versions = versions.map(|v| Subject::GroupVersion(group, v.version)).peekable();
+            if versions.peek().is_some() && !group.name.is_empty() {
+                all.push(Subject::Group(group.name));
+            }
+            all.extend(versions);
+        }
+        all.sort_by_cached_key(|subject| subject.path());
+        all
+    }
+
+    /// The document that describes it.
+    fn document(self) -> DocumentPath {
+        let path = format!("/{}/", self.path());
+        let discovery = |id: String, tag: String, message: &'static Message| {
+            DocumentPath::discovery(path.clone(), id, tag, message.name)
+        };
+        match self {
+            Subject::Api => discovery(
+                "getCoreAPIVersions".to_owned(),
+                "core".to_owned(),
+                &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
+            ),
+            Subject::Apis => discovery(
+                "getAPIVersions".to_owned(),
+                "apis".to_owned(),
+                &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
+            ),
+            Subject::Group(name) => {
+                let (words, tag) = names::group_version(name, "");
+                discovery(format!("get{words}APIGroup"), tag, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP)
+            }
+            Subject::GroupVersion(group, version) => {
+                let (words, tag) = names::group_version(group.name, version);
+                let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST;
+                discovery(format!("get{words}APIResources"), tag, message)
+            }
+            Subject::Version => DocumentPath {
+                path,
+                id: "getCodeVersion".to_owned(),
+                tag: "version".to_owned(),
+                answer: Answer::Object(IO_K8S_APIMACHINERY_PKG_VERSION_INFO.name.into()),
+                media_types: &["application/json"],
+            },
+            Subject::OpenIdConfiguration => DocumentPath {
+                path,
+                id: "getServiceAccountIssuerOpenIDConfiguration".to_owned(),
+                tag: "WellKnown".to_owned(),
+                answer: Answer::String,
+                media_types: &["application/json"],
+            },
+            Subject::OpenIdKeys => DocumentPath {
+                path,
+                id: "getServiceAccountIssuerOpenIDKeyset".to_owned(),
+                tag: "openid".to_owned(),
+                answer: Answer::String,
+                media_types: &["application/jwk-set+json"],
+            },
+        }
+    }
+}
+
+impl Content {
+    /// What one document of OpenAPI 3.0 holds.
+    pub(super) fn of_subject(subject: Subject, served: &IsServed) -> Content {
+        let group_version = match subject {
+            Subject::GroupVersion(group, version) => {
+                group.versions.iter().find(|v| v.version == version).map(|v| v.group_version)
+            }
+            _ => Some("v1"),
+        };
+        Content::new(&[subject], served, group_version)
+    }
+
+    /// What the Swagger 2.0 document holds.
+    pub(super) fn of_everything(served: &IsServed) -> Content {
+        Content::new(&Subject::all(served), served, None)
+    }
+
+    fn new(subjects: &[Subject], served: &IsServed, group_version: Option<&'static str>) -> Content {
+        let mut paths = Vec::new();
+        for subject in subjects {
+            paths.push(subject.document().into_item());
+            if let Subject::GroupVersion(group, version) = subject {
+                let rows = group.resources_of(version).iter().filter(|row| served(row));
+                paths.extend(rows.flat_map(paths::of_row));
+            }
+        }
+        paths.sort_by(|a, b| a.path.cmp(&b.path));
+        let roots: Vec<&'static Message> = paths.iter().flat_map(named_definitions).collect();
+        Content { definitions: closure(roots), paths, group_version }
+    }
+
+    /// Writes the object with all definitions.
+    pub(super) fn definitions(&self, dialect: Dialect, w: &mut Writer) {
+        w.object(|w| {
+            for (name, message) in &self.definitions {
+                w.key(name);
+                definition(message, dialect, &self.kinds(message), w);
+            }
+        });
+    }
+
+    /// The kinds that a type is registered as, as far as this document is concerned.
+    fn kinds(&self, message: &'static Message) -> Vec<Gvk<'static>> {
+        let mut kinds = Vec::new();
+        for full in message.info.kinds {
+            let Some((version, kind)) = full.rsplit_once('/') else { continue };
+            match (version, self.group_version) {
+                ("*", _) if UNVERSIONED.contains(&kind) => kinds.push(gvk("v1", kind)),
+                ("*", Some(own)) => kinds.extend(["v1", own].map(|version| gvk(version, kind))),
+                ("*", None) => kinds.extend(group_versions().map(|version| gvk(version, kind))),
+                (version, _) => kinds.push(gvk(version, kind)),
+            }
+        }
+        kinds.sort_unstable();
+        kinds.dedup();
+        kinds
+    }
+}
+
+fn gvk(api_version: &'static str, kind: &'static str) -> Gvk<'static> {
+    let (group, version) = split_api_version(api_version);
+    Gvk { group, version, kind }
+}
+
+/// Every group version of the API and of what it exchanges with webhooks. Audit events and the
+/// aggregated discovery document are no part of that, though they have tables.
+fn group_versions() -> impl Iterator<Item = &'static str> {
+    let kinds = schema::builtin::ALL.iter().flat_map(|message| message.info.kinds);
+    let versions = kinds.filter_map(|full| full.rsplit_once('/')).map(|(version, _)| version);
+    versions.filter(|version| {
+        let (group, _) = split_api_version(version);
+        *version != "*" && group != "audit.k8s.io" && group != "apidiscovery.k8s.io"
+    })
+}
+
+/// The types that the operations of a path name.
+fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> {
+    let names = item.operations.iter().flat_map(|operation| {
+        let body = operation.body.as_ref().map(|body| &body.definition);
+        let answer = match &operation.answer {
+            Answer::Object(name) => Some(name),
+            Answer::String => None,
+        };
+        body.into_iter().chain(answer)
+    });
+    names.filter_map(|name| schema::builtin::message(name))
+}
+
+/// The object under `info`.
+pub(super) fn info(w: &mut Writer) {
+    w.object(|w| {
+        w.text("title", "Kubernetes");
+        w.text("version", VERSION);
+    });
+}
+
+/// The object that says how to authenticate.
+pub(super) fn security_schemes(w: &mut Writer) {
+    w.object(|w| {
+        w.key("BearerToken");
+        w.object(|w| {
+            w.text("type", "apiKey");
+            w.text("description", "Bearer Token authentication");
+            w.text("name", "authorization");
+            w.text("in", "header");
+        });
+    });
+}
+
+/// `x-kubernetes-action` and `x-kubernetes-group-version-kind` of an operation.
+pub(super) fn kubernetes_extensions(operation: &Operation, w: &mut Writer) {
+    w.text_if_any("x-kubernetes-action", operation.action);
+    if let Some(kind) = &operation.kind {
+        w.key("x-kubernetes-group-version-kind");
+        kind.write(w);
+    }
+}
+
+/// What a status code is called.
+pub(super) fn reason(code: u16) -> &'static str {
+    match code {
+        200 => "OK",
+        201 => "Created",
+        202 => "Accepted",
+        _ => "Unauthorized",
+    }
+}

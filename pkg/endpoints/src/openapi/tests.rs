@@ -1,0 +1,269 @@
+//! The documents against those of Kubernetes v1.36.2 (`testdata/openapi-v3.json.gz`: schemas without
+//! descriptions, operations reduced to their facts), and how they are served.
+#![allow(clippy::unwrap_used)]
+
+use std::io::Read;
+
+use apimachinery::clock::TestClock;
+use flate2::read::GzDecoder;
+use http::Request;
+use serde_json::{Map, Value, json};
+
+use super::*;
+
+/// Differences that come from the tables. The list may only shrink.
+const KNOWN: [&str; 3] = [
+    "io.k8s.api.core.v1.HostPathVolumeSource",
+    "io.k8s.api.core.v1.PersistentVolumeClaimStatus",
+    "io.k8s.api.core.v1.ServiceSpec",
+];
+
+fn recorded(which: &str) -> Map<String, Value> {
+    let mut text = String::new();
+    let packed = include_bytes!("../../testdata/openapi-v3.json.gz");
+    GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+    let all: Value = serde_json::from_str(&text).unwrap();
+    all[which].as_object().unwrap().clone()
+}
+
+/// Shows 2025-10-21T07:28:00Z.
+fn clock() -> Arc<TestClock> {
+    Arc::new(TestClock::at(UnixTime::from_seconds(1_761_031_680)))
+}
+
+fn open_api(off_by_default: bool) -> OpenApi {
+    let served = move |row: &Resource| row.off_by_default == off_by_default;
+    OpenApi::new(Arc::new(served), Vec::new(), clock())
+}
+
+fn get(api: &OpenApi, uri: &str, headers: &[(&str, &str)]) -> Option<Response<Bytes>> {
+    let mut request = Request::builder().uri(uri);
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let (parts, ()) = request.body(()).unwrap().into_parts();
+    api.respond(&parts)
+}
+
+fn body(response: &Response<Bytes>) -> Value {
+    serde_json::from_slice(response.body()).unwrap()
+}
+
+fn header<'r>(response: &'r Response<Bytes>, name: &str) -> &'r str {
+    response.headers().get(name).map_or("", |value| value.to_str().unwrap())
+}
+
+/// A document in the form of the recorded ones.
+fn reduced(document: &Value) -> Value {
+    let paths = document["paths"].as_object().unwrap().iter();
+    let item = |item: &Value| {
+        let members = item.as_object().unwrap().iter();
+        let fact = |(name, value): (&String, &Value)| match name.as_str() {
+            "parameters" => (name.clone(), parameters(value)),
+            _ => (name.clone(), operation(value)),
+        };
+        Value::Object(members.map(fact).collect())
+    };
+    let paths: Map<String, Value> = paths.map(|(path, value)| (path.clone(), item(value))).collect();
+    let schemas = document["components"].get("schemas").cloned().unwrap_or_else(|| json!({}));
+    json!({ "schemas": schemas, "paths": paths })
+}
+
+fn parameters(list: &Value) -> Value {
+    let one = |parameter: &Value| {
+        let mut one = parameter.as_object().unwrap().clone();
+        let schema = one.remove("schema").unwrap();
+        one.extend(schema.as_object().unwrap().clone());
+        Value::Object(one)
+    };
+    list.as_array().unwrap().iter().map(one).collect()
+}
+
+fn operation(operation: &Value) -> Value {
+    let mut facts = Map::new();
+    let mut fact =
+        |name: &str, value: Option<Value>| facts.extend(value.map(|value| (name.to_owned(), value)));
+    fact("operationId", operation.get("operationId").cloned());
+    fact("tags", operation.get("tags").cloned());
+    fact("action", operation.get("x-kubernetes-action").cloned());
+    let kind = operation.get("x-kubernetes-group-version-kind");
+    fact("gvk", kind.map(|kind| json!([kind["group"], kind["version"], kind["kind"]])));
+    fact("parameters", operation.get("parameters").map(parameters));
+    fact("body", operation.get("requestBody").map(|body| content(&body["content"])));
+    fact("bodyRequired", operation["requestBody"].get("required").cloned());
+    let responses = operation["responses"].as_object().unwrap().iter();
+    let responses: Map<String, Value> =
+        responses.map(|(code, r)| (code.clone(), r.get("content").map_or(Value::Null, content))).collect();
+    fact("responses", Some(responses.into()));
+    Value::Object(facts)
+}
+
+/// Media types by schema; all of one answer have the same.
+fn content(content: &Value) -> Value {
+    let media_types = content.as_object().unwrap();
+    let schema = &media_types.values().next().unwrap()["schema"];
+    assert!(media_types.values().all(|media_type| &media_type["schema"] == schema));
+    let schema = schema.get("$ref").unwrap_or(schema);
+    json!([[schema, media_types.keys().collect::<Vec<_>>()]])
+}
+
+/// The names under which two objects differ.
+fn differing<'v>(want: &'v Value, got: &'v Value) -> Vec<&'v str> {
+    let (want, got) = (want.as_object().unwrap(), got.as_object().unwrap());
+    let mut names: Vec<&str> = want.keys().chain(got.keys()).map(String::as_str).collect();
+    names.sort_unstable();
+    names.dedup();
+    names.retain(|name| want.get(*name) != got.get(*name));
+    names
+}
+
+fn check_documents(which: &str, api: &OpenApi) {
+    let mut compared = 0;
+    for (path, want) in recorded(which) {
+        let got = reduced(&body(&get(api, &format!("/openapi/v3/{path}"), &[]).unwrap()));
+        let schemas = differing(&want["schemas"], &got["schemas"]);
+        let unknown: Vec<_> = schemas.into_iter().filter(|name| !KNOWN.contains(name)).collect();
+        assert_eq!(unknown, Vec::<&str>::new(), "{path}");
+        assert_eq!(differing(&want["paths"], &got["paths"]), Vec::<&str>::new(), "{path}");
+        compared += 1;
+    }
+    assert!(compared > 10, "{which}: {compared}");
+}
+
+#[test]
+fn documents_say_what_upstreams_say() {
+    check_documents("onByDefault", &open_api(false));
+}
+
+#[test]
+fn documents_of_versions_off_by_default_say_what_upstreams_say() {
+    check_documents("offByDefault", &open_api(true));
+}
+
+#[test]
+fn the_index_lists_upstreams_documents() {
+    let index = body(&get(&open_api(false), "/openapi/v3", &[]).unwrap());
+    let got: Vec<_> = index["paths"].as_object().unwrap().keys().cloned().collect();
+    // The OpenID configuration is in the list but has no recorded document.
+    let mut want: Vec<_> = recorded("onByDefault").keys().cloned().collect();
+    want.push(".well-known/openid-configuration".to_owned());
+    want.sort();
+    assert_eq!(got, want);
+}
+
+#[test]
+fn every_reference_of_a_document_leads_somewhere() {
+    let api = open_api(false);
+    let mut documents = vec!["/openapi/v2".to_owned()];
+    documents.extend(recorded("onByDefault").keys().map(|path| format!("/openapi/v3/{path}")));
+    for path in documents {
+        let response = get(&api, &path, &[]).unwrap();
+        let text = std::str::from_utf8(response.body()).unwrap();
+        let document = body(&response);
+        for reference in text.split("\"$ref\":\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let target = document.pointer(reference.strip_prefix('#').unwrap());
+            assert!(target.is_some_and(Value::is_object), "{path}: {reference}");
+        }
+    }
+}
+
+#[test]
+fn operation_ids_are_unique() {
+    let swagger = body(&get(&open_api(false), "/openapi/v2", &[]).unwrap());
+    let items = swagger["paths"].as_object().unwrap().values();
+    let operations = items.flat_map(|item| item.as_object().unwrap().values());
+    let mut ids: Vec<_> = operations.filter_map(|operation| operation["operationId"].as_str()).collect();
+    let all = ids.len();
+    ids.sort_unstable();
+    ids.dedup();
+    assert!(all > 800);
+    assert_eq!(ids.len(), all);
+}
+
+#[test]
+fn a_document_asked_for_by_its_hash_never_expires() {
+    let api = open_api(false);
+    let index = get(&api, "/openapi/v3", &[]).unwrap();
+    assert_eq!(header(&index, "content-type"), "text/plain; charset=utf-8");
+    let index = body(&index);
+    let url = index["paths"]["apis/apps/v1"]["serverRelativeURL"].as_str().unwrap();
+    let response = get(&api, url, &[]).unwrap();
+    assert_eq!(response.status(), 200);
+    assert_eq!(header(&response, "cache-control"), "public, immutable");
+    assert_eq!(header(&response, "expires"), "Wed, 21 Oct 2026 07:28:00 GMT");
+    assert_eq!(header(&response, "content-type"), "application/json");
+    let tag = header(&response, "etag").trim_matches('"');
+    assert_eq!(url, format!("/openapi/v3/apis/apps/v1?hash={tag}"));
+
+    let plain = get(&api, "/openapi/v3/apis/apps/v1", &[]).unwrap();
+    assert_eq!((header(&plain, "cache-control"), header(&plain, "etag")), ("", header(&response, "etag")));
+    let moved = get(&api, "/openapi/v3/apis/apps/v1?hash=OLD", &[]).unwrap();
+    assert_eq!((moved.status().as_u16(), header(&moved, "location")), (301, url));
+}
+
+#[test]
+fn http_dates_have_weekdays() {
+    let check = |seconds, expected: &str| assert_eq!(http_date(UnixTime::from_seconds(seconds)), expected);
+    check(0, "Thu, 01 Jan 1970 00:00:00 GMT");
+    check(784_111_777, "Sun, 06 Nov 1994 08:49:37 GMT");
+    check(1_792_567_680, "Wed, 21 Oct 2026 07:28:00 GMT");
+    check(-1, "Wed, 31 Dec 1969 23:59:59 GMT");
+}
+
+#[test]
+fn a_known_document_is_not_sent_again() {
+    let api = open_api(false);
+    for uri in ["/openapi/v2", "/openapi/v3", "/openapi/v3/apis/policy/v1"] {
+        let tag = header(&get(&api, uri, &[]).unwrap(), "etag").to_owned();
+        assert_eq!(tag.len(), 130, "{uri}");
+        let check = |known: &str, status: u16| {
+            let response = get(&api, uri, &[("if-none-match", known)]).unwrap();
+            assert_eq!(response.status(), status, "{uri} {known}");
+            assert_eq!(header(&response, "etag"), tag, "{uri} {known}");
+            assert_eq!(response.body().is_empty(), status == 304, "{uri} {known}");
+        };
+        check(&tag, 304);
+        check(&format!("\"x\", W/{tag}"), 304);
+        check("*", 304);
+        check("\"x\"", 200);
+    }
+}
+
+#[test]
+fn paths_and_media_types_that_are_not_served_are_refused() {
+    let api = open_api(false);
+    let check = |uri: &str, accept: &str, expected: Option<u16>| {
+        let response = get(&api, uri, &[("accept", accept)]);
+        assert_eq!(response.map(|r| r.status().as_u16()), expected, "{uri} {accept}");
+    };
+    check("/openapi/v3/nope", "*/*", Some(404));
+    check("/openapi/v3/", "*/*", Some(404));
+    check("/openapi/v3/apis/apps/v1/", "*/*", Some(404));
+    check("/openapi/v2/", "*/*", None);
+    check("/openapi/v4", "*/*", None);
+    check("/openapi/v2", "application/yaml", Some(406));
+    check("/openapi/v3/version", "application/yaml", Some(406));
+    check("/openapi/v3/version", "application/*", Some(200));
+}
+
+#[test]
+fn swagger_comes_as_protobuf_too() {
+    let api = open_api(false);
+    for accept in [PROTOBUF_V2, PROTOBUF_V2_OLD].map(|subtype| format!("application/{subtype}")) {
+        let response = get(&api, "/openapi/v2", &[("accept", &accept)]).unwrap();
+        assert_eq!(
+            header(&response, "content-type"),
+            "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
+        );
+        assert!(response.body().starts_with(b"\x0a\x032.0\x12\x12\x0a\x0aKubernetes\x12\x041.36"));
+    }
+}
+
+#[test]
+fn published_documents_are_served_beside_the_built_in_ones() {
+    let published = Published { path: "apis/example.com/v1".to_owned(), json: Bytes::from_static(b"{}") };
+    let api = OpenApi::new(Arc::new(|row: &Resource| !row.off_by_default), vec![published], clock());
+    assert_eq!(get(&api, "/openapi/v3/apis/example.com/v1", &[]).unwrap().body(), "{}");
+    let index = body(&get(&api, "/openapi/v3", &[]).unwrap());
+    assert!(index["paths"]["apis/example.com/v1"]["serverRelativeURL"].is_string());
+}

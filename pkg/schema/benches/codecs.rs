@@ -1,0 +1,90 @@
+//! What a list or watch pays per object: `cargo bench -p schema`. Rates are of bytes written.
+#![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
+
+use divan::counter::BytesCount;
+use divan::{Bencher, black_box};
+use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
+use schema::object::Object;
+use schema::proto::{self, TypeMetaHead, field_at, is_canonical, meta::Header};
+use schema::transcode::to_json;
+use schema::{json, json_write};
+
+const PODS: [&str; 2] = ["pod-small", "pod"];
+const HEAD: TypeMetaHead = TypeMetaHead { api_version: "v1", kind: "Pod" };
+
+fn main() {
+    divan::main();
+}
+
+fn text(name: &str) -> Vec<u8> {
+    std::fs::read(format!("{}/testdata/{name}.json", env!("CARGO_MANIFEST_DIR"))).unwrap()
+}
+
+fn tree(name: &str) -> Object {
+    json::decode(&POD, &text(name)).unwrap().object
+}
+
+fn raw(name: &str) -> Vec<u8> {
+    let mut raw = Vec::new();
+    proto::encode(&POD, &tree(name), &mut raw).unwrap();
+    raw
+}
+
+/// Runs `write` into a reused buffer and counts what it writes.
+fn bench_write(bencher: Bencher, write: impl Fn(&mut Vec<u8>)) {
+    let mut out = Vec::new();
+    write(&mut out);
+    bencher.counter(BytesCount::new(out.len())).bench_local(|| {
+        out.clear();
+        write(&mut out);
+        black_box(out.len())
+    });
+}
+
+#[divan::bench(args = PODS)]
+fn transcode(bencher: Bencher, name: &str) {
+    let raw = raw(name);
+    bench_write(bencher, |out| to_json(&POD, &raw, Some(HEAD), Some("81234568"), out).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn served_protobuf(bencher: Bencher, name: &str) {
+    let raw = raw(name);
+    bench_write(bencher, |out| proto::served(HEAD, &raw, "81234568", out).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn encode(bencher: Bencher, name: &str) {
+    let tree = tree(name);
+    bench_write(bencher, |out| proto::encode(&POD, &tree, out).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn decode(bencher: Bencher, name: &str) {
+    let raw = raw(name);
+    bencher.counter(BytesCount::of_slice(&raw)).bench_local(|| proto::decode(&POD, black_box(&raw)).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn write_json(bencher: Bencher, name: &str) {
+    let tree = tree(name);
+    bench_write(bencher, |out| json_write::encode(&POD, &tree, out).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn canonical(bencher: Bencher, name: &str) {
+    let raw = raw(name);
+    bencher.counter(BytesCount::of_slice(&raw)).bench_local(|| is_canonical(&POD, black_box(&raw)));
+}
+
+#[divan::bench(args = PODS)]
+fn header(bencher: Bencher, name: &str) {
+    let raw = raw(name);
+    bencher.bench_local(|| Header::parse(black_box(&raw)).unwrap().name.len());
+}
+
+#[divan::bench(args = PODS)]
+fn node_name(bencher: Bencher, name: &str) {
+    let raw = raw(name);
+    bencher.bench_local(|| field_at(black_box(&raw), &POD, &["spec", "nodeName"]));
+}

@@ -1,0 +1,25 @@
+//! Transcoding says the same as decoding and writing the tree.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use schema::builtin::ALL;
+use schema::json_write;
+use schema::proto::decode;
+use schema::transcode::to_json;
+
+fuzz_target!(|data: &[u8]| {
+    let Some((choice, raw)) = data.split_first_chunk::<2>() else { return };
+    let message = ALL[usize::from(u16::from_le_bytes(*choice)) % ALL.len()];
+    let mut direct = Vec::new();
+    let transcoded = to_json(message, raw, None, None, &mut direct);
+    let Ok(tree) = decode(message, raw) else {
+        assert!(transcoded.is_err());
+        return;
+    };
+    let mut written = Vec::new();
+    assert_eq!(transcoded.is_ok(), json_write::encode(message, &tree, &mut written).is_ok());
+    // Raw JSON passes invalid UTF-8 on, which a tree cannot hold.
+    if let (Ok(()), Ok(direct)) = (transcoded, String::from_utf8(direct)) {
+        assert_eq!(direct.replace("\\ufffd", "\u{fffd}").as_bytes(), written);
+    }
+});

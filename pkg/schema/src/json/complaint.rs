@@ -1,0 +1,166 @@
+//! Where decoding is, and its complaints about what it meets there.
+//!
+//! Strict errors and Go's type errors spell the same place in two ways: the former with list indices
+//! and map keys, the latter with the names of embedded structs.
+
+use std::borrow::Cow;
+
+use super::STRICT_ERRORS_MAX;
+use super::errors::{Error, StrictError, StrictKind, TypeError};
+use super::typed::Decoder;
+use crate::table::{Cardinality, Field, Message, Type};
+
+/// One step from the top to the value being decoded.
+pub(super) enum Step<'a> {
+    /// Into a field of a struct.
+    Field(&'static Message, &'static str),
+    /// Into a map, at a key.
+    Key(Cow<'a, str>),
+    /// Into a list, at an index.
+    Index(usize),
+}
+
+/// How a value is reached: as the value of a field, or as an item of its list or map.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Place {
+    Field,
+    Item,
+}
+
+impl Decoder<'_> {
+    /// Remembers a value of the wrong type.
+    #[cold]
+    pub(super) fn mismatch(&mut self, value: impl Into<Cow<'static, str>>, go_type: Cow<'static, str>) {
+        let error = self.type_error(value.into(), go_type);
+        self.save(error);
+    }
+
+    /// Remembers an error, if it is the first.
+    #[cold]
+    pub(super) fn save(&mut self, error: Error) {
+        self.saved.get_or_insert(error);
+    }
+
+    /// The error for a value of the wrong type at the current path.
+    #[cold]
+    pub(super) fn type_error(&self, value: Cow<'static, str>, go_type: Cow<'static, str>) -> Error {
+        let mut field = String::new();
+        for step in &self.path {
+            if let Step::Field(message, name) = step {
+                push_go_path(&mut field, message, name);
+            }
+        }
+        let named_after = self.path.get(..self.nested_at.unwrap_or(self.path.len())).unwrap_or_default();
+        let around = named_after.iter().rev().find_map(|step| match step {
+            Step::Field(message, _) => Some(bare_name(message)),
+            _ => None,
+        });
+        let struct_name = Cow::Borrowed(around.unwrap_or_default());
+        Error::Type(Box::new(TypeError { value, struct_name, field, go_type }))
+    }
+
+    #[cold]
+    /// Adds a strict error about a member of the value at the current path.
+    pub(super) fn report(&mut self, kind: StrictKind, name: &str) {
+        if self.nested_at.is_some() || self.strict.len() >= STRICT_ERRORS_MAX {
+            return;
+        }
+        let mut path = String::new();
+        for step in &self.path {
+            match step {
+                Step::Field(_, name) => push_key(&mut path, name),
+                Step::Key(key) => push_key(&mut path, key),
+                Step::Index(index) => path.push_str(&format!("[{index}]")),
+            }
+        }
+        push_key(&mut path, name);
+        let error = StrictError { kind, path };
+        if !self.strict.contains(&error) {
+            self.strict.push(error);
+        }
+    }
+}
+
+/// One of the two members that `TypeMeta` brings, if the type has them: its index and name.
+pub(super) fn type_meta_member(message: &Message, name: &str) -> Option<(usize, &'static str)> {
+    match name {
+        "kind" if message.type_meta => Some((0, "kind")),
+        "apiVersion" if message.type_meta => Some((1, "apiVersion")),
+        _ => None,
+    }
+}
+
+/// What an error calls a JSON value, by its first byte.
+pub(super) fn kind_of(start: u8) -> &'static str {
+    match start {
+        b'{' => "object",
+        b'[' => "array",
+        b'"' => "string",
+        b't' | b'f' => "bool",
+        b'n' => "null",
+        _ => "number",
+    }
+}
+
+/// The Go type of a field or of its items, as errors spell it.
+pub(super) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
+    let named = field.info.go_type;
+    let item = named.split_once(']').map(|(_list_or_map, item)| item);
+    match (place, item) {
+        (Place::Field, _) if !named.is_empty() => return named.into(),
+        (Place::Item, Some(item)) => return item.into(),
+        _ => {}
+    }
+    let element = match field.ty {
+        Type::String => "string",
+        Type::Bytes => "[]uint8",
+        Type::Bool => "bool",
+        Type::Int32 => "int32",
+        Type::Int64 => "int64",
+        Type::Double => "float64",
+        Type::Any => "interface {}",
+        Type::Message(message) => message.go_name,
+    };
+    match (place, field.cardinality) {
+        (Place::Item, _) | (_, Cardinality::One) => element.into(),
+        (_, Cardinality::List) => format!("[]{element}").into(),
+        (_, Cardinality::Map) => format!("map[string]{element}").into(),
+    }
+}
+
+fn bare_name(message: &Message) -> &'static str {
+    message.go_name.rsplit_once('.').map_or(message.go_name, |(_, name)| name)
+}
+
+fn push_key(path: &mut String, key: &str) {
+    if !path.is_empty() {
+        path.push('.');
+    }
+    path.push_str(key);
+}
+
+/// Appends a member as Go's errors do, which name the embedded structs on the way to it.
+fn push_go_path(path: &mut String, message: &Message, member: &str) {
+    if type_meta_member(message, member).is_some() && message.member(member).is_none() {
+        push_key(path, "TypeMeta");
+    } else if let Some(field) = message.member(member) {
+        push_embedded(path, message, field);
+    }
+    push_key(path, member);
+}
+
+fn push_embedded(path: &mut String, message: &Message, target: &Field) -> bool {
+    if message.fields.iter().any(|field| std::ptr::eq(field, target)) {
+        return true;
+    }
+    message.fields.iter().filter(|field| field.inlined()).any(|field| {
+        let Type::Message(embedded) = field.ty else { return false };
+        let before = path.len();
+        push_key(path, bare_name(embedded));
+        let found = push_embedded(path, embedded, target);
+        if !found {
+            path.truncate(before);
+        }
+        found
+    })
+}

@@ -1,0 +1,72 @@
+//! YAML to JSON and back, as upstream does it: bodies become JSON before they are decoded, answers
+//! are JSON before they become YAML.
+//!
+//! The dialect is the one of upstream's YAML library, which is older than YAML 1.2: `yes` is a
+//! boolean, `0777` is octal, `<<` merges. Only the first document of a stream counts.
+
+mod analyze;
+mod build;
+mod emit;
+mod natural;
+mod parse;
+mod resolve;
+
+use std::fmt::{self, Display};
+
+use crate::json;
+
+/// Why a text is no YAML that could become JSON. Displays upstream's text, as near as a different
+/// parser comes to it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Error(String);
+
+/// JSON that was YAML.
+#[derive(Debug, Clone, PartialEq)]
+pub struct YamlJson {
+    /// The JSON text; members sorted.
+    pub json: Vec<u8>,
+    /// Keys that were given twice, of which the last counts; each one is a warning.
+    pub duplicates: Vec<String>,
+}
+
+impl YamlJson {
+    /// The one error that strict validation makes of all duplicates; it goes before the strict
+    /// errors of the JSON decoder.
+    pub fn strict_error(&self) -> Option<impl Display> {
+        (!self.duplicates.is_empty()).then(|| StrictError(&self.duplicates))
+    }
+}
+
+struct StrictError<'a>(&'a [String]);
+
+impl Display for StrictError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("yaml: unmarshal errors:")?;
+        self.0.iter().try_for_each(|duplicate| write!(f, "\n  {duplicate}"))
+    }
+}
+
+/// Converts the first document of YAML text to JSON. An empty text is `null`.
+///
+/// # Errors
+/// Bad syntax, keys that JSON cannot have, and documents whose aliases expand to too much.
+pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
+    let text = match std::str::from_utf8(text) {
+        Ok(text) => text,
+        Err(_) => return Err(Error("yaml: invalid leading UTF-8 octet".to_owned())),
+    };
+    let document = parse::document(text)?;
+    build::json(&document)
+}
+
+/// Converts JSON text to YAML text, which is appended to `out`.
+///
+/// # Errors
+/// The text is no JSON, or nests deeper than [`json::TREE_DEPTH_MAX`].
+pub fn from_json(text: &[u8], out: &mut Vec<u8>) -> Result<(), json::Error> {
+    emit::document(text, out)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! YAML text to nodes.
+//!
+//! The nodes lie in one list and point to each other by index, so that neither depth nor cycles
+//! through aliases are a danger.
+
+use std::borrow::Cow;
+
+use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+
+use super::Error;
+
+/// How deep a document may nest; upstream's limit.
+const DEPTH_MAX: usize = 10_000;
+
+/// The first document of a text.
+pub(super) struct Document<'a> {
+    nodes: Vec<Node<'a>>,
+    text: &'a str,
+}
+
+/// Index of a node.
+pub(super) type Id = usize;
+
+/// A node and the line where it begins, counted from 1.
+pub(super) struct Node<'a> {
+    pub(super) line: usize,
+    pub(super) kind: Kind<'a>,
+}
+
+/// What a node is.
+pub(super) enum Kind<'a> {
+    Scalar {
+        value: Cow<'a, str>,
+        /// Not quoted and no block.
+        plain: bool,
+        /// `!!` and a name for the core tags, else as written; empty for none.
+        tag: String,
+    },
+    List(Vec<Id>),
+    Map(Vec<(Id, Id)>),
+    Alias {
+        /// The node with the anchor.
+        target: Id,
+        /// Offset of the alias in the text, in characters.
+        at: usize,
+    },
+}
+
+impl<'a> Document<'a> {
+    /// The outermost node; `None` when the text holds nothing.
+    pub(super) fn root(&self) -> Option<Id> {
+        (!self.nodes.is_empty()).then_some(0)
+    }
+
+    /// A node by its index.
+    pub(super) fn node(&self, id: Id) -> Option<&Node<'a>> {
+        self.nodes.get(id)
+    }
+
+    /// How many nodes there are.
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The name of the anchor that an alias at this offset refers to.
+    pub(super) fn anchor_name(&self, at: usize) -> String {
+        anchor_name(self.text, at)
+    }
+}
+
+/// Parses the first document.
+pub(super) fn document(text: &str) -> Result<Document<'_>, Error> {
+    let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
+    for event in Parser::new_from_str(text) {
+        let (event, span) = event.map_err(|error| translate(text, &error))?;
+        if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
+            break;
+        }
+        builder.add(event, span)?;
+    }
+    Ok(Document { nodes: builder.nodes, text })
+}
+
+struct Builder<'a> {
+    nodes: Vec<Node<'a>>,
+    /// The collections that are open, and for maps the key that waits for its value.
+    open: Vec<(Id, Option<Id>)>,
+    /// Anchor number to node.
+    anchors: Vec<Id>,
+}
+
+impl<'a> Builder<'a> {
+    fn add(&mut self, event: Event<'a>, span: Span) -> Result<(), Error> {
+        let (anchor, kind, opens) = match event {
+            Event::Scalar(value, style, anchor, tag) => {
+                (anchor, Kind::Scalar { value, plain: style == ScalarStyle::Plain, tag: short_tag(tag) }, false)
+            }
+            Event::SequenceStart(anchor, _) => (anchor, Kind::List(Vec::new()), true),
+            Event::MappingStart(anchor, _) => (anchor, Kind::Map(Vec::new()), true),
+            Event::Alias(anchor) => {
+                let target = self.anchors.get(anchor).copied().unwrap_or(self.nodes.len());
+                (0, Kind::Alias { target, at: span.start.index() }, false)
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
+                return Ok(());
+            }
+            _ => return Ok(()),
+        };
+        let id = self.nodes.len();
+        let line = span.start.line();
+        self.nodes.push(Node { line, kind });
+        self.attach(id);
+        if anchor > 0 {
+            self.anchors.resize(self.anchors.len().max(anchor + 1), id);
+            if let Some(slot) = self.anchors.get_mut(anchor) {
+                *slot = id;
+            }
+        }
+        if opens {
+            self.open.push((id, None));
+            if self.open.len() > DEPTH_MAX {
+                return Err(Error(format!("yaml: line {line}: exceeded max depth of {DEPTH_MAX}")));
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts a node into the innermost open collection.
+    fn attach(&mut self, id: Id) {
+        let Some((parent, waiting)) = self.open.last_mut() else { return };
+        match self.nodes.get_mut(*parent).map(|node| &mut node.kind) {
+            Some(Kind::List(items)) => items.push(id),
+            Some(Kind::Map(entries)) => match waiting.take() {
+                Some(key) => entries.push((key, id)),
+                None => *waiting = Some(id),
+            },
+            _ => {}
+        }
+    }
+}
+
+fn short_tag(tag: Option<Cow<'_, Tag>>) -> String {
+    match tag {
+        Some(tag) if tag.handle == "tag:yaml.org,2002:" => format!("!!{}", tag.suffix),
+        Some(tag) => format!("{}{}", tag.handle, tag.suffix),
+        None => String::new(),
+    }
+}
+
+/// The characters after the `*` of an alias.
+fn anchor_name(text: &str, at: usize) -> String {
+    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
+    text.chars().skip(at + 1).take_while(|&c| !ends(c)).collect()
+}
+
+/// Words an error as upstream's parser would.
+fn translate(text: &str, error: &ScanError) -> Error {
+    let marker = error.marker();
+    Error(format!("yaml: line {}: {}", marker.line(), error.info()))
+}

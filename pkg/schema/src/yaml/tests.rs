@@ -1,0 +1,1 @@
+//! YAML in and out.

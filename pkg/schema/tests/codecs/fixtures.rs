@@ -1,0 +1,166 @@
+//! Every pair goes through every codec, in both directions.
+
+use schema::json_write::{self, indent};
+use schema::proto::{self, Envelope, TypeMetaHead, is_canonical};
+use schema::table::Message;
+use schema::transcode::to_json;
+use schema::{json, object::Object};
+use serde_json::Value;
+
+use crate::archive::{Pair, pairs};
+
+/// Calls `check` for every pair of all archives whose kind 1.36 knows.
+fn for_each(check: impl Fn(&Pair, &'static Message, &Envelope)) -> usize {
+    let mut count = 0;
+    for archive in ["fixtures", "fixtures-v1.35.0", "generated"] {
+        for pair in pairs(archive) {
+            if let Some((message, envelope)) = pair.open() {
+                check(&pair, message, &envelope);
+                count += 1;
+            }
+        }
+    }
+    count
+}
+
+/// All pairs but the four kinds of 1.35 that are gone.
+const PAIRS: usize = 185 + 183 - 4 + 1715;
+
+fn transcoded(message: &'static Message, envelope: &Envelope, version: Option<&str>) -> Vec<u8> {
+    let head = TypeMetaHead { api_version: &envelope.api_version, kind: &envelope.kind };
+    let mut out = Vec::new();
+    to_json(message, envelope.raw, Some(head), version, &mut out).unwrap();
+    out
+}
+
+/// The tree as a request handler has it: with `kind` and `apiVersion`.
+fn tree(message: &'static Message, envelope: &Envelope) -> Object {
+    let mut tree = proto::decode(message, envelope.raw).unwrap();
+    for (name, value) in [("kind", &envelope.kind), ("apiVersion", &envelope.api_version)] {
+        if message.type_meta && !value.is_empty() {
+            tree.insert(name.to_owned(), Value::from(value.as_str()));
+        }
+    }
+    tree
+}
+
+fn expected_pb(pair: &Pair) -> &[u8] {
+    pair.after.as_ref().map_or(&pair.pb, |(pb, _)| pb)
+}
+
+fn expected_json(pair: &Pair) -> &[u8] {
+    pair.after.as_ref().map_or(&pair.json, |(_, json)| json)
+}
+
+#[track_caller]
+fn same(name: &str, ours: &[u8], theirs: &[u8]) {
+    if ours != theirs {
+        let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
+        let show = |bytes: &[u8]| String::from_utf8_lossy(&bytes[at.saturating_sub(80)..bytes.len().min(at + 60)]).into_owned();
+        panic!("{name}: at {at}\n ours {:?}\n want {:?}", show(ours), show(theirs));
+    }
+}
+
+#[test]
+fn protobuf_is_transcoded_to_upstreams_json_bytes() {
+    let count = for_each(|pair, message, envelope| {
+        let mut ours = transcoded(message, envelope, None);
+        let theirs = expected_json(pair);
+        if theirs.contains(&b'\n') {
+            let compact = std::mem::take(&mut ours);
+            indent(&compact, &mut ours);
+        }
+        same(&pair.name, &ours, theirs.trim_ascii_end());
+    });
+    assert_eq!(count, PAIRS);
+}
+
+#[test]
+fn protobuf_survives_the_tree() {
+    let count = for_each(|pair, message, envelope| {
+        let theirs = Envelope::parse(expected_pb(pair)).unwrap().raw;
+        let mut ours = Vec::new();
+        proto::encode(message, &tree(message, envelope), &mut ours).unwrap();
+        same(&pair.name, &ours, theirs);
+        let mut wrapped = Vec::new();
+        proto::wrap(&envelope.api_version, &envelope.kind, &ours, &mut wrapped);
+        same(&pair.name, &wrapped, expected_pb(pair));
+    });
+    assert_eq!(count, PAIRS);
+}
+
+#[test]
+fn json_is_encoded_to_upstreams_protobuf_bytes() {
+    let count = for_each(|pair, message, _| {
+        // Raw values keep their white space, and upstream's protobuf was not made from indented text.
+        let mut text = Vec::new();
+        json_write::compact(expected_json(pair), &mut text).unwrap();
+        let decoded = json::decode(message, &text).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+        let mut ours = Vec::new();
+        proto::encode(message, &decoded.object, &mut ours).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+        same(&pair.name, &ours, Envelope::parse(expected_pb(pair)).unwrap().raw);
+    });
+    assert_eq!(count, PAIRS);
+}
+
+#[test]
+fn trees_from_protobuf_are_written_as_they_are_transcoded() {
+    let count = for_each(|pair, message, envelope| {
+        let mut ours = Vec::new();
+        json_write::encode(message, &tree(message, envelope), &mut ours).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+        same(&pair.name, &ours, &transcoded(message, envelope, None));
+    });
+    assert_eq!(count, PAIRS);
+}
+
+#[test]
+fn trees_from_json_are_written_back_as_they_came() {
+    let mut count = 0;
+    for pair in pairs("generated") {
+        let Some((message, _)) = pair.open() else { continue };
+        let decoded = json::decode(message, &pair.json).unwrap();
+        let mut ours = Vec::new();
+        json_write::encode(message, &decoded.object, &mut ours).unwrap();
+        same(&pair.name, &ours, &pair.json);
+        count += 1;
+    }
+    assert_eq!(count, 1715);
+}
+
+#[test]
+fn what_upstream_writes_is_canonical() {
+    let count = for_each(|pair, message, envelope| {
+        let current = expected_pb(pair) == pair.pb;
+        assert_eq!(is_canonical(message, envelope.raw), current, "{}", pair.name);
+    });
+    assert_eq!(count, PAIRS);
+}
+
+#[test]
+fn a_spliced_resource_version_is_the_one_that_is_served() {
+    let count = for_each(|pair, message, envelope| {
+        let has_object_meta = message.fields.iter().any(|f| {
+            matches!(f.ty, schema::table::Type::Message(m) if m.name.ends_with(".ObjectMeta")) && f.name == "metadata" && f.number == 1
+        });
+        if !has_object_meta {
+            return;
+        }
+        let mut spliced = Vec::new();
+        proto::with_resource_version(envelope.raw, "12345", &mut spliced).unwrap();
+        let head = TypeMetaHead { api_version: &envelope.api_version, kind: &envelope.kind };
+        let mut served = Vec::new();
+        proto::served(head, envelope.raw, "12345", &mut served).unwrap();
+        let opened = Envelope::parse(&served).unwrap();
+        same(&pair.name, opened.raw, &spliced);
+        assert!(served.ends_with(&[0x1a, 0, 0x22, 0]));
+        same(&pair.name, &transcoded(message, &opened, None), &transcoded(message, envelope, Some("12345")));
+        let mut encoded = tree(message, envelope);
+        schema::object::set(&mut encoded, &["metadata", "resourceVersion"], "12345");
+        let mut by_tree = Vec::new();
+        proto::encode(message, &encoded, &mut by_tree).unwrap();
+        if expected_pb(pair) == pair.pb {
+            same(&pair.name, &spliced, &by_tree);
+        }
+    });
+    assert_eq!(count, PAIRS);
+}

@@ -1,0 +1,244 @@
+//! Claims about the chain, without a network.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use authorization::Mode;
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use super::*;
+use crate::connection::Protocol;
+use crate::testing::{PATIENCE, Script, chain, request};
+
+struct Setup {
+    script: Arc<Script>,
+    chain: Arc<Chain>,
+    peer: Arc<Peer>,
+}
+
+fn setup_with(modes: &[Mode], options: ChainOptions) -> Setup {
+    let script = Arc::new(Script::default());
+    let chain = chain(&script, modes, options);
+    Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
+}
+
+fn setup() -> Setup {
+    setup_with(&[Mode::AlwaysAllow], ChainOptions::default())
+}
+
+/// A chain that refuses everyone but administrators.
+fn strict() -> Setup {
+    setup_with(&[Mode::Rbac], ChainOptions::default())
+}
+
+impl Setup {
+    async fn send(&self, method: &str, target: &str, headers: &[&str]) -> (u16, HeaderMap, Result<String, String>) {
+        let answer = self.chain.serve(request(method, target, headers), &self.peer).await;
+        let (parts, body) = answer.into_parts();
+        let body = body.collect().await.map(|body| String::from_utf8(body.to_bytes().to_vec()).unwrap());
+        (parts.status.as_u16(), parts.headers, body.map_err(|error| error.to_string()))
+    }
+
+    /// Sends a request; the expected text is the body, or the message of a Status.
+    async fn check(&self, line: &str, headers: &[&str], code: u16, text: &str) {
+        let (method, target) = line.split_once(' ').unwrap();
+        let (got, _, body) = self.send(method, target, headers).await;
+        let body = body.unwrap();
+        let message = serde_json::from_str::<serde_json::Value>(&body)
+            .ok()
+            .and_then(|status| Some(status.get("message")?.as_str()?.to_owned()));
+        assert_eq!((got, message.unwrap_or(body).as_str()), (code, text), "{line} {headers:?}");
+    }
+}
+
+const MASTER: &str = "Authorization: Bearer master";
+
+#[tokio::test]
+async fn nobody_gets_past_a_step_that_refuses_them() {
+    let strict = strict();
+    strict.check("GET /livez", &["Authorization: Bearer nope"], 401, "Unauthorized").await;
+    strict.check("GET /api", &["Authorization: Bearer nope"], 401, "Unauthorized").await;
+    strict.check("GET /livez", &[], 403, "forbidden: User \"system:anonymous\" cannot get path \"/livez\"").await;
+    strict.check("GET /nosuch", &["Authorization: Bearer ann"], 403, "forbidden: User \"ann\" cannot get path \"/nosuch\"").await;
+    strict.check("GET /api/v1/who", &[MASTER], 200, "root").await;
+    assert_eq!(strict.script.begun.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_proved_the_sender_goes_no_further() {
+    let (_, _, body) = setup().send("GET", "/api/v1/headers", &[MASTER, "X-Other: 1"]).await;
+    assert_eq!(body.unwrap(), "[\"x-other\"]");
+}
+
+#[tokio::test]
+async fn paths_are_answered_by_their_owners() {
+    let setup = setup();
+    for path in ["/api", "/api/", "/apis", "/apis/x", "/version", "/version/", "/openapi/v2", "/openid/v1/jwks"] {
+        setup.check(&format!("GET {path}"), &[], 200, "dispatched").await;
+    }
+    for path in ["/apix", "/nosuch", "/livez/", "/metrics/", "//", "/debug/pprof", "/openid", "/*"] {
+        setup.check(&format!("GET {path}"), &[], 404, "404 page not found\n").await;
+    }
+    for method in ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
+        setup.check(&format!("{method} /livez"), &[], 200, "ok").await;
+    }
+    setup.check("GET /readyz", &[], 500, "[+]ping ok\n[-]sick failed: reason withheld\nreadyz check failed\n").await;
+    setup.check("GET /a%zz", &[], 400, "400 Bad Request").await;
+}
+
+#[tokio::test]
+async fn the_root_lists_every_path() {
+    for path in ["/", "/index.html"] {
+        let (code, headers, body) = setup().send("GET", path, &[]).await;
+        assert_eq!((code, headers["content-type"].to_str().unwrap()), (200, "application/json"));
+        let listed: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
+        let paths: Vec<&str> = listed["paths"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+        let expected = [
+            "/api", "/healthz", "/healthz/ping", "/livez", "/livez/ping", "/metrics", "/metrics/slis", "/readyz",
+            "/readyz/ping", "/readyz/sick", "/version",
+        ];
+        assert_eq!(paths, expected);
+    }
+}
+
+#[tokio::test]
+async fn every_answer_has_its_headers() {
+    let hsts = Some(HeaderValue::from_static("max-age=1"));
+    let setup = setup_with(&[Mode::Rbac], ChainOptions { hsts, ..ChainOptions::default() });
+    for headers in [[MASTER, "X: 1"], ["Authorization: Bearer nope", "X: 1"]] {
+        let (_, headers, _) = setup.send("GET", "/livez", &headers).await;
+        assert_eq!(headers["cache-control"], "no-cache, private");
+        assert_eq!(headers["audit-id"], "07070707-0707-4707-8707-070707070707");
+        assert_eq!(headers["strict-transport-security"], "max-age=1");
+    }
+    let (_, headers, _) = setup.send("GET", "/livez", &[MASTER, "Audit-Id: mine"]).await;
+    assert_eq!(headers["audit-id"], "mine");
+}
+
+#[tokio::test]
+async fn the_answer_to_head_has_no_body() {
+    let (code, headers, body) = setup().send("HEAD", "/livez", &[]).await;
+    assert_eq!((code, headers["content-length"].to_str().unwrap(), body.unwrap().as_str()), (200, "2", ""));
+}
+
+#[tokio::test]
+async fn a_panic_is_an_answer_and_a_number() {
+    let setup = setup();
+    let text = "This request caused apiserver to panic. Look in the logs for details.";
+    setup.check("GET /api/v1/panic", &[], 500, text).await;
+    setup.check("POST /api/v1/panic", &[], 500, text).await;
+    let (code, _, body) = setup.send("GET", "/api/v1/panic-body", &[]).await;
+    assert_eq!((code, body), (200, Err("panic while the answer was made".to_owned())));
+    assert_eq!(setup.chain.metrics.panics.load(Relaxed), 3);
+    setup.check("GET /api/v1/who", &[], 200, "system:anonymous").await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_request_has_its_time_and_no_more() {
+    let setup = setup();
+    let check = async |line: &str, seconds: u64| {
+        let start = Instant::now();
+        setup.check(line, &[], 504, "Timeout: request did not complete within the allotted timeout").await;
+        assert_eq!(start.elapsed(), Duration::from_secs(seconds), "{line}");
+    };
+    check("GET /api/v1/hang", 60).await;
+    check("POST /api/v1/hang", 60).await;
+    check("GET /api/v1/hang?timeout=7s", 7).await;
+    check("GET /api/v1/hang?timeout=0", 60).await;
+    check("GET /api/v1/hang?timeout=-1s", 60).await;
+    check("GET /api/v1/hang?timeout=2m", 60).await;
+    setup.check("GET /api?timeout=x", &[], 400, "invalid timeout specified in the request URL - time: invalid duration \"x\"").await;
+    assert_eq!(setup.chain.metrics.timeouts.load(Relaxed), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_that_takes_too_long_to_send_is_cut() {
+    let (code, _, body) = setup().send("GET", "/api/v1/slow-body", &[]).await;
+    assert_eq!((code, body), (200, Err("the request ran out of time while its answer was sent".to_owned())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_has_all_the_time_there_is() {
+    let setup = setup();
+    let watch = setup.send("GET", "/api/v1/watch/hang", &[]);
+    assert!(timeout(Duration::from_secs(1_000_000), watch).await.is_err());
+    let stream = setup.send("GET", "/api/v1/slow-body?watch=1", &[]);
+    assert!(timeout(Duration::from_secs(1_000_000), stream).await.is_err());
+}
+
+#[tokio::test]
+async fn a_write_goes_on_when_its_client_hangs_up_and_a_read_does_not() {
+    let setup = setup();
+    for (method, finished) in [("POST", 1), ("GET", 0)] {
+        let before = setup.script.finished.load(SeqCst);
+        let sending = setup.chain.serve(request(method, "/api/v1/namespaces/a/pods/wait", &[]), &setup.peer);
+        tokio::select! {
+            _ = sending => unreachable!("nothing lets it go on yet"),
+            () = setup.script.entered.notified() => {}
+        }
+        setup.script.release.notify_one();
+        timeout(PATIENCE, setup.chain.drained()).await.unwrap();
+        assert_eq!(setup.script.finished.load(SeqCst) - before, finished, "{method}");
+        setup.chain.writes.reopen();
+    }
+}
+
+#[tokio::test]
+async fn a_full_house_answers_429_until_a_seat_is_free() {
+    let inflight = InflightLimits { reading_max: 1, mutating_max: 1 };
+    let setup = setup_with(&[Mode::AlwaysAllow], ChainOptions { inflight, ..ChainOptions::default() });
+    let first = setup.chain.serve(request("GET", "/api/v1/who", &[]), &setup.peer).await;
+    let (code, headers, body) = setup.send("GET", "/api/v1/who", &[]).await;
+    assert_eq!((code, headers["retry-after"].to_str().unwrap()), (429, "1"));
+    assert_eq!(body.unwrap(), "Too many requests, please try again later.\n");
+    setup.check("POST /api/v1/who", &[], 200, "system:anonymous").await;
+    setup.check("GET /api/v1/watch/who", &[], 200, "system:anonymous").await;
+    setup.check("GET /api/v1/who", &[MASTER], 200, "root").await;
+    drop(first);
+    setup.check("GET /api/v1/who", &[], 200, "system:anonymous").await;
+    assert_eq!(setup.chain.metrics.dropped.load(Relaxed), 1);
+}
+
+#[tokio::test]
+async fn acting_for_someone_else_is_never_ignored() {
+    let strict = strict();
+    strict
+        .check("GET /api", &["Authorization: Bearer ann", "Impersonate-User: root"], 403, "forbidden: User \"ann\" cannot impersonate-on:user-info:get path \"/api\"")
+        .await;
+    strict
+        .check(
+            "POST /apis/authentication.k8s.io/v1/selfsubjectreviews",
+            &["Authorization: Bearer bob", "Impersonate-User: zed"],
+            403,
+            "selfsubjectreviews.authentication.k8s.io is forbidden: User \"bob\" cannot impersonate-on:user-info:create resource \"selfsubjectreviews\" in API group \"authentication.k8s.io\" at the cluster scope",
+        )
+        .await;
+    strict
+        .check(
+            "GET /api",
+            &[MASTER, "Impersonate-Group: dev"],
+            400,
+            "requested &user.DefaultInfo{Name:\"\", UID:\"\", Groups:[]string{\"dev\"}, Extra:map[string][]string(nil)} without impersonating a user name",
+        )
+        .await;
+    strict
+        .check("GET /api", &[MASTER, "Impersonate-User: ann"], 501, "impersonation is not supported by this version of the server")
+        .await;
+    assert_eq!(strict.script.begun.load(SeqCst), 0);
+}
+
+#[tokio::test]
+async fn answers_are_counted() {
+    let setup = strict();
+    for (headers, code) in [([MASTER].as_slice(), 200), (&[], 403)] {
+        assert_eq!(setup.send("GET", "/api/v1/pods", headers).await.0, code);
+    }
+    let (_, headers, page) = setup.send("GET", "/metrics", &[MASTER]).await;
+    let page = page.unwrap();
+    assert!(page.contains("apiserver_request_total{code=\"200\",verb=\"LIST\"} 1\n"), "{page}");
+    assert!(page.contains("apiserver_request_total{code=\"403\",verb=\"LIST\"} 1\n"), "{page}");
+    assert_eq!(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
+    let answer = setup.chain.serve(request("GET", "/metrics", &[MASTER, "Accept-Encoding: br, gzip"]), &setup.peer).await;
+    assert_eq!(answer.headers()["content-encoding"], "gzip");
+}

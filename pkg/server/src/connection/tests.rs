@@ -1,0 +1,141 @@
+//! Claims about connections, over pipes and over TLS on a real socket.
+#![allow(clippy::unwrap_used)]
+
+mod tls;
+
+use authorization::Mode;
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::*;
+use crate::ChainOptions;
+use crate::testing::{PATIENCE, Script, chain};
+
+struct Pipe {
+    client: DuplexStream,
+    serving: JoinHandle<()>,
+    script: Arc<Script>,
+    lifecycle: Lifecycle,
+}
+
+fn pipe(protocol: Protocol, modes: &[Mode]) -> Pipe {
+    let (client, server) = duplex(64 * 1024);
+    let (script, lifecycle) = (Arc::new(Script::default()), Lifecycle::new());
+    let chain = chain(&script, modes, ChainOptions::default());
+    let peer = Peer::new("192.0.2.1:1".parse().unwrap(), protocol, None);
+    let serving = tokio::spawn(serve(server, peer, chain, ConnectionOptions::default(), lifecycle.clone()));
+    Pipe { client, serving, script, lifecycle }
+}
+
+async fn exchange(stream: &mut DuplexStream, head: &str, ends_with: &str) -> String {
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let mut got = Vec::new();
+    while !got.ends_with(ends_with.as_bytes()) {
+        assert!(stream.read_buf(&mut got).await.unwrap() > 0, "ended: {}", String::from_utf8_lossy(&got));
+    }
+    String::from_utf8(got).unwrap()
+}
+
+const GET: &str = "GET /api HTTP/1.1\r\nHost: x\r\n\r\n";
+
+#[tokio::test]
+async fn requests_follow_each_other_on_http1() {
+    let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
+    for _ in 0..3 {
+        let got = exchange(&mut pipe.client, GET, "dispatched").await;
+        assert!(got.starts_with("HTTP/1.1 200 OK\r\n"), "{got}");
+    }
+    let post = "POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
+    exchange(&mut pipe.client, post, "hello").await;
+}
+
+#[tokio::test]
+async fn http2_serves_requests_side_by_side() {
+    let pipe = pipe(Protocol::Http2, &[Mode::AlwaysAllow]);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
+    tokio::spawn(connection);
+    let get = |path: &str| {
+        http::Request::get(format!("https://x{path}"))
+            .header("authorization", "Bearer ann")
+            .body(http_body_util::Empty::<bytes::Bytes>::new())
+            .unwrap()
+    };
+    let waiting = sender.send_request(get("/api/v1/wait"));
+    let quick = sender.send_request(get("/api/v1/who")).await.unwrap();
+    assert_eq!(quick.into_body().collect().await.unwrap().to_bytes(), "ann");
+    pipe.script.release.notify_one();
+    assert_eq!(waiting.await.unwrap().into_body().collect().await.unwrap().to_bytes(), "waited");
+}
+
+#[tokio::test]
+async fn a_stranger_on_http2_gets_one_request() {
+    let pipe = pipe(Protocol::Http2, &[Mode::Rbac]);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
+    let client = tokio::spawn(connection);
+    let get = http::Request::get("https://x/api").body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+    assert_eq!(sender.send_request(get).await.unwrap().status(), 403);
+    timeout(PATIENCE, client).await.unwrap().unwrap().unwrap();
+    timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn junk_ends_its_own_connection_only() {
+    for junk in ["\0\0\0", "GET\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"] {
+        let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
+        pipe.client.write_all(junk.as_bytes()).await.unwrap();
+        pipe.client.shutdown().await.unwrap();
+        timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_head_is_given_up_after_32_seconds() {
+    let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
+    let start = Instant::now();
+    pipe.client.write_all(b"GET /api HTTP/1.1\r\nHo").await.unwrap();
+    pipe.serving.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 33, "and one second to say goodbye");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_is_closed_after_90_seconds() {
+    let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
+    exchange(&mut pipe.client, GET, "dispatched").await;
+    let start = Instant::now();
+    pipe.serving.await.unwrap();
+    assert_eq!(start.elapsed().as_secs(), 90);
+}
+
+#[tokio::test]
+async fn draining_ends_a_connection_after_its_request() {
+    let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
+    pipe.client.write_all(b"GET /api/v1/wait HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    pipe.script.entered.notified().await;
+    pipe.lifecycle.drain();
+    pipe.script.release.notify_one();
+    let mut got = String::new();
+    timeout(PATIENCE, pipe.client.read_to_string(&mut got)).await.unwrap().unwrap();
+    assert!(got.starts_with("HTTP/1.1 200 OK\r\n") && got.ends_with("waited"), "{got}");
+    assert!(got.contains("connection: close\r\n"), "{got}");
+    timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn draining_ends_an_idle_connection_at_once() {
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let pipe = pipe(protocol, &[Mode::AlwaysAllow]);
+        pipe.lifecycle.drain();
+        let mut client = pipe.client;
+        let mut rest = Vec::new();
+        if protocol == Protocol::Http1 {
+            timeout(PATIENCE, client.read_to_end(&mut rest)).await.unwrap().unwrap();
+        } else {
+            drop(client);
+        }
+        timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+    }
+}

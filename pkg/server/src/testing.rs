@@ -1,0 +1,110 @@
+//! What the tests of this crate share: an API that does as its paths say, and a chain before it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http_body_util::{BodyExt, StreamBody};
+use tokio::sync::Notify;
+
+use apimachinery::clock::TestClock;
+use apimachinery::time::UnixTime;
+use authentication::{Authenticator, TokenFile};
+use authorization::Mode;
+use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
+
+use crate::health::{Check, Group, Health, NamedCheck, Ping};
+use crate::metrics::{BuildInfo, Metrics};
+use crate::{Chain, ChainOptions, Env, Services, respond};
+
+/// The time in every test, in seconds since 1970.
+pub(crate) const NOW: i64 = 1_800_000_000;
+
+/// Answers by the last segment of the path.
+#[derive(Default)]
+pub(crate) struct Script {
+    /// Requests that have come in.
+    pub(crate) begun: AtomicUsize,
+    /// Requests that were answered.
+    pub(crate) finished: AtomicUsize,
+    /// Tells that a request has come in.
+    pub(crate) entered: Notify,
+    /// Lets one `wait` go on.
+    pub(crate) release: Notify,
+}
+
+#[async_trait]
+impl Dispatch for Script {
+    #[allow(clippy::panic)]
+    async fn dispatch(&self, request: Request) -> Response {
+        self.begun.fetch_add(1, SeqCst);
+        self.entered.notify_one();
+        let last = request.info.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let response = match last.as_str() {
+            "panic" => panic!("as the path says"),
+            "hang" => std::future::pending().await,
+            "wait" => {
+                self.release.notified().await;
+                respond::text(200, "waited")
+            }
+            "who" => respond::text(200, request.authorized.user().name.clone()),
+            "headers" => respond::text(200, format!("{:?}", request.parts.headers.keys().collect::<Vec<_>>())),
+            "echo" => match request.body.collect().await {
+                Ok(body) => respond::text(200, body.to_bytes()),
+                Err(error) => respond::text(500, error.to_string()),
+            },
+            "slow-body" => streamed(futures::stream::once(std::future::pending())),
+            "panic-body" => streamed(futures::stream::once(async { panic!("as the path says") })),
+            _ => respond::text(200, "dispatched"),
+        };
+        self.finished.fetch_add(1, SeqCst);
+        response
+    }
+}
+
+fn streamed(frames: impl futures::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static) -> Response {
+    Response::new(StreamBody::new(frames).boxed_unsync())
+}
+
+/// A chain before `script`, with the tokens `master` (administrator), `ann` and `bob`.
+pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions) -> Arc<Chain> {
+    let tokens = "master,root,1,\"system:masters\"\nann,ann,2\nbob,bob,3\n";
+    #[allow(clippy::unwrap_used)]
+    let tokens = TokenFile::parse("tokens", tokens).unwrap();
+    let group = || {
+        let sick: Arc<dyn Check> = Arc::new(NamedCheck("sick", || async { Err("a secret".to_owned()) }));
+        Group::new(vec![Arc::new(Ping), sick])
+    };
+    let services = Services {
+        authenticator: Authenticator { tokens: vec![Arc::new(tokens)], anonymous: true },
+        authorizer: Mode::authorizer(modes),
+        dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
+        api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
+        health: Health { healthz: Group::new(vec![Arc::new(Ping)]), livez: Group::new(vec![Arc::new(Ping)]), readyz: group() },
+        metrics: Arc::new(Metrics::new(BuildInfo::default(), NOW, Vec::new())),
+    };
+    Chain::new(services, options, env())
+}
+
+/// A clock that stands, and randomness that always says 7.
+pub(crate) fn env() -> Env {
+    let clock = TestClock::at(UnixTime { seconds: NOW, nanos: 0 });
+    Env { clock: Arc::new(clock), random: Arc::new(|bytes| bytes.fill(7)) }
+}
+
+/// A request with the headers given as `name: value`.
+pub(crate) fn request(method: &str, target: &str, headers: &[&str]) -> http::Request<Body> {
+    let mut builder = http::Request::builder().method(method).uri(target);
+    for header in headers {
+        if let Some((name, value)) = header.split_once(": ") {
+            builder = builder.header(name, value);
+        }
+    }
+    #[allow(clippy::unwrap_used)]
+    builder.body(respond::empty()).unwrap()
+}
+
+/// Waits, in a test whose result does not depend on how long.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
