@@ -203,7 +203,7 @@ impl Flags {
 
     /// A switch.
     pub(crate) fn bool(&self, name: &str) -> bool {
-        value::bool(self.text(name)).unwrap_or(false)
+        switch(self.text(name))
     }
 
     /// A whole number.
@@ -233,6 +233,11 @@ impl Flags {
             }
         }
     }
+}
+
+/// Whether a switch's value says yes.
+pub(crate) fn switch(text: &str) -> bool {
+    value::bool(text).unwrap_or(false)
 }
 
 fn find(name: &str) -> Option<&'static Flag> {

@@ -20,7 +20,6 @@ use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
 use server::{BindOptions, ChainOptions, InflightLimits};
 
 use crate::flags::{CertKey, Flags};
-use crate::version::build_info;
 
 /// Streams per HTTP/2 connection where the flag leaves the choice to the server.
 const HTTP2_STREAMS: u32 = 100;
@@ -49,7 +48,7 @@ impl Options {
     /// Logs where things are kept and what is not yet what it is called.
     pub(crate) fn announce(&self) {
         let config = &self.config;
-        let version = &config.build.git_version;
+        let version = controlplane::run::version().git_version;
         match &config.storage {
             StorageConfig::Etcd(etcd) => tracing::info!(version, etcd = etcd.endpoints.join(","), "starting"),
             StorageConfig::Embedded { dir, .. } => {
@@ -92,7 +91,6 @@ fn config(flags: &Flags, env: &impl Fn(&str) -> Option<String>, errors: &mut Vec
             unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
         },
         advertise_address,
-        build: build_info(),
         serving,
     })
 }

@@ -160,24 +160,15 @@ impl Status {
 
     /// 422 for an object that breaks the rules of its kind. Equal messages are folded.
     pub fn invalid(kind: &GroupKind, name: &str, errors: &[field::Error]) -> Self {
-        let mut messages: Vec<String> = Vec::with_capacity(errors.len());
-        let mut causes = Vec::with_capacity(errors.len());
-        for error in errors {
-            let text = error.to_string();
-            if !messages.contains(&text) {
-                messages.push(text);
-            }
-            causes.push(Cause {
+        let causes = errors
+            .iter()
+            .map(|error| Cause {
                 reason: error.reason().to_owned(),
                 message: error.body(),
                 field: error.field().to_owned(),
-            });
-        }
-        let detail = match messages.as_slice() {
-            [] => String::new(),
-            [one] => format!(": {one}"),
-            many => format!(": [{}]", many.join(", ")),
-        };
+            })
+            .collect();
+        let detail = field::aggregate(errors).map_or(String::new(), |text| format!(": {text}"));
         Status::failure(422, "Invalid", format!("{kind} \"{name}\" is invalid{detail}")).with_details(
             Details {
                 name: name.to_owned(),

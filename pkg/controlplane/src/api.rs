@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use admission::{Chain, NamespaceLifecycle};
+use api::resources::Resource;
 use authentication::TokenAuthenticator;
 use cacher::Delegator;
 use endpoints::discovery::{Discovery, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
+use endpoints::openapi::OpenApi;
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
@@ -59,7 +61,10 @@ pub async fn build(config: &Config, storage: Arc<dyn Storage>, shutdown: Cancell
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: Chain::new(vec![Box::new(lifecycle)]),
-        documents: vec![Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build()))],
+        documents: vec![
+            Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build())),
+            Box::new(OpenApi::new(Arc::new(|row: &Resource| !row.off_by_default), Vec::new(), Arc::new(SystemClock))),
+        ],
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
         shutdown,

@@ -2,8 +2,9 @@
 
 use api::resources;
 use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
-use registry::generic::AdmitCreate;
+use registry::generic::{AdmitCreate, CreateRequest};
 use registry::{Registry, Target};
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -11,12 +12,16 @@ use serde_json::{Value, json};
 /// The namespaces that every cluster has (upstream's system namespaces controller).
 const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-lease", "default"];
 
+/// The name under which the server does its own work.
+const APISERVER_USER: &str = "system:apiserver";
+
 /// Creates the system namespaces that are missing.
 ///
 /// # Errors
 /// The text of the first failure.
 pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String> {
     let row = resources::find("", "v1", "namespaces", "").ok_or("namespaces are not served")?;
+    let user = UserInfo { name: APISERVER_USER.to_owned(), ..UserInfo::default() };
     for name in SYSTEM_NAMESPACES {
         let target = Target { row, namespace: "", name };
         match registry.get(&target, "").await {
@@ -25,7 +30,7 @@ pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String>
             Err(status) => return Err(status.message),
         }
         let Value::Object(object) = json!({"metadata": {"name": name}}) else { continue };
-        match registry.create(&target, object, false, &AdmitAll).await {
+        match registry.create(&target, object, CreateRequest { user: &user, dry_run: false, admit: &AdmitAll }).await {
             Ok(_) => {}
             // Another replica was faster.
             Err(status) if status.reason == "AlreadyExists" => {}

@@ -7,7 +7,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use authorization::Mode;
-use server::metrics::BuildInfo;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
 
@@ -44,8 +43,6 @@ pub struct Config {
     pub pods: PodConfig,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
-    /// Which build this is.
-    pub build: BuildInfo,
 }
 
 /// Where objects are kept.
@@ -270,7 +267,6 @@ impl Config {
                 unreachable_toleration_seconds: 300,
             },
             advertise_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
-            build: BuildInfo::default(),
         }
     }
 }

@@ -7,3 +7,4 @@ pub mod config;
 mod namespaces;
 pub mod run;
 mod system;
+pub mod test_cluster;

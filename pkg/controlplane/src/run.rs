@@ -18,6 +18,7 @@ use tokio_util::sync::CancellationToken;
 
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
+use endpoints::discovery::VersionInfo;
 use server::health::{Check, Grace, Group, Health, Hook, Log, NamedCheck, Ping, Shutdown};
 use server::metrics::Metrics;
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
@@ -34,6 +35,11 @@ use store::Store;
 const DRAIN_MAX: Duration = Duration::from_secs(60);
 /// How often a store that does not answer yet is asked again at start.
 const STORE_RETRY: Duration = Duration::from_millis(250);
+
+/// Which release of Kubernetes this is, and who made it.
+pub fn version() -> VersionInfo {
+    VersionInfo::of_this_build()
+}
 
 /// A server that has begun to listen.
 pub struct Running {
@@ -93,7 +99,7 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let hooks: Vec<Arc<Hook>> = api.hooks.iter().map(|hook| Hook::new(hook.name)).collect();
     let storage_ready = Hook::new("storage-readiness");
     let health = health(&config, &store, &lifecycle, &storage_ready, &hooks);
-    let metrics = Arc::new(Metrics::new(config.build.clone(), now, api.collectors));
+    let metrics = Arc::new(Metrics::new(version(), now, api.collectors));
     let services = Services {
         authenticator: authenticator(&config, api.token_authenticators)?,
         authorizer: Mode::authorizer(&config.authorization_modes),
@@ -248,3 +254,6 @@ async fn become_ready(
     });
     futures::future::try_join_all(running).await.map(|_: Vec<()>| ())
 }
+
+#[cfg(test)]
+mod tests;

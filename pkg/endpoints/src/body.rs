@@ -8,8 +8,7 @@ use schema::json::errors as texts;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
 use schema::table::Message;
-use crate::pending::yaml;
-use schema::{builtin, json};
+use schema::{builtin, json, yaml};
 
 use crate::dispatch::Body;
 use crate::negotiate::Format;

@@ -8,8 +8,7 @@ use schema::builtin;
 use schema::object::Object;
 use schema::proto::{self, Envelope, TypeMetaHead};
 use schema::table::Message;
-use crate::pending::yaml;
-use schema::{json_write, transcode};
+use schema::{json_write, transcode, yaml};
 use serde_json::Value;
 
 use crate::negotiate::Format;
@@ -55,7 +54,7 @@ impl<'a> Outgoing<'a> {
         if let Some(raw) = self.raw() {
             let head = TypeMetaHead { api_version: self.endpoint.kind_group_version, kind: self.endpoint.kind };
             let head = type_meta.then_some(head);
-            return transcode::to_json(self.endpoint.message, raw, head, Some(&revision), out).map_err(|error| {
+            return transcode::to_json(self.endpoint.message, raw, head, (!revision.is_empty()).then_some(&*revision), out).map_err(|error| {
                 tracing::error!(resource = self.endpoint.plural, %error, "a stored object cannot be transcoded");
                 failed(format_args!("unable to decode an object from storage: {error}"))
             });

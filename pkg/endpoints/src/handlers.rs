@@ -14,7 +14,8 @@ use registry::meta;
 use schema::json::errors as texts;
 use schema::object::Object;
 
-/// The namespace that a body may name: none or the request's. Sets it on the object.
+/// The namespace that a body may name: none or the request's; outside namespaces it is cleared. Sets it
+/// on the object.
 ///
 /// # Errors
 /// 400 when they differ.
@@ -24,7 +25,7 @@ pub(crate) fn ensure_namespace(row: &Resource, namespace: &str, object: &mut Obj
     if given == expected {
         return Ok(());
     }
-    if given.is_empty() {
+    if given.is_empty() || expected.is_empty() {
         meta::set_text(object, "namespace", expected);
         return Ok(());
     }

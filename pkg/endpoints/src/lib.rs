@@ -8,7 +8,6 @@ pub mod dispatch;
 mod encode;
 mod handlers;
 mod list_body;
-mod pending;
 pub mod negotiate;
 pub mod openapi;
 mod query;

@@ -4,8 +4,7 @@ use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use registry::generic::ListPage;
 use schema::object::Object;
-use crate::pending::yaml;
-use schema::{builtin, json_write, proto};
+use schema::{builtin, json_write, proto, yaml};
 use serde_json::Value;
 
 use crate::encode::{Outgoing, failed};

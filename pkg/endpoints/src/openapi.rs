@@ -2,6 +2,7 @@
 //! tables that serve it (KEP-2896 for the one-per-version documents).
 
 mod content;
+mod custom;
 mod gnostic;
 mod model;
 mod names;
@@ -27,6 +28,7 @@ use sha2::{Digest, Sha512};
 use crate::api::Documents;
 use crate::negotiate::accept_clauses;
 use content::{Content, Subject};
+pub use custom::{CustomResource, custom_document};
 
 /// The subtype of Swagger 2.0 as protobuf, as answers spell it.
 const PROTOBUF_V2: &str = "com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -36,7 +38,7 @@ const PROTOBUF_V2_OLD: &str = "com.github.proto-openapi.spec.v2@v1.0+protobuf";
 /// Tells whether a row is served.
 pub type IsServed = dyn Fn(&Resource) -> bool + Send + Sync;
 
-/// A document of OpenAPI 3.0 that is made elsewhere, such as that of a custom resource's version.
+/// A document of OpenAPI 3.0 that is made elsewhere: by [`custom_document`], or by another server.
 #[derive(Debug, Clone)]
 pub struct Published {
     /// Path below `/openapi/v3/`, for example `apis/example.com/v1`.
@@ -45,7 +47,8 @@ pub struct Published {
     pub json: Bytes,
 }
 
-/// The documents for one state of the served API. Each is made when it is first asked for.
+/// The documents for one state of the served API. Each is made when it is first asked for and then
+/// kept: under 4 MB if a client asks for every one of them in every form.
 pub struct OpenApi {
     served: Arc<IsServed>,
     clock: Arc<dyn Clock>,
@@ -72,19 +75,23 @@ struct Cached {
 }
 
 impl Cached {
-    fn json(&self, make: impl FnOnce() -> Vec<u8>) -> Bytes {
-        self.json.get_or_init(|| make().into()).clone()
+    fn json(&self, make: impl FnOnce() -> Vec<u8>) -> &Bytes {
+        self.json.get_or_init(|| make().into())
     }
 
+    /// The tag of a document that is about to be served.
     fn tag(&self, make: impl FnOnce() -> Vec<u8>) -> &str {
-        self.tag.get_or_init(|| {
-            let hash = match self.json.get() {
-                Some(json) => Sha512::digest(json),
-                None => Sha512::digest(make()),
-            };
-            hash.iter().map(|byte| format!("{byte:02X}")).collect()
-        })
+        self.tag.get_or_init(|| tag_of(self.json(make)))
     }
+
+    /// The tag alone; a document that is made for it is not kept.
+    fn tag_only(&self, make: impl FnOnce() -> Vec<u8>) -> &str {
+        self.tag.get_or_init(|| self.json.get().map_or_else(|| tag_of(&make()), |json| tag_of(json)))
+    }
+}
+
+fn tag_of(document: &[u8]) -> String {
+    Sha512::digest(document).iter().map(|byte| format!("{byte:02X}")).collect()
 }
 
 impl OpenApi {
@@ -124,7 +131,7 @@ impl OpenApi {
 
     fn respond_index(&self, request: &Parts) -> Response<Bytes> {
         let tag = self.index.tag(|| self.index());
-        let mut response = unless_known(&request.headers, tag, || self.index.json(|| self.index()));
+        let mut response = unless_known(&request.headers, tag, || self.index.json(|| self.index()).clone());
         // Upstream's aggregator forgets to say what it is and Go guesses.
         content_type(&mut response, "text/plain; charset=utf-8");
         response
@@ -145,7 +152,7 @@ impl OpenApi {
         let asked = hash_parameter(request);
         let mut response = match asked {
             Some(hash) if hash != tag => moved(&location(path, tag), tag),
-            _ => unless_known(&request.headers, tag, || entry.document.json(make)),
+            _ => unless_known(&request.headers, tag, || entry.document.json(make).clone()),
         };
         content_type(&mut response, "application/json");
         let headers = response.headers_mut();
@@ -165,8 +172,9 @@ impl OpenApi {
             Some(subtype) => {
                 let tag = self.swagger.tag(|| self.swagger());
                 let json = subtype == "json";
-                let body =
-                    || if json { self.swagger.json(|| self.swagger()) } else { self.swagger_protobuf() };
+                let body = || {
+                    if json { self.swagger.json(|| self.swagger()).clone() } else { self.swagger_protobuf() }
+                };
                 let mut response = unless_known(&request.headers, tag, body);
                 let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
                 content_type(&mut response, if json { "application/json" } else { protobuf });
@@ -186,8 +194,7 @@ impl OpenApi {
     fn swagger_protobuf(&self) -> Bytes {
         let make = || {
             let json = self.swagger.json(|| self.swagger());
-            serde_json::from_slice(&json)
-                .map_or_else(|_| Bytes::new(), |tree| gnostic::document(&tree).into())
+            serde_json::from_slice(json).map_or_else(|_| Bytes::new(), |tree| gnostic::document(&tree).into())
         };
         self.swagger_protobuf.get_or_init(make).clone()
     }
@@ -207,7 +214,7 @@ impl OpenApi {
             w.object(|w| {
                 for entry in &self.documents {
                     w.key(&entry.path);
-                    let tag = entry.document.tag(|| self.document(entry));
+                    let tag = entry.document.tag_only(|| self.document(entry));
                     w.object(|w| w.text("serverRelativeURL", &location(&entry.path, tag)));
                 }
             });

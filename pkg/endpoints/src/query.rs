@@ -6,8 +6,9 @@ pub(crate) struct Query(Vec<(String, String)>);
 impl Query {
     /// Splits and decodes a raw query. Broken escapes stay as they are.
     pub(crate) fn parse(raw: Option<&str>) -> Self {
-        let pairs = form_urlencoded::parse(raw.unwrap_or("").as_bytes());
-        Query(pairs.into_owned().collect())
+        // Go's parser drops parts with a semicolon.
+        let parts = raw.unwrap_or("").split('&').filter(|part| !part.contains(';'));
+        Query(parts.flat_map(|part| form_urlencoded::parse(part.as_bytes()).into_owned()).collect())
     }
 
     /// The first value of a parameter.

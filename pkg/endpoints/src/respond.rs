@@ -142,7 +142,11 @@ fn partial_list(items: &[Outgoing<'_>], page: &ListPage, version: &str) -> Resul
     list.insert("apiVersion".to_owned(), format!("meta.k8s.io/{version}").into());
     list.insert("metadata".to_owned(), list_body::list_meta(page).into());
     let items = items.iter().map(|item| item.partial(version).map(serde_json::Value::Object));
-    list.insert("items".to_owned(), items.collect::<Result<Vec<_>, _>>()?.into());
+    let items = items.collect::<Result<Vec<_>, _>>()?;
+    // Upstream leaves the items of an empty partial list nil.
+    if !items.is_empty() {
+        list.insert("items".to_owned(), items.into());
+    }
     Ok(list)
 }
 

@@ -57,10 +57,12 @@ impl From<Status> for NoRoute {
 /// 404 for what is not served, 405 for a method that the path does not have.
 pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
     let served = |r: &&'static Resource| !r.off_by_default;
-    let group_served = (info.api_prefix == "api") == info.group.is_empty()
-        && resources::all().any(|r| served(&r) && r.group == info.group && r.version == info.version);
-    if !group_served {
+    let mut rows = resources::all().filter(|r| served(r) && r.group == info.group).peekable();
+    if (info.api_prefix == "api") != info.group.is_empty() || rows.peek().is_none() {
         return Err(NoRoute::UnknownGroup);
+    }
+    if !rows.any(|r| r.version == info.version) {
+        return Err(Status::unknown_path().into());
     }
     if info.verb == "watch" && info.resource == "watch" || info.parts.is_empty() {
         return Err(Status::internal_error("unable to determine kind and namespace from url").into());
@@ -76,6 +78,10 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
     };
     let subpath = endpoint.connect.is_some_and(|c| c.subpath);
     if misplaced || (depth > 3 && !subpath) {
+        return Err(Status::unknown_path().into());
+    }
+    let has_items = ["get", "update", "patch", "delete"].iter().any(|verb| endpoint.serves(verb));
+    if named && endpoint.subresource.is_empty() && !has_items {
         return Err(Status::unknown_path().into());
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;

@@ -83,7 +83,7 @@ pub(crate) fn metadata_of(outgoing: &Outgoing<'_>) -> Object {
 }
 
 fn definitions(endpoint: &'static Resource) -> Value {
-    let descriptions = printers::column_descriptions(endpoint.group_version, endpoint.plural);
+    let descriptions = printers::column_descriptions(endpoint.group, endpoint.plural);
     let columns = endpoint.columns.iter().enumerate().map(|(at, column)| {
         json!({
             "name": column.name,

@@ -1,10 +1,17 @@
 //! The `continue` token of chunked lists (upstream's `storage/continue.go`).
 
 use base64::Engine;
-use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use base64::alphabet;
+use base64::engine::general_purpose::{self, GeneralPurpose, URL_SAFE_NO_PAD};
+use schema::json;
 use serde_json::Value;
 
 const VERSION: &str = "meta.k8s.io/v1";
+
+/// URL-safe base64 without padding; like Go's decoder it does not look at unused trailing bits.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::URL_SAFE, general_purpose::NO_PAD.with_decode_allow_trailing_bits(true));
+
 
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,11 +37,18 @@ impl ContinueToken {
     /// The text for the 400.
     pub fn decode(token: &str) -> Result<Self, String> {
         let invalid = |what: String| format!("continue key is not valid: {what}");
-        let bytes = URL_SAFE_NO_PAD.decode(token).map_err(|e| invalid(base64_error(&e, token)))?;
-        let value: Value = serde_json::from_slice(&bytes).map_err(|e| invalid(e.to_string()))?;
+        let bytes = LENIENT.decode(token).map_err(|e| invalid(base64_error(&e, token)))?;
+        let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
+        if !value.is_object() && !value.is_null() {
+            let kind = go_kind(&value);
+            return Err(invalid(format!("json: cannot unmarshal {kind} into Go value of type storage.continueToken")));
+        }
+        for (name, go_type) in [("v", "string"), ("rv", "int64"), ("start", "string")] {
+            check_type(&value, name, go_type).map_err(invalid)?;
+        }
         let text = |name: &str| value.get(name).and_then(Value::as_str).unwrap_or("");
         if text("v") != VERSION {
-            return Err(invalid(format!("server does not recognize this encoded version {:?}", text("v"))));
+            return Err(invalid(format!("server does not recognize this encoded version {}", text("v"))));
         }
         let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
         if revision == 0 {
@@ -49,6 +63,33 @@ impl ContinueToken {
             return Err(invalid(start.to_owned()));
         }
         Ok(ContinueToken { revision, start: relative.to_owned() })
+    }
+}
+
+/// Refuses a member of the wrong type, in the words of Go's decoder.
+fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), String> {
+    let fits = match value.get(name) {
+        None | Some(Value::Null) => true,
+        Some(Value::String(_)) => go_type == "string",
+        Some(Value::Number(number)) => go_type == "int64" && number.is_i64(),
+        Some(_) => false,
+    };
+    if fits {
+        return Ok(());
+    }
+    let kind = value.get(name).map_or("null", go_kind);
+    Err(format!("json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {go_type}"))
+}
+
+/// What Go's decoder calls a JSON value.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }
 

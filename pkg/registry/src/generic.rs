@@ -25,7 +25,7 @@ use cacher::Delegator;
 use schema::object::Object;
 
 pub use cacher::EventType;
-pub use create::AdmitCreate;
+pub use create::{AdmitCreate, CreateRequest};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use list::ListPage;
 pub use update::{AdmitUpdate, UpdateOutcome, UpdateRequest};

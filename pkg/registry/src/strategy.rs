@@ -1,15 +1,21 @@
 //! What a kind adds to the verbs. Rows say most of it (reset fields, generation, name rules); a kind
 //! with rules of its own implements [`Strategy`] and is listed in `of`.
 
+mod daemon_set;
 mod namespace;
 mod pod;
 mod scale;
+mod signing_request;
 
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
 use api::options::DeleteOptions;
 use api::resources::Resource;
-use api::validation::{NameRule, name_rule, validate_object_meta, validate_object_meta_update};
+use api::validation::{
+    NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified, validate_object_meta,
+    validate_object_meta_update,
+};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -21,7 +27,7 @@ pub use scale::{apply_scale, scale_of};
 pub trait Strategy: Sync {
     /// Edits an object that is about to be created, after system metadata is set and the fields that
     /// clients may not set are cleared.
-    fn prepare_for_create(&self, _object: &mut Object) {}
+    fn prepare_for_create(&self, _object: &mut Object, _user: &UserInfo) {}
 
     /// Edits an object that is about to replace `old`, after the endpoint's reset fields are restored.
     fn prepare_for_update(&self, _new: &mut Object, _old: &Object) {}
@@ -59,13 +65,15 @@ fn of(row: &Resource) -> &'static dyn Strategy {
     match (row.group, row.plural) {
         ("", "namespaces") => &namespace::Namespaces,
         ("", "pods") => &pod::Pods,
+        ("apps", "daemonsets") => &daemon_set::DaemonSets,
+        ("certificates.k8s.io", "certificatesigningrequests") => &signing_request::SigningRequests,
         _ => &Common,
     }
 }
 
-/// Prepares an object for creation.
-pub fn prepare_for_create(row: &Resource, object: &mut Object) {
-    for path in row.reset_fields {
+/// Prepares an object that `user` creates.
+pub fn prepare_for_create(row: &Resource, object: &mut Object, user: &UserInfo) {
+    for path in row.reset_fields.iter().filter(|path| path.starts_with(".status")) {
         restore(object, None, path);
     }
     let metadata = meta::metadata_mut(object);
@@ -73,13 +81,21 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object) {
     if row.sets_generation {
         meta::set_generation(object, 1);
     }
-    of(row).prepare_for_create(object);
+    of(row).prepare_for_create(object, user);
 }
 
 /// What is wrong with an object that is about to be created.
 pub fn validate(row: &Resource, object: &Object) -> Vec<field::Error> {
     let path = Path::root("metadata");
-    validate_object_meta(object, row.namespaced, name_rule(row.group, row.plural), &path)
+    let mut errors = validate_object_meta(object, row.namespaced, name_rule(row.group, row.plural), &path);
+    if requires_qualified_finalizers(row.group, row.plural) {
+        errors.extend(validate_finalizers_are_qualified(object, &path));
+    }
+    if errors.is_empty() {
+        // What no kind can do without, whatever its own rule says.
+        errors = validate_object_meta(object, row.namespaced, NameRule::PathSegment, &path);
+    }
+    errors
 }
 
 /// Prepares an object that is about to replace `old` through `endpoint` (the resource itself or one of
@@ -128,6 +144,9 @@ pub fn validate_update(row: &Resource, new: &Object, old: &Object) -> Vec<field:
     let mut errors =
         validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.extend(validate_object_meta_update(new, old, &path));
+    if requires_qualified_finalizers(row.group, row.plural) {
+        errors.extend(validate_finalizers_are_qualified(new, &path));
+    }
     errors
 }
 

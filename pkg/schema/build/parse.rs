@@ -15,9 +15,10 @@ impl Attributes {
         self.0.iter().find(|(n, _)| n == name).map_or("", |(_, v)| v)
     }
 
-    /// The attribute's text split at commas.
+    /// The attribute's text split at commas; an item may be empty (`enum(,A)`).
     pub(crate) fn list(&self, name: &str) -> Vec<&str> {
-        self.get(name).split(',').filter(|s| !s.is_empty()).collect()
+        let text = self.get(name);
+        if text.is_empty() { Vec::new() } else { text.split(',').collect() }
     }
 }
 

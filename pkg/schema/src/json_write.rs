@@ -52,7 +52,11 @@ pub enum Error {
 }
 
 /// Appends the raw JSON of a value of type `message`, compacted and HTML-escaped; `null` for none.
-pub(crate) fn write_raw(message: &'static Message, text: Option<&[u8]>, out: &mut Vec<u8>) -> Result<(), Error> {
+pub(crate) fn write_raw(
+    message: &'static Message,
+    text: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<(), Error> {
     match text {
         None => {
             out.extend_from_slice(b"null");

@@ -6,6 +6,7 @@ pub mod json;
 pub mod json_write;
 pub mod object;
 pub mod openapi;
+pub mod patch;
 pub mod proto;
 pub mod table;
 pub mod transcode;

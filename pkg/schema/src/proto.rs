@@ -11,7 +11,7 @@ mod canonical;
 pub(crate) mod decode;
 mod encode;
 mod envelope;
-mod fault;
+pub(crate) mod fault;
 pub(crate) mod index;
 pub mod meta;
 pub(crate) mod names;
@@ -25,7 +25,7 @@ pub use decode::decode;
 pub use encode::encode;
 pub use envelope::{Envelope, PREFIX, TypeMetaHead, wrap};
 pub use peek::{ScalarRef, field_at};
-pub use splice::{metadata_slice, served, with_resource_version};
+pub use splice::{metadata_slice, partial_metadata, served, with_resource_version};
 pub use wire::put_bytes;
 
 use std::borrow::Cow;

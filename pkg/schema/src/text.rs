@@ -1,19 +1,26 @@
 //! Strings as Go sees them: bytes, with U+FFFD for each byte that is no part of a UTF-8 sequence.
 
+use std::borrow::Cow;
+
 /// Bytes as text, one U+FFFD for each invalid byte (Rust's own lossy conversion gives one for a
 /// whole broken sequence).
-pub(crate) fn go_string(bytes: &[u8]) -> String {
+pub(crate) fn go_text(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
-        Ok(text) => text.to_owned(),
+        Ok(text) => Cow::Borrowed(text),
         Err(_) => {
             let mut out = String::with_capacity(bytes.len() + 8);
             for chunk in bytes.utf8_chunks() {
                 out.push_str(chunk.valid());
                 out.extend(chunk.invalid().iter().map(|_| char::REPLACEMENT_CHARACTER));
             }
-            out
+            Cow::Owned(out)
         }
     }
+}
+
+/// As [`go_text`], owned.
+pub(crate) fn go_string(bytes: &[u8]) -> String {
+    go_text(bytes).into_owned()
 }
 
 #[cfg(test)]

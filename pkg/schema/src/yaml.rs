@@ -6,6 +6,7 @@
 
 mod analyze;
 mod build;
+mod complaint;
 mod emit;
 mod natural;
 mod parse;

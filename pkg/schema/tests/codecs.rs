@@ -1,6 +1,11 @@
 //! The codecs against pairs of protobuf and JSON that Kubernetes itself wrote (`testdata/`), and
 //! against broken variants of them.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may say what must hold")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test may say what must hold"
+)]
 
 #[path = "codecs/archive.rs"]
 mod archive;

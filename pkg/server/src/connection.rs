@@ -9,20 +9,23 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use authentication::PresentedCertificate;
 
 use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
+use crate::chain::Answer;
 use crate::lifecycle::Lifecycle;
+use crate::request_body::RequestBody;
 use crate::tls::Tls;
 
 /// How long a connection that was told to go may take to say goodbye.
@@ -148,10 +151,7 @@ pub(crate) async fn serve<S>(
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
             let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
-            async move {
-                let request = request.map(|body| body.map_err(Into::into).boxed_unsync());
-                Ok::<_, Infallible>(chain.serve(request, &peer).await)
-            }
+            async move { Ok::<_, Infallible>(answer(&chain, &peer, request).await) }
         })
     };
     let builder = builder(peer.protocol, options);
@@ -159,20 +159,17 @@ pub(crate) async fn serve<S>(
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut leaving = false;
     let mut expired = pin!(peer.activity.expired());
-    let mut gone = pin!(None);
+    let mut gone_by = None;
     loop {
         tokio::select! {
             biased; // so that what is answered from now on says that it was the last
             () = lifecycle.draining().cancelled(), if !leaving => leaving = true,
             () = peer.retire.cancelled(), if !leaving => leaving = true,
-            () = expired.as_mut(), if gone.is_none() => {
+            () = expired.as_mut(), if gone_by.is_none() => {
                 leaving = true;
-                gone.set(Some(sleep(GOODBYE_MAX)));
+                gone_by = Some(Instant::now() + GOODBYE_MAX);
             }
-            Some(()) = async { match gone.as_mut().as_pin_mut() {
-                Some(goodbye) => Some(goodbye.await),
-                None => None,
-            } } => return,
+            () = sleep_until(gone_by.unwrap_or_else(Instant::now)), if gone_by.is_some() => return,
             ended = connection.as_mut() => {
                 if let Err(error) = ended {
                     tracing::debug!(remote = %peer.remote, error, "connection ended");
@@ -184,6 +181,22 @@ pub(crate) async fn serve<S>(
             connection.as_mut().graceful_shutdown();
         }
     }
+}
+
+/// Answers a request, and on HTTP/1.1 makes way for the next one.
+async fn answer(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Incoming>) -> Answer {
+    if peer.protocol == Protocol::Http2 || request.body().is_end_stream() {
+        return chain.serve(request.map(|body| body.map_err(Into::into).boxed_unsync()), peer).await;
+    }
+    let expects = request.headers().contains_key(http::header::EXPECT);
+    let (head, body) = request.into_parts();
+    let (body, rest) = RequestBody::new(body);
+    let body = body.map_err(Into::into).boxed_unsync();
+    let mut answer = chain.serve(http::Request::from_parts(head, body), peer).await;
+    if !rest.discard(expects).await {
+        answer.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
+    }
+    answer
 }
 
 fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<TokioExecutor> {

@@ -27,6 +27,7 @@ mod lifecycle;
 mod listener;
 mod process;
 mod query;
+mod request_body;
 mod respond;
 mod response_body;
 mod routes;

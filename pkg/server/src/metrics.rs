@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use apimachinery::request_info::RequestInfo;
+use endpoints::discovery::VersionInfo;
 
 use crate::process;
 
@@ -16,21 +17,6 @@ use crate::process;
 pub trait Collector: Send + Sync + 'static {
     /// Appends whole families in the Prometheus text format.
     fn collect(&self, out: &mut String);
-}
-
-/// Which build this is, for `kubernetes_build_info` (and `/version`).
-#[derive(Debug, Clone, Default)]
-pub struct BuildInfo {
-    /// `1`.
-    pub major: String,
-    /// `36`.
-    pub minor: String,
-    /// `v1.36.2`, with our own version behind a `+`.
-    pub git_version: String,
-    /// The compiler that made it.
-    pub compiler: String,
-    /// Operating system and architecture.
-    pub platform: String,
 }
 
 /// Verbs as upstream labels them; the last one is for everything else.
@@ -60,7 +46,7 @@ struct Verb {
 
 /// The counters of a server.
 pub struct Metrics {
-    build: BuildInfo,
+    build: VersionInfo,
     start_time_seconds: i64,
     verbs: [Verb; VERBS.len()],
     long_running: AtomicI64,
@@ -79,7 +65,7 @@ pub struct Metrics {
 
 impl Metrics {
     /// Counters at zero.
-    pub fn new(build: BuildInfo, start_time_seconds: i64, collectors: Vec<Arc<dyn Collector>>) -> Self {
+    pub fn new(build: VersionInfo, start_time_seconds: i64, collectors: Vec<Arc<dyn Collector>>) -> Self {
         Metrics {
             build,
             start_time_seconds,
@@ -158,12 +144,13 @@ impl Metrics {
     }
 
     fn write_build_info(&self, out: &mut String) {
-        let BuildInfo { major, minor, git_version, compiler, platform } = &self.build;
+        let VersionInfo { major, minor, git_version, git_commit, git_tree_state, build_date, go_version, compiler, platform, .. } =
+            &self.build;
         let _ = writeln!(
             out,
             "# HELP kubernetes_build_info [BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.\n\
              # TYPE kubernetes_build_info gauge\n\
-             kubernetes_build_info{{build_date=\"\",compiler={compiler:?},git_commit=\"\",git_tree_state=\"\",git_version={git_version:?},go_version=\"\",major={major:?},minor={minor:?},platform={platform:?}}} 1"
+             kubernetes_build_info{{build_date={build_date:?},compiler={compiler:?},git_commit={git_commit:?},git_tree_state={git_tree_state:?},git_version={git_version:?},go_version={go_version:?},major={major:?},minor={minor:?},platform={platform:?}}} 1"
         );
     }
 
@@ -242,7 +229,7 @@ mod tests {
 
     #[test]
     fn requests_are_counted_by_verb_and_code() {
-        let metrics = Metrics::new(BuildInfo::default(), 1, Vec::new());
+        let metrics = Metrics::new(VersionInfo::of_this_build(), 1, Vec::new());
         metrics.observe(&info("list", ""), 200, Some(Duration::from_millis(25)));
         metrics.observe(&info("list", ""), 200, Some(Duration::from_millis(26)));
         metrics.observe(&info("list", ""), 418, Some(Duration::from_secs(100)));
@@ -266,7 +253,7 @@ mod tests {
 
     #[test]
     fn open_streams_are_counted_while_they_last() {
-        let metrics = Arc::new(Metrics::new(BuildInfo::default(), 1, Vec::new()));
+        let metrics = Arc::new(Metrics::new(VersionInfo::of_this_build(), 1, Vec::new()));
         let (one, two) = (metrics.long_running(), metrics.long_running());
         drop(one);
         assert!(metrics.render((0, 0)).contains("\napiserver_longrunning_requests 1\n"));
@@ -276,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_line_of_the_page_is_well_formed() {
-        let metrics = Metrics::new(BuildInfo { git_version: "v1\"x".to_owned(), ..BuildInfo::default() }, 1, Vec::new());
+        let metrics = Metrics::new(VersionInfo { git_version: "v1\"x", ..VersionInfo::of_this_build() }, 1, Vec::new());
         metrics.observe(&info("get", ""), 200, Some(Duration::from_millis(1)));
         for line in metrics.render((0, 0)).lines() {
             let sample = line.rsplit_once(' ').is_some_and(|(_, value)| value.parse::<f64>().is_ok());

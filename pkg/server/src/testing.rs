@@ -13,10 +13,11 @@ use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
 use authorization::Mode;
+use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
-use crate::metrics::{BuildInfo, Metrics};
+use crate::metrics::Metrics;
 use crate::{Chain, ChainOptions, Env, Services, respond};
 
 /// The time in every test, in seconds since 1970.
@@ -83,7 +84,7 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
         health: Health { healthz: Group::new(vec![Arc::new(Ping)]), livez: Group::new(vec![Arc::new(Ping)]), readyz: group() },
-        metrics: Arc::new(Metrics::new(BuildInfo::default(), NOW, Vec::new())),
+        metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new())),
     };
     Chain::new(services, options, env())
 }

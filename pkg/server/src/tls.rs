@@ -7,7 +7,7 @@ pub mod self_signed;
 mod sni;
 mod suites;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
@@ -150,8 +150,8 @@ impl Tls {
 }
 
 /// All certificates in a PEM file.
-fn certificates(path: &PathBuf, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let content = |problem: String| TlsError::Content { path: path.clone(), problem };
+fn certificates(path: &Path, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let content = |problem: String| TlsError::Content { path: path.to_owned(), problem };
     let certificates = CertificateDer::pem_slice_iter(pem)
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| content(error.to_string()))?;

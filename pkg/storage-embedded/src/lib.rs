@@ -207,12 +207,7 @@ impl Storage for Embedded {
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
-        let next = {
-            let mvcc = self.shared.mvcc();
-            let next = if options.start == 0 { mvcc.revision() + 1 } else { options.start };
-            mvcc.changes(next)?;
-            next
-        };
+        let next = self.shared.mvcc().watch_start(options.start)?;
         let log = Arc::new(read::Log(self.shared.clone()));
         Ok(self.shared.feed.watch(log, prefix, next, &options))
     }

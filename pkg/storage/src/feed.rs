@@ -179,7 +179,14 @@ impl Watcher {
             }
             if self.cursor.next <= tip.revision {
                 match self.history.read(&self.cursor).await {
-                    Ok(batch) => (self.ready, self.cursor.next) = (batch.events, batch.next),
+                    Ok(batch) if batch.next > self.cursor.next => {
+                        (self.ready, self.cursor.next) = (batch.events, batch.next);
+                    }
+                    // A gap in the log must not become a gap in the watch, nor an endless loop.
+                    Ok(batch) => {
+                        let error = Error::Internal(format!("the log has nothing at {}", batch.next));
+                        return Some(Err(error));
+                    }
                     Err(error) => return Some(Err(error)),
                 }
                 continue;

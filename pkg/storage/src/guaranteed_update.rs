@@ -6,16 +6,6 @@ use bytes::Bytes;
 
 use crate::{Error, KeyValue, Revision, Storage, Written};
 
-/// Conditions on the object that an update or delete starts from. The store cannot see inside
-/// values, so the caller's closure checks the uid; the revision is checked here.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Preconditions {
-    /// The object must have this uid.
-    pub uid: Option<String>,
-    /// The object must be at this resource version (as the client wrote it).
-    pub resource_version: Option<String>,
-}
-
 /// What the caller's closure wants done with the current value.
 pub enum Update {
     /// Write these bytes, with this time to live.

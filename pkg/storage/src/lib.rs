@@ -27,4 +27,4 @@ pub use contract::{
     WatchOptions, WatchStream, Written,
 };
 pub use error::Error;
-pub use guaranteed_update::{Preconditions, Update, Updated, guaranteed_update};
+pub use guaranteed_update::{Update, Updated, guaranteed_update};

@@ -193,8 +193,7 @@ impl Storage for Memory {
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
         let mvcc = self.shared.mvcc();
-        let next = if options.start == 0 { mvcc.revision() + 1 } else { options.start };
-        mvcc.changes(next)?;
+        let next = mvcc.watch_start(options.start)?;
         Ok(self.shared.feed.watch(self.shared.clone(), prefix, next, &options))
     }
 

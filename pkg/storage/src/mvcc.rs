@@ -231,7 +231,22 @@ impl Mvcc {
         self.deadlines.set(&change.key, change.expires_at);
     }
 
-    /// The changes from `next` on.
+    /// Resolves where a watch begins: 0 is the next write, and before the first write there is nothing.
+    ///
+    /// # Errors
+    /// [`Error::Compacted`].
+    pub fn watch_start(&self, start: Revision) -> Result<Revision, Error> {
+        if start == 0 {
+            return Ok(self.revision + 1);
+        }
+        let start = start.max(REVISION_EMPTY + 1);
+        if start < self.compacted {
+            return Err(Error::Compacted { oldest: self.compacted });
+        }
+        Ok(start)
+    }
+
+    /// The changes from `next` on, which is a revision that a write made or will make.
     ///
     /// # Errors
     /// [`Error::Compacted`].

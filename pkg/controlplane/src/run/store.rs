@@ -33,7 +33,7 @@ impl Store {
             }
             StorageConfig::Embedded { dir, compaction_interval } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
-                let mut options = storage_embedded::Options::new(Arc::new(|| SystemTime::now()));
+                let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
                 let embedded = Embedded::open(dir, options)?;
                 Ok(Store { storage: Arc::clone(&embedded) as _, embedded: Some(embedded), compaction: None })

@@ -123,6 +123,21 @@ fn the_aggregated_document_has_an_entity_tag() {
 }
 
 #[test]
+fn documents_come_as_yaml() {
+    let discovery = discovery();
+    let yaml = get(&discovery, "/apis/policy", &[("accept", "application/yaml")]);
+    assert_eq!(yaml.headers()["content-type"], "application/yaml");
+    assert_eq!(
+        text_of(&yaml),
+        "apiVersion: v1\nkind: APIGroup\nname: policy\npreferredVersion:\n  groupVersion: policy/v1\n  version: v1\n\
+         versions:\n- groupVersion: policy/v1\n  version: v1\n"
+    );
+    let aggregated = get(&discovery, "/api", &[("accept", &V2.replace("json", "yaml"))]);
+    assert_eq!(aggregated.headers()["content-type"], V2.replace("json", "yaml").as_str());
+    assert!(text_of(&aggregated).starts_with("apiVersion: apidiscovery.k8s.io/v2\nitems:\n- metadata: {}\n"));
+}
+
+#[test]
 fn documents_come_as_protobuf_and_indented() {
     let discovery = discovery();
     let protobuf = get(&discovery, "/api", &[("accept", "application/vnd.kubernetes.protobuf")]);

@@ -5,7 +5,7 @@ use api::options::CreateOptions;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
-use registry::generic::AdmitCreate;
+use registry::generic::{AdmitCreate, CreateRequest};
 use registry::{Target, meta};
 use schema::object::Object;
 
@@ -37,8 +37,9 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
     let admit = Admit { api: call.api, call_namespace: &namespace, row, dry_run: !options.dry_run.is_empty() };
+    let request = CreateRequest { user: call.user, dry_run: admit.dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
-    let stored = call.api.registry.create(&target, object, !options.dry_run.is_empty(), &admit).await?;
+    let stored = call.api.registry.create(&target, object, request).await?;
     call.reply()?.stored(201, call.endpoint(), storage, &stored)
 }
 

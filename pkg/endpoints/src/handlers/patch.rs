@@ -1,13 +1,15 @@
 //! PATCH: JSON patch, merge patch and strategic merge patch.
 
 use api::options::PatchOptions;
+use apimachinery::field;
 use apimachinery::gvk::GroupKind;
-use apimachinery::status::Status;
+use apimachinery::status::{Details, Status};
 use http::header::CONTENT_TYPE;
 use registry::{meta, strategy};
-use schema::json;
 use schema::object::Object;
-use crate::pending::patch::{self, PatchType};
+use schema::patch::json_patch::JsonPatch;
+use schema::patch::{self, merge_patch, strategic};
+use serde_json::Value;
 
 use super::{ensure_namespace, to_storage_version, update};
 use crate::api::Call;
@@ -17,6 +19,21 @@ use crate::dispatch::{Body, Response};
 /// The patch types that are built; what a 415 lists.
 const MEDIA_TYPES: [&str; 3] =
     ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
+
+/// How a body is to be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PatchType {
+    Json,
+    Merge,
+    StrategicMerge,
+}
+
+/// A patch that has been read.
+enum Patch {
+    Json(JsonPatch),
+    Merge(Object),
+    StrategicMerge(Object),
+}
 
 pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let kind = patch_type(call)?;
@@ -28,12 +45,19 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     }
     let validation = FieldValidation::parse(&options.field_validation);
     let mut warnings = Vec::new();
-    let outcome = update::write(call, String::new(), !options.dry_run.is_empty(), &mut |old| {
+    let mut read: Option<(Patch, Vec<String>)> = None;
+    // A missing object is a 404 even if the patch makes no sense, so it is read only now.
+    let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
-        warnings.clear();
-        patched(call, kind, &bytes, validation, old, &mut warnings)
-    })
-    .await?;
+        let (patch, strict) = match &mut read {
+            Some(read) => read,
+            slot => slot.insert(parse(kind, &bytes, validation)?),
+        };
+        let (object, unknown) = patched(call, patch, strict, validation, old)?;
+        warnings = unknown;
+        Ok(object)
+    };
+    let outcome = update::write(call, String::new(), !options.dry_run.is_empty(), &mut change).await?;
     call.warnings.append(&mut warnings);
     update::answer(call, &outcome)
 }
@@ -48,38 +72,64 @@ fn patch_type(call: &Call<'_>) -> Result<PatchType, Box<Status>> {
     }
 }
 
-/// The object that a patch makes of `old`: served version → JSON → patched → decoded → storage version.
+/// Reads a patch, and what strict validation has to say about its text.
+fn parse(kind: PatchType, bytes: &[u8], validation: FieldValidation) -> Result<(Patch, Vec<String>), Box<Status>> {
+    let validates = validation != FieldValidation::Ignore;
+    let texts = |strict: Vec<schema::json::StrictError>| strict.iter().map(ToString::to_string).collect();
+    match kind {
+        PatchType::Json => JsonPatch::parse(bytes, validates).map(|(patch, strict)| (Patch::Json(patch), strict)),
+        PatchType::Merge => {
+            merge_patch::parse(bytes, validates).map(|(patch, strict)| (Patch::Merge(patch), texts(strict)))
+        }
+        PatchType::StrategicMerge => {
+            strategic::parse(bytes).map(|(patch, strict)| (Patch::StrategicMerge(patch), texts(strict)))
+        }
+    }
+    .map_err(refused)
+}
+
+/// The object that a patch makes of `old`, in the storage version, and what strict validation says:
+/// served version → JSON value → patched → decoded → storage version.
 fn patched(
     call: &Call<'_>,
-    kind: PatchType,
-    bytes: &[u8],
+    patch: &Patch,
+    strict: &[String],
     validation: FieldValidation,
     old: &Object,
-    warnings: &mut Vec<String>,
-) -> Result<Object, Box<Status>> {
+) -> Result<(Object, Vec<String>), Box<Status>> {
     let endpoint = call.endpoint();
-    let row = call.route.main;
     let scales = endpoint.subresource == "scale";
     let current = if scales { strategy::scale_of(old) } else { served(call, old) };
-    let text = patch::apply(kind, endpoint.message, &current, bytes).map_err(|e| e.into_status())?;
-    let decoded = json::decode(endpoint.message, &text).map_err(|e| invalid_after_patch(call, &e.to_string()))?;
-    let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
-    match validation {
-        FieldValidation::Strict if !strict.is_empty() => {
-            return Err(invalid_after_patch(call, &format!("strict decoding error: {}", strict.join(", "))));
+    let mut value = patch::expand(endpoint.message, &current).map_err(refused)?;
+    match (patch, &mut value) {
+        (Patch::Json(patch), value) => patch.apply(value).map_err(refused)?,
+        (Patch::Merge(patch), Value::Object(object)) => merge_patch::apply(object, patch),
+        (Patch::StrategicMerge(patch), Value::Object(object)) => {
+            let merged = strategic::apply(endpoint.message, std::mem::take(object), patch.clone());
+            *object = merged.map_err(refused)?;
         }
-        FieldValidation::Warn => warnings.extend(strict),
+        _ => {}
+    }
+    let (text, decoded) = patch::collapse(endpoint.message, &value);
+    let decoded = decoded.map_err(|error| does_not_decode(&text, &error.to_string()))?;
+    let mut unknown = strict.to_vec();
+    unknown.extend(decoded.strict.iter().map(ToString::to_string));
+    match validation {
+        FieldValidation::Ignore => unknown.clear(),
+        FieldValidation::Strict if !unknown.is_empty() => {
+            return Err(does_not_decode(&text, &schema::json::errors::strict_decoding_error(&unknown)));
+        }
         _ => {}
     }
     let mut object = decoded.object;
-    check_identity(call, &object)?;
+    check_name(call, &object)?;
     if scales {
         let mut scaled = old.clone();
         strategy::apply_scale(&mut scaled, &object);
-        return Ok(scaled);
+        return Ok((scaled, unknown));
     }
-    ensure_namespace(row, &call.info.namespace, &mut object)?;
-    to_storage_version(row, object, endpoint.kind_group_version)
+    ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
+    Ok((to_storage_version(call.route.main, object, endpoint.kind_group_version)?, unknown))
 }
 
 fn served(call: &Call<'_>, old: &Object) -> Object {
@@ -90,16 +140,35 @@ fn served(call: &Call<'_>, old: &Object) -> Object {
 }
 
 /// A patch may not turn the object into another one.
-fn check_identity(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
-    let name = meta::text(object, "name");
-    if name != call.name() {
-        let message = format!("the name of the object ({name}) does not match the name on the URL ({})", call.name());
-        return Err(Status::bad_request(message).into());
+fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
+    let (given, name) = (meta::text(object, "name"), call.name());
+    if given == name {
+        return Ok(());
     }
-    Ok(())
+    let message = match given {
+        "" => format!("the name of the object ({name} based on URL) was undeterminable: name must be provided"),
+        _ => format!("the name of the object ({given}) does not match the name on the URL ({name})"),
+    };
+    Err(Status::bad_request(message).into())
 }
 
-fn invalid_after_patch(call: &Call<'_>, cause: &str) -> Box<Status> {
-    let kind = GroupKind::new(call.endpoint().group, call.endpoint().kind);
-    Status::failure(422, "Invalid", format!("{kind} \"{}\" is invalid: patch: Invalid value: {cause}", call.name())).into()
+/// A patch error as upstream answers it (`handlers/patch.go`).
+fn refused(error: patch::Error) -> Box<Status> {
+    let status = match error {
+        patch::Error::BadRequest(text) => Status::bad_request(text),
+        patch::Error::TooLarge(text) => Status::request_entity_too_large(text),
+        patch::Error::DoesNotApply(_) => {
+            let text = "the server rejected our request due to an error in our request";
+            Status::failure(422, "Invalid", text).with_details(Details::default())
+        }
+        patch::Error::Failed(text) => Status::unmapped(text),
+    };
+    status.into()
+}
+
+/// 422 for a patch whose result is no object of the kind.
+fn does_not_decode(text: &[u8], cause: &str) -> Box<Status> {
+    let path = field::Path::root("patch");
+    let error = field::Error::invalid(&path, String::from_utf8_lossy(text).into_owned(), cause);
+    Status::invalid(&GroupKind::new("", ""), "", &[error]).into()
 }

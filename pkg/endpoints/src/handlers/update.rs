@@ -40,7 +40,8 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
 fn check_name(call: &Call<'_>, object: &mut Object) -> Result<(), Box<Status>> {
     let (given, name) = (meta::text(object, "name").to_owned(), call.name());
     if given.is_empty() {
-        return Err(Status::bad_request("name must be provided").into());
+        let message = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
+        return Err(Status::bad_request(message).into());
     }
     if given != name {
         let message = format!("the name of the object ({given}) does not match the name on the URL ({name})");
@@ -57,7 +58,7 @@ pub(super) async fn write(
     change: &mut (dyn FnMut(Option<&Object>) -> Result<Object, Box<Status>> + Send),
 ) -> Result<UpdateOutcome, Box<Status>> {
     let request =
-        UpdateRequest { endpoint: call.endpoint(), uid, dry_run, force_allow_create: false, admit: &AdmitAll };
+        UpdateRequest { endpoint: call.endpoint(), uid, user: call.user, dry_run, force_allow_create: false, admit: &AdmitAll };
     call.api.registry.update(&call.target(), &request, change).await
 }
 

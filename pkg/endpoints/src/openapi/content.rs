@@ -7,10 +7,12 @@ use apimachinery::gvk::split_api_version;
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
     IO_K8S_APIMACHINERY_PKG_VERSION_INFO,
 };
 use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
 use schema::table::Message;
+use serde_json::Value;
 
 use super::IsServed;
 use super::model::{Answer, Operation, PathItem};
@@ -28,8 +30,14 @@ const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "
 pub(super) struct Content {
     /// Sorted by path.
     pub(super) paths: Vec<PathItem>,
-    /// By name.
+    /// Of built-in types, by name.
     pub(super) definitions: BTreeMap<&'static str, &'static Message>,
+    /// Of custom resources, by name.
+    pub(super) custom: BTreeMap<String, Value>,
+    /// Title and version of the document.
+    pub(super) info: (&'static str, &'static str),
+    /// Whether it says how to authenticate.
+    pub(super) security: bool,
     /// The group versions that the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed
     /// under; none for all.
     group_version: Option<&'static str>,
@@ -168,8 +176,22 @@ impl Content {
             }
         }
         paths.sort_by(|a, b| a.path.cmp(&b.path));
-        let roots: Vec<&'static Message> = paths.iter().flat_map(named_definitions).collect();
-        Content { definitions: closure(roots), paths, group_version }
+        let custom = BTreeMap::new();
+        let info = ("Kubernetes", VERSION);
+        Content { definitions: definitions_of(&paths), custom, info, security: true, paths, group_version }
+    }
+
+    /// What the document of a version of custom resources holds.
+    pub(super) fn of_custom(mut paths: Vec<PathItem>, custom: BTreeMap<String, Value>) -> Content {
+        paths.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut definitions = definitions_of(&paths);
+        // The schemas of custom resources refer to these, whatever the operations do.
+        definitions.extend(closure([
+            &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
+            &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA,
+        ]));
+        let info = ("Kubernetes CRD Swagger", "v0.1.0");
+        Content { definitions, custom, info, security: false, paths, group_version: Some("v1") }
     }
 
     /// Writes the object with all definitions.
@@ -178,6 +200,10 @@ impl Content {
             for (name, message) in &self.definitions {
                 w.key(name);
                 definition(message, dialect, &self.kinds(message), w);
+            }
+            for (name, schema) in &self.custom {
+                w.key(name);
+                w.raw(&schema.to_string());
             }
         });
     }
@@ -216,6 +242,11 @@ fn group_versions() -> impl Iterator<Item = &'static str> {
     })
 }
 
+/// The types that operations name, and all that they are made of.
+fn definitions_of(paths: &[PathItem]) -> BTreeMap<&'static str, &'static Message> {
+    closure(paths.iter().flat_map(named_definitions).collect::<Vec<_>>())
+}
+
 /// The types that the operations of a path name.
 fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> {
     let names = item.operations.iter().flat_map(|operation| {
@@ -230,10 +261,10 @@ fn named_definitions(item: &PathItem) -> impl Iterator<Item = &'static Message> 
 }
 
 /// The object under `info`.
-pub(super) fn info(w: &mut Writer) {
+pub(super) fn info((title, version): (&str, &str), w: &mut Writer) {
     w.object(|w| {
-        w.text("title", "Kubernetes");
-        w.text("version", VERSION);
+        w.text("title", title);
+        w.text("version", version);
     });
 }
 
@@ -255,7 +286,7 @@ pub(super) fn kubernetes_extensions(operation: &Operation, w: &mut Writer) {
     w.text_if_any("x-kubernetes-action", operation.action);
     if let Some(kind) = &operation.kind {
         w.key("x-kubernetes-group-version-kind");
-        kind.write(w);
+        kind.gvk().write(w);
     }
 }
 

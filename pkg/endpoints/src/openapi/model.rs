@@ -28,7 +28,7 @@ pub(super) struct Operation {
     pub(super) tag: String,
     /// `x-kubernetes-action`; empty for documents.
     pub(super) action: &'static str,
-    pub(super) kind: Option<Gvk<'static>>,
+    pub(super) kind: Option<Kind>,
     /// Sorted by name and place, those of the path included.
     pub(super) parameters: Vec<Parameter>,
     pub(super) body: Option<Body>,
@@ -39,6 +39,21 @@ pub(super) struct Operation {
     pub(super) consumes: &'static [&'static str],
     /// What the answer may be.
     pub(super) produces: &'static [&'static str],
+}
+
+/// The kind that an operation is about.
+#[derive(Debug, Clone)]
+pub(super) struct Kind {
+    pub(super) group: Text,
+    pub(super) version: Text,
+    pub(super) kind: Text,
+}
+
+impl Kind {
+    /// Borrowed, as writers take it.
+    pub(super) fn gvk(&self) -> Gvk<'_> {
+        Gvk { group: &self.group, version: &self.version, kind: &self.kind }
+    }
 }
 
 /// What a request carries.
@@ -113,6 +128,9 @@ pub(super) const LIST: [Parameter; 11] = [
 /// Of `CreateOptions` and `UpdateOptions`.
 pub(super) const WRITE: [Parameter; 3] =
     [query("dryRun", "string"), query("fieldManager", "string"), query("fieldValidation", "string")];
+
+/// Of `GetOptions`. Only custom resources list it.
+pub(super) const GET: Parameter = query("resourceVersion", "string");
 
 /// What `PatchOptions` add.
 pub(super) const FORCE: Parameter = query("force", "boolean");

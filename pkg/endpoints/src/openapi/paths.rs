@@ -2,10 +2,9 @@
 
 use api::resources::{self, Connect, Resource};
 use apimachinery::gvk::split_api_version;
-use schema::openapi::Gvk;
 
 use super::model::{
-    Answer, Body, DELETE, FORCE, LIST, METHODS, Operation, PRETTY, Parameter, PathItem, WRITE, in_path,
+    Answer, Body, DELETE, FORCE, Kind, LIST, METHODS, Operation, PRETTY, Parameter, PathItem, WRITE, in_path,
     of_options,
 };
 use super::names;
@@ -28,19 +27,19 @@ const PATCHES: &[&str] = &[
     "application/apply-patch+yaml",
 ];
 
-const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
-const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
-const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
+pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
+pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
 const WATCH_EVENT: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.WatchEvent";
 
-const OK: &[u16] = &[200];
-const OK_CREATED: &[u16] = &[200, 201];
-const OK_ACCEPTED: &[u16] = &[200, 202];
-const CREATED: &[u16] = &[200, 201, 202];
+pub(super) const OK: &[u16] = &[200];
+pub(super) const OK_CREATED: &[u16] = &[200, 201];
+pub(super) const OK_ACCEPTED: &[u16] = &[200, 202];
+pub(super) const CREATED: &[u16] = &[200, 201, 202];
 
 /// Where a path of a resource points, and how its operations are called.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Scope {
+pub(super) enum Scope {
     /// The objects of one namespace.
     Namespace,
     /// The objects of the cluster, for resources without namespaces.
@@ -149,7 +148,7 @@ impl Words {
             id: [verb, &self.group_version, scope, &self.noun].concat(),
             tag: self.tag.clone(),
             action,
-            kind: Some(Gvk { group, version, kind: self.row.kind }),
+            kind: Some(Kind { group: group.into(), version: version.into(), kind: self.row.kind.into() }),
             parameters: Vec::new(),
             body: None,
             codes: OK,
@@ -260,7 +259,11 @@ impl Words {
 }
 
 /// The parameters of an operation with those of its path, sorted.
-fn parameters(scope: Scope, named: bool, others: impl Iterator<Item = Parameter>) -> Vec<Parameter> {
+pub(super) fn parameters(
+    scope: Scope,
+    named: bool,
+    others: impl Iterator<Item = Parameter>,
+) -> Vec<Parameter> {
     let namespace = (scope == Scope::Namespace).then_some(in_path("namespace"));
     let mut all: Vec<Parameter> = others.chain(named.then_some(in_path("name"))).chain(namespace).collect();
     all.sort_unstable();

@@ -50,7 +50,7 @@ pub(super) fn document(content: &Content) -> Vec<u8> {
     w.object(|w| {
         w.text("swagger", "2.0");
         w.key("info");
-        super::content::info(w);
+        super::content::info(content.info, w);
         w.key("paths");
         w.object(|w| {
             for item in &content.paths {

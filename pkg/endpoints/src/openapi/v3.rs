@@ -11,7 +11,7 @@ pub(super) fn document(content: &Content) -> Vec<u8> {
     w.object(|w| {
         w.text("openapi", "3.0.0");
         w.key("info");
-        super::content::info(w);
+        super::content::info(content.info, w);
         w.key("paths");
         w.object(|w| {
             for item in &content.paths {
@@ -25,8 +25,10 @@ pub(super) fn document(content: &Content) -> Vec<u8> {
                 w.key("schemas");
                 content.definitions(Dialect::V3, w);
             }
-            w.key("securitySchemes");
-            super::content::security_schemes(w);
+            if content.security {
+                w.key("securitySchemes");
+                super::content::security_schemes(w);
+            }
         });
     });
     w.into_bytes()

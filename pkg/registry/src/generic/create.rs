@@ -1,6 +1,7 @@
 //! POST.
 
 use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
 use apimachinery::names;
 use apimachinery::status::Status;
 use async_trait::async_trait;
@@ -22,6 +23,17 @@ pub trait AdmitCreate: Send + Sync {
     async fn admit_create(&self, object: &Object) -> Result<()>;
 }
 
+/// What a creation needs to know besides the object.
+#[derive(Clone, Copy)]
+pub struct CreateRequest<'a> {
+    /// Who creates it.
+    pub user: &'a UserInfo,
+    /// Check everything, write nothing.
+    pub dry_run: bool,
+    /// Validating admission.
+    pub admit: &'a dyn AdmitCreate,
+}
+
 impl Registry {
     /// Creates an object, given in its storage version with the namespace filled in.
     ///
@@ -32,17 +44,16 @@ impl Registry {
         &self,
         target: &Target<'_>,
         object: Object,
-        dry_run: bool,
-        admit: &dyn AdmitCreate,
+        request: CreateRequest<'_>,
     ) -> Result<Stored> {
         let generates = meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
-        let mut last = self.create_once(target, object.clone(), dry_run, admit).await;
+        let mut last = self.create_once(target, object.clone(), request).await;
         for _ in 1..GENERATE_ATTEMPTS {
             match &last {
                 Err(status) if generates && status.reason == "AlreadyExists" => {}
                 _ => break,
             }
-            last = self.create_once(target, object.clone(), dry_run, admit).await;
+            last = self.create_once(target, object.clone(), request).await;
         }
         last
     }
@@ -51,11 +62,11 @@ impl Registry {
         &self,
         target: &Target<'_>,
         mut object: Object,
-        dry_run: bool,
-        admit: &dyn AdmitCreate,
+        request: CreateRequest<'_>,
     ) -> Result<Stored> {
+        let CreateRequest { user, dry_run, admit } = request;
         let storage = self.storage_of(target, "create")?;
-        self.prepare_create(target, &mut object)?;
+        self.prepare_create(target, &mut object, user)?;
         admit.admit_create(&object).await?;
         let version = meta::text(&object, "resourceVersion");
         if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
@@ -88,7 +99,7 @@ impl Registry {
     }
 
     /// Fills in the system's metadata, lets the kind's strategy prepare the object, and validates it.
-    pub(super) fn prepare_create(&self, target: &Target<'_>, object: &mut Object) -> Result<()> {
+    pub(super) fn prepare_create(&self, target: &Target<'_>, object: &mut Object, user: &UserInfo) -> Result<()> {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
         meta::set_text(object, "uid", &self.entropy.uid());
@@ -99,7 +110,7 @@ impl Registry {
                 meta::set(object, "name", Some(Value::from(name)));
             }
         }
-        strategy::prepare_for_create(target.row, object);
+        strategy::prepare_for_create(target.row, object, user);
         let errors = strategy::validate(target.row, object);
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());

@@ -3,6 +3,7 @@
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
+use apimachinery::user_info::UserInfo;
 use api::resources::{Resource, Storage as StorageRow};
 use schema::object::Object;
 use storage::{KeyValue, Storage, Update, Updated, guaranteed_update};
@@ -24,6 +25,8 @@ pub struct UpdateRequest<'a> {
     pub endpoint: &'static Resource,
     /// The uid that the client believes the object to have; empty for no opinion.
     pub uid: String,
+    /// Who asks, in case the object is created.
+    pub user: &'a UserInfo,
     /// Check everything, write nothing.
     pub dry_run: bool,
     /// Create the object when it is missing even if its kind does not ordinarily allow that.
@@ -107,11 +110,11 @@ impl Registry {
         attempt.existing_revision = current.map_or(0, |kv| kv.mod_revision);
         let deletes = match old {
             None => {
-                self.prepare_create(target, &mut object)?;
+                self.prepare_create(target, &mut object, request.user)?;
                 false
             }
             Some(old) => {
-                check_version(target, &object, old)?;
+                check_version(target, &mut object, old)?;
                 strategy::prepare_for_update(request.endpoint, target.row, &mut object, old);
                 let errors = strategy::validate_update(target.row, &object, old);
                 if !errors.is_empty() {
@@ -147,11 +150,12 @@ fn check_uid(target: &Target<'_>, key: &str, request: &UpdateRequest<'_>, old: O
 }
 
 /// The resource version in the body must be the object's, or absent where the kind allows that.
-fn check_version(target: &Target<'_>, object: &Object, old: &Object) -> Result<()> {
+fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
     let given = super::revision(meta::text(object, "resourceVersion"))
         .map_err(|e| Status::unmapped(e.to_string()))?;
     if given == 0 {
         if target.row.allow_unconditional_update {
+            meta::set_text(object, "resourceVersion", meta::text(old, "resourceVersion"));
             return Ok(());
         }
         let kind = GroupKind::new(target.row.group, target.row.plural);

@@ -2,6 +2,7 @@
 //! (upstream's `registry/core/namespace`).
 
 use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -16,7 +17,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 pub(super) struct Namespaces;
 
 impl Strategy for Namespaces {
-    fn prepare_for_create(&self, object: &mut Object) {
+    fn prepare_for_create(&self, object: &mut Object, _user: &UserInfo) {
         if let Some(status) = child(object, "status") {
             status.clear();
             status.insert("phase".to_owned(), Value::from("Active"));

@@ -1,6 +1,7 @@
 //! Pods: they start as Pending and go gracefully (upstream's `registry/core/pod/strategy.go`).
 
 use api::options::DeleteOptions;
+use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -12,7 +13,7 @@ const DEFAULT_GRACE_SECONDS: i64 = 30;
 pub(super) struct Pods;
 
 impl Strategy for Pods {
-    fn prepare_for_create(&self, object: &mut Object) {
+    fn prepare_for_create(&self, object: &mut Object, _user: &UserInfo) {
         let class = qos_class(object);
         if let Some(status) = child(object, "status") {
             status.clear();

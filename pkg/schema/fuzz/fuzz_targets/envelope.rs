@@ -12,6 +12,7 @@ fuzz_target!(|data: &[u8]| {
     assert!(opened.is_ok_and(|o| o.raw == envelope.raw && o.kind == envelope.kind));
     let mut spliced = Vec::new();
     if with_resource_version(envelope.raw, "7", &mut spliced).is_ok() {
-        let _ = Header::parse(&spliced).map(|h| (h.labels().count(), h.finalizers().count(), h.owner_uids().count()));
+        let _ = Header::parse(&spliced)
+            .map(|h| (h.labels().count(), h.finalizers().count(), h.owner_uids().count()));
     }
 });

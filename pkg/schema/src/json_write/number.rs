@@ -9,7 +9,13 @@ use super::Error;
 /// The number is not finite.
 pub fn write_double(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     if !value.is_finite() {
-        let name = if value.is_nan() { "NaN" } else if value > 0.0 { "+Inf" } else { "-Inf" };
+        let name = if value.is_nan() {
+            "NaN"
+        } else if value > 0.0 {
+            "+Inf"
+        } else {
+            "-Inf"
+        };
         return Err(Error::UnsupportedValue(name));
     }
     if value.is_sign_negative() {
@@ -28,21 +34,10 @@ pub fn write_double(value: f64, out: &mut Vec<u8>) -> Result<(), Error> {
     }
     let digits = digits.get(..len).unwrap_or_default();
     let point = whole.len() as i32 + exponent.parse::<i32>().unwrap_or_default();
-    let zeros = digits.iter().take_while(|&&d| d == b'0').count();
-    let significant = digits.get(zeros..).unwrap_or_default().trim_suffix_zeros();
-    write_digits(significant, point - zeros as i32, out);
+    let zeros = digits.iter().take_while(|&&digit| digit == b'0').count();
+    let end = digits.iter().rposition(|&digit| digit != b'0').map_or(0, |at| at + 1);
+    write_digits(digits.get(zeros..end).unwrap_or_default(), point - zeros as i32, out);
     Ok(())
-}
-
-trait TrimZeros {
-    fn trim_suffix_zeros(&self) -> &Self;
-}
-
-impl TrimZeros for [u8] {
-    fn trim_suffix_zeros(&self) -> &[u8] {
-        let end = self.iter().rposition(|&d| d != b'0').map_or(0, |at| at + 1);
-        self.get(..end).unwrap_or_default()
-    }
 }
 
 /// Digits without zeros at either end; `point` is the place of the decimal point among them.

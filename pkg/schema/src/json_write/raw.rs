@@ -57,7 +57,6 @@ struct Compactor<'a, 'o> {
 impl Compactor<'_, '_> {
     fn run(&mut self) -> Result<(), RawError> {
         loop {
-            // A value begins here.
             let opened = match self.token()? {
                 b'{' => self.push(true)?,
                 b'[' => self.push(false)?,
@@ -68,37 +67,39 @@ impl Compactor<'_, '_> {
                 b'n' => self.literal(b"null")?,
                 _ => return self.invalid(),
             };
-            // Behind a value: close what ends, up to the next comma.
-            let mut may_close = true;
-            if opened {
-                if !self.closes()? {
-                    if self.in_object() {
-                        self.member_name()?;
-                    }
-                    continue;
+            if opened && !self.closes()? {
+                if self.in_object() {
+                    self.member_name()?;
                 }
-                self.pop();
-                may_close = true;
+                continue;
             }
-            loop {
-                if self.depth == 0 {
-                    return self.end();
-                }
-                let byte = self.token()?;
-                if byte == b',' {
-                    self.at += 1;
-                    if self.in_object() {
-                        self.token()?;
-                        self.member_name()?;
-                    }
-                    break;
-                }
-                if !may_close || byte != self.closer() {
-                    return self.invalid();
-                }
+            if opened {
                 self.pop();
+            }
+            if self.behind_value()? {
+                return self.end();
             }
         }
+    }
+
+    /// Closes what ends behind a value, up to the comma in front of the next one; whether there is
+    /// none because everything is closed.
+    fn behind_value(&mut self) -> Result<bool, RawError> {
+        while self.depth > 0 {
+            let byte = self.token()?;
+            if byte == b',' {
+                self.at += 1;
+                if self.in_object() {
+                    self.member_name()?;
+                }
+                return Ok(false);
+            }
+            if byte != self.closer() {
+                return self.invalid();
+            }
+            self.pop();
+        }
+        Ok(true)
     }
 
     /// Writes everything up to here.
@@ -127,7 +128,10 @@ impl Compactor<'_, '_> {
 
     fn end(&mut self) -> Result<(), RawError> {
         match self.token() {
-            Err(_) => Ok(self.flush()),
+            Err(_) => {
+                self.flush();
+                Ok(())
+            }
             Ok(_) => self.invalid(),
         }
     }
@@ -140,6 +144,7 @@ impl Compactor<'_, '_> {
         }
     }
 
+    /// Opens an object or an array. Says that something was opened.
     fn push(&mut self, object: bool) -> Result<bool, RawError> {
         if self.depth == DEPTH_MAX {
             return Err(RawError::TooDeep);
@@ -201,7 +206,9 @@ impl Compactor<'_, '_> {
                 Some(b'\\') => self.escape()?,
                 Some(&byte @ (b'<' | b'>' | b'&')) => self.replace(1, u16::from(byte)),
                 Some(0xe2) => match self.text.get(self.at..self.at + 3) {
-                    Some(&[_, 0x80, last @ (0xa8 | 0xa9)]) => self.replace(3, 0x2000 | u16::from(last) & 0x7f),
+                    Some(&[_, 0x80, last @ (0xa8 | 0xa9)]) => {
+                        self.replace(3, 0x2000 | u16::from(last) & 0x7f)
+                    }
                     _ => self.at += 1,
                 },
                 Some(0x80..) => self.at += 1,
@@ -288,7 +295,10 @@ mod tests {
         check("{}", "{}");
         check(" null ", "null");
         check("[ ]", "[]");
-        check(r#" { "a" : [ 1 , -2.5e+3 , true , { } ] , "b" : "x y" } "#, r#"{"a":[1,-2.5e+3,true,{}],"b":"x y"}"#);
+        check(
+            r#" { "a" : [ 1 , -2.5e+3 , true , { } ] , "b" : "x y" } "#,
+            r#"{"a":[1,-2.5e+3,true,{}],"b":"x y"}"#,
+        );
         check(r#"{"<":"&\u003e\n\\\""}"#, r#"{"\u003c":"\u0026\u003e\n\\\""}"#);
         check("\"\u{2028}é\u{2029}\u{2027}\"", "\"\\u2028é\\u2029\u{2027}\"");
         check("[[[0]],[{\"a\":{}}]]", "[[[0]],[{\"a\":{}}]]");
@@ -296,7 +306,31 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_refused() {
-        for text in ["", " ", "{", "[1", "{\"a\"}", "{\"a\":}", "{,}", "[1,]", "{\"a\":1,}", "01", "1.", "-", "1e", "tru", "\"a", "\"\\x\"", "\"\n\"", "1 2", "[1}", "{1:2}", "}", "nul", "\"\\u12g4\""] {
+        for text in [
+            "",
+            " ",
+            "{",
+            "[1",
+            "{\"a\"}",
+            "{\"a\":}",
+            "{,}",
+            "[1,]",
+            "{\"a\":1,}",
+            "01",
+            "1.",
+            "-",
+            "1e",
+            "tru",
+            "\"a",
+            "\"\\x\"",
+            "\"\n\"",
+            "1 2",
+            "[1}",
+            "{1:2}",
+            "}",
+            "nul",
+            "\"\\u12g4\"",
+        ] {
             let mut out = b"x".to_vec();
             assert!(compact(text.as_bytes(), &mut out).is_err(), "{text}");
             assert_eq!(out, b"x");

@@ -3,6 +3,8 @@
 
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
+/// Seven bytes of nothing special, above a byte to be looked at.
+const PLAIN: u64 = 0x6161_6161_6161_6100;
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
 /// Appends a quoted string. `bytes` need not be UTF-8: each invalid byte becomes `\ufffd`.
@@ -22,23 +24,24 @@ pub fn write_string(bytes: &[u8], out: &mut Vec<u8>) {
 /// How many leading bytes are ASCII that no JSON string of ours escapes.
 #[inline]
 pub(crate) fn plain_len(bytes: &[u8]) -> usize {
-    let mut at = 0;
     let (words, rest) = bytes.as_chunks::<8>();
-    for word in words {
+    for (at, word) in words.iter().enumerate() {
         let special = special(u64::from_le_bytes(*word));
         if special != 0 {
-            return at + special.trailing_zeros() as usize / 8;
+            return at * 8 + special.trailing_zeros() as usize / 8;
         }
-        at += 8;
     }
-    let mut word = [b'a'; 8];
-    for (to, from) in word.iter_mut().zip(rest) {
-        *to = *from;
-    }
-    match special(u64::from_le_bytes(word)) {
-        0 => bytes.len(),
-        special => at + special.trailing_zeros() as usize / 8,
-    }
+    // What is left of a longer string is looked at together with bytes already seen.
+    let tail = match (bytes.last_chunk::<8>(), rest.first_chunk::<4>(), rest.last_chunk::<4>()) {
+        (Some(word), ..) => u64::from_le_bytes(*word),
+        (None, Some(&[a, b, c, d]), Some(&[e, f, g, h])) => u64::from_le_bytes([a, b, c, d, e, f, g, h]),
+        _ => HIGHS,
+    };
+    let plain_rest = match special(tail) {
+        0 => rest.len(),
+        _ => rest.iter().position(|&byte| special(u64::from(byte) | PLAIN) != 0).unwrap_or(rest.len()),
+    };
+    bytes.len() - rest.len() + plain_rest
 }
 
 /// Marks bytes that need a look: the lowest mark is exact, those above it may be false. A byte is
@@ -48,8 +51,8 @@ pub(crate) fn plain_len(bytes: &[u8]) -> usize {
 fn special(word: u64) -> u64 {
     let below = |word: u64, n: u64| word.wrapping_sub(ONES * n) & !word;
     let zero = |word: u64| below(word, 1);
-    let quote = zero((word | ONES * 4) ^ (ONES * 0x26));
-    let angle = zero((word | ONES * 2) ^ (ONES * 0x3e));
+    let quote = zero((word | (ONES * 4)) ^ (ONES * 0x26));
+    let angle = zero((word | (ONES * 2)) ^ (ONES * 0x3e));
     let backslash = zero(word ^ (ONES * 0x5c));
     (word | below(word, 0x20) | quote | angle | backslash) & HIGHS
 }
@@ -137,7 +140,7 @@ mod tests {
 
     #[test]
     fn the_word_scan_agrees_with_a_table() {
-        let needs_look = |b: u8| b >= 0x80 || b < 0x20 || br#""\<>&"#.contains(&b);
+        let needs_look = |b: u8| !(0x20..0x80).contains(&b) || br#""\<>&"#.contains(&b);
         for byte in 0..=255 {
             for len in 1..20 {
                 for at in 0..len {

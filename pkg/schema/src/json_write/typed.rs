@@ -15,7 +15,12 @@ pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> 
     structure(message, object, out, 1)
 }
 
-fn structure(message: &'static Message, object: &Object, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+fn structure(
+    message: &'static Message,
+    object: &Object,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Error> {
     if depth > super::DEPTH_MAX {
         return Err(Error::TooDeep);
     }
@@ -29,7 +34,7 @@ fn structure(message: &'static Message, object: &Object, out: &mut Vec<u8>, dept
                     member(key, out);
                     write_string(text.as_bytes(), out);
                 }
-                Some(_) => return Err(Error::Tree { field: "kind, apiVersion", expected: "a string" }),
+                Some(_) => return Err(Error::Tree { field: name, expected: "a string" }),
             }
         }
     }
@@ -41,6 +46,7 @@ fn structure(message: &'static Message, object: &Object, out: &mut Vec<u8>, dept
 /// Begins a member; the first of an object has no comma. No value ends in an opening brace.
 #[inline]
 pub(crate) fn member(key: &[u8], out: &mut Vec<u8>) {
+    out.reserve(key.len() + 1);
     if out.last() != Some(&b'{') {
         out.push(b',');
     }
@@ -94,10 +100,17 @@ fn is_nil(field: &Field, value: Option<&Value>) -> bool {
     }
 }
 
-fn field_value(field: &'static Field, value: Option<&Value>, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+fn field_value(
+    field: &'static Field,
+    value: Option<&Value>,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Error> {
     match (field.cardinality, value) {
         (Cardinality::One, value) if field.pointer && is_nil(field, value) => out.extend_from_slice(b"null"),
-        (Cardinality::One, None | Some(Value::Null)) if matches!(field.ty, Type::Bytes) => out.extend_from_slice(b"null"),
+        (Cardinality::One, None | Some(Value::Null)) if matches!(field.ty, Type::Bytes) => {
+            out.extend_from_slice(b"null")
+        }
         (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), out, depth)?,
         (_, None | Some(Value::Null)) => out.extend_from_slice(b"null"),
         (Cardinality::List, Some(Value::Array(items))) => {
@@ -136,14 +149,24 @@ fn element(field: &'static Field, value: &Value, out: &mut Vec<u8>, depth: usize
         (Type::Int32 | Type::Int64 | Type::Double, Value::Null) => out.push(b'0'),
         (Type::String | Type::Bytes, Value::String(text)) => write_string(text.as_bytes(), out),
         (Type::Bool, Value::Bool(value)) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
-        (Type::Int32 | Type::Int64, Value::Number(number)) if number.is_i64() => super::untyped::number(number, out)?,
-        (Type::Double, Value::Number(number)) => super::write_double(number.as_f64().unwrap_or(f64::NAN), out)?,
+        (Type::Int32 | Type::Int64, Value::Number(number)) if number.is_i64() => {
+            super::untyped::number(number, out)?
+        }
+        (Type::Double, Value::Number(number)) => {
+            super::write_double(number.as_f64().unwrap_or(f64::NAN), out)?
+        }
         _ => return Err(wrong(field, "a value of its type")),
     }
     Ok(())
 }
 
-fn message(field: &'static Field, inner: &'static Message, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+fn message(
+    field: &'static Field,
+    inner: &'static Message,
+    value: &Value,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Error> {
     match (inner.shape, value) {
         (Shape::Struct, Value::Object(members)) => return structure(inner, members, out, depth + 1),
         (Shape::Struct, Value::Null) => return structure(inner, &Object::new(), out, depth + 1),
@@ -160,9 +183,15 @@ fn message(field: &'static Field, inner: &'static Message, value: &Value, out: &
         (Shape::Duration, Value::Null) => out.extend_from_slice(b"\"0s\""),
         (Shape::SchemaOrBool, Value::Null) => out.extend_from_slice(b"false"),
         (_, Value::Null) => out.extend_from_slice(b"null"),
-        (Shape::SchemaOrBool, Value::Bool(allows)) => out.extend_from_slice(if *allows { b"true" } else { b"false" }),
-        (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => return schema_or(field, inner, value, out, depth),
-        (Shape::IntOrString, Value::Number(number)) if number.is_i64() => super::untyped::number(number, out)?,
+        (Shape::SchemaOrBool, Value::Bool(allows)) => {
+            out.extend_from_slice(if *allows { b"true" } else { b"false" })
+        }
+        (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => {
+            return schema_or(field, inner, value, out, depth);
+        }
+        (Shape::IntOrString, Value::Number(number)) if number.is_i64() => {
+            super::untyped::number(number, out)?
+        }
         (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
             Ok(text) => write_string(text.as_bytes(), out),
             Err(_) => return Err(wrong(field, "a quantity")),
@@ -176,7 +205,13 @@ fn message(field: &'static Field, inner: &'static Message, value: &Value, out: &
 }
 
 /// A schema, or a list of schemas or strings; an empty list is as good as none.
-fn schema_or(field: &'static Field, inner: &'static Message, value: &Value, out: &mut Vec<u8>, depth: usize) -> Result<(), Error> {
+fn schema_or(
+    field: &'static Field,
+    inner: &'static Message,
+    value: &Value,
+    out: &mut Vec<u8>,
+    depth: usize,
+) -> Result<(), Error> {
     let or_bool = inner.shape == Shape::SchemaOrBool;
     match (value, inner.fields.get(usize::from(or_bool)), inner.fields.get(usize::from(!or_bool))) {
         (Value::Array(items), ..) if items.is_empty() => out.extend_from_slice(b"null"),

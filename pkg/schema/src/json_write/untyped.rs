@@ -92,7 +92,10 @@ mod tests {
         check(json!(null), "null");
         check(json!({}), "{}");
         check(json!([[], {}, [{}]]), "[[],{},[{}]]");
-        check(json!({"b": 1, "a": [true, 1.5, 1e21, "<", {"x": null}]}), r#"{"a":[true,1.5,1e+21,"\u003c",{"x":null}],"b":1}"#);
+        check(
+            json!({"b": 1, "a": [true, 1.5, 1e21, "<", {"x": null}]}),
+            r#"{"a":[true,1.5,1e+21,"\u003c",{"x":null}],"b":1}"#,
+        );
         check(json!(i64::MIN), "-9223372036854775808");
         check(json!(2.0), "2");
         check(json!({"[": 1, "{": 2}), r#"{"[":1,"{":2}"#);

@@ -101,11 +101,13 @@ fn fields(message: &'static Message, raw: &[u8], depth: usize) -> Result<bool, E
     Ok(cursor.at_end())
 }
 
-/// A varint in its shortest form.
+/// A varint in its shortest form, without bits above the 64th in a tenth byte.
 fn shortest(reader: &mut Reader) -> Result<Option<u64>, Error> {
     let from = reader.at();
     let value = reader.varint()?;
-    Ok((reader.at() - from == varint_len(value)).then_some(value))
+    let len = reader.at() - from;
+    let surplus_bits = len == 10 && reader.byte_before() != Some(1);
+    Ok((len == varint_len(value) && !surplus_bits).then_some(value))
 }
 
 /// Bytes whose length is in its shortest form.
@@ -128,7 +130,8 @@ fn value(field: &'static Field, payload: &[u8], depth: usize) -> Result<bool, Er
     match field.ty {
         Type::Message(inner) => {
             // A named slice without elements decodes to nil, and nil is not written.
-            let vanishes = inner.shape == Shape::Wrapper && field.cardinality == Cardinality::One && payload.is_empty();
+            let vanishes =
+                inner.shape == Shape::Wrapper && field.cardinality == Cardinality::One && payload.is_empty();
             Ok(!vanishes && message(inner, payload, depth + 1)?)
         }
         Type::String => Ok(std::str::from_utf8(payload).is_ok()),
@@ -169,7 +172,11 @@ fn message(message: &'static Message, payload: &[u8], depth: usize) -> Result<bo
                 Shape::FieldsV1 | Shape::RawExtension | Shape::Json => raw_json(shape, payload)?,
                 Shape::SchemaOrBool => schema_or_bool(payload)?,
                 Shape::SchemaOrArray | Shape::SchemaOrStringArray => one_kind_of_field(payload)?,
-                Shape::Unknown => payload.starts_with(b"\x0a\x04\x0a\x00\x12\x00") && payload.ends_with(b"\x1a\x00\x22\x10application/json") && text_is_utf8(payload, 2)?,
+                Shape::Unknown => {
+                    payload.starts_with(b"\x0a\x04\x0a\x00\x12\x00")
+                        && payload.ends_with(b"\x1a\x00\x22\x10application/json")
+                        && text_is_utf8(payload, 2)?
+                }
                 _ => true,
             })
         }
@@ -177,11 +184,8 @@ fn message(message: &'static Message, payload: &[u8], depth: usize) -> Result<bo
 }
 
 fn may_be_empty(shape: Shape) -> bool {
-    match shape {
-        Shape::Time | Shape::MicroTime | Shape::FieldsV1 | Shape::RawExtension | Shape::Json => true,
-        Shape::SchemaOrArray | Shape::SchemaOrStringArray => true,
-        _ => false,
-    }
+    use Shape::{FieldsV1, Json, MicroTime, RawExtension, SchemaOrArray, SchemaOrStringArray, Time};
+    matches!(shape, Time | MicroTime | FieldsV1 | RawExtension | Json | SchemaOrArray | SchemaOrStringArray)
 }
 
 /// Both numbers, in range of what the text form keeps.

@@ -9,9 +9,9 @@ use super::fault;
 use super::index::{Slot, Slots, each, entry};
 use super::wire::{BYTES, Reader};
 use crate::object::Object;
+use crate::scalar;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 use crate::text::go_string;
-use crate::scalar;
 
 /// Decodes the bytes of a message. `kind` and `apiVersion` are not among them (see
 /// [`Envelope`](super::Envelope)); invalid UTF-8 becomes U+FFFD, one for each invalid byte.
@@ -26,11 +26,16 @@ pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> 
     }
 }
 
-fn fields(message: &'static Message, raw: &[u8], object: &mut Object, slots: &mut Slots) -> Result<(), Error> {
+fn fields(
+    message: &'static Message,
+    raw: &[u8],
+    object: &mut Object,
+    slots: &mut Slots,
+) -> Result<(), Error> {
     let frame = slots.enter(message, raw)?;
     for (at, field) in message.fields.iter().enumerate() {
         let slot = slots.get(frame, at);
-        if slot.count == 0 {
+        if slot.count() == 0 {
             continue;
         }
         let value = match (field.cardinality, field.ty) {
@@ -71,7 +76,7 @@ fn is_zero(field: &Field, value: &Value) -> bool {
 }
 
 fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
-    let mut values = Vec::with_capacity(slot.count as usize);
+    let mut values = Vec::with_capacity(slot.count());
     each(field, slot.region(raw), |reader, wire_type| {
         match field.ty {
             Type::Message(inner) => values.push(element(inner, reader.bytes()?, slots)?),
@@ -125,7 +130,9 @@ fn one(ty: Type, reader: &mut Reader, bytes: &[u8]) -> Result<Value, Error> {
 /// A message as a value; `null` when its JSON is.
 fn element(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Value, Error> {
     match message.shape {
-        Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown => raw_json(message, payload, slots),
+        Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown => {
+            raw_json(message, payload, slots)
+        }
         Shape::Time | Shape::MicroTime => time(message, payload, slots),
         Shape::Quantity => quantity(message, payload, slots),
         Shape::Struct => {
@@ -172,12 +179,16 @@ fn raw_json(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Res
 }
 
 /// The bytes of a raw JSON value; `None` when Go holds nil, for `FieldsV1` also when it is empty.
-pub(crate) fn raw_text<'a>(message: &'static Message, payload: &'a [u8], slots: &mut Slots) -> Result<Option<&'a [u8]>, Error> {
+pub(crate) fn raw_text<'a>(
+    message: &'static Message,
+    payload: &'a [u8],
+    slots: &mut Slots,
+) -> Result<Option<&'a [u8]>, Error> {
     let frame = slots.enter(message, payload)?;
     let slot = slots.get(frame, usize::from(message.shape == Shape::Unknown));
     slots.leave(frame);
     let text = slot.value(payload);
-    Ok((slot.count > 0 && !(text.is_empty() && message.shape == Shape::FieldsV1)).then_some(text))
+    Ok((slot.count() > 0 && !(text.is_empty() && message.shape == Shape::FieldsV1)).then_some(text))
 }
 
 /// The canonical text, `0` when there is none.
@@ -185,7 +196,7 @@ fn quantity(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Res
     let frame = slots.enter(message, payload)?;
     let slot = slots.get(frame, 0);
     slots.leave(frame);
-    if slot.count == 0 {
+    if slot.count() == 0 {
         return Ok(Value::from("0"));
     }
     Ok(Value::from(apimachinery::quantity::canonicalize(&go_string(slot.value(payload)))?))
@@ -201,14 +212,19 @@ fn time(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<
 
 /// The instant of a Time or MicroTime; `None` when Go sees no time.
 #[inline]
-pub(crate) fn instant(message: &'static Message, payload: &[u8], slots: &mut Slots) -> Result<Option<UnixTime>, Error> {
+pub(crate) fn instant(
+    message: &'static Message,
+    payload: &[u8],
+    slots: &mut Slots,
+) -> Result<Option<UnixTime>, Error> {
     if payload.is_empty() {
         return Ok(None);
     }
     let frame = slots.enter(message, payload)?;
     let (seconds, nanos) = (slots.get(frame, 0), slots.get(frame, 1));
     slots.leave(frame);
-    let number = |slot: Slot| if slot.count == 0 { Ok(0) } else { Reader::new(slot.value(payload)).varint() };
+    let number =
+        |slot: Slot| if slot.count() == 0 { Ok(0) } else { Reader::new(slot.value(payload)).varint() };
     let (seconds, nanos) = (number(seconds)? as i64, number(nanos)? as i32);
     let time = match message.shape {
         Shape::MicroTime => scalar::micro_time(seconds, nanos),

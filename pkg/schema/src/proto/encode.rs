@@ -50,7 +50,13 @@ fn fields(message: &'static Message, object: &Object, out: &mut Reverse, depth: 
 }
 
 /// An inlined struct; behind a pointer it is there when one of its members is.
-fn inlined(field: &Field, inner: &'static Message, object: &Object, out: &mut Reverse, depth: usize) -> Result<(), Error> {
+fn inlined(
+    field: &Field,
+    inner: &'static Message,
+    object: &Object,
+    out: &mut Reverse,
+    depth: usize,
+) -> Result<(), Error> {
     if field.pointer && !inner.members.iter().any(|m| object.contains_key(m.name)) {
         return Ok(());
     }
@@ -154,7 +160,10 @@ fn scalar_value(field: &'static Field, value: &Value, out: &mut Reverse) -> Resu
         }
         (Type::Bool, Value::Bool(value)) => out.put(&[u8::from(*value)]),
         (Type::Int32, Value::Number(number)) => {
-            let value = number.as_i64().and_then(|n| i32::try_from(n).ok()).ok_or_else(|| wrong(field, "an int32"))?;
+            let value = number
+                .as_i64()
+                .and_then(|n| i32::try_from(n).ok())
+                .ok_or_else(|| wrong(field, "an int32"))?;
             out.put_varint(i64::from(value) as u64);
         }
         (Type::Int64, Value::Number(number)) => {
@@ -180,7 +189,13 @@ fn text_field(tag: u32, text: &[u8], out: &mut Reverse) {
 }
 
 /// The body of a message, without key and length; `null` is its zero value.
-fn message(field: &'static Field, inner: &'static Message, value: &Value, out: &mut Reverse, depth: usize) -> Result<(), Error> {
+fn message(
+    field: &'static Field,
+    inner: &'static Message,
+    value: &Value,
+    out: &mut Reverse,
+    depth: usize,
+) -> Result<(), Error> {
     match (inner.shape, value) {
         (Shape::Struct, Value::Object(members)) => fields(inner, members, out, depth),
         (Shape::Struct, Value::Null) => fields(inner, &Object::new(), out, depth),
@@ -201,8 +216,12 @@ fn message(field: &'static Field, inner: &'static Message, value: &Value, out: &
             out.put(&[0x08]);
             Ok(())
         }
-        (Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown, value) => raw_json(field, inner.shape, value, out),
-        (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => schema_or(field, inner, value, out, depth),
+        (Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown, value) => {
+            raw_json(field, inner.shape, value, out)
+        }
+        (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => {
+            schema_or(field, inner, value, out, depth)
+        }
     }
 }
 
@@ -267,7 +286,13 @@ fn raw_json(field: &'static Field, shape: Shape, value: &Value, out: &mut Revers
 }
 
 /// A schema or something else: the schema has the one field, the alternative the other.
-fn schema_or(field: &'static Field, inner: &'static Message, value: &Value, out: &mut Reverse, depth: usize) -> Result<(), Error> {
+fn schema_or(
+    field: &'static Field,
+    inner: &'static Message,
+    value: &Value,
+    out: &mut Reverse,
+    depth: usize,
+) -> Result<(), Error> {
     let or_bool = inner.shape == Shape::SchemaOrBool;
     let schema = inner.fields.get(usize::from(or_bool));
     match (value, schema, inner.fields.get(usize::from(!or_bool))) {

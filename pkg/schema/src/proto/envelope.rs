@@ -1,10 +1,12 @@
 //! The envelope: `k8s\0` and a `runtime.Unknown` that says what the bytes inside are.
 
+use std::borrow::Cow;
+
 use super::wire::{Reader, bytes_len, put_bytes, put_varint};
 use super::{Error, fault, index};
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_TYPEMETA as TYPE_META;
 use crate::builtin::IO_K8S_APIMACHINERY_PKG_RUNTIME_UNKNOWN as UNKNOWN;
-use crate::text::go_string;
+use crate::text::go_text;
 
 /// What every enveloped object begins with.
 pub const PREFIX: [u8; 4] = *b"k8s\0";
@@ -19,18 +21,18 @@ pub struct TypeMetaHead<'a> {
 }
 
 /// An opened envelope.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Envelope<'a> {
     /// `v1` or `group/version`; empty when the envelope does not say.
-    pub api_version: String,
+    pub api_version: Cow<'a, str>,
     /// The kind; empty when the envelope does not say.
-    pub kind: String,
+    pub kind: Cow<'a, str>,
     /// The object's message.
     pub raw: &'a [u8],
     /// Always empty in what upstream writes, and not looked at.
-    pub content_encoding: String,
+    pub content_encoding: Cow<'a, str>,
     /// Always empty in what upstream writes, and not looked at.
-    pub content_type: String,
+    pub content_type: Cow<'a, str>,
 }
 
 impl<'a> Envelope<'a> {
@@ -46,13 +48,7 @@ impl<'a> Envelope<'a> {
             Some([]) => return Err(Error::EmptyBody),
             Some(body) => body,
         };
-        let mut envelope = Envelope {
-            api_version: String::new(),
-            kind: String::new(),
-            raw: &[],
-            content_encoding: String::new(),
-            content_type: String::new(),
-        };
+        let mut envelope = Envelope::default();
         envelope.read(body).map_err(|error| fault::first(&UNKNOWN, body).unwrap_or(error))?;
         Ok(envelope)
     }
@@ -70,14 +66,14 @@ impl<'a> Envelope<'a> {
             match key.number {
                 1 => self.read_type_meta(value)?,
                 2 => self.raw = value,
-                3 => self.content_encoding = go_string(value),
-                _ => self.content_type = go_string(value),
+                3 => self.content_encoding = go_text(value),
+                _ => self.content_type = go_text(value),
             }
         }
         Ok(())
     }
 
-    fn read_type_meta(&mut self, raw: &[u8]) -> Result<(), Error> {
+    fn read_type_meta(&mut self, raw: &'a [u8]) -> Result<(), Error> {
         let mut reader = Reader::new(raw);
         while !reader.done() {
             let key = reader.key(&TYPE_META)?;
@@ -86,13 +82,18 @@ impl<'a> Envelope<'a> {
                 continue;
             };
             index::check_wire_type(field, key)?;
-            let value = go_string(reader.bytes()?);
+            let value = go_text(reader.bytes()?);
             match key.number {
                 1 => self.api_version = value,
                 _ => self.kind = value,
             }
         }
         Ok(())
+    }
+
+    /// What the object inside calls itself.
+    pub fn head(&self) -> TypeMetaHead<'_> {
+        TypeMetaHead { api_version: &self.api_version, kind: &self.kind }
     }
 
     /// Whether `data` begins as an envelope does.

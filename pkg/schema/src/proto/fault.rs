@@ -9,7 +9,16 @@ use crate::table::{Cardinality, Field, Message, Shape, Type};
 /// The first fault in wire order, if gogo would see one.
 #[cold]
 pub(super) fn first(message: &'static Message, raw: &[u8]) -> Option<Error> {
-    walk(message, raw, 1).err()
+    check(message, raw).err()
+}
+
+/// Whether gogo would take these bytes.
+///
+/// # Errors
+/// The first fault in wire order.
+#[cold]
+pub(crate) fn check(message: &'static Message, raw: &[u8]) -> Result<(), Error> {
+    walk(message, raw, 1)
 }
 
 fn walk(message: &'static Message, raw: &[u8], depth: usize) -> Result<(), Error> {
@@ -33,7 +42,13 @@ fn walk(message: &'static Message, raw: &[u8], depth: usize) -> Result<(), Error
     Ok(())
 }
 
-fn value(message: &'static Message, field: &'static Field, wire_type: u8, reader: &mut Reader, depth: usize) -> Result<(), Error> {
+fn value(
+    message: &'static Message,
+    field: &'static Field,
+    wire_type: u8,
+    reader: &mut Reader,
+    depth: usize,
+) -> Result<(), Error> {
     if wire_type != BYTES {
         return reader.skip(wire_type);
     }

@@ -9,47 +9,70 @@ use std::borrow::Cow;
 use smallvec::SmallVec;
 
 use super::names::field_name;
-use super::wire::{BYTES, Key, Reader};
+use super::wire::{BYTES, Key, Reader, VARINT};
 use super::{DEPTH_MAX, Error, SIZE_MAX};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
-/// Where a field's occurrences are in its message, as offsets.
+/// Where a field's occurrences are in its message, as offsets. Two words, so that a slot travels in
+/// registers; as four halves it would be read back from memory before it has been written.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Slot {
-    /// How often the field was found.
-    pub(crate) count: u32,
-    /// The first occurrence, key included.
-    first: u32,
-    /// Value of the last occurrence, without key and length.
-    start: u32,
-    /// End of the last occurrence.
-    end: u32,
+    /// How often the field was found, and in the upper half where first, key included.
+    found: u64,
+    /// Where the last value begins, without key and length, and in the upper half where it ends.
+    last: u64,
 }
 
+/// Copied from, as a block, when slots are set up.
+const EMPTY: [Slot; 64] = [Slot { found: 0, last: 0 }; 64];
+
 impl Slot {
+    /// How often the field was found.
+    #[inline]
+    pub(crate) fn count(self) -> usize {
+        self.found as u32 as usize
+    }
+
+    #[inline]
+    fn first(self) -> usize {
+        (self.found >> 32) as usize
+    }
+
+    #[inline]
+    fn end(self) -> usize {
+        (self.last >> 32) as usize
+    }
+
+    /// The slot after one more occurrence: where its key, its value and its end are.
+    #[inline]
+    fn and(self, key: usize, start: usize, end: usize) -> Slot {
+        let found = if self.found == 0 { (key as u64) << 32 | 1 } else { self.found + 1 };
+        Slot { found, last: (end as u64) << 32 | start as u64 }
+    }
+
     /// The value of the last occurrence; empty when there is none.
     #[inline]
-    pub(crate) fn value<'a>(&self, raw: &'a [u8]) -> &'a [u8] {
-        raw.get(self.start as usize..self.end as usize).unwrap_or_default()
+    pub(crate) fn value(self, raw: &[u8]) -> &[u8] {
+        raw.get(self.last as u32 as usize..self.end()).unwrap_or_default()
     }
 
     /// From the first occurrence to the end of the last; other fields may stand between them.
     #[inline]
-    pub(crate) fn region<'a>(&self, raw: &'a [u8]) -> &'a [u8] {
-        raw.get(self.first as usize..self.end as usize).unwrap_or_default()
+    pub(crate) fn region(self, raw: &[u8]) -> &[u8] {
+        raw.get(self.first()..self.end()).unwrap_or_default()
     }
 
     /// The bytes of a message field. To merge messages is to join their bytes; times are replaced.
     #[inline]
-    pub(crate) fn message<'a>(&self, field: &'static Field, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
-        match self.count {
+    pub(crate) fn message<'a>(self, field: &'static Field, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+        match self.count() {
             0 | 1 => Ok(Cow::Borrowed(self.value(raw))),
             _ => self.merged(field, raw),
         }
     }
 
     #[cold]
-    fn merged<'a>(&self, field: &'static Field, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
+    fn merged<'a>(self, field: &'static Field, raw: &'a [u8]) -> Result<Cow<'a, [u8]>, Error> {
         if matches!(field.ty, Type::Message(Message { shape: Shape::Time | Shape::MicroTime, .. })) {
             return Ok(Cow::Borrowed(self.value(raw)));
         }
@@ -85,7 +108,12 @@ impl Slots {
         }
         self.depth += 1;
         let frame = Frame(self.stack.len());
-        self.stack.resize(frame.0 + message.fields.len(), Slot::default());
+        let mut missing = message.fields.len();
+        while missing > 0 {
+            let some = EMPTY.get(..missing).unwrap_or(&EMPTY);
+            self.stack.extend_from_slice(some);
+            missing -= some.len();
+        }
         scan(message, raw, self.stack.get_mut(frame.0..).unwrap_or_default())?;
         Ok(frame)
     }
@@ -105,26 +133,28 @@ impl Slots {
 fn scan(message: &'static Message, raw: &[u8], slots: &mut [Slot]) -> Result<(), Error> {
     let mut reader = Reader::new(raw);
     while !reader.done() {
-        let first = reader.at() as u32;
+        let before = reader.at();
         let key = reader.key(message)?;
         let at = usize::from(message.by_number.get(key.number as usize).copied().unwrap_or_default());
-        let (Some(field), Some(slot)) = (message.fields.get(at.wrapping_sub(1)), slots.get_mut(at.wrapping_sub(1))) else {
+        let (Some(field), Some(slot)) =
+            (message.fields.get(at.wrapping_sub(1)), slots.get_mut(at.wrapping_sub(1)))
+        else {
             reader.skip(key.wire_type)?;
             continue;
         };
         check_wire_type(field, key)?;
-        slot.start = reader.at() as u32;
-        if key.wire_type == BYTES {
-            let len = reader.bytes()?.len();
-            slot.start = (reader.at() - len) as u32;
-        } else {
-            reader.skip(key.wire_type)?;
+        let mut start = reader.at();
+        match key.wire_type {
+            BYTES => {
+                let len = reader.bytes()?.len();
+                start = reader.at() - len;
+            }
+            VARINT => {
+                reader.varint()?;
+            }
+            other => reader.skip(other)?,
         }
-        if slot.count == 0 {
-            slot.first = first;
-        }
-        slot.count += 1;
-        slot.end = reader.at() as u32;
+        *slot = slot.and(before, start, reader.at());
     }
     Ok(())
 }

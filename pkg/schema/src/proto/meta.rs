@@ -86,7 +86,9 @@ impl<'a> Header<'a> {
 
     /// The UIDs of the owners, in stored order.
     pub fn owner_uids(&self) -> impl Iterator<Item = &'a str> + use<'a> {
-        values(self.metadata, 13).filter_map(|owner| values(owner, 4).next()).filter_map(|v| std::str::from_utf8(v).ok())
+        values(self.metadata, 13)
+            .filter_map(|owner| values(owner, 4).next())
+            .filter_map(|v| std::str::from_utf8(v).ok())
     }
 
     /// The encoded ObjectMeta.

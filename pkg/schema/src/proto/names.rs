@@ -99,7 +99,9 @@ pub(crate) fn short_name(message: &'static Message) -> &'static str {
 pub(crate) fn field_name(field: &'static Field) -> Cow<'static, str> {
     match field.ty {
         // Embedded structs go by their type.
-        Type::Message(inner) if field.inlined() || field.name == "metadata" => return Cow::Borrowed(short_name(inner)),
+        Type::Message(inner) if field.inlined() || field.name == "metadata" => {
+            return Cow::Borrowed(short_name(inner));
+        }
         _ => {}
     }
     let listed = GO_NAMES.binary_search_by(|(json, _)| (*json).cmp(field.name)).ok();

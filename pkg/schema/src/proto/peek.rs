@@ -44,7 +44,9 @@ pub fn field_at<'a>(raw: &'a [u8], message: &'static Message, path: &[&str]) -> 
             }
         } else if field.name == *name {
             return match field.cardinality {
-                Cardinality::One => find_last(raw, field, |reader, wire_type| value(reader, wire_type, field.ty, rest)),
+                Cardinality::One => {
+                    find_last(raw, field, |reader, wire_type| value(reader, wire_type, field.ty, rest))
+                }
                 Cardinality::List => first(raw, field, rest),
                 Cardinality::Map => {
                     let (key, rest) = rest.split_first()?;
@@ -108,7 +110,9 @@ fn content<'a>(payload: &'a [u8], ty: Type, path: &[&str]) -> Option<ScalarRef<'
             Shape::Struct => field_at(payload, inner, path),
             Shape::Wrapper => first(payload, inner.fields.first()?, path),
             Shape::Quantity | Shape::FieldsV1 | Shape::RawExtension | Shape::Json if path.is_empty() => {
-                find_last(payload, inner.fields.first()?, |reader, _| content(reader.bytes().ok()?, inner.fields.first()?.ty, path))
+                find_last(payload, inner.fields.first()?, |reader, _| {
+                    content(reader.bytes().ok()?, inner.fields.first()?.ty, path)
+                })
             }
             _ => None,
         },

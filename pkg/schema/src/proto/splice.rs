@@ -11,7 +11,6 @@ use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA a
 const RESOURCE_VERSION: u32 = 6;
 
 /// The encoded ObjectMeta of an object, field 1 of every kind that has one; empty when there is none.
-/// The bytes with key and length in front are the object's PartialObjectMetadata.
 ///
 /// # Errors
 /// The bytes are no message.
@@ -19,7 +18,19 @@ pub fn metadata_slice(raw: &[u8]) -> Result<&[u8], Error> {
     Ok(locate(raw)?.metadata)
 }
 
+/// The object's PartialObjectMetadata: its metadata and nothing else, as a message of that kind. What
+/// serves objects serves these as well.
+///
+/// # Errors
+/// The bytes are no message.
+pub fn partial_metadata(raw: &[u8]) -> Result<&[u8], Error> {
+    let place = locate(raw)?;
+    Ok(raw.get(place.before..place.after).unwrap_or_default())
+}
+
 /// Appends the message `raw` with its resource version set to `version`: an item of a protobuf list.
+/// `raw` must be canonical, as stored objects are: then a resource version stands in front of all
+/// fields of higher number, and once.
 ///
 /// # Errors
 /// The bytes are no message; `out` is then unchanged.
@@ -147,6 +158,13 @@ mod tests {
         check(b"\x0a\x05\x32\x03123", b"\x0a\x03\x32\x017");
         check(b"\x0a\x05\x0a\x01a\x38\x00", b"\x0a\x08\x0a\x01a\x32\x017\x38\x00");
         check(b"\x0a\x02\x38\x01", b"\x0a\x05\x32\x017\x38\x01");
+    }
+
+    #[test]
+    fn partial_metadata_is_a_part_of_the_object() {
+        assert_eq!(partial_metadata(&config_map()).unwrap(), &config_map()[..29]);
+        assert_eq!(metadata_slice(&config_map()).unwrap(), &config_map()[2..29]);
+        assert_eq!(partial_metadata(b"\x12\x00").unwrap(), b"");
     }
 
     #[test]

@@ -39,12 +39,18 @@ impl<'a> Reader<'a> {
         self.at
     }
 
+    /// The byte that was read last.
+    #[inline]
+    pub(crate) fn byte_before(&self) -> Option<u8> {
+        self.data.get(self.at.wrapping_sub(1)).copied()
+    }
+
     #[inline]
     pub(crate) fn done(&self) -> bool {
         self.at >= self.data.len()
     }
 
-    #[inline]
+    #[inline(always)]
     pub(crate) fn varint(&mut self) -> Result<u64, Error> {
         match self.data.get(self.at) {
             Some(&byte) if byte < 0x80 => {
@@ -56,6 +62,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Bits above the 64th are dropped, as gogo does.
+    #[inline(never)]
     fn long_varint(&mut self) -> Result<u64, Error> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
@@ -70,7 +77,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The key of the next field of `message`, which errors name.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn key(&mut self, message: &'static Message) -> Result<Key, Error> {
         let key = self.varint()?;
         let (number, wire_type) = ((key >> 3) as i32, (key & 7) as u8);
@@ -88,7 +95,7 @@ impl<'a> Reader<'a> {
     }
 
     /// A length and that many bytes.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let len = self.varint()? as i64;
         let len = usize::try_from(len).map_err(|_| Error::NegativeLength)?;

@@ -10,7 +10,7 @@ use crate::proto::index::Slot;
 use crate::proto::wire::Reader;
 use crate::scalar;
 use crate::table::{Field, Message, Shape, Type};
-use crate::text::go_string;
+use crate::text::go_text;
 
 impl Writer<'_> {
     /// A message of any shape.
@@ -41,13 +41,13 @@ impl Writer<'_> {
                 write_string(format_duration(nanos).as_bytes(), self.out);
             }
             Shape::Wrapper => match message.fields.first() {
-                Some(items) => self.list_or_null(items, payload, message)?,
+                Some(items) => self.slice(message, items, payload)?,
                 None => self.out.extend_from_slice(b"null"),
             },
             Shape::SchemaOrBool => {
                 let [allows, schema] = self.slots_of(message, payload)?;
                 let allows = number(allows, payload)? != 0;
-                match (schema.count, allows) {
+                match (schema.count(), allows) {
                     (0, true) => self.out.extend_from_slice(b"true"),
                     (0, false) => self.out.extend_from_slice(b"false"),
                     _ => self.schema(message.fields.get(1), schema, payload)?,
@@ -55,7 +55,7 @@ impl Writer<'_> {
             }
             Shape::SchemaOrArray | Shape::SchemaOrStringArray => {
                 let [schema, list] = self.slots_of(message, payload)?;
-                match (list.count, message.fields.get(1)) {
+                match (list.count(), message.fields.get(1)) {
                     (1.., Some(items)) => self.elements(items, list.region(payload))?,
                     _ => self.schema(message.fields.first(), schema, payload)?,
                 }
@@ -64,12 +64,20 @@ impl Writer<'_> {
         Ok(())
     }
 
-    pub(super) fn instant(&mut self, message: &'static Message, payload: &[u8]) -> Result<Option<UnixTime>, Error> {
+    pub(super) fn instant(
+        &mut self,
+        message: &'static Message,
+        payload: &[u8],
+    ) -> Result<Option<UnixTime>, Error> {
         Ok(instant(message, payload, &mut self.slots)?)
     }
 
     /// The slots of a message's first fields.
-    fn slots_of<const N: usize>(&mut self, message: &'static Message, payload: &[u8]) -> Result<[Slot; N], Error> {
+    fn slots_of<const N: usize>(
+        &mut self,
+        message: &'static Message,
+        payload: &[u8],
+    ) -> Result<[Slot; N], Error> {
         let frame = self.slots.enter(message, payload)?;
         let slots = std::array::from_fn(|at| self.slots.get(frame, at));
         self.slots.leave(frame);
@@ -78,19 +86,12 @@ impl Writer<'_> {
 
     fn quantity(&mut self, message: &'static Message, payload: &[u8]) -> Result<(), Error> {
         let [text] = self.slots_of(message, payload)?;
-        if text.count == 0 {
+        if text.count() == 0 {
             self.out.extend_from_slice(b"\"0\"");
             return Ok(());
         }
-        let value = text.value(payload);
-        match std::str::from_utf8(value) {
-            Ok(text) => self.write_quantity(text),
-            Err(_) => self.write_quantity(&go_string(value)),
-        }
-    }
-
-    fn write_quantity(&mut self, text: &str) -> Result<(), Error> {
-        let text = apimachinery::quantity::canonicalize(text).map_err(proto::Error::from)?;
+        let text = go_text(text.value(payload));
+        let text = apimachinery::quantity::canonicalize(&text).map_err(proto::Error::from)?;
         write_string(text.as_bytes(), self.out);
         Ok(())
     }
@@ -106,9 +107,14 @@ impl Writer<'_> {
     }
 
     /// A named slice: nil when it has no elements.
-    fn list_or_null(&mut self, items: &'static Field, payload: &[u8], message: &'static Message) -> Result<(), Error> {
+    fn slice(
+        &mut self,
+        message: &'static Message,
+        items: &'static Field,
+        payload: &[u8],
+    ) -> Result<(), Error> {
         let [slot] = self.slots_of(message, payload)?;
-        match slot.count {
+        match slot.count() {
             0 => self.out.extend_from_slice(b"null"),
             _ => self.elements(items, slot.region(payload))?,
         }
@@ -117,7 +123,7 @@ impl Writer<'_> {
 
     fn schema(&mut self, field: Option<&'static Field>, slot: Slot, payload: &[u8]) -> Result<(), Error> {
         match field {
-            Some(field) if slot.count > 0 => {
+            Some(field) if slot.count() > 0 => {
                 let Type::Message(inner) = field.ty else { return Ok(()) };
                 self.message(inner, &slot.message(field, payload)?)
             }
@@ -131,7 +137,7 @@ impl Writer<'_> {
 
 /// A varint field; 0 when it is absent.
 fn number(slot: Slot, payload: &[u8]) -> Result<u64, proto::Error> {
-    match slot.count {
+    match slot.count() {
         0 => Ok(0),
         _ => Reader::new(slot.value(payload)).varint(),
     }

@@ -79,7 +79,9 @@ fn has_indicators(text: &str) -> bool {
     let blank_or_end = |c: Option<char>| matches!(c, None | Some(' ' | '\t'));
     let second = text.chars().nth(1);
     let at_start = match text.chars().next() {
-        Some('#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`') => true,
+        Some(
+            '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|' | '>' | '\'' | '"' | '%' | '@' | '`',
+        ) => true,
         Some('?' | ':' | '-') => blank_or_end(second),
         _ => false,
     };

@@ -132,12 +132,13 @@ impl Builder<'_> {
                 let written = write_double(value, &mut self.out);
                 written.map_err(|_| Error(format!("json: unsupported value: {}", go_infinity(value))))?;
             }
-            Scalar::Text | Scalar::Timestamp | Scalar::Merge if tag == "!!binary" => {
+            Scalar::Text | Scalar::Timestamp if tag == "!!binary" => {
                 let decoded = json::base64::decode(value.as_bytes());
-                let bytes = decoded.map_err(|_| Error("yaml: !!binary value contains invalid base64 data".to_owned()))?;
+                let bytes = decoded
+                    .map_err(|_| Error("yaml: !!binary value contains invalid base64 data".to_owned()))?;
                 write_string(&bytes, &mut self.out);
             }
-            Scalar::Text | Scalar::Timestamp | Scalar::Merge => write_string(value.as_bytes(), &mut self.out),
+            Scalar::Text | Scalar::Timestamp => write_string(value.as_bytes(), &mut self.out),
         }
         Ok(())
     }
@@ -247,7 +248,9 @@ struct Key {
 
 fn is_merge(document: &Document<'_>, key: Id) -> bool {
     match document.node(key).map(|node| &node.kind) {
-        Some(Kind::Scalar { value, plain, tag }) => value == "<<" && (*plain && tag.is_empty() || tag == "!!merge"),
+        Some(Kind::Scalar { value, plain, tag }) => {
+            value == "<<" && (*plain && tag.is_empty() || tag == "!!merge")
+        }
         _ => false,
     }
 }
@@ -258,7 +261,8 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
         _ => key,
     };
     let Some(Kind::Scalar { value: text, plain, tag }) = document.node(key).map(|node| &node.kind) else {
-        return Err(Error(format!("yaml: invalid map key: {}", go_syntax(document, key, 0))));
+        let culprit = innermost_collection_key(document, key);
+        return Err(Error(format!("yaml: invalid map key: {}", go_syntax(document, culprit, 0))));
     };
     let scalar = resolve::scalar(text, *plain, tag).map_err(Error)?;
     let name = match scalar {
@@ -276,9 +280,22 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
             let value = go_syntax(document, value, 0);
             return Err(Error(format!("unsupported map key of type: {go_type}, key: {key}, value: {value}")));
         }
-        Scalar::Text | Scalar::Timestamp | Scalar::Merge => text.clone().into_owned(),
+        Scalar::Text | Scalar::Timestamp => text.clone().into_owned(),
     };
     Ok(Key { go: go_scalar(scalar, text), name })
+}
+
+/// A map that is a key may itself have a map as its first key, which upstream meets before.
+fn innermost_collection_key(document: &Document<'_>, mut key: Id) -> Id {
+    for _ in 0..document.len() {
+        let Some(Kind::Map(pairs)) = document.node(key).map(|node| &node.kind) else { break };
+        let Some(&(first, _)) = pairs.first() else { break };
+        match document.node(first).map(|node| &node.kind) {
+            Some(Kind::Map(_) | Kind::List(_)) => key = first,
+            _ => break,
+        }
+    }
+    key
 }
 
 /// A node as Go's `%#v` prints it.
@@ -300,7 +317,8 @@ fn go_syntax(document: &Document<'_>, id: Id, depth: usize) -> String {
             format!("[]interface {{}}{{{}}}", items.join(", "))
         }
         Some(Kind::Map(pairs)) => {
-            let pairs: BTreeMap<String, String> = pairs.iter().map(|&(key, value)| (item(key), item(value))).collect();
+            let pairs: BTreeMap<String, String> =
+                pairs.iter().map(|&(key, value)| (item(key), item(value))).collect();
             let pairs: Vec<String> = pairs.into_iter().map(|(key, value)| format!("{key}:{value}")).collect();
             format!("map[interface {{}}]interface {{}}{{{}}}", pairs.join(", "))
         }
@@ -315,7 +333,7 @@ fn go_scalar(scalar: Scalar, text: &str) -> String {
         Scalar::Uint(value) => format!("{value:#x}"),
         Scalar::Float(value) if value.is_finite() => general(value),
         Scalar::Float(value) => go_infinity(value).to_owned(),
-        Scalar::Text | Scalar::Timestamp | Scalar::Merge => quote(text),
+        Scalar::Text | Scalar::Timestamp => quote(text),
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::borrow::Cow;
 
-use saphyr_parser::{Event, Parser, ScalarStyle, ScanError, Span, Tag};
+use saphyr_parser::{Event, Parser, ScalarStyle, Span, Tag};
 
 use super::Error;
+use super::complaint::translate;
 
 /// How deep a document may nest; upstream's limit.
 const DEPTH_MAX: usize = 10_000;
@@ -91,10 +92,14 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn add(&mut self, event: Event<'a>, span: Span) -> Result<(), Error> {
+        // The span of a block scalar starts below its header.
+        let block = matches!(event, Event::Scalar(_, ScalarStyle::Literal | ScalarStyle::Folded, ..));
         let (anchor, kind, opens) = match event {
-            Event::Scalar(value, style, anchor, tag) => {
-                (anchor, Kind::Scalar { value, plain: style == ScalarStyle::Plain, tag: short_tag(tag) }, false)
-            }
+            Event::Scalar(value, style, anchor, tag) => (
+                anchor,
+                Kind::Scalar { value, plain: style == ScalarStyle::Plain, tag: short_tag(tag) },
+                false,
+            ),
             Event::SequenceStart(anchor, _) => (anchor, Kind::List(Vec::new()), true),
             Event::MappingStart(anchor, _) => (anchor, Kind::Map(Vec::new()), true),
             Event::Alias(anchor) => {
@@ -108,7 +113,7 @@ impl<'a> Builder<'a> {
             _ => return Ok(()),
         };
         let id = self.nodes.len();
-        let line = span.start.line();
+        let line = span.start.line().saturating_sub(usize::from(block));
         self.nodes.push(Node { line, kind });
         self.attach(id);
         if anchor > 0 {
@@ -149,13 +154,7 @@ fn short_tag(tag: Option<Cow<'_, Tag>>) -> String {
 }
 
 /// The characters after the `*` of an alias.
-fn anchor_name(text: &str, at: usize) -> String {
+pub(super) fn anchor_name(text: &str, at: usize) -> String {
     let ends = |c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']' | '{' | '}');
     text.chars().skip(at + 1).take_while(|&c| !ends(c)).collect()
-}
-
-/// Words an error as upstream's parser would.
-fn translate(text: &str, error: &ScanError) -> Error {
-    let marker = error.marker();
-    Error(format!("yaml: line {}: {}", marker.line(), error.info()))
 }

@@ -10,8 +10,6 @@ pub(super) enum Scalar {
     Float(f64),
     /// A date or a point in time, which is kept as text.
     Timestamp,
-    /// `<<`, which is text unless it stands for a key.
-    Merge,
     Text,
 }
 
@@ -24,7 +22,6 @@ impl Scalar {
             Scalar::Int(_) | Scalar::Uint(_) => "!!int",
             Scalar::Float(_) => "!!float",
             Scalar::Timestamp => "!!timestamp",
-            Scalar::Merge => "!!merge",
             Scalar::Text => "!!str",
         }
     }
@@ -56,13 +53,16 @@ pub(super) fn plain(text: &str) -> Scalar {
 /// Resolves a plain scalar; with a tag other than `!!timestamp` it is not looked at as a time.
 fn plain_with(text: &str, times: bool) -> Scalar {
     match text {
-        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => Scalar::Bool(true),
-        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => Scalar::Bool(false),
+        "y" | "Y" | "yes" | "Yes" | "YES" | "true" | "True" | "TRUE" | "on" | "On" | "ON" => {
+            Scalar::Bool(true)
+        }
+        "n" | "N" | "no" | "No" | "NO" | "false" | "False" | "FALSE" | "off" | "Off" | "OFF" => {
+            Scalar::Bool(false)
+        }
         "" | "~" | "null" | "Null" | "NULL" => Scalar::Null,
         ".nan" | ".NaN" | ".NAN" => Scalar::Float(f64::NAN),
         ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => Scalar::Float(f64::INFINITY),
         "-.inf" | "-.Inf" | "-.INF" => Scalar::Float(f64::NEG_INFINITY),
-        "<<" => Scalar::Merge,
         _ => match text.as_bytes().first() {
             Some(b'.') => float(text).map_or(Scalar::Text, Scalar::Float),
             Some(b'0'..=b'9') if times && timestamp(text) => Scalar::Timestamp,
@@ -182,7 +182,8 @@ fn time(text: &str) -> Option<&str> {
     let (hour, rest) = one_or_two(text)?;
     let (minute, rest) = one_or_two(rest.strip_prefix(':')?)?;
     let (second, rest) = one_or_two(rest.strip_prefix(':')?)?;
-    let fraction = rest.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let fraction =
+        rest.strip_prefix(['.', ',']).filter(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
     let rest = fraction.map_or(rest, |digits| digits.trim_start_matches(|c: char| c.is_ascii_digit()));
     (hour < 24 && minute < 60 && second < 60).then_some(rest)
 }
@@ -193,7 +194,8 @@ fn zone(text: &str) -> bool {
         [b'Z'] => true,
         [b'+' | b'-', h1, h2, b':', m1, m2] => {
             let two = |a: &u8, b: &u8| {
-                (a.is_ascii_digit() && b.is_ascii_digit()).then(|| u32::from(a - b'0') * 10 + u32::from(b - b'0'))
+                (a.is_ascii_digit() && b.is_ascii_digit())
+                    .then(|| u32::from(a - b'0') * 10 + u32::from(b - b'0'))
             };
             two(h1, h2).is_some_and(|hours| hours <= 24) && two(m1, m2).is_some_and(|minutes| minutes < 60)
         }

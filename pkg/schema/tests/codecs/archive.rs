@@ -25,7 +25,7 @@ impl Pair {
     pub(crate) fn open(&self) -> Option<(&'static Message, Envelope<'_>)> {
         let envelope = Envelope::parse(&self.pb).unwrap();
         // A WatchEvent does not say what it is.
-        let kind = if envelope.kind.is_empty() { "WatchEvent" } else { &envelope.kind };
+        let kind = if envelope.kind.is_empty() { "WatchEvent" } else { &*envelope.kind };
         Some((builtin::kind(&envelope.api_version, kind)?, envelope))
     }
 }
@@ -34,12 +34,19 @@ impl Pair {
 pub(crate) fn pairs(archive: &str) -> Vec<Pair> {
     let path = format!("{}/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
     let mut files = files(&std::fs::read(path).unwrap());
-    let names: Vec<String> = files.keys().filter_map(|name| name.strip_suffix(".pb")).map(str::to_owned).collect();
+    let names: Vec<String> =
+        files.keys().filter_map(|name| name.strip_suffix(".pb")).map(str::to_owned).collect();
     let mut pairs = Vec::new();
     for name in names.iter().filter(|name| !name.ends_with(".after_roundtrip")) {
-        let (Some(pb), Some(json)) = (files.remove(&format!("{name}.pb")), files.remove(&format!("{name}.json"))) else { continue };
-        let (after_pb, after_json) =
-            (files.remove(&format!("{name}.after_roundtrip.pb")), files.remove(&format!("{name}.after_roundtrip.json")));
+        let (Some(pb), Some(json)) =
+            (files.remove(&format!("{name}.pb")), files.remove(&format!("{name}.json")))
+        else {
+            continue;
+        };
+        let (after_pb, after_json) = (
+            files.remove(&format!("{name}.after_roundtrip.pb")),
+            files.remove(&format!("{name}.after_roundtrip.json")),
+        );
         let after = (after_pb.is_some() || after_json.is_some())
             .then(|| (after_pb.unwrap_or_else(|| pb.clone()), after_json.unwrap_or_else(|| json.clone())));
         pairs.push(Pair { name: name.clone(), pb, json, after });

@@ -1,7 +1,7 @@
 //! Every pair goes through every codec, in both directions.
 
 use schema::json_write::{self, indent};
-use schema::proto::{self, Envelope, TypeMetaHead, is_canonical};
+use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
 use schema::transcode::to_json;
 use schema::{json, object::Object};
@@ -27,9 +27,8 @@ fn for_each(check: impl Fn(&Pair, &'static Message, &Envelope)) -> usize {
 const PAIRS: usize = 185 + 183 - 4 + 1715;
 
 fn transcoded(message: &'static Message, envelope: &Envelope, version: Option<&str>) -> Vec<u8> {
-    let head = TypeMetaHead { api_version: &envelope.api_version, kind: &envelope.kind };
     let mut out = Vec::new();
-    to_json(message, envelope.raw, Some(head), version, &mut out).unwrap();
+    to_json(message, envelope.raw, Some(envelope.head()), version, &mut out).unwrap();
     out
 }
 
@@ -38,7 +37,7 @@ fn tree(message: &'static Message, envelope: &Envelope) -> Object {
     let mut tree = proto::decode(message, envelope.raw).unwrap();
     for (name, value) in [("kind", &envelope.kind), ("apiVersion", &envelope.api_version)] {
         if message.type_meta && !value.is_empty() {
-            tree.insert(name.to_owned(), Value::from(value.as_str()));
+            tree.insert(name.to_owned(), Value::from(value.as_ref()));
         }
     }
     tree
@@ -56,7 +55,9 @@ fn expected_json(pair: &Pair) -> &[u8] {
 fn same(name: &str, ours: &[u8], theirs: &[u8]) {
     if ours != theirs {
         let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
-        let show = |bytes: &[u8]| String::from_utf8_lossy(&bytes[at.saturating_sub(80)..bytes.len().min(at + 60)]).into_owned();
+        let show = |bytes: &[u8]| {
+            String::from_utf8_lossy(&bytes[at.saturating_sub(80)..bytes.len().min(at + 60)]).into_owned()
+        };
         panic!("{name}: at {at}\n ours {:?}\n want {:?}", show(ours), show(theirs));
     }
 }
@@ -107,7 +108,8 @@ fn json_is_encoded_to_upstreams_protobuf_bytes() {
 fn trees_from_protobuf_are_written_as_they_are_transcoded() {
     let count = for_each(|pair, message, envelope| {
         let mut ours = Vec::new();
-        json_write::encode(message, &tree(message, envelope), &mut ours).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+        json_write::encode(message, &tree(message, envelope), &mut ours)
+            .unwrap_or_else(|e| panic!("{}: {e}", pair.name));
         same(&pair.name, &ours, &transcoded(message, envelope, None));
     });
     assert_eq!(count, PAIRS);
@@ -140,16 +142,17 @@ fn what_upstream_writes_is_canonical() {
 fn a_spliced_resource_version_is_the_one_that_is_served() {
     let count = for_each(|pair, message, envelope| {
         let has_object_meta = message.fields.iter().any(|f| {
-            matches!(f.ty, schema::table::Type::Message(m) if m.name.ends_with(".ObjectMeta")) && f.name == "metadata" && f.number == 1
+            matches!(f.ty, schema::table::Type::Message(m) if m.name.ends_with(".ObjectMeta"))
+                && f.name == "metadata"
+                && f.number == 1
         });
         if !has_object_meta {
             return;
         }
         let mut spliced = Vec::new();
         proto::with_resource_version(envelope.raw, "12345", &mut spliced).unwrap();
-        let head = TypeMetaHead { api_version: &envelope.api_version, kind: &envelope.kind };
         let mut served = Vec::new();
-        proto::served(head, envelope.raw, "12345", &mut served).unwrap();
+        proto::served(envelope.head(), envelope.raw, "12345", &mut served).unwrap();
         let opened = Envelope::parse(&served).unwrap();
         same(&pair.name, opened.raw, &spliced);
         assert!(served.ends_with(&[0x1a, 0, 0x22, 0]));

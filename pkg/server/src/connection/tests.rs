@@ -7,7 +7,6 @@ use authorization::Mode;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, timeout};
 
 use super::*;
 use crate::ChainOptions;
@@ -49,6 +48,36 @@ async fn requests_follow_each_other_on_http1() {
     }
     let post = "POST /api/v1/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhello";
     exchange(&mut pipe.client, post, "hello").await;
+}
+
+#[tokio::test]
+async fn a_refusal_leaves_the_connection_in_order() {
+    let mut pipe = pipe(Protocol::Http1, &[Mode::Rbac]);
+    pipe.client.write_all(b"POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\nhe").await.unwrap();
+    let refused = exchange(&mut pipe.client, "llo", "}\n").await;
+    assert!(refused.starts_with("HTTP/1.1 403 ") && !refused.contains("connection: close"), "{refused}");
+    let next = exchange(&mut pipe.client, GET, "}\n").await;
+    assert!(next.starts_with("HTTP/1.1 403 "), "{next}");
+}
+
+#[tokio::test]
+async fn a_long_rest_of_a_body_ends_the_connection_with_a_word() {
+    for (head, body) in [("", 300 * 1024), ("Expect: 100-continue\r\n", 0)] {
+        let pipe = pipe(Protocol::Http1, &[Mode::Rbac]);
+        let (mut read, mut write) = tokio::io::split(pipe.client);
+        let sending = tokio::spawn(async move {
+            let head = format!("POST /api HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n{head}\r\n");
+            write.write_all(head.as_bytes()).await.unwrap();
+            // The server may close before it has read everything.
+            let _ = write.write_all(&vec![b'x'; body]).await;
+            write
+        });
+        let mut got = String::new();
+        timeout(PATIENCE, read.read_to_string(&mut got)).await.unwrap().unwrap();
+        assert!(got.starts_with("HTTP/1.1 403 ") && got.contains("connection: close\r\n"), "{got}");
+        drop(sending.await.unwrap());
+        timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+    }
 }
 
 #[tokio::test]

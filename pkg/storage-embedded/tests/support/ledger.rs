@@ -164,7 +164,7 @@ impl Ledger {
     /// From the compacted revision on, every revision has its event, and those that were
     /// acknowledged have the acknowledged content.
     async fn settle_history(&mut self, store: &dyn Storage, until: Revision) {
-        let mut start = self.acknowledged.keys().next().copied().unwrap_or(until);
+        let mut start = self.acknowledged.keys().next().copied().unwrap_or(until + 1);
         let mut events = match watch(store, start).await {
             Ok(events) => events,
             Err(Error::Compacted { oldest }) => {

@@ -114,7 +114,7 @@ async fn a_client_certificate_proves_a_user() {
         assert!(got.starts_with(line) && got.ends_with(body), "{got}");
     };
     check(server.get(None, "").await, "HTTP/1.1 200 ", "system:anonymous");
-    check(server.get(Some(&stranger), "").await, "HTTP/1.1 401 ", "}");
+    check(server.get(Some(&stranger), "").await, "HTTP/1.1 401 ", "}\n");
     check(server.get(Some(&stranger), "Authorization: Bearer ann\r\n").await, "HTTP/1.1 200 ", "ann");
     check(server.get(Some(&good), "").await, "HTTP/1.1 200 ", "carol");
     check(server.get(Some(&good), "Authorization: Bearer nope\r\n").await, "HTTP/1.1 200 ", "carol");

@@ -1,0 +1,126 @@
+//! Programs that are run to their end, or read line by line, but never waited for without a bound.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What a program did.
+#[derive(Debug)]
+pub struct Finished {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// What it wrote.
+    pub stdout: String,
+    /// What it complained about.
+    pub stderr: String,
+}
+
+/// Runs a program with `stdin` as its input.
+///
+/// # Panics
+/// When it does not start, or takes longer than `limit`.
+pub fn run(command: &mut Command, stdin: &str, limit: Duration) -> Finished {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+    let mut input = child.stdin.take().expect("piped");
+    let text = stdin.to_owned();
+    // A program may end without reading its input.
+    let writing = std::thread::spawn(move || drop(input.write_all(text.as_bytes())));
+    let stdout = read(child.stdout.take().expect("piped"));
+    let stderr = read(child.stderr.take().expect("piped"));
+    let (Ok(stdout), Ok(stderr)) = (stdout.recv_timeout(limit), stderr.recv_timeout(limit)) else {
+        end(&mut child);
+        panic!("{command:?} takes longer than {limit:?}");
+    };
+    writing.join().expect("the writer does not panic");
+    Finished { status: child.wait().expect("a child can be waited for"), stdout, stderr }
+}
+
+/// Everything that can be read, once the other side is closed.
+fn read(mut from: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = from.read_to_end(&mut bytes);
+        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receiver
+}
+
+/// A program that goes on while its output is read. Killed when dropped.
+pub struct Lines {
+    child: Child,
+    lines: Receiver<String>,
+    reading: Option<JoinHandle<()>>,
+}
+
+impl Lines {
+    /// Starts a program.
+    ///
+    /// # Panics
+    /// When it does not start.
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{command:?} does not start: {error}"));
+        let stdout = BufReader::new(child.stdout.take().expect("piped"));
+        let (sender, lines) = mpsc::channel();
+        let reading = std::thread::spawn(move || {
+            // Reads to the end even when nobody listens any more, so that the program never blocks.
+            for line in stdout.lines().map_while(Result::ok) {
+                let _ = sender.send(line);
+            }
+        });
+        Self { child, lines, reading: Some(reading) }
+    }
+
+    /// The next line that `wanted` accepts; `None` when the program ends or `limit` passes without one.
+    pub fn find(&self, limit: Duration, wanted: impl Fn(&str) -> bool) -> Option<String> {
+        loop {
+            let line = self.lines.recv_timeout(limit).ok()?;
+            if wanted(&line) {
+                return Some(line);
+            }
+        }
+    }
+
+    /// How the program ended; `None` when it still says nothing new and goes on after `limit`.
+    pub fn ended(&mut self, limit: Duration) -> Option<ExitStatus> {
+        loop {
+            match self.lines.recv_timeout(limit) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return None,
+                // Its standard output ends when it does.
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait().ok(),
+            }
+        }
+    }
+
+    /// The process.
+    pub fn child(&mut self) -> &mut Child {
+        &mut self.child
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        end(&mut self.child);
+        if let Some(reading) = self.reading.take() {
+            let _ = reading.join();
+        }
+    }
+}
+
+/// Kills a process without warning and waits until it is gone.
+pub fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}

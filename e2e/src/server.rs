@@ -1,0 +1,168 @@
+//! The server under test, as a process.
+
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::sync::Mutex;
+use std::time::Duration;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use tempfile::TempDir;
+
+use crate::etcd::Etcd;
+use crate::kubectl::Kubectl;
+use crate::process::{self, Lines};
+use crate::{log, tools};
+
+/// How long the server may take to become ready.
+const START_LIMIT: Duration = Duration::from_secs(60);
+/// What the server prints when it is ready, before the kubeconfig's path.
+const READY: &str = "export KUBECONFIG=";
+/// Lines of a log that are shown with a failure.
+const TAIL_LINES: usize = 60;
+
+/// Where the server keeps its objects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Store {
+    /// In a file of its own.
+    Embedded,
+    /// In an etcd that is started with it.
+    Etcd,
+}
+
+/// A server with its store. When dropped, everything is killed, and the test fails if the server's log
+/// has a line that neither is informational nor was announced with [`Server::allow_log`].
+pub struct Server {
+    /// The store, unless it is embedded.
+    pub etcd: Option<Etcd>,
+    port: u16,
+    kubeconfig: PathBuf,
+    dir: TempDir,
+    process: Option<Lines>,
+    allowed: Mutex<Vec<String>>,
+}
+
+impl Server {
+    /// Starts one with an empty store, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn start(store: Store) -> Self {
+        let mut server = Self {
+            etcd: (store == Store::Etcd).then(Etcd::start),
+            port: tools::free_port(),
+            kubeconfig: PathBuf::new(),
+            dir: TempDir::new().unwrap(),
+            process: None,
+            allowed: Mutex::default(),
+        };
+        std::fs::create_dir(server.dir.path().join("home")).unwrap();
+        server.restart();
+        server
+    }
+
+    /// Starts the process, with the data and on the port of an earlier one, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn restart(&mut self) {
+        self.kill();
+        let dir = self.dir.path();
+        let log = std::fs::File::options().create(true).append(true).open(dir.join("log")).unwrap();
+        let mut command = Command::new(tools::apiserver());
+        command
+            .args(["--bind-address", "127.0.0.1", "--secure-port", &self.port.to_string(), "--cert-dir"])
+            .arg(dir.join("pki"))
+            .stderr(log);
+        match &self.etcd {
+            Some(etcd) => command.args(["--etcd-servers", &etcd.url()]),
+            None => command.arg("--embedded-data-dir").arg(dir.join("data")),
+        };
+        let process = Lines::start(&mut command);
+        let ready = process.find(START_LIMIT, |line| line.starts_with(READY));
+        self.process = Some(process);
+        let ready = ready.unwrap_or_else(|| panic!("the server does not become ready"));
+        self.kubeconfig = ready.trim_start_matches(READY).into();
+    }
+
+    /// The port that it listens on, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The kubeconfig of an administrator.
+    pub fn kubeconfig(&self) -> PathBuf {
+        self.kubeconfig.clone()
+    }
+
+    /// `kubectl` for this server.
+    pub fn kubectl(&self) -> Kubectl {
+        Kubectl { kubeconfig: self.kubeconfig.clone(), home: self.dir.path().join("home") }
+    }
+
+    /// A client for this server's administrator.
+    ///
+    /// # Panics
+    /// When the server's kubeconfig cannot be used.
+    pub async fn client(&self) -> kube::Client {
+        kube::Client::try_from(self.client_config().await).expect("a kubeconfig that can be used")
+    }
+
+    /// How to reach this server as its administrator.
+    ///
+    /// # Panics
+    /// When the server's kubeconfig cannot be used.
+    pub async fn client_config(&self) -> kube::Config {
+        let kubeconfig = Kubeconfig::read_from(&self.kubeconfig).expect("a kubeconfig that can be read");
+        kube::Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
+            .await
+            .expect("a kubeconfig that can be used")
+    }
+
+    /// Everything that it has logged.
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(self.dir.path().join("log")).unwrap_or_default()
+    }
+
+    /// Announces that the log may have lines that `pattern` is part of.
+    pub fn allow_log(&self, pattern: &str) {
+        self.allowed.lock().unwrap().push(pattern.to_owned());
+    }
+
+    /// Whether the process goes on.
+    pub fn is_running(&mut self) -> bool {
+        self.process.as_mut().is_some_and(|process| matches!(process.child().try_wait(), Ok(None)))
+    }
+
+    /// Kills the process without warning; its data stays.
+    pub fn kill(&mut self) {
+        self.process = None;
+    }
+
+    /// Asks the process to end, and waits until it has, for `limit` at most.
+    ///
+    /// # Panics
+    /// When it goes on.
+    pub fn terminate(&mut self, limit: Duration) -> ExitStatus {
+        let process = self.process.as_mut().expect("the server runs");
+        let id = process.child().id().to_string();
+        let sent = process::run(Command::new("kill").args(["-TERM", &id]), "", limit);
+        assert!(sent.status.success(), "{sent:?}");
+        process.ended(limit).unwrap_or_else(|| panic!("the server goes on {limit:?} after SIGTERM"))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        let log = self.log();
+        if std::thread::panicking() {
+            eprintln!("--- the server's log ends with\n{}", log::tail(&log, TAIL_LINES));
+            if let Some(etcd) = &self.etcd {
+                eprintln!("--- etcd's log ends with\n{}", etcd.log());
+            }
+            return;
+        }
+        let unexpected = log::unexpected(&log, &self.allowed.lock().unwrap());
+        assert!(unexpected.is_empty(), "the server logged:\n{}", unexpected.join("\n"));
+    }
+}

@@ -1,0 +1,126 @@
+//! Claims about a server's life.
+#![allow(clippy::unwrap_used)]
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http_body_util::{BodyExt, Empty};
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio::net::TcpStream;
+
+use super::*;
+use crate::config::StorageConfig;
+use crate::test_cluster::{TestDir, TestServer};
+
+/// What a client needs to log in with a certificate, in PEM.
+struct Identity(String, String);
+
+async fn get(
+    address: SocketAddr,
+    trust: &str,
+    identity: Option<&Identity>,
+    path: &str,
+    token: Option<&str>,
+) -> (u16, String) {
+    let mut roots = rustls::RootCertStore::empty();
+    for certificate in CertificateDer::pem_slice_iter(trust.as_bytes()) {
+        roots.add(certificate.unwrap()).unwrap();
+    }
+    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_root_certificates(roots);
+    let config = match identity {
+        None => builder.with_no_client_auth(),
+        Some(Identity(certificate, key)) => builder
+            .with_client_auth_cert(
+                vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()],
+                PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap(),
+            )
+            .unwrap(),
+    };
+    let stream = TcpStream::connect(address).await.unwrap();
+    let name = ServerName::try_from("127.0.0.1").unwrap();
+    let stream = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let mut request = http::Request::get(path).header("host", "x");
+    if let Some(token) = token {
+        request = request.header("authorization", format!("Bearer {token}"));
+    }
+    let response = sender.send_request(request.body(Empty::<bytes::Bytes>::new()).unwrap()).await.unwrap();
+    let code = response.status().as_u16();
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(body.to_vec()).unwrap())
+}
+
+#[tokio::test]
+async fn a_server_becomes_ready_serves_and_stops() {
+    let server = TestServer::start().await.unwrap();
+    let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+    let (admin, nobody) = (Some(server.token()), Some(server.nobody_token()));
+    assert_eq!(get(address, server.trust(), None, "/readyz", admin).await, (200, "ok".to_owned()));
+    assert_eq!(get(address, server.trust(), None, "/livez", nobody).await.0, 403);
+    assert_eq!(get(address, server.trust(), None, "/readyz", None).await.0, 403);
+    let dir = server.dir().to_owned();
+    server.stop().await;
+    assert!(TcpStream::connect(address).await.is_err());
+    assert!(!dir.exists());
+}
+
+/// Starts a server that makes its administrator up, asks it something as that one, and stops it.
+/// Returns the text of its authority's certificate.
+async fn first_contact(dir: &std::path::Path) -> String {
+    let mut config = Config::for_tests(dir.join("pki"));
+    config.storage = StorageConfig::Embedded { dir: dir.join("store"), compaction_interval: None };
+    let kubeconfig = dir.join("admin.kubeconfig");
+    config.serving.admin_kubeconfig = Some(kubeconfig.clone());
+    let mut running = start(config, system_env()).await.unwrap();
+    running.ready().await.unwrap();
+    let text: serde_json::Value = serde_json::from_slice(&std::fs::read(&kubeconfig).unwrap()).unwrap();
+    let data = |pointer: &str| {
+        String::from_utf8(STANDARD.decode(text.pointer(pointer).unwrap().as_str().unwrap()).unwrap()).unwrap()
+    };
+    let identity = Identity(data("/users/0/user/client-certificate-data"), data("/users/0/user/client-key-data"));
+    let trust = data("/clusters/0/cluster/certificate-authority-data");
+    assert_eq!(text["clusters"][0]["cluster"]["server"], format!("https://{}", running.address));
+    assert_eq!(get(running.address, &trust, Some(&identity), "/readyz/ping", None).await, (200, "ok".to_owned()));
+    assert_eq!(get(running.address, &trust, None, "/readyz/ping", None).await.0, 403);
+    use std::os::unix::fs::PermissionsExt;
+    for secret in ["admin.kubeconfig", "pki/mainstay-ca.key", "pki/apiserver.key"] {
+        assert_eq!(std::fs::metadata(dir.join(secret)).unwrap().permissions().mode() & 0o777, 0o600, "{secret}");
+    }
+    running.stop().await;
+    std::fs::read_to_string(dir.join("pki/mainstay-ca.crt")).unwrap()
+}
+
+#[tokio::test]
+async fn an_administrator_can_log_in_at_first_contact_and_after_a_restart() {
+    let dir = TestDir::new().unwrap();
+    let first = first_contact(dir.path()).await;
+    assert_eq!(first_contact(dir.path()).await, first, "the authority is kept");
+}
+
+#[tokio::test]
+async fn what_keeps_a_server_from_starting_is_said() {
+    let check = async |change: fn(&mut Config, &std::path::Path), expected: &str| {
+        let dir = TestDir::new().unwrap();
+        let mut config = Config::for_tests(dir.path().join("pki"));
+        change(&mut config, dir.path());
+        let error = start(config, system_env()).await.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(error.contains(expected), "{error:?} does not say {expected:?}");
+    };
+    check(
+        |config, dir| {
+            let path = dir.join("tokens.csv");
+            std::fs::write(&path, "a,b\n").unwrap();
+            config.authentication.token_file = Some(path);
+        },
+        "must have at least 3 columns",
+    )
+    .await;
+    check(|config, dir| config.authentication.token_file = Some(dir.join("none.csv")), "none.csv: No such file").await;
+    check(|config, dir| config.authentication.client_ca_file = Some(dir.join("none.crt")), "none.crt").await;
+    check(|config, _| config.serving.bind.address = "192.0.2.1:1".parse().unwrap(), "failed to listen on 192.0.2.1:1").await;
+}

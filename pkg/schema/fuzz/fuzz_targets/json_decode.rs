@@ -1,0 +1,27 @@
+//! Any bytes as the JSON of a few types with many kinds of fields, and without a type: no panic, and
+//! what decodes once decodes again from what is written.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use schema::{builtin, json, json_write};
+
+const TYPES: [(&str, &str); 5] = [
+    ("v1", "Pod"),
+    ("v1", "Secret"),
+    ("apps/v1", "ControllerRevision"),
+    ("coordination.k8s.io/v1", "Lease"),
+    ("apiextensions.k8s.io/v1", "CustomResourceDefinition"),
+];
+
+fuzz_target!(|text: &[u8]| {
+    let _ = json::type_meta(text);
+    let _ = json::decode_untyped(text);
+    for (api_version, kind) in TYPES {
+        let message = builtin::kind(api_version, kind).expect("the type is in the tables");
+        let Ok(decoded) = json::decode(message, text) else { continue };
+        let mut out = Vec::new();
+        if json_write::encode(message, &decoded.object, &mut out).is_ok() {
+            json::decode(message, &out).expect("what was written decodes");
+        }
+    }
+});

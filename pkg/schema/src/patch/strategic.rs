@@ -1,0 +1,217 @@
+//! Strategic merge patch: a merge patch that merges lists by key where the type's tables say so, and
+//! takes directives.
+//!
+//! | directive | in | meaning |
+//! |---|---|---|
+//! | `$patch: replace` | object | replaces the object; in an item, the list becomes the patch's other items |
+//! | `$patch: delete` | object | empties it; in an item, deletes the items with its key |
+//! | `$retainKeys` | object | removes members that are not listed |
+//! | `$setElementOrder/NAME` | beside a list | order of the merged list |
+//! | `$deleteFromPrimitiveList/NAME` | beside a list | removes scalars |
+//!
+//! Upstream walks members in random order; here the order is that of the names.
+
+use serde_json::Value;
+
+use super::{Error, go_format, object_patch};
+use crate::json::StrictError;
+use crate::object::Object;
+use crate::table::Message;
+
+mod lists;
+mod schema;
+
+use lists::Merge;
+use schema::Schema;
+
+const PATCH: &str = "$patch";
+const RETAIN_KEYS: &str = "$retainKeys";
+const SET_ELEMENT_ORDER: &str = "$setElementOrder";
+const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
+
+/// Reads a strategic merge patch; `null` is an empty one.
+///
+/// # Errors
+/// The text is no JSON object: 400.
+pub fn parse(text: &[u8]) -> Result<(Object, Vec<StrictError>), Error> {
+    match object_patch(text) {
+        Ok((patch, strict)) => Ok((patch.unwrap_or_default(), strict)),
+        Err(error) => Err(Error::BadRequest(error.to_string())),
+    }
+}
+
+/// Merges a patch into an object (as [`super::expand`] makes it) of the given type.
+///
+/// # Errors
+/// Upstream's, for bad directives (400), for lists of lists (422), and for lists that cannot be
+/// merged and members that the type has not (500).
+pub fn apply(message: &'static Message, object: Object, patch: Object) -> Result<Object, Error> {
+    merge_object(object, patch, Schema::Struct(message))
+}
+
+fn failed<T>(text: impl Into<String>) -> Result<T, Error> {
+    Err(Error::Failed(text.into()))
+}
+
+fn merge_object(mut original: Object, mut patch: Object, schema: Schema) -> Result<Object, Error> {
+    if let Some(directive) = patch.get(PATCH) {
+        return match directive.as_str() {
+            Some("replace") => {
+                patch.remove(PATCH);
+                Ok(patch)
+            }
+            Some("delete") => Ok(Object::new()),
+            _ => failed(unknown_directive(directive, &patch)),
+        };
+    }
+    retain_keys(&mut original, &mut patch)?;
+    set_element_orders(&mut original, &mut patch, schema)?;
+    for (name, value) in patch {
+        merge_member(&mut original, name, value, schema)?;
+    }
+    Ok(original)
+}
+
+/// Merges one member of a patch, which may be a list of scalars to delete.
+fn merge_member(original: &mut Object, name: String, value: Value, schema: Schema) -> Result<(), Error> {
+    let deletes = name.starts_with(DELETE_FROM_LIST);
+    let name = if deletes {
+        let invalid = || Error::BadRequest("invalid patch format of primitive list".to_owned());
+        directive_target(&name, DELETE_FROM_LIST).ok_or_else(invalid)?.to_owned()
+    } else {
+        name
+    };
+    if value.is_null() {
+        original.remove(&name);
+        return Ok(());
+    }
+    let merged = match (original.remove(&name), value) {
+        (Some(Value::Object(current)), Value::Object(patch)) => {
+            let field = schema.field(&name)?;
+            match field.replaces {
+                true => Some(Value::Object(patch)),
+                false => Some(Value::Object(merge_object(current, patch, field.schema)?)),
+            }
+        }
+        (Some(Value::Array(current)), Value::Array(patch)) => {
+            let field = schema.list_field(&name)?;
+            if field.merges || deletes {
+                let merge = Merge { key: field.merge_key, schema: field.schema, deletes };
+                Some(Value::Array(merge.lists(current, patch)?))
+            } else {
+                Some(Value::Array(patch))
+            }
+        }
+        (current, _) if deletes => current,
+        (Some(current), value) if go_format::type_name(&current) == go_format::type_name(&value) => {
+            Some(value)
+        }
+        (_, value) => without_directives(discard_nulls(value)),
+    };
+    if let Some(merged) = merged {
+        original.insert(name, merged);
+    }
+    Ok(())
+}
+
+/// Carries out `$retainKeys`, which must name every member that the patch gives.
+fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
+    let Some(listed) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
+    let invalid = || Error::BadRequest("invalid patch format of retainKeys".to_owned());
+    let Value::Array(listed) = listed else { return Err(invalid()) };
+    let retained = |name: &str| listed.iter().any(|item| item.as_str() == Some(name));
+    let is_directive = |name: &str| name.starts_with(DELETE_FROM_LIST) || name.starts_with(SET_ELEMENT_ORDER);
+    if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !retained(name)) {
+        return Err(invalid());
+    }
+    original.retain(|name, _| retained(name));
+    Ok(())
+}
+
+/// Carries out every `$setElementOrder/NAME`, merging the list NAME on the way.
+fn set_element_orders(original: &mut Object, patch: &mut Object, schema: Schema) -> Result<(), Error> {
+    let directives: Vec<String> =
+        patch.keys().filter(|name| name.starts_with(SET_ELEMENT_ORDER)).cloned().collect();
+    for directive in directives {
+        let order = match patch.remove(&directive).unwrap_or_default() {
+            Value::Array(order) => order,
+            other => return failed(bad_list(&other)),
+        };
+        let invalid = || Error::BadRequest("invalid patch format of setElementOrder list".to_owned());
+        let name = directive_target(&directive, SET_ELEMENT_ORDER).ok_or_else(invalid)?;
+        let current = list_member(original, name)?;
+        let wanted = list_member(patch, name)?;
+        let field = schema.list_field(name)?;
+        let merge = Merge { key: field.merge_key, schema: field.schema, deletes: false };
+        merge.check_order(wanted.as_deref().unwrap_or_default(), &order)?;
+        let server_order = current.clone().unwrap_or_default();
+        let kind = lists::item_kind(&[&server_order, wanted.as_deref().unwrap_or_default()]);
+        let merged = match (current, wanted) {
+            (None, None) => continue,
+            (Some(current), None) => current,
+            (None, Some(wanted)) => match without_directives(Value::Array(wanted)) {
+                Some(Value::Array(wanted)) => wanted,
+                _ => continue,
+            },
+            (Some(current), Some(wanted)) if field.merges => merge.lists(current, wanted)?,
+            (Some(_), Some(wanted)) => wanted,
+        };
+        let (in_order, others) = merge.partition(merged, &order)?;
+        let sorted = merge.sort(in_order, others, &order, &server_order, kind?)?;
+        original.insert(name.to_owned(), Value::Array(sorted));
+        patch.remove(name);
+    }
+    Ok(())
+}
+
+fn list_member(object: &Object, name: &str) -> Result<Option<Vec<Value>>, Error> {
+    match object.get(name) {
+        None => Ok(None),
+        Some(Value::Array(items)) => Ok(Some(items.clone())),
+        Some(other) => failed(bad_list(other)),
+    }
+}
+
+/// The member that `$directive/NAME` is about.
+fn directive_target<'n>(name: &'n str, directive: &str) -> Option<&'n str> {
+    name.split_once('/').filter(|(prefix, _)| *prefix == directive).map(|(_, target)| target)
+}
+
+/// A copy without directives; `None` for an object that is one.
+fn without_directives(value: Value) -> Option<Value> {
+    match value {
+        Value::Object(members) if members.contains_key(PATCH) => None,
+        Value::Object(members) => {
+            let kept =
+                members.into_iter().filter_map(|(name, value)| Some((name, without_directives(value)?)));
+            Some(Value::Object(kept.collect()))
+        }
+        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(without_directives).collect())),
+        other => Some(other),
+    }
+}
+
+/// Drops members that are null, at any depth.
+fn discard_nulls(value: Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.into_iter().filter(|(_, value)| !value.is_null());
+            Value::Object(kept.map(|(name, value)| (name, discard_nulls(value))).collect())
+        }
+        Value::Array(items) => Value::Array(items.into_iter().map(discard_nulls).collect()),
+        other => other,
+    }
+}
+
+fn unknown_directive(directive: &Value, patch: &Object) -> String {
+    let directive = match directive {
+        Value::String(text) => text.clone(),
+        Value::Null => "%!s(<nil>)".to_owned(),
+        other => format!("%!s({}={})", go_format::type_name(other), go_format::value(other)),
+    };
+    format!("unknown patch type: {directive} in map: {}", go_format::object(patch))
+}
+
+fn bad_list(actual: &Value) -> String {
+    format!("expected a []interface {{}}, but received a {}", go_format::type_name(actual))
+}

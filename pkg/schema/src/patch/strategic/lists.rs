@@ -1,0 +1,271 @@
+//! Merging lists: items of objects by their key, scalars as sets, and the order of what comes out.
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use super::schema::Schema;
+use super::{Error, PATCH, SET_ELEMENT_ORDER, failed, merge_object, unknown_directive};
+use crate::object::Object;
+use crate::patch::go_format;
+
+/// How one list is merged.
+#[derive(Clone, Copy)]
+pub(super) struct Merge {
+    /// The member that tells items apart; empty for scalars.
+    pub(super) key: &'static str,
+    /// Type of the items.
+    pub(super) schema: Schema,
+    /// The patch lists scalars to delete.
+    pub(super) deletes: bool,
+}
+
+/// What the items of a list are: Go's name of their type.
+pub(super) type Kind = &'static str;
+
+const OBJECT: Kind = "map[string]interface {}";
+
+/// The kind that all items of some lists have in common.
+pub(super) fn item_kind(lists: &[&[Value]]) -> Result<Kind, Error> {
+    let mut found = None;
+    for item in lists.iter().copied().flatten() {
+        let kind = go_format::type_name(item);
+        match found {
+            None if item.is_array() => {
+                return Err(Error::DoesNotApply("lists of lists are not supported".to_owned()));
+            }
+            None => found = Some(kind),
+            Some(other) if other == kind => {}
+            Some(_) => {
+                let shown: Vec<String> = lists.iter().map(|list| go_format::list(list)).collect();
+                return failed(format!("list element types are not identical: [{}]", shown.join(" ")));
+            }
+        }
+    }
+    match found {
+        Some(kind) => Ok(kind),
+        None => failed("no elements in any of the given slices"),
+    }
+}
+
+impl Merge {
+    /// Merges a patch's list into the original one.
+    pub(super) fn lists(self, original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Error> {
+        if original.is_empty() && patch.is_empty() {
+            return Ok(original);
+        }
+        let kind = item_kind(&[&original, &patch])?;
+        if kind != OBJECT && self.deletes {
+            let deleted: HashSet<&Value> = patch.iter().collect();
+            return Ok(original.into_iter().filter(|item| !deleted.contains(item)).collect());
+        }
+        let (merged, original, patch) = if kind == OBJECT {
+            if self.key.is_empty() {
+                return failed(format!("cannot merge lists without merge key for {}", self.schema.name()));
+            }
+            let (original, patch) = self.special_items(original, patch)?;
+            (self.items(original.clone(), &patch)?, original, patch)
+        } else {
+            let mut seen = HashSet::new();
+            let both = original.iter().chain(&patch).filter(|item| seen.insert(*item));
+            (both.cloned().collect(), original, patch)
+        };
+        let (from_patch, others) = self.partition(merged, &patch)?;
+        self.sort(from_patch, others, &patch, &original, kind)
+    }
+
+    /// Carries out the items that are directives; what is left to merge.
+    fn special_items(
+        self,
+        mut original: Vec<Value>,
+        patch: Vec<Value>,
+    ) -> Result<(Vec<Value>, Vec<Value>), Error> {
+        let mut ordinary = Vec::with_capacity(patch.len());
+        let mut deleted = HashSet::new();
+        let mut replaces = false;
+        for item in patch {
+            let Some(directive) = item.get(PATCH) else {
+                ordinary.push(item);
+                continue;
+            };
+            match (directive.as_str(), item.as_object()) {
+                (Some("delete"), Some(members)) => {
+                    deleted.insert(self.key_of(members)?.clone());
+                }
+                (Some("replace"), _) => replaces = true,
+                (Some("merge"), _) => return failed("merging lists cannot yet be specified in the patch"),
+                (_, members) => {
+                    let empty = Object::new();
+                    return failed(unknown_directive(directive, members.unwrap_or(&empty)));
+                }
+            }
+        }
+        original.retain(|item| item.get(self.key).is_none_or(|key| !deleted.contains(key)));
+        Ok(if replaces { (ordinary, Vec::new()) } else { (original, ordinary) })
+    }
+
+    /// Merges objects into those with the same key, and appends the others.
+    fn items(self, mut original: Vec<Value>, patch: &[Value]) -> Result<Vec<Value>, Error> {
+        let mut places: HashMap<Value, usize> = HashMap::new();
+        for (place, item) in original.iter().enumerate() {
+            if let Some(key) = item.get(self.key) {
+                places.entry(key.clone()).or_insert(place);
+            }
+        }
+        for item in patch {
+            let Value::Object(members) = item else { return failed(bad_object(item)) };
+            let key = self.key_of(members)?;
+            match places.get(key).and_then(|&place| original.get_mut(place)) {
+                Some(Value::Object(current)) => {
+                    *current = merge_object(std::mem::take(current), members.clone(), self.schema)?;
+                }
+                _ => {
+                    places.insert(key.clone(), original.len());
+                    original.push(item.clone());
+                }
+            }
+        }
+        Ok(original)
+    }
+
+    /// Splits a list into the items that `by` has too, and the others.
+    pub(super) fn partition(
+        self,
+        items: Vec<Value>,
+        by: &[Value],
+    ) -> Result<(Vec<Value>, Vec<Value>), Error> {
+        if !self.key.is_empty() {
+            for item in &items {
+                let Value::Object(members) = item else { return failed(bad_object(item)) };
+                self.key_of(members)?;
+            }
+            self.check_objects(by)?;
+        }
+        let places = self.places(by);
+        Ok(items.into_iter().partition(|item| places.contains_key(&self.identity(item))))
+    }
+
+    /// Puts the items of the patch in the patch's order, those of the server in the server's, and
+    /// weaves the two.
+    pub(super) fn sort(
+        self,
+        mut from_patch: Vec<Value>,
+        mut others: Vec<Value>,
+        patch_order: &[Value],
+        server_order: &[Value],
+        kind: Kind,
+    ) -> Result<Vec<Value>, Error> {
+        if kind == OBJECT {
+            for item in from_patch.iter().chain(patch_order).chain(&others).chain(server_order) {
+                let Value::Object(members) = item else { return failed(bad_object(item)) };
+                self.key_of(members)?;
+            }
+        }
+        let patch_places = self.places(patch_order);
+        let server_places = self.places(server_order);
+        let in_patch = |item: &Value| patch_places.get(&self.identity(item)).copied();
+        let on_server = |item: &Value| server_places.get(&self.identity(item)).copied();
+        sort_by_place(&mut from_patch, in_patch);
+        sort_by_place(&mut others, on_server);
+        let mut sorted = Vec::with_capacity(from_patch.len() + others.len());
+        let mut others = others.into_iter().peekable();
+        for item in from_patch {
+            let place = on_server(&item);
+            let before = |other: &Value| match (on_server(other), place) {
+                (Some(other), Some(place)) => other < place,
+                _ => false,
+            };
+            while let Some(other) = others.next_if(before) {
+                sorted.push(other);
+            }
+            sorted.push(item);
+        }
+        sorted.extend(others);
+        Ok(sorted)
+    }
+
+    /// Checks that the items of a patch stand in the order that the patch itself asks for.
+    pub(super) fn check_order(self, patch: &[Value], order: &[Value]) -> Result<(), Error> {
+        if patch.is_empty() || order.is_empty() {
+            return Ok(());
+        }
+        let mut order_left = order.iter();
+        for item in patch {
+            if item.get(PATCH).is_some() {
+                continue;
+            }
+            loop {
+                let Some(wanted) = order_left.next() else {
+                    let (patch, order) = (go_format::list(patch), go_format::list(order));
+                    return failed(format!(
+                        "The order in patch list:\n{patch}\n doesn't match {SET_ELEMENT_ORDER} list:\n{order}\n"
+                    ));
+                };
+                if !self.key.is_empty() {
+                    for side in [item, wanted] {
+                        let Value::Object(members) = side else { return failed(bad_object(side)) };
+                        self.key_of(members)?;
+                    }
+                }
+                if self.identity(item) == self.identity(wanted) {
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What tells an item from others.
+    fn identity(self, item: &Value) -> Option<&Value> {
+        if self.key.is_empty() { Some(item) } else { item.get(self.key) }
+    }
+
+    /// Where each item stands first.
+    fn places(self, items: &[Value]) -> HashMap<Option<&Value>, usize> {
+        let mut places = HashMap::with_capacity(items.len());
+        for (place, item) in items.iter().enumerate() {
+            places.entry(self.identity(item)).or_insert(place);
+        }
+        places
+    }
+
+    fn key_of(self, item: &Object) -> Result<&Value, Error> {
+        match item.get(self.key) {
+            Some(key) => Ok(key),
+            None => failed(format!(
+                "map: {} does not contain declared merge key: {}",
+                go_format::object(item),
+                self.key
+            )),
+        }
+    }
+
+    fn check_objects(self, items: &[Value]) -> Result<(), Error> {
+        match items.iter().position(|item| !item.is_object()) {
+            Some(at) => failed(format!("value for key {at} is not a map")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Sorts items by their place. An item without one comes before whatever stands left of it: that is
+/// how upstream's comparison fails for them, and up to this length its sort is an insertion sort.
+fn sort_by_place(items: &mut Vec<Value>, place: impl Fn(&Value) -> Option<usize>) {
+    const INSERTION_SORT_MAX: usize = 20;
+    if items.len() > INSERTION_SORT_MAX {
+        items.sort_by_cached_key(place);
+        return;
+    }
+    let comes_before = |a: Option<usize>, b: Option<usize>| a.zip(b).is_none_or(|(a, b)| a < b);
+    let mut sorted: Vec<(Option<usize>, Value)> = Vec::with_capacity(items.len());
+    for item in items.drain(..) {
+        let at = place(&item);
+        let keeps = sorted.iter().rposition(|(other, _)| !comes_before(at, *other));
+        sorted.insert(keeps.map_or(0, |keeps| keeps + 1), (at, item));
+    }
+    items.extend(sorted.into_iter().map(|(_, item)| item));
+}
+
+fn bad_object(actual: &Value) -> String {
+    format!("expected a map[string]interface {{}}, but received a {}", go_format::type_name(actual))
+}

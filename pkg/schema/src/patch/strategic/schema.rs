@@ -1,0 +1,114 @@
+//! What the tables say about merging the members of an object.
+
+use super::Error;
+use super::failed;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// The type of an object in a patch.
+#[derive(Clone, Copy)]
+pub(super) enum Schema {
+    /// A struct.
+    Struct(&'static Message),
+    /// A Go type of another kind, which has no members to look up.
+    Other(&'static str),
+}
+
+/// How a member is merged.
+pub(super) struct Merging {
+    /// Type of the member, or of the items of a list.
+    pub(super) schema: Schema,
+    /// The strategy is `merge`.
+    pub(super) merges: bool,
+    /// The strategy is `replace`.
+    pub(super) replaces: bool,
+    /// Empty for none.
+    pub(super) merge_key: &'static str,
+}
+
+impl Schema {
+    /// Looks up a member that is an object.
+    pub(super) fn field(self, name: &str) -> Result<Merging, Error> {
+        let field = self.lookup(name)?;
+        let schema = match field.cardinality {
+            Cardinality::One => element(field),
+            Cardinality::List => Schema::Other("slice"),
+            Cardinality::Map => Schema::Other("map"),
+        };
+        Ok(merging(field, schema))
+    }
+
+    /// Looks up a member that is a list.
+    pub(super) fn list_field(self, name: &str) -> Result<Merging, Error> {
+        let field = self.lookup(name)?;
+        match (field.cardinality, field.ty) {
+            (Cardinality::List, _) => Ok(merging(field, element(field))),
+            (Cardinality::One, Type::Message(message)) if message.shape == Shape::Wrapper => {
+                Ok(merging(field, Schema::Other("string")))
+            }
+            // Upstream looks through a pointer without asking what it points to.
+            (Cardinality::One, _) if field.pointer => Ok(merging(field, element(field))),
+            _ => failed(format!("expected slice or array type, but got: {}", self.kind())),
+        }
+    }
+
+    /// The name that errors have for the type.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Schema::Struct(message) => bare_name(message),
+            Schema::Other(kind) => kind,
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Schema::Struct(_) => "struct",
+            Schema::Other(kind) => kind,
+        }
+    }
+
+    fn lookup(self, name: &str) -> Result<&'static Field, Error> {
+        let message = match self {
+            Schema::Struct(message) => message,
+            Schema::Other(kind) => {
+                return failed(format!(
+                    "merging an object in json but data type is not struct, instead is: {kind}"
+                ));
+            }
+        };
+        let fields = if message.shape == Shape::Struct { message.members } else { &[] };
+        let exact = fields.iter().find(|member| member.name == name);
+        let found = exact.or_else(|| fields.iter().find(|member| member.name.eq_ignore_ascii_case(name)));
+        match found {
+            Some(member) => Ok(member.field),
+            None => {
+                let name = apimachinery::go_quote::quote(name);
+                let kind = bare_name(message);
+                failed(format!("unable to find api field in struct {kind} for the json field {name}"))
+            }
+        }
+    }
+}
+
+fn element(field: &Field) -> Schema {
+    match field.ty {
+        Type::Message(message) if message.shape == Shape::Wrapper => Schema::Other("slice"),
+        Type::Message(message) => Schema::Struct(message),
+        Type::String => Schema::Other("string"),
+        Type::Bytes => Schema::Other("slice"),
+        Type::Bool => Schema::Other("bool"),
+        Type::Int32 => Schema::Other("int32"),
+        Type::Int64 => Schema::Other("int64"),
+        Type::Double => Schema::Other("float64"),
+        Type::Any => Schema::Other("interface"),
+    }
+}
+
+fn merging(field: &Field, schema: Schema) -> Merging {
+    let strategy = |name| field.info.patch_strategy.split(',').any(|strategy| strategy == name);
+    let merge_key = field.info.patch_merge_key;
+    Merging { schema, merges: strategy("merge"), replaces: strategy("replace"), merge_key }
+}
+
+fn bare_name(message: &Message) -> &'static str {
+    message.go_name.rsplit_once('.').map_or(message.go_name, |(_, name)| name)
+}

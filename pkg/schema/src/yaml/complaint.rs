@@ -1,0 +1,89 @@
+//! Words the parser's errors as upstream's parser would.
+//!
+//! Upstream's parser counts lines from 0 and names none that is 0. What its scanner finds it counts
+//! from 1 then, what its parser finds it does not.
+
+use saphyr_parser::ScanError;
+
+use super::Error;
+use super::parse::anchor_name;
+
+/// What found the error, and how upstream words it.
+enum Complaint<'a> {
+    Scanner(&'a str),
+    Parser(&'a str),
+    /// At the end of the text.
+    End(&'a str),
+    /// At the first tab that indents a line further down.
+    Tab(&'a str),
+    /// Of an alias, and on no line.
+    Anchor,
+}
+
+/// The error as upstream tells it.
+pub(super) fn translate(text: &str, error: &ScanError) -> Error {
+    let marker = error.marker();
+    let line = marker.line().saturating_sub(1);
+    let (line, what) = match complaint(error.info()) {
+        Complaint::Scanner(what) => (number_from_one(line), what),
+        Complaint::Parser(what) => {
+            // The end of the text counts as a line of its own.
+            let at_end = marker.col() > 0 && text.chars().nth(marker.index()).is_none();
+            (line + usize::from(at_end), what)
+        }
+        Complaint::End(what) => (number_from_one(text.matches('\n').count()), what),
+        Complaint::Tab(what) => (number_from_one(tab_line(text, line)), what),
+        Complaint::Anchor => {
+            let name = anchor_name(text, marker.index());
+            return Error(format!("yaml: unknown anchor '{name}' referenced"));
+        }
+    };
+    match line {
+        0 => Error(format!("yaml: {what}")),
+        line => Error(format!("yaml: line {line}: {what}")),
+    }
+}
+
+fn number_from_one(line: usize) -> usize {
+    if line == 0 { 0 } else { line + 1 }
+}
+
+fn tab_line(text: &str, from: usize) -> usize {
+    let indented_by_tab = |line: &str| line.trim_start_matches(' ').starts_with('\t');
+    let found = text.lines().enumerate().skip(from + 1).find(|(_, line)| indented_by_tab(line));
+    found.map_or(from, |(at, _)| at)
+}
+
+fn complaint(info: &str) -> Complaint<'_> {
+    match info {
+        "while parsing a quoted scalar, did not find expected hexadecimal number" => {
+            Complaint::Scanner("did not find expected hexdecimal number")
+        }
+        "simple key expect ':'" | "simple key expected" => Complaint::Scanner("could not find expected ':'"),
+        "misplaced bracket" => Complaint::Parser("did not find expected node content"),
+        "invalid trailing content after double-quoted scalar" => {
+            Complaint::Parser("did not find expected key")
+        }
+        "invalid indentation in quoted scalar" => Complaint::End("found unexpected end of stream"),
+        "while parsing a flow sequence, expected ',' or ']'" => {
+            Complaint::Parser("did not find expected ',' or ']'")
+        }
+        "while scanning a plain scalar, found a tab" => {
+            Complaint::Tab("found a tab character that violates indentation")
+        }
+        "while parsing node, found unknown anchor" => Complaint::Anchor,
+        "recursion limit exceeded" => Complaint::Scanner("exceeded max depth of 10000"),
+        "tab cannot be used as indentation" | "tabs disallowed in this context" => {
+            Complaint::Scanner("found character that cannot start any token")
+        }
+        _ if info.starts_with("unexpected character") || info.starts_with("tabs disallowed within") => {
+            Complaint::Scanner("found character that cannot start any token")
+        }
+        _ => match info.split_once(", ") {
+            Some((_, what @ "found unexpected end of stream")) => Complaint::End(what),
+            Some((context, what)) if context.starts_with("while parsing") => Complaint::Parser(what),
+            Some((context, what)) if context.starts_with("while scanning") => Complaint::Scanner(what),
+            _ => Complaint::Scanner(info),
+        },
+    }
+}
