@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 }
 
 fn serve(flags: &Flags) -> Result<(), String> {
-    let options = Options::from_flags(flags, |name| std::env::var(name).ok())?;
+    let options = Options::from_flags(flags)?;
     flags.warn_about_ignored();
     options.announce();
     let runtime = tokio::runtime::Builder::new_multi_thread()

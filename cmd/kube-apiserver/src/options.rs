@@ -31,13 +31,13 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Reads the flags. `env` looks up an environment variable.
+    /// Reads the flags.
     ///
     /// # Errors
     /// Everything that is wrong with them, in upstream's form for one and for several errors.
-    pub(crate) fn from_flags(flags: &Flags, env: impl Fn(&str) -> Option<String>) -> Result<Self, String> {
+    pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
         let mut errors = checks::all(flags);
-        let config = config(flags, &env, &mut errors);
+        let config = config(flags, &mut errors);
         match (errors.as_slice(), config) {
             ([], Some(config)) => Ok(Options { config }),
             ([one], _) => Err(one.clone()),
@@ -64,8 +64,8 @@ impl Options {
 }
 
 /// Builds the configuration; `None` after an error that leaves nothing to go on with.
-fn config(flags: &Flags, env: &impl Fn(&str) -> Option<String>, errors: &mut Vec<String>) -> Option<Config> {
-    let data_dir = flags.optional("embedded-data-dir").map_or_else(|| data_dir(env), PathBuf::from);
+fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
+    let data_dir = flags.optional("embedded-data-dir").map_or_else(data_dir, PathBuf::from);
     let storage = storage(flags, &data_dir);
     let authentication = authentication(flags);
     let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
@@ -252,14 +252,10 @@ fn seconds(seconds: i64) -> Duration {
     Duration::from_secs(u64::try_from(seconds).unwrap_or(0))
 }
 
-/// `$XDG_DATA_HOME/mainstay`, else `~/.local/share/mainstay`, else a directory of the system's.
-fn data_dir(env: &impl Fn(&str) -> Option<String>) -> PathBuf {
-    let set = |name: &str| env(name).filter(|value| value.starts_with('/')).map(PathBuf::from);
-    match (set("XDG_DATA_HOME"), set("HOME")) {
-        (Some(data), _) => data.join("mainstay"),
-        (None, Some(home)) => home.join(".local/share/mainstay"),
-        (None, None) => PathBuf::from("/var/lib/mainstay"),
-    }
+/// Where the embedded store is unless told otherwise: below the current directory, as etcd's own data
+/// are, so that two servers started in two places never meet.
+fn data_dir() -> PathBuf {
+    std::path::absolute("mainstay-data").unwrap_or_else(|_| PathBuf::from("mainstay-data"))
 }
 
 /// The address to advertise when none is given: the one listened on, else the one from which this

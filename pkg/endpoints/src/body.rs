@@ -159,7 +159,7 @@ fn cannot_be_handled(expected: Expected<'_>, api_version: &str, kind: &str, caus
 }
 
 /// Upstream's words for a known kind where another is wanted; it names the Go types.
-fn unknown_conversion(message: &Message, wanted: &str) -> String {
+pub(crate) fn unknown_conversion(message: &Message, wanted: &str) -> String {
     let package = message.name.rsplit('.').nth(2).unwrap_or("core");
     format!("converting ({}) to ({package}.{wanted}): unknown conversion", message.go_name)
 }

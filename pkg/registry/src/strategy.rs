@@ -12,6 +12,7 @@ use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use api::options::DeleteOptions;
 use api::resources::Resource;
+use api::semantic::equal_members;
 use api::validation::{
     NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified, validate_object_meta,
     validate_object_meta_update,
@@ -29,8 +30,9 @@ pub trait Strategy: Sync {
     /// clients may not set are cleared.
     fn prepare_for_create(&self, _object: &mut Object, _user: &UserInfo) {}
 
-    /// Edits an object that is about to replace `old`, after the endpoint's reset fields are restored.
-    fn prepare_for_update(&self, _new: &mut Object, _old: &Object) {}
+    /// Edits an object that is about to replace `old` through a subresource (empty for the resource
+    /// itself), after the endpoint's reset fields are restored.
+    fn prepare_for_update(&self, _subresource: &str, _new: &mut Object, _old: &Object) {}
 
     /// The seconds that a deletion leaves the object, or `None` for kinds without graceful deletion.
     /// The answer is never negative.
@@ -113,7 +115,7 @@ pub fn prepare_for_update(endpoint: &Resource, row: &Resource, new: &mut Object,
     if row.sets_generation && desired_state_changed(row, new, old) {
         meta::set_generation(new, meta::generation(old) + 1);
     }
-    of(row).prepare_for_update(new, old);
+    of(row).prepare_for_update(endpoint.subresource, new, old);
 }
 
 /// Takes a member of metadata over from `old`: the creation and deletion timestamps always, the others
@@ -127,15 +129,22 @@ fn inherit(new: &mut Object, old: &Object, name: &str) {
 }
 
 /// Whether anything outside metadata and status differs. Deployments count annotations in, because
-/// `kubectl rollout` looks at the generation after changing only those.
+/// `kubectl rollout` looks at the generation after changing only those; endpoint slices count labels
+/// in, which say what Service they belong to.
 fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
-    let observed = |name: &String| matches!(name.as_str(), "metadata" | "status" | "kind" | "apiVersion");
-    let desired = |object: &Object| -> Object {
-        object.iter().filter(|(name, _)| !observed(name)).map(|(n, v)| (n.clone(), v.clone())).collect()
+    let Some(storage) = &row.storage else { return false };
+    let observed = |name: &str| matches!(name, "metadata" | "status");
+    let desired = storage.message.members.iter().filter(|member| !observed(member.name));
+    let differs = |name: &str| {
+        let of = |object: &Object| meta::metadata(object).and_then(|m| m.get(name)).cloned();
+        of(new) != of(old)
     };
-    let annotations = |object: &Object| meta::metadata(object).and_then(|m| m.get("annotations")).cloned();
-    desired(new) != desired(old)
-        || ((row.group, row.plural) == ("apps", "deployments") && annotations(new) != annotations(old))
+    let counted = match (row.group, row.plural) {
+        ("apps", "deployments") => differs("annotations"),
+        ("discovery.k8s.io", "endpointslices") => differs("labels"),
+        _ => false,
+    };
+    counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
 /// What is wrong with an object that is about to replace `old`.

@@ -57,8 +57,18 @@ pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
         Ok(text) => text,
         Err(_) => return Err(Error("yaml: invalid leading UTF-8 octet".to_owned())),
     };
+    if text.chars().any(is_control) {
+        return Err(Error("yaml: control characters are not allowed".to_owned()));
+    }
     let document = parse::document(text)?;
     build::json(&document)
+}
+
+/// Characters that may stand in YAML text only as escapes.
+fn is_control(c: char) -> bool {
+    let allowed =
+        matches!(c, '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{fffd}' | '\u{10000}'..);
+    !allowed
 }
 
 /// Converts JSON text to YAML text, which is appended to `out`.

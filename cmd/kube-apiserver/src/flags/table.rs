@@ -60,7 +60,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Etcd", "storage-media-type", Text, "string", "application/vnd.kubernetes.protobuf", Refused("objects are stored in upstream's default form only")),
     flag("Etcd", "watch-cache", Bool, "bool", "true", Ignored("the watch cache sizes itself")),
     flag("Etcd", "watch-cache-sizes", List, "stringSlice", "[]", Ignored("the watch cache sizes itself")),
-    flag("Embedded store", "embedded-data-dir", Text, "string", "", Honoured("Where the embedded store is kept that is used without --etcd-servers. By default mainstay in the user's data directory.")),
+    flag("Embedded store", "embedded-data-dir", Text, "string", "", Honoured("Where the embedded store is kept that is used without --etcd-servers. By default mainstay-data in the current directory.")),
     flag("Secure serving", "bind-address", Ip, "ip", "0.0.0.0", Honoured("The address to listen on. An unspecified one is every address of both families.")),
     flag("Secure serving", "cert-dir", Text, "string", "/var/run/kubernetes", Honoured("Where certificates are kept that the server makes for itself. With the embedded store, a directory in its data directory by default.")),
     flag("Secure serving", "disable-http2-serving", Bool, "bool", "false", Honoured("Speak HTTP/1.1 only.")),

@@ -5,8 +5,7 @@ use super::*;
 
 fn options(line: &str) -> Result<Config, String> {
     let flags = Flags::parse(line.split_whitespace().map(str::to_owned)).unwrap();
-    let env = |name: &str| (name == "HOME").then(|| "/home/me".to_owned());
-    Options::from_flags(&flags, env).map(|options| options.config)
+    Options::from_flags(&flags).map(|options| options.config)
 }
 
 fn error(line: &str, expected: &str) {
@@ -16,11 +15,12 @@ fn error(line: &str, expected: &str) {
 #[test]
 fn without_flags_everything_is_at_hand() {
     let config = options("").unwrap();
+    let here = std::path::absolute("mainstay-data").unwrap();
     let StorageConfig::Embedded { dir, compaction_interval } = &config.storage else { panic!("{:?}", config.storage) };
-    assert_eq!(dir, &PathBuf::from("/home/me/.local/share/mainstay/store"));
+    assert_eq!(dir, &here.join("store"));
     assert_eq!(*compaction_interval, Some(Duration::from_secs(300)));
-    assert_eq!(config.serving.cert_dir, PathBuf::from("/home/me/.local/share/mainstay/pki"));
-    assert_eq!(config.serving.admin_kubeconfig, Some(PathBuf::from("/home/me/.local/share/mainstay/admin.kubeconfig")));
+    assert_eq!(config.serving.cert_dir, here.join("pki"));
+    assert_eq!(config.serving.admin_kubeconfig, Some(here.join("admin.kubeconfig")));
     assert_eq!(config.serving.bind.address, "0.0.0.0:6443".parse().unwrap());
     assert_eq!(config.services.cidrs.len(), 1);
     assert_eq!(config.event_ttl, Duration::from_secs(3600));

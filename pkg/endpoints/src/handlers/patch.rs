@@ -16,10 +16,6 @@ use crate::api::Call;
 use crate::body::{self, FieldValidation};
 use crate::dispatch::{Body, Response};
 
-/// The patch types that are built; what a 415 lists.
-const MEDIA_TYPES: [&str; 3] =
-    ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
-
 /// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchType {
@@ -68,7 +64,11 @@ fn patch_type(call: &Call<'_>) -> Result<PatchType, Box<Status>> {
         "application/json-patch+json" => Ok(PatchType::Json),
         "application/merge-patch+json" => Ok(PatchType::Merge),
         "application/strategic-merge-patch+json" => Ok(PatchType::StrategicMerge),
-        _ => Err(Status::unsupported_media_type(&MEDIA_TYPES).into()),
+        // The router refuses before any handler could say what it takes.
+        _ => {
+            let text = "415: Unsupported Media Type";
+            Err(Status::failure(415, "UnsupportedMediaType", text).with_details(Details::default()).into())
+        }
     }
 }
 
@@ -122,6 +122,7 @@ fn patched(
         _ => {}
     }
     let mut object = decoded.object;
+    check_kind(call, &object).map_err(|cause| does_not_decode(&text, &cause))?;
     check_name(call, &object)?;
     if scales {
         let mut scaled = old.clone();
@@ -137,6 +138,20 @@ fn served(call: &Call<'_>, old: &Object) -> Object {
         Some(storage) => crate::encode::served(old.clone(), storage, call.endpoint()),
         None => old.clone(),
     }
+}
+
+/// A patch may not turn the object into one of another kind or version.
+fn check_kind(call: &Call<'_>, object: &Object) -> Result<(), String> {
+    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
+    let (kind, api_version) = (text("kind"), text("apiVersion"));
+    let endpoint = call.endpoint();
+    if kind == endpoint.kind && api_version == endpoint.kind_group_version {
+        return Ok(());
+    }
+    Err(match schema::builtin::kind(api_version, kind) {
+        Some(message) => body::unknown_conversion(message, endpoint.kind),
+        None => schema::json::errors::not_registered(kind, api_version),
+    })
 }
 
 /// A patch may not turn the object into another one.
@@ -156,7 +171,7 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
 fn refused(error: patch::Error) -> Box<Status> {
     let status = match error {
         patch::Error::BadRequest(text) => Status::bad_request(text),
-        patch::Error::TooLarge(text) => Status::request_entity_too_large(text),
+        patch::Error::TooLarge(text) => Status::request_entity_too_large(format!("Request entity too large: {text}")),
         patch::Error::DoesNotApply(_) => {
             let text = "the server rejected our request due to an error in our request";
             Status::failure(422, "Invalid", text).with_details(Details::default())

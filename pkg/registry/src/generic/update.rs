@@ -152,7 +152,7 @@ fn check_uid(target: &Target<'_>, key: &str, request: &UpdateRequest<'_>, old: O
 /// The resource version in the body must be the object's, or absent where the kind allows that.
 fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
     let given = super::revision(meta::text(object, "resourceVersion"))
-        .map_err(|e| Status::unmapped(e.to_string()))?;
+        .map_err(|e| Status::unmapped(e.detail().to_owned()))?;
     if given == 0 {
         if target.row.allow_unconditional_update {
             meta::set_text(object, "resourceVersion", meta::text(old, "resourceVersion"));

@@ -1,8 +1,10 @@
 //! DaemonSets: the generation of their template, which v1 keeps in an annotation
 //! (upstream's `registry/apps/daemonset/strategy.go`).
 
+use api::semantic::equal;
 use apimachinery::user_info::UserInfo;
-use schema::object::Object;
+use schema::builtin::IO_K8S_API_CORE_V1_PODTEMPLATESPEC;
+use schema::object::{Object, get_object};
 use serde_json::Value;
 
 use super::{Strategy, child};
@@ -19,9 +21,9 @@ impl Strategy for DaemonSets {
         set(object, given.max(1));
     }
 
-    fn prepare_for_update(&self, new: &mut Object, old: &Object) {
-        let template = |object: &Object| object.get("spec").and_then(|s| s.get("template")).cloned();
-        let changed = template(new) != template(old);
+    fn prepare_for_update(&self, _subresource: &str, new: &mut Object, old: &Object) {
+        let template = |object: &Object| get_object(object, &["spec", "template"]).cloned().unwrap_or_default();
+        let changed = !equal(&IO_K8S_API_CORE_V1_PODTEMPLATESPEC, &template(new), &template(old));
         set(new, generation(old) + i64::from(changed));
     }
 }

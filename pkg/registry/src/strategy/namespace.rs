@@ -31,7 +31,16 @@ impl Strategy for Namespaces {
         label(object);
     }
 
-    fn prepare_for_update(&self, new: &mut Object, _old: &Object) {
+    /// Only `finalize` changes the finalizers in `spec`.
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object) {
+        if subresource.is_empty() {
+            let finalizers = old.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
+            match (child(new, "spec"), finalizers) {
+                (Some(spec), Some(finalizers)) => spec.insert("finalizers".to_owned(), finalizers),
+                (Some(spec), None) => spec.remove("finalizers"),
+                (None, _) => None,
+            };
+        }
         label(new);
     }
 

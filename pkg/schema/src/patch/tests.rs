@@ -204,7 +204,12 @@ fn strategic_lists_without_a_strategy_are_replaced() {
 fn strategic_merges_scalars_as_a_set() {
     let finalizers = |list: Value| json!({"metadata": {"finalizers": list}});
     let two = || finalizers(json!(["x/y", "z/z"]));
-    check_strategic("Pod", two(), finalizers(json!(["a/a", "z/z"])), Ok(finalizers(json!(["x/y", "a/a", "z/z"]))));
+    check_strategic(
+        "Pod",
+        two(),
+        finalizers(json!(["a/a", "z/z"])),
+        Ok(finalizers(json!(["a/a", "x/y", "z/z"]))),
+    );
     let delete = json!({"metadata": {"$deleteFromPrimitiveList/finalizers": ["x/y"]}});
     check_strategic("Pod", two(), delete, Ok(finalizers(json!(["z/z"]))));
 }

@@ -91,7 +91,7 @@ impl Emitter<'_> {
 
     fn list(&mut self, items: &[Node<'_>], in_map: bool) {
         let outer = self.indent;
-        if !(in_map && !self.indention) {
+        if !in_map || self.indention {
             self.indent = Some(outer.map_or(0, |indent| indent + INDENT));
         }
         for item in items {

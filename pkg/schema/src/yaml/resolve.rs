@@ -139,12 +139,7 @@ pub(super) fn is_sexagesimal(text: &str) -> bool {
         }
         *last = sixtieth;
     }
-    first_ok
-        && rest.iter().all(|part| match part.as_bytes() {
-            [b'0'..=b'9'] => true,
-            [b'0'..=b'5', b'0'..=b'9'] => true,
-            _ => false,
-        })
+    first_ok && rest.iter().all(|part| matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']))
 }
 
 fn only_digits_and(text: &str, other: u8) -> bool {
@@ -167,7 +162,7 @@ fn date(text: &str) -> Option<&str> {
     let year: u32 = if only_digits_and(year, b'0') { year.parse().ok()? } else { return None };
     let (month, rest) = one_or_two(rest.strip_prefix('-')?)?;
     let (day, rest) = one_or_two(rest.strip_prefix('-')?)?;
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let leap = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
     let days = match month {
         2 => 28 + u32::from(leap),
         4 | 6 | 9 | 11 => 30,

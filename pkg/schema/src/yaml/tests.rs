@@ -168,6 +168,13 @@ fn bad_syntax_is_worded_as_upstream_does() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_refused() {
+    check("a: \u{1}\n", Err("yaml: control characters are not allowed"));
+    let error = to_json(b"a: \xff\n").unwrap_err();
+    assert_eq!(error.to_string(), "yaml: invalid leading UTF-8 octet");
+}
+
+#[test]
 fn collections_are_laid_out_as_upstream_does() {
     check_written(
         r#"{"spec":{"list":[{"b":1,"a":[]},["x",["y"]],{}],"empty":{}},"kind":"X"}"#,

@@ -1,0 +1,9 @@
+//! `kubectl` against a real server, on each of the stores: what people type has to work.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod kubectl {
+    mod discovery;
+    mod read;
+    mod watch;
+    mod write;
+}

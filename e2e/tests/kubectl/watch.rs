@@ -1,0 +1,72 @@
+//! `get -w` and `wait`.
+
+use std::time::Duration;
+
+use e2e::Server;
+
+e2e::on_both_stores!(
+    a_watch_shows_what_is_there_and_what_happens,
+    a_watch_can_leave_out_what_is_there,
+    wait_ends_when_the_condition_is_met,
+    wait_ends_when_the_object_is_gone,
+    a_wait_in_vain_ends_at_its_timeout,
+);
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+fn a_watch_shows_what_is_there_and_what_happens(server: &Server) {
+    let kubectl = server.kubectl();
+    kubectl.ok("create configmap first");
+    let watch = kubectl.start("get configmaps -o name --watch --output-watch-events");
+    let next = |expected: &str| {
+        let line = watch.find(LIMIT, |line| !line.starts_with("EVENT"));
+        let words: Vec<String> = line.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
+        assert_eq!(words.join(" "), expected);
+    };
+    next("ADDED configmap/first");
+    kubectl.ok("create configmap second");
+    next("ADDED configmap/second");
+    kubectl.ok("label configmap first a=b");
+    next("MODIFIED configmap/first");
+    kubectl.ok("delete configmap first");
+    next("DELETED configmap/first");
+}
+
+fn a_watch_can_leave_out_what_is_there(server: &Server) {
+    let kubectl = server.kubectl();
+    kubectl.ok("create configmap first");
+    let old = kubectl.ok("get --raw /api/v1/namespaces/default/configmaps?limit=1");
+    let list: serde_json::Value = serde_json::from_str(&old).unwrap();
+    let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
+    kubectl.ok("create configmap second");
+    let path = format!("/api/v1/namespaces/default/configmaps?watch=1&resourceVersion={revision}");
+    let watch = kubectl.start(&format!("get --raw {path}"));
+    let line = watch.find(LIMIT, |_| true).expect("an event");
+    let event: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&"ADDED".into(), &"second".into()));
+}
+
+fn wait_ends_when_the_condition_is_met(server: &Server) {
+    let kubectl = server.kubectl();
+    kubectl.ok("create configmap c --from-literal=k=before");
+    kubectl.ok("wait configmap/c --for=jsonpath={.data.k}=before --timeout=30s");
+    let waiting = kubectl.start("wait configmap/c --for=jsonpath={.data.k}=after --timeout=30s");
+    kubectl.ok(r#"patch configmap c --type=merge -p {"data":{"k":"after"}}"#);
+    assert_eq!(waiting.find(LIMIT, |_| true).as_deref(), Some("configmap/c condition met"));
+}
+
+fn wait_ends_when_the_object_is_gone(server: &Server) {
+    let kubectl = server.kubectl();
+    kubectl.ok("create configmap c");
+    let waiting = kubectl.start("wait configmap/c --for=delete --timeout=30s");
+    kubectl.ok("delete configmap c");
+    let mut waiting = waiting;
+    assert!(waiting.ended(LIMIT).is_some_and(|status| status.success()));
+}
+
+fn a_wait_in_vain_ends_at_its_timeout(server: &Server) {
+    let kubectl = server.kubectl();
+    kubectl.ok("create configmap c --from-literal=k=v");
+    let said = kubectl.fails("wait configmap/c --for=jsonpath={.data.k}=never --timeout=1s");
+    assert!(said.contains("timed out waiting for the condition"), "{said}");
+}
