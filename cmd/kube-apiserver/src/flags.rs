@@ -62,7 +62,9 @@ impl std::fmt::Display for FlagError {
             FlagError::Unknown(name) => write!(f, "unknown flag: --{name}"),
             FlagError::UnknownShorthand(c, word) => write!(f, "unknown shorthand flag: '{c}' in -{word}"),
             FlagError::NeedsArgument(name) => write!(f, "flag needs an argument: --{name}"),
-            FlagError::ShorthandNeedsArgument(c, word) => write!(f, "flag needs an argument: '{c}' in -{word}"),
+            FlagError::ShorthandNeedsArgument(c, word) => {
+                write!(f, "flag needs an argument: '{c}' in -{word}")
+            }
             FlagError::BadSyntax(word) => write!(f, "bad flag syntax: {word}"),
             FlagError::Invalid { value, flag, reason } => {
                 let name = match flag.shorthand {
@@ -111,7 +113,12 @@ impl Flags {
         }
     }
 
-    fn long(&mut self, word: &str, long: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), FlagError> {
+    fn long(
+        &mut self,
+        word: &str,
+        long: &str,
+        rest: &mut impl Iterator<Item = String>,
+    ) -> Result<(), FlagError> {
         if long.starts_with(['-', '=']) {
             return Err(FlagError::BadSyntax(word.to_owned()));
         }
@@ -132,10 +139,9 @@ impl Flags {
     fn short(&mut self, word: &str, rest: &mut impl Iterator<Item = String>) -> Result<(), FlagError> {
         let mut letters = word.chars();
         while let Some(letter) = letters.next() {
-            let flag = FLAGS
-                .iter()
-                .find(|flag| flag.shorthand == Some(letter))
-                .ok_or_else(|| FlagError::UnknownShorthand(letter, format!("{letter}{}", letters.as_str())))?;
+            let flag = FLAGS.iter().find(|flag| flag.shorthand == Some(letter)).ok_or_else(|| {
+                FlagError::UnknownShorthand(letter, format!("{letter}{}", letters.as_str()))
+            })?;
             let tail = letters.as_str();
             if let Some(value) = tail.strip_prefix('=').filter(|value| !value.is_empty()) {
                 return self.give(flag, value.to_owned());
@@ -226,7 +232,9 @@ impl Flags {
         let Some(flag) = find(name) else { return Vec::new() };
         match (self.given.get(flag.name), flag.kind) {
             (Some(values), Kind::Array | Kind::CertKey) => values.clone(),
-            (Some(values), _) => values.iter().flat_map(|value| value::list(value).unwrap_or_default()).collect(),
+            (Some(values), _) => {
+                values.iter().flat_map(|value| value::list(value).unwrap_or_default()).collect()
+            }
             (None, _) => {
                 let inner = flag.default.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
                 value::list(inner.unwrap_or_default()).unwrap_or_default()

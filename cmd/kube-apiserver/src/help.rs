@@ -26,7 +26,9 @@ fn write_flag(out: &mut String, flag: &Flag) {
     let short = flag.shorthand.map_or_else(|| "    ".to_owned(), |short| format!("-{short}, "));
     let type_name = match flag.kind.bare() {
         Some(_) => String::new(),
-        None => format!(" {}", flag.type_name.strip_prefix("stringSlice").map_or(flag.type_name, |_| "strings")),
+        None => {
+            format!(" {}", flag.type_name.strip_prefix("stringSlice").map_or(flag.type_name, |_| "strings"))
+        }
     };
     let default = match flag.default {
         "" | "false" | "[]" | "<nil>" | "0s" => String::new(),
@@ -49,7 +51,12 @@ mod tests {
         let text = text();
         for flag in FLAGS {
             let listed = text.contains(&format!("--{}", flag.name));
-            assert_eq!(listed, !flag.hidden || FLAGS.iter().any(|f| !f.hidden && f.name.starts_with(flag.name)), "{}", flag.name);
+            assert_eq!(
+                listed,
+                !flag.hidden || FLAGS.iter().any(|f| !f.hidden && f.name.starts_with(flag.name)),
+                "{}",
+                flag.name
+            );
         }
         assert!(text.contains("\nSecure serving flags:\n"));
         assert!(text.contains("  -v, --v Level\n"));

@@ -69,10 +69,11 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
     let storage = storage(flags, &data_dir);
     let authentication = authentication(flags);
     let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
-    let advertise_address = match flags.optional("advertise-address").and_then(|text| text.trim().parse().ok()) {
-        Some(address) => address,
-        None => own_address(serving.bind.address.ip()),
-    };
+    let advertise_address =
+        match flags.optional("advertise-address").and_then(|text| text.trim().parse().ok()) {
+            Some(address) => address,
+            None => own_address(serving.bind.address.ip()),
+        };
     Some(Config {
         storage,
         authentication,
@@ -82,7 +83,9 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
         feature_gates: gates(flags),
         watch_min: seconds(flags.int("min-request-timeout")),
         event_ttl: duration(flags, "event-ttl"),
-        delete_collection_workers: usize::try_from(flags.int("delete-collection-workers")).unwrap_or(1).max(1),
+        delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
+            .unwrap_or(1)
+            .max(1),
         services: services(flags),
         service_accounts: service_accounts(flags),
         pods: PodConfig {
@@ -150,7 +153,12 @@ fn serving(
             share_port: flags.bool("permit-port-sharing"),
         },
         certificate: certificate.map(|(certificate, key)| CertificateFiles { certificate, key }),
-        sni: flags.list("tls-sni-cert-key").iter().filter_map(|text| CertKey::parse(text).ok()).map(sni).collect(),
+        sni: flags
+            .list("tls-sni-cert-key")
+            .iter()
+            .filter_map(|text| CertKey::parse(text).ok())
+            .map(sni)
+            .collect(),
         tls: tls(flags, errors)?,
         http2_streams_max: match u32::try_from(flags.int("http2-max-streams-per-connection")) {
             Ok(0) | Err(_) => HTTP2_STREAMS,
@@ -223,10 +231,14 @@ fn service_accounts(flags: &Flags) -> ServiceAccountConfig {
 fn pairs(flags: &Flags, name: &str) -> Vec<(String, String)> {
     let text = |part: &str| part.trim().to_owned();
     let items = flags.list(name);
-    items.iter().filter(|item| !item.is_empty()).map(|item| match item.split_once('=') {
-        Some((key, value)) => (text(key), text(value)),
-        None => (text(item), String::new()),
-    }).collect()
+    items
+        .iter()
+        .filter(|item| !item.is_empty())
+        .map(|item| match item.split_once('=') {
+            Some((key, value)) => (text(key), text(value)),
+            None => (text(item), String::new()),
+        })
+        .collect()
 }
 
 /// Gates of the component `kube`, which is also meant where none is named.

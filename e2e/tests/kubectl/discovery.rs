@@ -69,7 +69,7 @@ fn the_server_says_that_it_is_ready(server: &Server) {
 
 fn unknown_fields_are_refused_by_validation(server: &Server) {
     let kubectl = server.kubectl();
-    let object = "{apiVersion: v1, kind: ConfigMap, metadata: {name: c}, date: {}}";
+    let object = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndate: {}\n";
     let done = kubectl.run("create -f -", object);
     assert!(!done.status.success());
     assert!(done.stderr.contains("unknown field \"date\""), "{}", done.stderr);

@@ -96,7 +96,7 @@ fn get_of_all_namespaces_names_them(server: &Server) {
 fn a_chunked_get_shows_every_object_once(server: &Server) {
     const COUNT: usize = 23;
     let kubectl = prepare(server);
-    let object = |n: usize| format!("{{apiVersion: v1, kind: ConfigMap, metadata: {{name: c{n:02}}}}}");
+    let object = |n: usize| format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c{n:02}}}");
     let manifest: Vec<String> = (0..COUNT).map(object).collect();
     kubectl.ok_with("create -n default -f -", &manifest.join("\n---\n"));
     let expected: String = (0..COUNT).map(|n| format!("configmap/c{n:02}\n")).collect();
@@ -139,9 +139,10 @@ fn events_are_listed_with_what_they_are_about(server: &Server) {
     let kubectl = prepare(server);
     kubectl.ok_with(
         "create -f -",
-        "{apiVersion: v1, kind: Event, metadata: {name: e, namespace: a}, type: Warning, reason: Tested, \
-         message: all is well, count: 1, firstTimestamp: '2026-01-01T00:00:00Z', lastTimestamp: '2026-01-01T00:00:00Z', \
-         involvedObject: {apiVersion: v1, kind: ConfigMap, namespace: a, name: one}}",
+        "apiVersion: v1\nkind: Event\nmetadata: {name: e, namespace: a}\n\
+         type: Warning\nreason: Tested\nmessage: all is well\ncount: 1\n\
+         firstTimestamp: '2026-01-01T00:00:00Z'\nlastTimestamp: '2026-01-01T00:00:00Z'\n\
+         involvedObject: {apiVersion: v1, kind: ConfigMap, namespace: a, name: one}\n",
     );
     let check = |command: &str| {
         let printed = kubectl.ok(command);

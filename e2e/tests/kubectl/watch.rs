@@ -17,19 +17,19 @@ const LIMIT: Duration = Duration::from_secs(30);
 fn a_watch_shows_what_is_there_and_what_happens(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap first");
-    let watch = kubectl.start("get configmaps -o name --watch --output-watch-events");
+    let watch = kubectl.start("get configmaps --no-headers --watch --output-watch-events");
     let next = |expected: &str| {
-        let line = watch.find(LIMIT, |line| !line.starts_with("EVENT"));
-        let words: Vec<String> = line.iter().flat_map(|line| line.split_whitespace()).map(str::to_owned).collect();
-        assert_eq!(words.join(" "), expected);
+        let line = watch.find(LIMIT, |_| true).expect("a line");
+        let words: Vec<&str> = line.split_whitespace().take(2).collect();
+        assert_eq!(words.join(" "), expected, "{line}");
     };
-    next("ADDED configmap/first");
+    next("ADDED first");
     kubectl.ok("create configmap second");
-    next("ADDED configmap/second");
+    next("ADDED second");
     kubectl.ok("label configmap first a=b");
-    next("MODIFIED configmap/first");
+    next("MODIFIED first");
     kubectl.ok("delete configmap first");
-    next("DELETED configmap/first");
+    next("DELETED first");
 }
 
 fn a_watch_can_leave_out_what_is_there(server: &Server) {
@@ -58,9 +58,8 @@ fn wait_ends_when_the_condition_is_met(server: &Server) {
 fn wait_ends_when_the_object_is_gone(server: &Server) {
     let kubectl = server.kubectl();
     kubectl.ok("create configmap c");
-    let waiting = kubectl.start("wait configmap/c --for=delete --timeout=30s");
+    let mut waiting = kubectl.start("wait configmap/c --for=delete --timeout=30s");
     kubectl.ok("delete configmap c");
-    let mut waiting = waiting;
     assert!(waiting.ended(LIMIT).is_some_and(|status| status.success()));
 }
 

@@ -54,7 +54,11 @@ impl Plugin for NamespaceLifecycle {
         if is_namespace && a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
             return Err(Status::forbidden(&resource, a.name, "this namespace may not be deleted").into());
         }
-        if a.operation != Operation::Create || is_namespace || a.namespace.is_empty() || a.group == REVIEW_GROUP {
+        if a.operation != Operation::Create
+            || is_namespace
+            || a.namespace.is_empty()
+            || a.group == REVIEW_GROUP
+        {
             return Ok(());
         }
         match self.namespaces.state(a.namespace).await? {
@@ -68,7 +72,8 @@ impl Plugin for NamespaceLifecycle {
 }
 
 fn terminating(resource: &GroupResource, a: &Attributes<'_>) -> Status {
-    let cause = format!("unable to create new content in namespace {} because it is being terminated", a.namespace);
+    let cause =
+        format!("unable to create new content in namespace {} because it is being terminated", a.namespace);
     let mut status = Status::forbidden(resource, a.name, &cause);
     status.details.get_or_insert_default().causes = vec![Cause {
         reason: "NamespaceTerminating".to_owned(),
@@ -92,7 +97,13 @@ mod tests {
         }
     }
 
-    fn check(state: NamespaceState, operation: Operation, resource: &str, name: &str, expected: Result<(), u16>) {
+    fn check(
+        state: NamespaceState,
+        operation: Operation,
+        resource: &str,
+        name: &str,
+        expected: Result<(), u16>,
+    ) {
         let plugin = NamespaceLifecycle::new(Arc::new(Fixed(state)));
         let attributes = Attributes {
             operation,

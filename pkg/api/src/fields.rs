@@ -14,10 +14,14 @@ pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, Stri
     let common = ["metadata.name", "metadata.namespace"];
     if row.field_selectors.iter().all(|(known, _)| common.contains(known)) {
         let quoted = apimachinery::go_quote::quote(label);
-        return Err(format!("{quoted} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""));
+        return Err(format!(
+            "{quoted} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+        ));
     }
     Err(match (row.group, row.plural) {
-        ("batch", "jobs") => format!("field label {} not supported for Job", apimachinery::go_quote::quote(label)),
+        ("batch", "jobs") => {
+            format!("field label {} not supported for Job", apimachinery::go_quote::quote(label))
+        }
         ("resource.k8s.io", _) => {
             format!("field label not supported for {}, Kind={}: {label}", row.group_version, row.kind)
         }

@@ -39,16 +39,9 @@ const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 ///
 /// A path under `/api` or `/apis` that is too short to name a resource, and every other path, gives
 /// `is_resource: false`. Never fails.
-pub fn request_info<'q>(
-    method: &str,
-    path: &str,
-    query: impl Fn(&str) -> Option<&'q str>,
-) -> RequestInfo {
-    let mut info = RequestInfo {
-        path: path.to_owned(),
-        verb: method.to_ascii_lowercase(),
-        ..RequestInfo::default()
-    };
+pub fn request_info<'q>(method: &str, path: &str, query: impl Fn(&str) -> Option<&'q str>) -> RequestInfo {
+    let mut info =
+        RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
     let all: Vec<&str> = match path.trim_matches('/') {
         "" => Vec::new(),
         trimmed => trimmed.split('/').collect(),
@@ -172,8 +165,14 @@ mod tests {
         });
         let got = format!(
             "{} {} g={} v={} ns={} r={} s={} n={}",
-            info.is_resource, info.verb, info.group, info.version, info.namespace, info.resource,
-            info.subresource, info.name
+            info.is_resource,
+            info.verb,
+            info.group,
+            info.version,
+            info.namespace,
+            info.resource,
+            info.subresource,
+            info.name
         );
         assert_eq!(got, expected, "{method} {target}");
     }
@@ -189,8 +188,16 @@ mod tests {
         check("GET", "/api/v1/namespaces", "true list g= v=v1 ns= r=namespaces s= n=");
         check("GET", "/api/v1/watch/pods", "true watch g= v=v1 ns= r=pods s= n=");
         check("GET", "/api/v1/watch/namespaces/a/pods/b", "true watch g= v=v1 ns=a r=pods s= n=b");
-        check("POST", "/apis/apps/v1/namespaces/a/deployments", "true create g=apps v=v1 ns=a r=deployments s= n=");
-        check("DELETE", "/apis/apps/v1/namespaces/a/deployments", "true deletecollection g=apps v=v1 ns=a r=deployments s= n=");
+        check(
+            "POST",
+            "/apis/apps/v1/namespaces/a/deployments",
+            "true create g=apps v=v1 ns=a r=deployments s= n=",
+        );
+        check(
+            "DELETE",
+            "/apis/apps/v1/namespaces/a/deployments",
+            "true deletecollection g=apps v=v1 ns=a r=deployments s= n=",
+        );
         check("GET", "/apis/apps/v1", "false get g= v= ns= r= s= n=");
         check("GET", "/api/v1", "false get g= v= ns= r= s= n=");
         check("GET", "/version", "false get g= v= ns= r= s= n=");

@@ -105,12 +105,7 @@ impl Status {
 
     /// The answer to a deletion that returns no object.
     pub fn success(details: Details) -> Self {
-        Status {
-            status: "Success",
-            details: Some(Box::new(details)),
-            code: 0,
-            ..Status::failure(0, "", "")
-        }
+        Status { status: "Success", details: Some(Box::new(details)), code: 0, ..Status::failure(0, "", "") }
     }
 
     /// Adds details.

@@ -18,7 +18,8 @@ mod tests {
 
     #[test]
     fn only_a_bearer_scheme_with_a_token_is_a_credential() {
-        let check = |header: &str, expected: Option<&str>| assert_eq!(bearer_token(header), expected, "{header:?}");
+        let check =
+            |header: &str, expected: Option<&str>| assert_eq!(bearer_token(header), expected, "{header:?}");
         check("Bearer abc", Some("abc"));
         check("bearer abc", Some("abc"));
         check("BEARER abc", Some("abc"));

@@ -149,7 +149,9 @@ mod tests {
         check("\"a", Err("parse error on line 1, column 3: extraneous or missing \" in quoted-field"));
         check(
             "\"a\nb",
-            Err("record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field"),
+            Err(
+                "record on line 1; parse error on line 2, column 2: extraneous or missing \" in quoted-field",
+            ),
         );
     }
 }

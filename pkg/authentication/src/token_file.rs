@@ -54,7 +54,8 @@ impl TokenFile {
                 tracing::warn!(path, record_number, "token file has a record without a token");
                 continue;
             }
-            let groups = fields.next().map_or_else(Vec::new, |groups| groups.split(',').map(str::to_owned).collect());
+            let groups =
+                fields.next().map_or_else(Vec::new, |groups| groups.split(',').map(str::to_owned).collect());
             let user = UserInfo { name, uid, groups, ..UserInfo::default() };
             if users.insert(digest(&token), user).is_some() {
                 tracing::warn!(path, record_number, "token file has the same token twice");
@@ -97,7 +98,9 @@ mod tests {
             "t1,ann,1,\"dev,ops\"\nt2,bob,2\n,nobody,3\nt3,cid,4,\nt1,eve,5,x,ignored\n",
         )
         .unwrap();
-        let check = |token: &str, expected: Option<UserInfo>| assert_eq!(file.user(token), expected.as_ref(), "{token:?}");
+        let check = |token: &str, expected: Option<UserInfo>| {
+            assert_eq!(file.user(token), expected.as_ref(), "{token:?}")
+        };
         check("t1", Some(user("eve", "5", &["x"])));
         check("t2", Some(user("bob", "2", &[])));
         check("t3", Some(user("cid", "4", &[""])));
@@ -107,8 +110,13 @@ mod tests {
 
     #[test]
     fn a_broken_file_is_an_error() {
-        let check = |text: &str, expected: &str| assert_eq!(TokenFile::parse("t.csv", text).unwrap_err().to_string(), expected);
-        check("t,u\n", "token file 't.csv' must have at least 3 columns (token, user name, user uid), found 2");
+        let check = |text: &str, expected: &str| {
+            assert_eq!(TokenFile::parse("t.csv", text).unwrap_err().to_string(), expected)
+        };
+        check(
+            "t,u\n",
+            "token file 't.csv' must have at least 3 columns (token, user name, user uid), found 2",
+        );
         check("t,u\"x,1\n", "parse error on line 1, column 4: bare \" in non-quoted field");
     }
 }

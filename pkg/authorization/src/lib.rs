@@ -5,5 +5,7 @@ mod authorizer;
 mod mode;
 
 pub use attributes::Attributes;
-pub use authorizer::{AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize};
+pub use authorizer::{
+    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize,
+};
 pub use mode::Mode;

@@ -9,4 +9,4 @@ mod watch;
 
 pub use delegator::{Delegator, Error, Filter, Freshness};
 pub use list::{ListQuery, Page};
-pub use watch::{Event, EventType, EventStream, WatchQuery, WatchStart};
+pub use watch::{Event, EventStream, EventType, WatchQuery, WatchStart};

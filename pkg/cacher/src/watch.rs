@@ -89,7 +89,11 @@ impl Delegator {
         Ok(self.clone().run(query, initial, end, changes))
     }
 
-    async fn state(&self, query: &WatchQuery, freshness: Freshness) -> Result<(Vec<KeyValue>, Revision), Error> {
+    async fn state(
+        &self,
+        query: &WatchQuery,
+        freshness: Freshness,
+    ) -> Result<(Vec<KeyValue>, Revision), Error> {
         if !query.exact {
             let list = ListQuery {
                 prefix: query.prefix.clone(),
@@ -111,7 +115,13 @@ impl Delegator {
         Ok((items, lookup.revision))
     }
 
-    fn run(self, query: WatchQuery, initial: Vec<KeyValue>, end: Option<Revision>, mut changes: WatchStream) -> EventStream {
+    fn run(
+        self,
+        query: WatchQuery,
+        initial: Vec<KeyValue>,
+        end: Option<Revision>,
+        mut changes: WatchStream,
+    ) -> EventStream {
         let stream = async_stream::stream! {
             for kv in initial {
                 yield Ok(Event { kind: EventType::Added, revision: kv.mod_revision, object: Some(kv), initial_events_end: false });
@@ -170,7 +180,12 @@ fn transform(filter: &Option<Filter>, event: storage::WatchEvent) -> Result<Opti
     let was_wanted = match (&event.prev, event.kind) {
         (_, EventKind::Create) => false,
         (Some(prev), _) => wanted(filter, prev)?,
-        (None, _) => return Err(Error::Storage(storage::Error::Internal(format!("no previous value for {}", event.kv.key)))),
+        (None, _) => {
+            return Err(Error::Storage(storage::Error::Internal(format!(
+                "no previous value for {}",
+                event.kv.key
+            ))));
+        }
     };
     let (kind, object) = match (was_wanted, is_wanted) {
         (false, false) => return Ok(None),

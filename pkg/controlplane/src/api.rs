@@ -47,7 +47,11 @@ pub struct PostStartHook {
 ///
 /// # Errors
 /// What keeps the server from starting.
-pub async fn build(config: &Config, storage: Arc<dyn Storage>, shutdown: CancellationToken) -> Result<Api, RunError> {
+pub async fn build(
+    config: &Config,
+    storage: Arc<dyn Storage>,
+    shutdown: CancellationToken,
+) -> Result<Api, RunError> {
     let registry = Registry::new(
         Delegator::new(storage),
         config.storage.prefix(),
@@ -63,7 +67,11 @@ pub async fn build(config: &Config, storage: Arc<dyn Storage>, shutdown: Cancell
         admission: Chain::new(vec![Box::new(lifecycle)]),
         documents: vec![
             Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build())),
-            Box::new(OpenApi::new(Arc::new(|row: &Resource| !row.off_by_default), Vec::new(), Arc::new(SystemClock))),
+            Box::new(OpenApi::new(
+                Arc::new(|row: &Resource| !row.off_by_default),
+                Vec::new(),
+                Arc::new(SystemClock),
+            )),
         ],
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),

@@ -30,7 +30,10 @@ pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String>
             Err(status) => return Err(status.message),
         }
         let Value::Object(object) = json!({"metadata": {"name": name}}) else { continue };
-        match registry.create(&target, object, CreateRequest { user: &user, dry_run: false, admit: &AdmitAll }).await {
+        match registry
+            .create(&target, object, CreateRequest { user: &user, dry_run: false, admit: &AdmitAll })
+            .await
+        {
             Ok(_) => {}
             // Another replica was faster.
             Err(status) if status.reason == "AlreadyExists" => {}

@@ -1,8 +1,8 @@
 //! Namespaces as admission asks for them.
 
 use admission::{NamespaceState, Namespaces};
-use apimachinery::status::Status;
 use api::resources;
+use apimachinery::status::Status;
 use async_trait::async_trait;
 use registry::{Registry, Target, codec, meta};
 
@@ -12,7 +12,9 @@ pub(crate) struct StoredNamespaces(pub(crate) Registry);
 #[async_trait]
 impl Namespaces for StoredNamespaces {
     async fn state(&self, name: &str) -> Result<NamespaceState, Box<Status>> {
-        let Some(row) = resources::find("", "v1", "namespaces", "") else { return Ok(NamespaceState::Absent) };
+        let Some(row) = resources::find("", "v1", "namespaces", "") else {
+            return Ok(NamespaceState::Absent);
+        };
         let Some(storage) = &row.storage else { return Ok(NamespaceState::Absent) };
         let stored = match self.0.get(&Target { row, namespace: "", name }, "").await {
             Ok(stored) => stored,

@@ -83,14 +83,11 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let credentials = certificates::prepare(&config, now)?;
     let contents = credentials.files.read()?;
     let tls = Arc::new(ArcSwap::from_pointee(Tls::new(&contents, &config.serving.tls)?));
-    let listener = server::bind(config.serving.bind).map_err(|source| RunError::Listen {
-        address: config.serving.bind.address,
-        source,
-    })?;
-    let address = listener.local_addr().map_err(|source| RunError::Listen {
-        address: config.serving.bind.address,
-        source,
-    })?;
+    let listener = server::bind(config.serving.bind)
+        .map_err(|source| RunError::Listen { address: config.serving.bind.address, source })?;
+    let address = listener
+        .local_addr()
+        .map_err(|source| RunError::Listen { address: config.serving.bind.address, source })?;
     certificates::write_kubeconfig(&config, &credentials, address, now)?;
     let store = Store::open(&config.storage).await?;
     let lifecycle = Lifecycle::new();
@@ -143,8 +140,7 @@ fn serve(
             watches.cancel();
             std::future::pending::<()>().await;
         };
-        let serving =
-            server::serve(listener, Arc::clone(&tls), chain, options, lifecycle.clone(), drain_max);
+        let serving = server::serve(listener, Arc::clone(&tls), chain, options, lifecycle.clone(), drain_max);
         tokio::select! {
             () = serving => {}
             () = end_watches => {}
@@ -189,7 +185,10 @@ pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
 }
 
-fn authenticator(config: &Config, others: Vec<Arc<dyn TokenAuthenticator>>) -> Result<Authenticator, RunError> {
+fn authenticator(
+    config: &Config,
+    others: Vec<Arc<dyn TokenAuthenticator>>,
+) -> Result<Authenticator, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     if let Some(path) = &config.authentication.token_file {
         let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
@@ -248,7 +247,9 @@ async fn become_ready(
     storage_ready.done();
     let running = hooks.into_iter().map(|(hook, state)| async move {
         let name = hook.name;
-        hook.work.await.map_err(|reason| RunError::Bootstrap(format!("PostStartHook \"{name}\" failed: {reason}")))?;
+        hook.work
+            .await
+            .map_err(|reason| RunError::Bootstrap(format!("PostStartHook \"{name}\" failed: {reason}")))?;
         state.done();
         Ok(())
     });

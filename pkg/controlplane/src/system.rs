@@ -20,6 +20,10 @@ impl Clock for SystemClock {
 /// The thread's generator, seeded by the system.
 pub(crate) struct SystemEntropy;
 
+#[allow(
+    clippy::disallowed_methods,
+    reason = "this is where the randomness that everyone is given comes from"
+)]
 impl Entropy for SystemEntropy {
     fn uid(&self) -> String {
         uuid::Builder::from_random_bytes(rand::random()).into_uuid().to_string()

@@ -93,7 +93,9 @@ impl<'a> Call<'a> {
     /// 400 for an unknown `includeObject`.
     pub(crate) fn reply(&self) -> Result<Reply<'_>, Box<Status>> {
         let include = match self.representation.transform {
-            negotiate::Transform::Table => IncludeObject::parse(self.query.get("includeObject").unwrap_or(""))?,
+            negotiate::Transform::Table => {
+                IncludeObject::parse(self.query.get("includeObject").unwrap_or(""))?
+            }
             _ => IncludeObject::Metadata,
         };
         Ok(Reply {
@@ -119,7 +121,9 @@ impl Dispatch for Api {
         let route = match route(&parts.method, &info) {
             Ok(route) => route,
             Err(NoRoute::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
-            Err(NoRoute::Status(status)) => return respond::status_response(&parts.headers, None, &status, &[]),
+            Err(NoRoute::Status(status)) => {
+                return respond::status_response(&parts.headers, None, &status, &[]);
+            }
         };
         let deprecation: Vec<String> = route.endpoint.deprecation_warning().into_iter().collect();
         let answer = match negotiated(&parts, &route) {

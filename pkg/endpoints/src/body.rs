@@ -23,7 +23,8 @@ pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 pub(crate) async fn read(body: &mut Body) -> Result<Bytes, Box<Status>> {
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|e| Status::bad_request(format!("unable to read the request body: {e}")))?;
+        let frame =
+            frame.map_err(|e| Status::bad_request(format!("unable to read the request body: {e}")))?;
         let Ok(data) = frame.into_data() else { continue };
         if all.len() + data.len() > BODY_BYTES_MAX {
             let message = format!("Request entity too large: limit is {BODY_BYTES_MAX}");
@@ -88,7 +89,12 @@ impl Expected<'_> {
 ///
 /// # Errors
 /// 400, worded as upstream words it.
-pub(crate) fn decode(body: &[u8], format: Format, expected: Expected<'_>, validation: FieldValidation) -> Result<Decoded, Box<Status>> {
+pub(crate) fn decode(
+    body: &[u8],
+    format: Format,
+    expected: Expected<'_>,
+    validation: FieldValidation,
+) -> Result<Decoded, Box<Status>> {
     match format {
         Format::Json => decode_json(body, body, expected, validation, Vec::new()),
         Format::Yaml => {
@@ -99,12 +105,20 @@ pub(crate) fn decode(body: &[u8], format: Format, expected: Expected<'_>, valida
     }
 }
 
-fn decode_json(text: &[u8], body: &[u8], expected: Expected<'_>, validation: FieldValidation, mut strict: Vec<String>) -> Result<Decoded, Box<Status>> {
+fn decode_json(
+    text: &[u8],
+    body: &[u8],
+    expected: Expected<'_>,
+    validation: FieldValidation,
+    mut strict: Vec<String>,
+) -> Result<Decoded, Box<Status>> {
     let head = json::type_meta(text).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
-    let or = |given: &str, default: &str| if given.is_empty() { default.to_owned() } else { given.to_owned() };
+    let or =
+        |given: &str, default: &str| if given.is_empty() { default.to_owned() } else { given.to_owned() };
     let (api_version, kind) = (or(&head.api_version, expected.api_version), or(&head.kind, expected.kind));
     let message = message_of(expected, &api_version, &kind)?;
-    let decoded = json::decode(message, text).map_err(|e| cannot_be_handled(expected, &api_version, &kind, &e.to_string()))?;
+    let decoded = json::decode(message, text)
+        .map_err(|e| cannot_be_handled(expected, &api_version, &kind, &e.to_string()))?;
     strict.extend(decoded.strict.iter().map(ToString::to_string));
     match validation {
         FieldValidation::Ignore => strict.clear(),
@@ -119,19 +133,30 @@ fn decode_json(text: &[u8], body: &[u8], expected: Expected<'_>, validation: Fie
 
 fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<Status>> {
     let envelope = Envelope::parse(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
-    let api_version = if envelope.api_version.is_empty() { expected.api_version } else { &*envelope.api_version };
+    let api_version =
+        if envelope.api_version.is_empty() { expected.api_version } else { &*envelope.api_version };
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let message = message_of(expected, api_version, kind)?;
-    let mut object = proto::decode(message, envelope.raw).map_err(|e| cannot_be_handled(expected, api_version, kind, &e.to_string()))?;
+    let mut object = proto::decode(message, envelope.raw)
+        .map_err(|e| cannot_be_handled(expected, api_version, kind, &e.to_string()))?;
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
 }
 
 /// The shape of a body by what it says it is.
-fn message_of(expected: Expected<'_>, api_version: &str, kind: &str) -> Result<&'static Message, Box<Status>> {
+fn message_of(
+    expected: Expected<'_>,
+    api_version: &str,
+    kind: &str,
+) -> Result<&'static Message, Box<Status>> {
     let Some(message) = builtin::kind(api_version, kind) else {
-        return Err(cannot_be_handled(expected, api_version, kind, &texts::not_registered(kind, api_version)));
+        return Err(cannot_be_handled(
+            expected,
+            api_version,
+            kind,
+            &texts::not_registered(kind, api_version),
+        ));
     };
     if kind != expected.kind {
         let text = unknown_conversion(message, expected.kind);
@@ -168,9 +193,15 @@ pub(crate) fn unknown_conversion(message: &Message, wanted: &str) -> String {
 ///
 /// # Errors
 /// 400.
-pub(crate) fn decode_options(body: &[u8], format: Format, message: &'static Message) -> Result<Object, Box<Status>> {
+pub(crate) fn decode_options(
+    body: &[u8],
+    format: Format,
+    message: &'static Message,
+) -> Result<Object, Box<Status>> {
     let failed = |text: String| Box::new(Status::bad_request(text));
-    let known = |api_version: &str, kind: &str| match kind.is_empty() || builtin::kind(api_version, kind) == Some(message) {
+    let known = |api_version: &str, kind: &str| match kind.is_empty()
+        || builtin::kind(api_version, kind) == Some(message)
+    {
         true => Ok(()),
         false => Err(failed(format!(
             "no kind \"{kind}\" is registered for version \"{api_version}\" in scheme \

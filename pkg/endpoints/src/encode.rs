@@ -32,17 +32,25 @@ pub(crate) fn failed(message: impl std::fmt::Display) -> Box<Status> {
 impl<'a> Outgoing<'a> {
     /// The message inside the stored envelope, when it can be served as it is.
     fn raw(&self) -> Option<&'a [u8]> {
-        if self.storage.encoding != Encoding::Protobuf || self.storage.group_version != self.endpoint.kind_group_version {
+        if self.storage.encoding != Encoding::Protobuf
+            || self.storage.group_version != self.endpoint.kind_group_version
+        {
             return None;
         }
         let envelope = Envelope::parse(&self.stored.value).ok()?;
-        (envelope.api_version == self.storage.group_version && envelope.kind == self.storage.kind).then_some(envelope.raw)
+        (envelope.api_version == self.storage.group_version && envelope.kind == self.storage.kind)
+            .then_some(envelope.raw)
     }
 
     /// The object as a tree in the served version.
     pub(crate) fn tree(&self) -> Result<Object, Box<Status>> {
         let object = codec::decode(self.storage, self.stored).map_err(|message| {
-            tracing::error!(resource = self.endpoint.plural, revision = self.stored.revision, message, "a stored object cannot be decoded");
+            tracing::error!(
+                resource = self.endpoint.plural,
+                revision = self.stored.revision,
+                message,
+                "a stored object cannot be decoded"
+            );
             failed(format_args!("unable to decode an object from storage: {message}"))
         })?;
         Ok(served(object, self.storage, self.endpoint))
@@ -52,7 +60,8 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn json(&self, type_meta: bool, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let revision = codec::revision_text(self.stored.revision);
         if let Some(raw) = self.raw() {
-            let head = TypeMetaHead { api_version: self.endpoint.kind_group_version, kind: self.endpoint.kind };
+            let head =
+                TypeMetaHead { api_version: self.endpoint.kind_group_version, kind: self.endpoint.kind };
             let head = type_meta.then_some(head);
             return transcode::to_json(self.endpoint.message, raw, head, (!revision.is_empty()).then_some(&*revision), out).map_err(|error| {
                 tracing::error!(resource = self.endpoint.plural, %error, "a stored object cannot be transcoded");
@@ -70,7 +79,8 @@ impl<'a> Outgoing<'a> {
     /// Appends the bare protobuf message, with its resource version.
     pub(crate) fn protobuf(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         match self.raw() {
-            Some(raw) => proto::with_resource_version(raw, &codec::revision_text(self.stored.revision), out).map_err(failed),
+            Some(raw) => proto::with_resource_version(raw, &codec::revision_text(self.stored.revision), out)
+                .map_err(failed),
             None => proto::encode(self.endpoint.message, &self.tree()?, out).map_err(failed),
         }
     }
@@ -104,7 +114,12 @@ pub(crate) fn partial(mut object: Object, version: &str) -> Object {
 }
 
 /// A tree in a format, ready to be sent: JSON with its final newline, protobuf in its envelope.
-pub(crate) fn tree(message: &'static Message, object: &Object, format: Format, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+pub(crate) fn tree(
+    message: &'static Message,
+    object: &Object,
+    format: Format,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
     match format {
         Format::Json => {
             json_write::encode(message, object, out).map_err(failed)?;

@@ -8,8 +8,8 @@ pub(crate) mod patch;
 pub(crate) mod update;
 pub(crate) mod watch;
 
-use apimachinery::status::Status;
 use api::resources::Resource;
+use apimachinery::status::Status;
 use registry::meta;
 use schema::json::errors as texts;
 use schema::object::Object;
@@ -19,7 +19,11 @@ use schema::object::Object;
 ///
 /// # Errors
 /// 400 when they differ.
-pub(crate) fn ensure_namespace(row: &Resource, namespace: &str, object: &mut Object) -> Result<(), Box<Status>> {
+pub(crate) fn ensure_namespace(
+    row: &Resource,
+    namespace: &str,
+    object: &mut Object,
+) -> Result<(), Box<Status>> {
     let expected = if row.namespaced { namespace } else { "" };
     let given = meta::text(object, "namespace");
     if given == expected {
@@ -38,7 +42,11 @@ pub(crate) fn ensure_namespace(row: &Resource, namespace: &str, object: &mut Obj
 ///
 /// # Errors
 /// 400 for what cannot be converted.
-pub(crate) fn to_storage_version(row: &'static Resource, object: Object, from: &str) -> Result<Object, Box<Status>> {
+pub(crate) fn to_storage_version(
+    row: &'static Resource,
+    object: Object,
+    from: &str,
+) -> Result<Object, Box<Status>> {
     let mut object = match &row.storage {
         Some(storage) if storage.group_version != from => {
             api::conversion::convert(object, from, storage.group_version, storage.kind)

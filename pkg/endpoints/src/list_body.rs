@@ -53,8 +53,12 @@ fn json(
 ) -> Result<(), Box<Status>> {
     let stored: usize = page.items.iter().map(|item| item.value.len()).sum();
     out.reserve(stored * 2 + 256);
-    out.extend_from_slice(format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{}\",\"metadata\":", endpoint.group_version).as_bytes());
-    json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), out).map_err(failed)?;
+    out.extend_from_slice(
+        format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{}\",\"metadata\":", endpoint.group_version)
+            .as_bytes(),
+    );
+    json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), out)
+        .map_err(failed)?;
     out.extend_from_slice(b",\"items\":[");
     for (at, stored) in page.items.iter().enumerate() {
         if at > 0 {
@@ -76,7 +80,8 @@ fn protobuf(
     let stored: usize = page.items.iter().map(|item| item.value.len() + 16).sum();
     let mut raw = Vec::with_capacity(stored + 64);
     let mut part = Vec::new();
-    proto::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), &mut part).map_err(failed)?;
+    proto::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), &mut part)
+        .map_err(failed)?;
     proto::put_bytes(1, &part, &mut raw);
     for stored in &page.items {
         part.clear();

@@ -54,8 +54,12 @@ pub struct Representation {
 
 impl Representation {
     /// Plain JSON.
-    pub const JSON: Representation =
-        Representation { format: Format::Json, pretty: false, transform: Transform::None, transform_version: "v1" };
+    pub const JSON: Representation = Representation {
+        format: Format::Json,
+        pretty: false,
+        transform: Transform::None,
+        transform_version: "v1",
+    };
 }
 
 /// The formats of objects, in the server's order of preference.
@@ -128,7 +132,8 @@ pub fn produces(headers: &HeaderMap, streams: bool) -> Result<(), Box<Status>> {
     if accept.is_empty() || accept.split(',').any(known) {
         return Ok(());
     }
-    let all: Vec<&str> = MEDIA_TYPES.iter().chain(STREAM_MEDIA_TYPES.iter().filter(|_| streams)).copied().collect();
+    let all: Vec<&str> =
+        MEDIA_TYPES.iter().chain(STREAM_MEDIA_TYPES.iter().filter(|_| streams)).copied().collect();
     let message = format!("406: Not Acceptable\n\nAvailable representations: {}", all.join(", "));
     Err(Status::failure(406, "NotAcceptable", message).with_details(Default::default()).into())
 }
@@ -137,18 +142,23 @@ pub fn produces(headers: &HeaderMap, streams: bool) -> Result<(), Box<Status>> {
 ///
 /// # Errors
 /// 406.
-pub fn output(headers: &HeaderMap, query_pretty: Option<&str>, offer: Offer) -> Result<Representation, Box<Status>> {
+pub fn output(
+    headers: &HeaderMap,
+    query_pretty: Option<&str>,
+    offer: Offer,
+) -> Result<Representation, Box<Status>> {
     let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     let picked = match accept {
         "" => Some((Representation::JSON, false)),
-        header => accept_clauses(header).iter().find_map(|clause| {
-            FORMATS.iter().find_map(|format| accepted(clause, *format, offer))
-        }),
+        header => accept_clauses(header)
+            .iter()
+            .find_map(|clause| FORMATS.iter().find_map(|format| accepted(clause, *format, offer))),
     };
     let Some((mut representation, pretty_param)) = picked else {
         return Err(not_acceptable(&MEDIA_TYPES));
     };
-    representation.pretty = representation.format == Format::Json && (pretty_param || is_pretty(headers, query_pretty));
+    representation.pretty =
+        representation.format == Format::Json && (pretty_param || is_pretty(headers, query_pretty));
     Ok(representation)
 }
 
@@ -248,14 +258,27 @@ mod tests {
         check("application/vnd.kubernetes.protobuf,application/json", Format::Protobuf, Transform::None);
         check("application/json;q=0.1,application/yaml", Format::Yaml, Transform::None);
         check("text/html, application/json", Format::Json, Transform::None);
-        check("application/json;as=Table;v=v1;g=meta.k8s.io,application/json", Format::Json, Transform::Table);
-        check("application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json", Format::Json, Transform::None);
+        check(
+            "application/json;as=Table;v=v1;g=meta.k8s.io,application/json",
+            Format::Json,
+            Transform::Table,
+        );
+        check(
+            "application/vnd.kubernetes.protobuf;as=Table;v=v1;g=meta.k8s.io,application/json",
+            Format::Json,
+            Transform::None,
+        );
         check("application/json;as=Nope;v=v1;g=meta.k8s.io,application/json", Format::Json, Transform::None);
     }
 
     #[test]
     fn nothing_acceptable_is_406() {
-        for accept in ["text/html", "application/JSON", "application/json;as=Table;v=v9;g=meta.k8s.io", "application/json;stream=x"] {
+        for accept in [
+            "text/html",
+            "application/JSON",
+            "application/json;as=Table;v=v9;g=meta.k8s.io",
+            "application/json;stream=x",
+        ] {
             assert_eq!(pick(accept), None, "{accept}");
         }
     }

@@ -5,7 +5,9 @@ use std::io::Write;
 use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use bytes::Bytes;
-use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY, WARNING};
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY, WARNING,
+};
 use http_body_util::{BodyExt, Full};
 use registry::Stored;
 use registry::generic::ListPage;
@@ -42,18 +44,31 @@ pub(crate) struct Reply<'r> {
 
 impl Reply<'_> {
     /// One stored object.
-    pub(crate) fn stored(&self, code: u16, endpoint: &'static Resource, storage: &'static StorageRow, stored: &Stored) -> Result<Response, Box<Status>> {
+    pub(crate) fn stored(
+        &self,
+        code: u16,
+        endpoint: &'static Resource,
+        storage: &'static StorageRow,
+        stored: &Stored,
+    ) -> Result<Response, Box<Status>> {
         let outgoing = Outgoing { endpoint, storage, stored };
         let mut out = Vec::with_capacity(stored.value.len() * 2 + 64);
         match self.representation.transform {
             Transform::None => encode::object(&outgoing, self.representation.format, &mut out)?,
             Transform::PartialObject => {
                 let partial = outgoing.partial(self.representation.transform_version)?;
-                self.tree_into(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut out)?;
+                self.tree_into(
+                    &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
+                    &partial,
+                    &mut out,
+                )?;
             }
-            Transform::PartialList => return Err(wrong_shape("PartialObjectMetadataList", "is not a list", endpoint)),
+            Transform::PartialList => {
+                return Err(wrong_shape("PartialObjectMetadataList", "is not a list", endpoint));
+            }
             Transform::Table => {
-                let table = table::table(endpoint, &[outgoing], table::metadata_of(&outgoing), self.table, true)?;
+                let table =
+                    table::table(endpoint, &[outgoing], table::metadata_of(&outgoing), self.table, true)?;
                 self.tree_into(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_TABLE, &table, &mut out)?;
             }
         }
@@ -61,18 +76,31 @@ impl Reply<'_> {
     }
 
     /// A list.
-    pub(crate) fn list(&self, endpoint: &'static Resource, storage: &'static StorageRow, page: &ListPage) -> Result<Response, Box<Status>> {
+    pub(crate) fn list(
+        &self,
+        endpoint: &'static Resource,
+        storage: &'static StorageRow,
+        page: &ListPage,
+    ) -> Result<Response, Box<Status>> {
         let mut out = Vec::new();
         let outgoing: Vec<Outgoing<'_>> = match self.representation.transform {
             Transform::None => Vec::new(),
             _ => page.items.iter().map(|stored| Outgoing { endpoint, storage, stored }).collect(),
         };
         match self.representation.transform {
-            Transform::None => list_body::write(endpoint, storage, page, self.representation.format, &mut out)?,
-            Transform::PartialObject => return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint)),
+            Transform::None => {
+                list_body::write(endpoint, storage, page, self.representation.format, &mut out)?
+            }
+            Transform::PartialObject => {
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint));
+            }
             Transform::PartialList => {
                 let list = partial_list(&outgoing, page, self.representation.transform_version)?;
-                self.tree_into(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST, &list, &mut out)?;
+                self.tree_into(
+                    &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST,
+                    &list,
+                    &mut out,
+                )?;
             }
             Transform::Table => {
                 let table = table::table(endpoint, &outgoing, list_body::list_meta(page), self.table, true)?;
@@ -83,19 +111,33 @@ impl Reply<'_> {
     }
 
     /// An object that is not stored in this shape, such as a Scale.
-    pub(crate) fn tree(&self, code: u16, message: &'static Message, object: &Object) -> Result<Response, Box<Status>> {
+    pub(crate) fn tree(
+        &self,
+        code: u16,
+        message: &'static Message,
+        object: &Object,
+    ) -> Result<Response, Box<Status>> {
         let mut out = Vec::new();
         match self.representation.transform {
             Transform::PartialObject => {
                 let partial = encode::partial(object.clone(), self.representation.transform_version);
-                self.tree_into(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut out)?;
+                self.tree_into(
+                    &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
+                    &partial,
+                    &mut out,
+                )?;
             }
             _ => self.tree_into(message, object, &mut out)?,
         }
         Ok(self.bytes(code, out))
     }
 
-    fn tree_into(&self, message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+    fn tree_into(
+        &self,
+        message: &'static Message,
+        object: &Object,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<Status>> {
         encode::tree(message, object, self.representation.format, out)
     }
 
@@ -157,7 +199,8 @@ fn wrong_shape(wanted: &str, is: &str, endpoint: &Resource) -> Box<Status> {
         group => group,
     };
     let list = if is == "is a list" { "List" } else { "" };
-    let message = format!("you requested {wanted}, but the requested object {is} (*{package}.{}{list})", endpoint.kind);
+    let message =
+        format!("you requested {wanted}, but the requested object {is} (*{package}.{}{list})", endpoint.kind);
     Status::failure(406, "NotAcceptable", message).into()
 }
 
@@ -175,13 +218,19 @@ fn takes_gzip(headers: &HeaderMap) -> bool {
 
 /// `None` when compression fails, which for a vector it does not.
 fn compress(body: &[u8]) -> Option<Vec<u8>> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 4), flate2::Compression::fast());
+    let mut encoder =
+        flate2::write::GzEncoder::new(Vec::with_capacity(body.len() / 4), flate2::Compression::fast());
     encoder.write_all(body).ok()?;
     encoder.finish().ok()
 }
 
 /// A Status as a response in the format that the client accepts, JSON if it accepts none.
-pub fn status_response(headers: &HeaderMap, representation: Option<Representation>, status: &Status, warnings: &[String]) -> Response {
+pub fn status_response(
+    headers: &HeaderMap,
+    representation: Option<Representation>,
+    status: &Status,
+    warnings: &[String],
+) -> Response {
     let negotiated = representation.unwrap_or_else(|| {
         negotiate::output(headers, None, Offer { transforms: true }).unwrap_or(Representation::JSON)
     });
@@ -194,7 +243,8 @@ pub fn status_response(headers: &HeaderMap, representation: Option<Representatio
     let body = if negotiated.pretty && format == Format::Json { pretty(out) } else { out };
     let mut response = http::Response::new(full(body));
     let code = if status.code == 0 { 200 } else { status.code };
-    *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
+    *response.status_mut() =
+        http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::INTERNAL_SERVER_ERROR);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
     if status.retry_after_seconds() > 0 {

@@ -28,9 +28,12 @@ impl IncludeObject {
     /// # Errors
     /// 400.
     pub(crate) fn parse(text: &str) -> Result<Self, Box<Status>> {
-        let errors = api::validation::validate_table_options(&TableOptions { include_object: text.to_owned() });
+        let errors =
+            api::validation::validate_table_options(&TableOptions { include_object: text.to_owned() });
         if let Some(error) = errors.first() {
-            return Err(Status::bad_request(format!("Unable to convert to Table as requested: {error}")).into());
+            return Err(
+                Status::bad_request(format!("Unable to convert to Table as requested: {error}")).into()
+            );
         }
         Ok(match text {
             "None" => IncludeObject::None,
@@ -60,7 +63,8 @@ pub(crate) fn table(
     request: TableRequest,
     columns: bool,
 ) -> Result<Object, Box<Status>> {
-    let rows: Vec<Value> = objects.iter().map(|outgoing| row(endpoint, outgoing, request)).collect::<Result<_, _>>()?;
+    let rows: Vec<Value> =
+        objects.iter().map(|outgoing| row(endpoint, outgoing, request)).collect::<Result<_, _>>()?;
     // Upstream's default table convertor leaves the rows of an empty list nil.
     let nil = rows.is_empty() && !printers::has_printer(endpoint.group_version, endpoint.plural);
     let mut out = Object::new();
@@ -97,10 +101,17 @@ fn definitions(endpoint: &'static Resource) -> Value {
 }
 
 /// One row. The carried object is raw JSON, a leaf of the tree.
-fn row(endpoint: &'static Resource, outgoing: &Outgoing<'_>, request: TableRequest) -> Result<Value, Box<Status>> {
+fn row(
+    endpoint: &'static Resource,
+    outgoing: &Outgoing<'_>,
+    request: TableRequest,
+) -> Result<Value, Box<Status>> {
     let object = outgoing.tree()?;
     let mut row = Object::new();
-    row.insert("cells".to_owned(), Value::Array(printers::cells(endpoint.group_version, endpoint.plural, &object, request.now)));
+    row.insert(
+        "cells".to_owned(),
+        Value::Array(printers::cells(endpoint.group_version, endpoint.plural, &object, request.now)),
+    );
     if let Some(condition) = printers::row_condition(endpoint.group_version, endpoint.plural, &object) {
         let condition = json!({
             "type": condition.condition_type,
@@ -116,7 +127,12 @@ fn row(endpoint: &'static Resource, outgoing: &Outgoing<'_>, request: TableReque
         IncludeObject::Object => outgoing.json(true, &mut carried)?,
         IncludeObject::Metadata => {
             let partial = crate::encode::partial(object, request.version);
-            json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut carried).map_err(failed)?;
+            json_write::encode(
+                &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
+                &partial,
+                &mut carried,
+            )
+            .map_err(failed)?;
         }
     }
     row.insert("object".to_owned(), String::from_utf8(carried).map_err(failed)?.into());

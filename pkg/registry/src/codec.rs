@@ -80,7 +80,11 @@ fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
     Ok(to_storage_version(row, object, &envelope.api_version))
 }
 
-fn version_of(row: &StorageRow, api_version: &str, kind: &str) -> Result<&'static schema::table::Message, String> {
+fn version_of(
+    row: &StorageRow,
+    api_version: &str,
+    kind: &str,
+) -> Result<&'static schema::table::Message, String> {
     if api_version == row.group_version && kind == row.kind {
         return Ok(row.message);
     }
@@ -90,5 +94,9 @@ fn version_of(row: &StorageRow, api_version: &str, kind: &str) -> Result<&'stati
 }
 
 fn to_storage_version(row: &StorageRow, object: Object, from: &str) -> Object {
-    if from == row.group_version { object } else { api::conversion::convert(object, from, row.group_version, row.kind) }
+    if from == row.group_version {
+        object
+    } else {
+        api::conversion::convert(object, from, row.group_version, row.kind)
+    }
 }

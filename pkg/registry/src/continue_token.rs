@@ -12,7 +12,6 @@ const VERSION: &str = "meta.k8s.io/v1";
 const LENIENT: GeneralPurpose =
     GeneralPurpose::new(&alphabet::URL_SAFE, general_purpose::NO_PAD.with_decode_allow_trailing_bits(true));
 
-
 /// Where a list goes on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContinueToken {
@@ -41,7 +40,9 @@ impl ContinueToken {
         let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
         if !value.is_object() && !value.is_null() {
             let kind = go_kind(&value);
-            return Err(invalid(format!("json: cannot unmarshal {kind} into Go value of type storage.continueToken")));
+            return Err(invalid(format!(
+                "json: cannot unmarshal {kind} into Go value of type storage.continueToken"
+            )));
         }
         for (name, go_type) in [("v", "string"), ("rv", "int64"), ("start", "string")] {
             check_type(&value, name, go_type).map_err(invalid)?;
@@ -52,7 +53,9 @@ impl ContinueToken {
         }
         let revision = value.get("rv").and_then(Value::as_i64).unwrap_or(0);
         if revision == 0 {
-            return Err(invalid("incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_owned()));
+            return Err(invalid(
+                "incorrect encoded start resourceVersion (version meta.k8s.io/v1)".to_owned(),
+            ));
         }
         let start = text("start");
         if start.is_empty() {
@@ -123,7 +126,10 @@ mod tests {
     #[test]
     fn both_shapes_of_start_are_read() {
         let encoded = URL_SAFE_NO_PAD.encode(r#"{"v":"meta.k8s.io/v1","rv":-1,"start":"/a/b\u0000"}"#);
-        assert_eq!(ContinueToken::decode(&encoded).unwrap(), ContinueToken { revision: -1, start: "a/b\0".to_owned() });
+        assert_eq!(
+            ContinueToken::decode(&encoded).unwrap(),
+            ContinueToken { revision: -1, start: "a/b\0".to_owned() }
+        );
     }
 
     #[test]

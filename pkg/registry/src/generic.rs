@@ -15,12 +15,12 @@ mod watch;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::clock::Clock;
 use apimachinery::field;
-use apimachinery::time::UnixTime;
 use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::status::Status;
-use api::resources::{Resource, Storage as StorageRow};
+use apimachinery::time::UnixTime;
 use cacher::Delegator;
 use schema::object::Object;
 
@@ -28,7 +28,7 @@ pub use cacher::EventType;
 pub use create::{AdmitCreate, CreateRequest};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use list::ListPage;
-pub use update::{AdmitUpdate, UpdateOutcome, UpdateRequest};
+pub use update::{Change, UpdateOutcome, UpdateRequest};
 pub use watch::{WatchEvent, WatchEvents};
 
 /// What a verb gives: a failure is always a `Status` that can be sent as it is.

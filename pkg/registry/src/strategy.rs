@@ -7,16 +7,16 @@ mod pod;
 mod scale;
 mod signing_request;
 
-use apimachinery::field::{self, Path};
-use apimachinery::time::UnixTime;
-use apimachinery::user_info::UserInfo;
 use api::options::DeleteOptions;
 use api::resources::Resource;
 use api::semantic::equal_members;
 use api::validation::{
-    NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified, validate_object_meta,
-    validate_object_meta_update,
+    NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified,
+    validate_object_meta, validate_object_meta_update,
 };
+use apimachinery::field::{self, Path};
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -112,7 +112,7 @@ pub fn prepare_for_update(endpoint: &Resource, row: &Resource, new: &mut Object,
     }
     let managed = meta::metadata(old).and_then(|m| m.get("managedFields")).cloned();
     meta::set(new, "managedFields", managed);
-    if row.sets_generation && desired_state_changed(row, new, old) {
+    if row.sets_generation && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
         meta::set_generation(new, meta::generation(old) + 1);
     }
     of(row).prepare_for_update(endpoint.subresource, new, old);
@@ -150,8 +150,7 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
 /// What is wrong with an object that is about to replace `old`.
 pub fn validate_update(row: &Resource, new: &Object, old: &Object) -> Vec<field::Error> {
     let path = Path::root("metadata");
-    let mut errors =
-        validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
+    let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.extend(validate_object_meta_update(new, old, &path));
     if requires_qualified_finalizers(row.group, row.plural) {
         errors.extend(validate_finalizers_are_qualified(new, &path));
@@ -179,7 +178,10 @@ pub fn special_delete(row: &Resource, object: &mut Object, now: UnixTime) -> Opt
 
 /// Namespaces and CRDs check delete preconditions inside storage, which words them differently.
 pub fn checks_preconditions_in_storage(row: &Resource) -> bool {
-    matches!((row.group, row.plural), ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions"))
+    matches!(
+        (row.group, row.plural),
+        ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions")
+    )
 }
 
 /// Sets the value at a dotted path (`.status`, `.metadata.labels`) to what `old` has there.

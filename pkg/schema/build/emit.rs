@@ -15,7 +15,8 @@ pub(crate) fn tables(types: &[Type]) -> String {
     for ty in by_name.values() {
         message(&mut out, ty, &by_name);
     }
-    let _ = writeln!(out, "/// Every type, sorted by name.\npub static ALL: [&Message; {}] = [", by_name.len());
+    let _ =
+        writeln!(out, "/// Every type, sorted by name.\npub static ALL: [&Message; {}] = [", by_name.len());
     for name in by_name.keys() {
         let _ = writeln!(out, "    &{},", ident(name));
     }
@@ -153,7 +154,13 @@ fn field(f: &Field, owner: &Type, types: &Types) -> String {
             format!("Type::Message(&{})", ident(other))
         }
     };
-    let cardinality = if f.map { "Map" } else if f.list { "List" } else { "One" };
+    let cardinality = if f.map {
+        "Map"
+    } else if f.list {
+        "List"
+    } else {
+        "One"
+    };
     let list = a.list("list");
     let (list_type, list_keys) = list.split_first().map_or(("", &[][..]), |(t, keys)| (*t, keys));
     format!(

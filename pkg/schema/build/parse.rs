@@ -73,7 +73,12 @@ pub(crate) fn file(path: &str, text: &str, types: &mut Vec<Type>) {
                     (false, "") => format!("{wire}.{name}"),
                     (false, other) => other.to_owned(),
                 };
-                open = Some(Type { name: format!("{package}.{name}"), wire_name, attributes, fields: Vec::new() });
+                open = Some(Type {
+                    name: format!("{package}.{name}"),
+                    wire_name,
+                    attributes,
+                    fields: Vec::new(),
+                });
             }
             ["}"] => types.push(open.take().unwrap_or_else(|| fail("no type is open"))),
             [name, number, ty, ..] => {

@@ -124,7 +124,18 @@ impl Chain {
         let Services { authenticator, authorizer, dispatch, api_paths, health, metrics } = services;
         let inflight = Inflight::new(options.inflight);
         let writes = TaskTracker::new();
-        Arc::new(Chain { authenticator, authorizer, dispatch, api_paths, health, metrics, inflight, writes, options, env })
+        Arc::new(Chain {
+            authenticator,
+            authorizer,
+            dispatch,
+            api_paths,
+            health,
+            metrics,
+            inflight,
+            writes,
+            options,
+            env,
+        })
     }
 
     /// Waits until no write is under way. Call it when no new request can come.
@@ -210,7 +221,9 @@ impl Chain {
         let authorized = authorize(self.authorizer.as_ref(), attributes).await?;
         match route(self, &info.path, query, &parts.headers).await {
             Route::Answered(response) => Ok((response, seat)),
-            Route::Api => Ok(self.dispatch(Request { parts, body, info, authorized }, seat, deadline).await?),
+            Route::Api => {
+                Ok(self.dispatch(Request { parts, body, info, authorized }, seat, deadline).await?)
+            }
         }
     }
 
@@ -272,7 +285,9 @@ impl Chain {
         let wanted = match query.first("timeout") {
             None | Some("") => 0,
             Some(text) => duration::parse_duration(text).map_err(|error| {
-                Box::new(Status::bad_request(format!("invalid timeout specified in the request URL - {error}")))
+                Box::new(Status::bad_request(format!(
+                    "invalid timeout specified in the request URL - {error}"
+                )))
             })?,
         };
         let wanted = u64::try_from(wanted).unwrap_or(0);

@@ -69,7 +69,11 @@ pub struct Peer {
 
 impl Peer {
     /// A peer that has not asked for anything yet.
-    pub fn new(remote: SocketAddr, protocol: Protocol, certificate: Option<PresentedCertificate>) -> Arc<Self> {
+    pub fn new(
+        remote: SocketAddr,
+        protocol: Protocol,
+        certificate: Option<PresentedCertificate>,
+    ) -> Arc<Self> {
         let activity = Activity::new(protocol == Protocol::Http1);
         Arc::new(Peer { remote, protocol, certificate, activity, retire: CancellationToken::new() })
     }
@@ -229,7 +233,11 @@ struct Observed<S> {
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         let before = buf.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buf);
         if buf.filled().len() > before {

@@ -93,7 +93,11 @@ mod tests {
     #[test]
     fn durations_are_read_as_go_reads_them() {
         let check = |text: &str, expected: Result<i64, &str>| {
-            assert_eq!(parse_duration(text).map_err(|e| e.to_string()), expected.map_err(str::to_owned), "{text}");
+            assert_eq!(
+                parse_duration(text).map_err(|e| e.to_string()),
+                expected.map_err(str::to_owned),
+                "{text}"
+            );
         };
         check("0", Ok(0));
         check("-0", Ok(0));

@@ -62,7 +62,12 @@ impl<'h> From<&'h HeaderMap> for Wanted<'h> {
             })
             .collect();
         extra.sort();
-        Wanted { user: first(USER), uid: first(UID), groups: headers.get_all(GROUP).iter().map(text).collect(), extra }
+        Wanted {
+            user: first(USER),
+            uid: first(UID),
+            groups: headers.get_all(GROUP).iter().map(text).collect(),
+            extra,
+        }
     }
 }
 
@@ -81,8 +86,10 @@ impl Wanted<'_> {
         let extra = match self.extra.as_slice() {
             [] => "map[string][]string(nil)".to_owned(),
             extra => {
-                let pairs: Vec<String> =
-                    extra.iter().map(|(key, values)| format!("{}:[]string{{{}}}", quote(key), list(values))).collect();
+                let pairs: Vec<String> = extra
+                    .iter()
+                    .map(|(key, values)| format!("{}:[]string{{{}}}", quote(key), list(values)))
+                    .collect();
                 format!("map[string][]string{{{}}}", pairs.join(", "))
             }
         };

@@ -116,7 +116,9 @@ mod tests {
 
     #[test]
     fn streams_are_long_running() {
-        let check = |verb: &str, sub: &str, expected: bool| assert_eq!(is_long_running(&info(verb, sub)), expected, "{verb} {sub}");
+        let check = |verb: &str, sub: &str, expected: bool| {
+            assert_eq!(is_long_running(&info(verb, sub)), expected, "{verb} {sub}")
+        };
         check("watch", "", true);
         check("get", "log", true);
         check("create", "exec", true);

@@ -13,10 +13,10 @@ use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
+use crate::Chain;
 use crate::connection::{ConnectionOptions, serve_tls};
 use crate::lifecycle::Lifecycle;
 use crate::tls::Tls;
-use crate::Chain;
 
 /// Connections at a time. Beyond it they wait in the kernel's queue.
 const CONNECTIONS_MAX: usize = 65_536;

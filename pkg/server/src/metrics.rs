@@ -25,14 +25,14 @@ const VERBS: [&str; 10] =
 
 /// Codes that are told apart; others count under the first one of their hundred.
 const CODES: [u16; 26] = [
-    100, 101, 200, 201, 202, 204, 300, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422, 429,
-    500, 501, 503, 504,
+    100, 101, 200, 201, 202, 204, 300, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422,
+    429, 500, 501, 503, 504,
 ];
 
 /// Upper bounds of the latency buckets, in milliseconds.
 const BUCKETS: [u64; 23] = [
-    5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 10_000, 15_000, 20_000,
-    30_000, 45_000, 60_000,
+    5, 25, 50, 100, 200, 400, 600, 800, 1000, 1250, 1500, 2000, 3000, 4000, 5000, 6000, 8000, 10_000, 15_000,
+    20_000, 30_000, 45_000, 60_000,
 ];
 
 /// What one verb has seen.
@@ -116,12 +116,37 @@ impl Metrics {
             inflight.1, inflight.0
         );
         let simple: [(&str, &str, &str, i128); 6] = [
-            ("apiserver_longrunning_requests", "gauge", "[STABLE] Open watches and streams.", self.long_running.load(Relaxed).into()),
-            ("apiserver_tls_handshake_errors_total", "counter", "[ALPHA] Connections that failed in the TLS handshake.", self.tls_handshake_errors.load(Relaxed).into()),
+            (
+                "apiserver_longrunning_requests",
+                "gauge",
+                "[STABLE] Open watches and streams.",
+                self.long_running.load(Relaxed).into(),
+            ),
+            (
+                "apiserver_tls_handshake_errors_total",
+                "counter",
+                "[ALPHA] Connections that failed in the TLS handshake.",
+                self.tls_handshake_errors.load(Relaxed).into(),
+            ),
             ("mainstay_connections", "gauge", "Open connections.", self.connections.load(Relaxed).into()),
-            ("mainstay_dropped_requests_total", "counter", "Requests refused because too many were under way.", self.dropped.load(Relaxed).into()),
-            ("mainstay_request_panics_total", "counter", "Requests that ended in a panic.", self.panics.load(Relaxed).into()),
-            ("mainstay_request_timeouts_total", "counter", "Requests that ran out of time.", self.timeouts.load(Relaxed).into()),
+            (
+                "mainstay_dropped_requests_total",
+                "counter",
+                "Requests refused because too many were under way.",
+                self.dropped.load(Relaxed).into(),
+            ),
+            (
+                "mainstay_request_panics_total",
+                "counter",
+                "Requests that ended in a panic.",
+                self.panics.load(Relaxed).into(),
+            ),
+            (
+                "mainstay_request_timeouts_total",
+                "counter",
+                "Requests that ran out of time.",
+                self.timeouts.load(Relaxed).into(),
+            ),
         ];
         for (name, kind, help, value) in simple {
             let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
@@ -144,8 +169,18 @@ impl Metrics {
     }
 
     fn write_build_info(&self, out: &mut String) {
-        let VersionInfo { major, minor, git_version, git_commit, git_tree_state, build_date, go_version, compiler, platform, .. } =
-            &self.build;
+        let VersionInfo {
+            major,
+            minor,
+            git_version,
+            git_commit,
+            git_tree_state,
+            build_date,
+            go_version,
+            compiler,
+            platform,
+            ..
+        } = &self.build;
         let _ = writeln!(
             out,
             "# HELP kubernetes_build_info [BETA] A metric with a constant '1' value labeled by major, minor, git version, git commit, git tree state, build date, Go version, and compiler from which Kubernetes was built, and platform on which it is running.\n\
@@ -180,7 +215,8 @@ impl Metrics {
             for (code, count) in CODES.iter().zip(&verb.codes) {
                 let count = count.load(Relaxed);
                 if count > 0 {
-                    let _ = writeln!(out, "apiserver_request_total{{code=\"{code}\",verb=\"{label}\"}} {count}");
+                    let _ =
+                        writeln!(out, "apiserver_request_total{{code=\"{code}\",verb=\"{label}\"}} {count}");
                 }
             }
         }
@@ -263,7 +299,8 @@ mod tests {
 
     #[test]
     fn every_line_of_the_page_is_well_formed() {
-        let metrics = Metrics::new(VersionInfo { git_version: "v1\"x", ..VersionInfo::of_this_build() }, 1, Vec::new());
+        let metrics =
+            Metrics::new(VersionInfo { git_version: "v1\"x", ..VersionInfo::of_this_build() }, 1, Vec::new());
         metrics.observe(&info("get", ""), 200, Some(Duration::from_millis(1)));
         for line in metrics.render((0, 0)).lines() {
             let sample = line.rsplit_once(' ').is_some_and(|(_, value)| value.parse::<f64>().is_ok());

@@ -22,8 +22,18 @@ pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
         Some((pages * PAGE_BYTES) as f64)
     };
     let open_fds = fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as f64);
-    metric("process_cpu_seconds_total", "counter", "User and system CPU time spent, in seconds.", cpu_seconds(&stat));
-    metric("process_max_fds", "gauge", "The most file descriptors that may be open.", soft_limit(&limits, "Max open files"));
+    metric(
+        "process_cpu_seconds_total",
+        "counter",
+        "User and system CPU time spent, in seconds.",
+        cpu_seconds(&stat),
+    );
+    metric(
+        "process_max_fds",
+        "gauge",
+        "The most file descriptors that may be open.",
+        soft_limit(&limits, "Max open files"),
+    );
     metric("process_open_fds", "gauge", "Open file descriptors.", open_fds);
     metric("process_resident_memory_bytes", "gauge", "Resident memory, in bytes.", pages(1));
     metric(

@@ -10,10 +10,11 @@ pub struct Query<'q>(Vec<(Cow<'q, str>, Cow<'q, str>)>);
 impl<'q> Query<'q> {
     /// Decodes the part of a URL after `?`.
     pub fn parse(raw: &'q str) -> Self {
-        let pairs = raw.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')).filter_map(|pair| {
-            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
-            Some((decode(key, true)?, decode(value, true)?))
-        });
+        let pairs =
+            raw.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')).filter_map(|pair| {
+                let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+                Some((decode(key, true)?, decode(value, true)?))
+            });
         Query(pairs.collect())
     }
 
@@ -79,7 +80,10 @@ mod tests {
     #[test]
     fn the_first_value_counts_and_all_can_be_had() {
         let query = Query::parse("exclude=etcd&exclude=ping&verbose");
-        assert_eq!((query.first("exclude"), query.first("verbose"), query.first("x")), (Some("etcd"), Some(""), None));
+        assert_eq!(
+            (query.first("exclude"), query.first("verbose"), query.first("x")),
+            (Some("etcd"), Some(""), None)
+        );
         assert_eq!(query.all("exclude").collect::<Vec<_>>(), ["etcd", "ping"]);
     }
 

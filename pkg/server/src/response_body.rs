@@ -25,7 +25,12 @@ pub(crate) struct ResponseBody<G> {
 }
 
 impl<G> ResponseBody<G> {
-    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, metrics: Arc<Metrics>, held: G) -> Self {
+    pub(crate) fn new(
+        inner: Body,
+        deadline: Option<Pin<Box<Sleep>>>,
+        metrics: Arc<Metrics>,
+        held: G,
+    ) -> Self {
         ResponseBody { inner, deadline, metrics, _held: held }
     }
 }
@@ -34,7 +39,10 @@ impl<G: Unpin> http_body::Body for ResponseBody<G> {
     type Data = Bytes;
     type Error = BoxError;
 
-    fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
         match frame {

@@ -32,7 +32,8 @@ const METRICS_TYPE: HeaderValue =
 
 /// Answers a path that is the server's own, whatever the method; a path that is nobody's is 404.
 pub(crate) async fn route(chain: &Chain, path: &str, query: &Query<'_>, headers: &HeaderMap) -> Route {
-    let under = |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let under =
+        |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     if API_ROOTS.into_iter().any(under) {
         return Route::Api;
     }

@@ -51,7 +51,9 @@ impl Dispatch for Script {
                 respond::text(200, "waited")
             }
             "who" => respond::text(200, request.authorized.user().name.clone()),
-            "headers" => respond::text(200, format!("{:?}", request.parts.headers.keys().collect::<Vec<_>>())),
+            "headers" => {
+                respond::text(200, format!("{:?}", request.parts.headers.keys().collect::<Vec<_>>()))
+            }
             "echo" => match request.body.collect().await {
                 Ok(body) => respond::text(200, body.to_bytes()),
                 Err(error) => respond::text(500, error.to_string()),
@@ -65,7 +67,9 @@ impl Dispatch for Script {
     }
 }
 
-fn streamed(frames: impl futures::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static) -> Response {
+fn streamed(
+    frames: impl futures::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static,
+) -> Response {
     Response::new(StreamBody::new(frames).boxed_unsync())
 }
 
@@ -83,7 +87,11 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
         authorizer: Mode::authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
-        health: Health { healthz: Group::new(vec![Arc::new(Ping)]), livez: Group::new(vec![Arc::new(Ping)]), readyz: group() },
+        health: Health {
+            healthz: Group::new(vec![Arc::new(Ping)]),
+            livez: Group::new(vec![Arc::new(Ping)]),
+            readyz: group(),
+        },
         metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new())),
     };
     Chain::new(services, options, env())

@@ -94,10 +94,10 @@ impl TlsFiles {
     /// # Errors
     /// [`TlsError::Read`].
     pub fn read(&self) -> Result<TlsContents, TlsError> {
-        let read = |path: &PathBuf| {
-            fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source })
-        };
-        let pair = |files: &CertificateFiles| Ok::<_, TlsError>((read(&files.certificate)?, read(&files.key)?));
+        let read =
+            |path: &PathBuf| fs::read(path).map_err(|source| TlsError::Read { path: path.clone(), source });
+        let pair =
+            |files: &CertificateFiles| Ok::<_, TlsError>((read(&files.certificate)?, read(&files.key)?));
         Ok(TlsContents {
             files: self.clone(),
             default: pair(&self.default)?,
@@ -126,11 +126,14 @@ impl Tls {
             let key = certified_key(files, pems, &provider)?;
             by_name.add(names, key);
         }
-        let clients = clients::verifier(&contents.files.client_authorities, &contents.client_authorities, &provider)?;
+        let clients =
+            clients::verifier(&contents.files.client_authorities, &contents.client_authorities, &provider)?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions())?;
         let builder = match &clients {
-            Some(clients) => builder.with_client_cert_verifier(Arc::new(clients::AskOnly::new(Arc::clone(clients)))),
+            Some(clients) => {
+                builder.with_client_cert_verifier(Arc::new(clients::AskOnly::new(Arc::clone(clients))))
+            }
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(by_name));
@@ -143,7 +146,11 @@ impl Tls {
     }
 
     /// Judges the chain that a client presented. `now` is in seconds since 1970.
-    pub(crate) fn judge(&self, chain: Option<&[CertificateDer<'_>]>, now: i64) -> Option<PresentedCertificate> {
+    pub(crate) fn judge(
+        &self,
+        chain: Option<&[CertificateDer<'_>]>,
+        now: i64,
+    ) -> Option<PresentedCertificate> {
         let (leaf, intermediates) = chain?.split_first()?;
         Some(clients::judge(self.clients.as_deref()?, leaf, intermediates, now))
     }
@@ -169,6 +176,7 @@ fn certified_key(
     let chain = certificates(&files.certificate, certificate)?;
     let content = |problem: String| TlsError::Content { path: files.key.clone(), problem };
     let key = PrivateKeyDer::from_pem_slice(key).map_err(|error| content(error.to_string()))?;
-    let certified = CertifiedKey::from_der(chain, key, provider).map_err(|error| content(error.to_string()))?;
+    let certified =
+        CertifiedKey::from_der(chain, key, provider).map_err(|error| content(error.to_string()))?;
     Ok(Arc::new(certified))
 }

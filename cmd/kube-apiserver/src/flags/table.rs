@@ -5,11 +5,24 @@ use super::Kind::*;
 use super::Treatment::{Honoured, Ignored, Refused};
 use super::{Flag, Kind, Treatment};
 
-const fn flag(section: &'static str, name: &'static str, kind: Kind, type_name: &'static str, default: &'static str, treatment: Treatment) -> Flag {
+const fn flag(
+    section: &'static str,
+    name: &'static str,
+    kind: Kind,
+    type_name: &'static str,
+    default: &'static str,
+    treatment: Treatment,
+) -> Flag {
     Flag { section, name, shorthand: None, kind, type_name, default, hidden: false, treatment }
 }
 
-const fn hidden(name: &'static str, kind: Kind, type_name: &'static str, default: &'static str, treatment: Treatment) -> Flag {
+const fn hidden(
+    name: &'static str,
+    kind: Kind,
+    type_name: &'static str,
+    default: &'static str,
+    treatment: Treatment,
+) -> Flag {
     Flag { section: "", name, shorthand: None, kind, type_name, default, hidden: true, treatment }
 }
 

@@ -13,7 +13,9 @@ fn error(line: &str, expected: &str) {
 
 #[test]
 fn a_value_can_be_given_in_every_way() {
-    let check = |line: &str, name: &str, expected: &str| assert_eq!(parse(line).unwrap().text(name), expected, "{line}");
+    let check = |line: &str, name: &str, expected: &str| {
+        assert_eq!(parse(line).unwrap().text(name), expected, "{line}")
+    };
     check("--secure-port=1", "secure-port", "1");
     check("--secure-port 2", "secure-port", "2");
     check("--secure_port 3", "secure-port", "3");
@@ -32,7 +34,9 @@ fn a_value_can_be_given_in_every_way() {
 
 #[test]
 fn a_switch_takes_its_value_behind_an_equals_sign_only() {
-    let check = |line: &str, expected: bool| assert_eq!(parse(line).unwrap().bool("allow-privileged"), expected, "{line}");
+    let check = |line: &str, expected: bool| {
+        assert_eq!(parse(line).unwrap().bool("allow-privileged"), expected, "{line}")
+    };
     check("--allow-privileged", true);
     check("--allow-privileged=false", false);
     check("--allow-privileged=T", true);
@@ -46,12 +50,18 @@ fn a_switch_takes_its_value_behind_an_equals_sign_only() {
 
 #[test]
 fn lists_add_up_and_replace_the_default() {
-    let check = |line: &str, name: &str, expected: &[&str]| assert_eq!(parse(line).unwrap().list(name), expected, "{line}");
+    let check = |line: &str, name: &str, expected: &[&str]| {
+        assert_eq!(parse(line).unwrap().list(name), expected, "{line}")
+    };
     check("--authorization-mode Node,RBAC", "authorization-mode", &["Node", "RBAC"]);
     check("--authorization-mode Node --authorization-mode=RBAC", "authorization-mode", &["Node", "RBAC"]);
     check("--authorization-mode=", "authorization-mode", &[]);
     check("--authorization-mode=\"a,b\",c", "authorization-mode", &["a,b", "c"]);
-    check("", "kubelet-preferred-address-types", &["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"]);
+    check(
+        "",
+        "kubelet-preferred-address-types",
+        &["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"],
+    );
     check("--kubelet-preferred-address-types=X", "kubelet-preferred-address-types", &["X"]);
     check("--service-account-issuer a,b --service-account-issuer c", "service-account-issuer", &["a,b", "c"]);
     check("--tls-sni-cert-key a,b:c,d", "tls-sni-cert-key", &["a,b:c,d"]);
@@ -75,10 +85,17 @@ fn mistakes_are_told_as_upstream_tells_them() {
 #[test]
 fn wrong_values_are_told_as_upstream_tells_them() {
     let check = |flag: &str, value: &str, reason: &str| {
-        error(&format!("--{flag}={value}"), &format!("invalid argument \"{value}\" for \"--{flag}\" flag: {reason}"));
+        error(
+            &format!("--{flag}={value}"),
+            &format!("invalid argument \"{value}\" for \"--{flag}\" flag: {reason}"),
+        );
     };
     check("secure-port", "x", "strconv.ParseInt: parsing \"x\": invalid syntax");
-    check("secure-port", "99999999999999999999", "strconv.ParseInt: parsing \"99999999999999999999\": value out of range");
+    check(
+        "secure-port",
+        "99999999999999999999",
+        "strconv.ParseInt: parsing \"99999999999999999999\": value out of range",
+    );
     check("kubelet-port", "-1", "strconv.ParseUint: parsing \"-1\": invalid syntax");
     check("allow-privileged", "yes", "strconv.ParseBool: parsing \"yes\": invalid syntax");
     check("goaway-chance", "often", "strconv.ParseFloat: parsing \"often\": invalid syntax");
@@ -88,9 +105,16 @@ fn wrong_values_are_told_as_upstream_tells_them() {
     check("service-node-port-range", "1-70000", "the port range cannot be greater than 65535: 1-70000");
     check("tls-sni-cert-key", "a", "expected comma separated certificate and key file paths");
     check("feature-gates", "X", "missing bool value for X");
-    check("feature-gates", "X=y", "invalid value of X: y, err: strconv.ParseBool: parsing \"y\": invalid syntax");
+    check(
+        "feature-gates",
+        "X=y",
+        "invalid value of X: y, err: strconv.ParseBool: parsing \"y\": invalid syntax",
+    );
     check("allow-metric-labels", "x", "x must be formatted as key=value");
-    error("-v x", "invalid argument \"x\" for \"-v, --v\" flag: strconv.ParseInt: parsing \"x\": invalid syntax");
+    error(
+        "-v x",
+        "invalid argument \"x\" for \"-v, --v\" flag: strconv.ParseInt: parsing \"x\": invalid syntax",
+    );
 }
 
 #[test]

@@ -71,10 +71,12 @@ impl Kind {
                 value if value.starts_with('v') => Ok(()),
                 value => bool(value).map(drop),
             },
-            Kind::Pattern => match value.split(',').filter(|part| !part.is_empty()).all(|part| part.contains('=')) {
-                true => Ok(()),
-                false => Err("syntax error: expect comma-separated list of filename=N".to_owned()),
-            },
+            Kind::Pattern => {
+                match value.split(',').filter(|part| !part.is_empty()).all(|part| part.contains('=')) {
+                    true => Ok(()),
+                    false => Err("syntax error: expect comma-separated list of filename=N".to_owned()),
+                }
+            }
         }
     }
 }
@@ -94,8 +96,12 @@ impl CertKey {
     /// Upstream's text.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let (files, names) = match text.split_once(':') {
-            Some((_, names)) if names.trim().is_empty() => return Err("empty names list is not allowed".to_owned()),
-            Some((files, names)) => (files, names.trim().split(',').map(|name| name.trim().to_owned()).collect()),
+            Some((_, names)) if names.trim().is_empty() => {
+                return Err("empty names list is not allowed".to_owned());
+            }
+            Some((files, names)) => {
+                (files, names.trim().split(',').map(|name| name.trim().to_owned()).collect())
+            }
             None => (text, Vec::new()),
         };
         match files.trim().split(',').collect::<Vec<_>>().as_slice() {
@@ -175,10 +181,15 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
     let mut rest = text;
     while !text.is_empty() {
         let (item, after) = match rest.strip_prefix('"') {
-            None => rest.split_once(',').map_or((rest.to_owned(), None), |(item, after)| (item.to_owned(), Some(after))),
+            None => rest
+                .split_once(',')
+                .map_or((rest.to_owned(), None), |(item, after)| (item.to_owned(), Some(after))),
             Some(quoted) => {
                 let (item, after) = quoted.split_once('"').ok_or_else(|| {
-                    format!("parse error on line 1, column {}: extraneous or missing \" in quoted-field", text.len() + 1)
+                    format!(
+                        "parse error on line 1, column {}: extraneous or missing \" in quoted-field",
+                        text.len() + 1
+                    )
                 })?;
                 (item.to_owned(), after.strip_prefix(','))
             }

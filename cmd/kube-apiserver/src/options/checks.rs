@@ -39,7 +39,12 @@ fn refused(flags: &Flags, errors: &mut Vec<String>) {
 }
 
 fn generic(flags: &Flags, errors: &mut Vec<String>) {
-    let durations = ["livez-grace-period", "request-timeout", "storage-initialization-timeout", "shutdown-delay-duration"];
+    let durations = [
+        "livez-grace-period",
+        "request-timeout",
+        "storage-initialization-timeout",
+        "shutdown-delay-duration",
+    ];
     for name in durations {
         if flags.nanos(name) < 0 {
             errors.push(format!("--{name} can not be a negative value"));
@@ -51,7 +56,9 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
         }
     }
     if flags.nanos("shutdown-watch-termination-grace-period") < 0 {
-        errors.push("shutdown-watch-termination-grace-period, if provided, can not be a negative value".to_owned());
+        errors.push(
+            "shutdown-watch-termination-grace-period, if provided, can not be a negative value".to_owned(),
+        );
     }
     if !(0.0..=0.02).contains(&flags.float("goaway-chance")) {
         errors.push("--goaway-chance can not be less than 0 or greater than 0.02".to_owned());
@@ -63,20 +70,28 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
         }
     }
     if flags.text("logging-format") != "text" {
-        errors.push(format!("format: Invalid value: {:?}: only \"text\" is supported by this server", flags.text("logging-format")));
+        errors.push(format!(
+            "format: Invalid value: {:?}: only \"text\" is supported by this server",
+            flags.text("logging-format")
+        ));
     }
 }
 
 fn etcd(flags: &Flags, errors: &mut Vec<String>) {
     if !matches!(flags.text("storage-backend"), "" | "etcd3") {
-        errors.push("--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'".to_owned());
+        errors.push(
+            "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
+                .to_owned(),
+        );
     }
 }
 
 fn serving(flags: &Flags, errors: &mut Vec<String>) {
     let port = flags.int("secure-port");
     if !(1..=65_535).contains(&port) {
-        errors.push(format!("--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"));
+        errors.push(format!(
+            "--secure-port {port} must be between 1 and 65535, inclusive. It cannot be turned off with 0"
+        ));
     }
     if flags.optional("tls-cert-file").is_some() != flags.optional("tls-private-key-file").is_some() {
         errors.push("--tls-cert-file and --tls-private-key-file must be specified together".to_owned());
@@ -119,7 +134,8 @@ fn authorization_modes(flags: &Flags, errors: &mut Vec<String>) {
 }
 
 fn admission(flags: &Flags, errors: &mut Vec<String>) {
-    let (enabled, disabled) = (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
+    let (enabled, disabled) =
+        (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
         for name in names {
             if !ON_BY_DEFAULT.contains(&name.as_str()) && !OFF_BY_DEFAULT.contains(&name.as_str()) {
@@ -180,7 +196,8 @@ fn services(flags: &Flags, errors: &mut Vec<String>) {
         && first.network.is_ipv4() == second.network.is_ipv4()
     {
         errors.push(
-            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family".to_owned(),
+            "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family"
+                .to_owned(),
         );
     }
     let port = flags.int("kubernetes-service-node-port");

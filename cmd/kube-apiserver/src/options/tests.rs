@@ -16,7 +16,9 @@ fn error(line: &str, expected: &str) {
 fn without_flags_everything_is_at_hand() {
     let config = options("").unwrap();
     let here = std::path::absolute("mainstay-data").unwrap();
-    let StorageConfig::Embedded { dir, compaction_interval } = &config.storage else { panic!("{:?}", config.storage) };
+    let StorageConfig::Embedded { dir, compaction_interval } = &config.storage else {
+        panic!("{:?}", config.storage)
+    };
     assert_eq!(dir, &here.join("store"));
     assert_eq!(*compaction_interval, Some(Duration::from_secs(300)));
     assert_eq!(config.serving.cert_dir, here.join("pki"));
@@ -29,7 +31,9 @@ fn without_flags_everything_is_at_hand() {
 
 #[test]
 fn whoever_may_do_everything_is_not_anonymous() {
-    let check = |line: &str, expected: bool| assert_eq!(options(line).unwrap().authentication.anonymous, expected, "{line}");
+    let check = |line: &str, expected: bool| {
+        assert_eq!(options(line).unwrap().authentication.anonymous, expected, "{line}")
+    };
     check("", false);
     check("--anonymous-auth", false);
     check("--authorization-mode=Node,RBAC", true);
@@ -50,7 +54,9 @@ fn an_administrator_is_made_up_only_when_nobody_else_could_log_in() {
 
 #[test]
 fn etcd_is_used_when_it_is_named() {
-    let config = options("--etcd-servers a:1,b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca").unwrap();
+    let config =
+        options("--etcd-servers a:1,b:2 --etcd-prefix x/ --etcd-compaction-interval 0 --etcd-cafile ca")
+            .unwrap();
     let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
     assert_eq!((etcd.endpoints.join(" ").as_str(), etcd.prefix.as_str()), ("a:1 b:2", "/x"));
     assert_eq!((etcd.compaction_interval, etcd.ca), (None, Some(PathBuf::from("ca"))));
@@ -88,7 +94,14 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--encryption-provider-config /x",
         "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
     );
-    for flag in ["audit-policy-file", "oidc-issuer-url", "authorization-config", "authentication-config", "egress-selector-config-file", "admission-control-config-file"] {
+    for flag in [
+        "audit-policy-file",
+        "oidc-issuer-url",
+        "authorization-config",
+        "authentication-config",
+        "egress-selector-config-file",
+        "admission-control-config-file",
+    ] {
         assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
     }
     error(
@@ -100,18 +113,33 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
 
 #[test]
 fn contradictions_are_refused() {
-    error("--secure-port 0", "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0");
+    error(
+        "--secure-port 0",
+        "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+    );
     error("--goaway-chance 0.5", "--goaway-chance can not be less than 0 or greater than 0.02");
     error("--authorization-mode rbac", "authorization-mode \"rbac\" is not a valid mode");
     error("--authorization-mode=", "at least one authorization-mode must be passed");
-    error("--authorization-mode=RBAC,RBAC", "authorization-mode [\"RBAC\" \"RBAC\"] has mode specified more than once");
+    error(
+        "--authorization-mode=RBAC,RBAC",
+        "authorization-mode [\"RBAC\" \"RBAC\"] has mode specified more than once",
+    );
     error("--authorization-mode=ABAC", "authorization-mode ABAC's authorization policy file not passed");
     error("--enable-admission-plugins Nope", "enable-admission-plugins plugin \"Nope\" is unknown");
-    error("--storage-backend etcd2", "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'");
+    error(
+        "--storage-backend etcd2",
+        "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'",
+    );
     error("--tls-min-version 1.2", "unknown tls version \"1.2\"");
     error("--tls-cipher-suites X", "Cipher suite X not supported or doesn't exist");
-    error("--service-cluster-ip-range 10.0.0.0/8", "specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12");
-    error("--service-cluster-ip-range 10.0.0.0/24,10.1.0.0/24", "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family");
+    error(
+        "--service-cluster-ip-range 10.0.0.0/8",
+        "specified --service-cluster-ip-range is too large; for 32-bit addresses, the mask must be >= 12",
+    );
+    error(
+        "--service-cluster-ip-range 10.0.0.0/24,10.1.0.0/24",
+        "--service-cluster-ip-range[0] and --service-cluster-ip-range[1] must be of different IP family",
+    );
     error("--service-cluster-ip-range 10.0.0.0", "service-cluster-ip-range \"10.0.0.0\" is not a valid cidr");
     error(
         "--secure-port 0 --goaway-chance 1",

@@ -1,3 +1,5 @@
+//! Claims about conversions between versions.
+
 #![allow(clippy::unwrap_used)]
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Claims about decoding options.
+
 use super::*;
 use serde_json::json;
 

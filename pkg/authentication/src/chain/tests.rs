@@ -6,7 +6,10 @@ use crate::TokenFile;
 
 fn authenticator(anonymous: bool) -> Authenticator {
     let tokens = "good,ann,1,\"dev\"\nanon,system:anonymous,2\nauthd,bob,3,\"system:authenticated,x\"\n";
-    Authenticator { tokens: vec![Arc::new(Picky), Arc::new(TokenFile::parse("t", tokens).unwrap())], anonymous }
+    Authenticator {
+        tokens: vec![Arc::new(Picky), Arc::new(TokenFile::parse("t", tokens).unwrap())],
+        anonymous,
+    }
 }
 
 /// Refuses tokens that begin with `picky`, knows no others.
@@ -42,7 +45,14 @@ const ANONYMOUS: Result<(&str, &[&str]), u16> = Ok(("system:anonymous", &["syste
 
 #[tokio::test]
 async fn no_credential_is_anonymous_where_that_is_allowed() {
-    for header in [None, Some("Bearer "), Some("Bearer"), Some("Basic Zm9vOmJhcg=="), Some("Bearer  good"), Some("good")] {
+    for header in [
+        None,
+        Some("Bearer "),
+        Some("Bearer"),
+        Some("Basic Zm9vOmJhcg=="),
+        Some("Bearer  good"),
+        Some("good"),
+    ] {
         check(true, None, header, ANONYMOUS).await;
         check(false, None, header, Err(401)).await;
     }
@@ -62,9 +72,17 @@ async fn a_wrong_credential_is_never_anonymous() {
 #[tokio::test]
 async fn one_good_credential_is_enough() {
     check(false, None, Some("Bearer good"), Ok(("ann", &["dev", "system:authenticated"]))).await;
-    check(true, Some(PresentedCertificate::Refused(String::new())), Some("Bearer good"), Ok(("ann", &["dev", "system:authenticated"]))).await;
-    check(true, Some(holder("cert", 100)), Some("Bearer bad"), Ok(("cert", &["o", "system:authenticated"]))).await;
-    check(true, Some(holder("cert", 100)), Some("Bearer good"), Ok(("cert", &["o", "system:authenticated"]))).await;
+    check(
+        true,
+        Some(PresentedCertificate::Refused(String::new())),
+        Some("Bearer good"),
+        Ok(("ann", &["dev", "system:authenticated"])),
+    )
+    .await;
+    check(true, Some(holder("cert", 100)), Some("Bearer bad"), Ok(("cert", &["o", "system:authenticated"])))
+        .await;
+    check(true, Some(holder("cert", 100)), Some("Bearer good"), Ok(("cert", &["o", "system:authenticated"])))
+        .await;
 }
 
 #[tokio::test]

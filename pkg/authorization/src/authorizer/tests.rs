@@ -44,8 +44,15 @@ async fn a_refusal_names_what_it_is_about() {
     let (user, info) = (user("a", &[]), info("GET", "/apis/apps/v1/namespaces/ns/deployments/web"));
     let status = authorize(&AlwaysDeny, Attributes { user: &user, info: &info }).await.unwrap_err();
     let details = status.details.unwrap();
-    assert_eq!((details.name.as_str(), details.group.as_str(), details.kind.as_str()), ("web", "apps", "deployments"));
-    assert!(status.message.ends_with("in the namespace \"ns\": Everything is forbidden."), "{}", status.message);
+    assert_eq!(
+        (details.name.as_str(), details.group.as_str(), details.kind.as_str()),
+        ("web", "apps", "deployments")
+    );
+    assert!(
+        status.message.ends_with("in the namespace \"ns\": Everything is forbidden."),
+        "{}",
+        status.message
+    );
 }
 
 #[tokio::test]

@@ -63,7 +63,8 @@ pub(super) fn prepare(config: &Config, now: i64) -> Result<Credentials, RunError
     }
     let served = fs::read_to_string(&default.certificate)
         .map_err(|source| RunError::read(&default.certificate, source))?;
-    let trust = format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
+    let trust =
+        format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
     let files = TlsFiles { default, sni: serving.sni.clone(), client_authorities };
     Ok(Credentials { files, trust, authority })
 }
@@ -100,10 +101,15 @@ pub(super) fn write_kubeconfig(
 
 /// The names and addresses under which clients reach the server, as upstream's certificate has them.
 fn names(config: &Config) -> Vec<String> {
-    let mut names: Vec<String> =
-        ["localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"]
-            .map(str::to_owned)
-            .to_vec();
+    let mut names: Vec<String> = [
+        "localhost",
+        "kubernetes",
+        "kubernetes.default",
+        "kubernetes.default.svc",
+        "kubernetes.default.svc.cluster.local",
+    ]
+    .map(str::to_owned)
+    .to_vec();
     let mut addresses = vec![
         IpAddr::V4(Ipv4Addr::LOCALHOST),
         IpAddr::V6(Ipv6Addr::LOCALHOST),
@@ -127,12 +133,15 @@ fn pair(
     make: impl FnOnce() -> Result<Pair, server::tls::TlsError>,
 ) -> Result<Pair, RunError> {
     let (certificate_path, key_path) = (dir.join(certificate_name), dir.join(key_name));
-    let found = fs::read_to_string(&certificate_path).and_then(|certificate| {
-        Ok(Pair { certificate, key: fs::read_to_string(&key_path)? })
-    });
+    let found = fs::read_to_string(&certificate_path)
+        .and_then(|certificate| Ok(Pair { certificate, key: fs::read_to_string(&key_path)? }));
     match found {
-        Ok(pair) if not_after(&pair.certificate).is_some_and(|end| end > now + REMAINING_MIN_SECONDS) => Ok(pair),
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(RunError::read(&certificate_path, error)),
+        Ok(pair) if not_after(&pair.certificate).is_some_and(|end| end > now + REMAINING_MIN_SECONDS) => {
+            Ok(pair)
+        }
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(RunError::read(&certificate_path, error))
+        }
         _ => {
             let pair = make()?;
             write_private(&key_path, &pair.key).map_err(|source| RunError::read(&key_path, source))?;

@@ -40,9 +40,8 @@ impl Store {
             }
             StorageConfig::Etcd(config) => {
                 let etcd = Arc::new(Etcd::new(options(config)).await?);
-                let compaction = config
-                    .compaction_interval
-                    .map(|every| tokio::spawn(compact(Arc::clone(&etcd), every)));
+                let compaction =
+                    config.compaction_interval.map(|every| tokio::spawn(compact(Arc::clone(&etcd), every)));
                 Ok(Store { storage: etcd, embedded: None, compaction })
             }
         }

@@ -27,10 +27,11 @@ async fn get(
     for certificate in CertificateDer::pem_slice_iter(trust.as_bytes()) {
         roots.add(certificate.unwrap()).unwrap();
     }
-    let builder = rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(roots);
+    let builder =
+        rustls::ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots);
     let config = match identity {
         None => builder.with_no_client_auth(),
         Some(Identity(certificate, key)) => builder
@@ -82,14 +83,22 @@ async fn first_contact(dir: &std::path::Path) -> String {
     let data = |pointer: &str| {
         String::from_utf8(STANDARD.decode(text.pointer(pointer).unwrap().as_str().unwrap()).unwrap()).unwrap()
     };
-    let identity = Identity(data("/users/0/user/client-certificate-data"), data("/users/0/user/client-key-data"));
+    let identity =
+        Identity(data("/users/0/user/client-certificate-data"), data("/users/0/user/client-key-data"));
     let trust = data("/clusters/0/cluster/certificate-authority-data");
     assert_eq!(text["clusters"][0]["cluster"]["server"], format!("https://{}", running.address));
-    assert_eq!(get(running.address, &trust, Some(&identity), "/readyz/ping", None).await, (200, "ok".to_owned()));
+    assert_eq!(
+        get(running.address, &trust, Some(&identity), "/readyz/ping", None).await,
+        (200, "ok".to_owned())
+    );
     assert_eq!(get(running.address, &trust, None, "/readyz/ping", None).await.0, 403);
     use std::os::unix::fs::PermissionsExt;
     for secret in ["admin.kubeconfig", "pki/mainstay-ca.key", "pki/apiserver.key"] {
-        assert_eq!(std::fs::metadata(dir.join(secret)).unwrap().permissions().mode() & 0o777, 0o600, "{secret}");
+        assert_eq!(
+            std::fs::metadata(dir.join(secret)).unwrap().permissions().mode() & 0o777,
+            0o600,
+            "{secret}"
+        );
     }
     running.stop().await;
     std::fs::read_to_string(dir.join("pki/mainstay-ca.crt")).unwrap()
@@ -108,7 +117,8 @@ async fn what_keeps_a_server_from_starting_is_said() {
         let dir = TestDir::new().unwrap();
         let mut config = Config::for_tests(dir.path().join("pki"));
         change(&mut config, dir.path());
-        let error = start(config, system_env()).await.err().map(|error| error.to_string()).unwrap_or_default();
+        let error =
+            start(config, system_env()).await.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains(expected), "{error:?} does not say {expected:?}");
     };
     check(
@@ -120,7 +130,15 @@ async fn what_keeps_a_server_from_starting_is_said() {
         "must have at least 3 columns",
     )
     .await;
-    check(|config, dir| config.authentication.token_file = Some(dir.join("none.csv")), "none.csv: No such file").await;
+    check(
+        |config, dir| config.authentication.token_file = Some(dir.join("none.csv")),
+        "none.csv: No such file",
+    )
+    .await;
     check(|config, dir| config.authentication.client_ca_file = Some(dir.join("none.crt")), "none.crt").await;
-    check(|config, _| config.serving.bind.address = "192.0.2.1:1".parse().unwrap(), "failed to listen on 192.0.2.1:1").await;
+    check(
+        |config, _| config.serving.bind.address = "192.0.2.1:1".parse().unwrap(),
+        "failed to listen on 192.0.2.1:1",
+    )
+    .await;
 }

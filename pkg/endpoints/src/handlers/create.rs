@@ -10,7 +10,7 @@ use registry::{Target, meta};
 use schema::object::Object;
 
 use super::{ensure_namespace, to_storage_version};
-use crate::api::{Api, Call};
+use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
 use crate::negotiate;
@@ -36,7 +36,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
-    let admit = Admit { api: call.api, call_namespace: &namespace, row, dry_run: !options.dry_run.is_empty() };
+    let admit = Admit { call, namespace: &namespace, dry_run: !options.dry_run.is_empty() };
     let request = CreateRequest { user: call.user, dry_run: admit.dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let stored = call.api.registry.create(&target, object, request).await?;
@@ -60,27 +60,37 @@ fn namespace_of(call: &Call<'_>, name: &str) -> String {
 }
 
 struct Admit<'a> {
-    api: &'a Api,
-    call_namespace: &'a str,
-    row: &'static api::resources::Resource,
+    call: &'a Call<'a>,
+    namespace: &'a str,
     dry_run: bool,
 }
 
 #[async_trait]
 impl AdmitCreate for Admit<'_> {
     async fn admit_create(&self, object: &Object) -> Result<(), Box<Status>> {
-        let attributes = Attributes {
-            operation: Operation::Create,
-            group: self.row.group,
-            resource: self.row.plural,
-            kind: self.row.kind,
-            subresource: "",
-            namespace: self.call_namespace,
-            name: meta::text(object, "name"),
-            object: Some(object),
-            old: None,
-            dry_run: self.dry_run,
-        };
-        self.api.admission.validate(attributes).await
+        admit(self.call, self.namespace, object, self.dry_run).await
     }
+}
+
+/// Asks admission whether an object may be created.
+pub(super) async fn admit(
+    call: &Call<'_>,
+    namespace: &str,
+    object: &Object,
+    dry_run: bool,
+) -> Result<(), Box<Status>> {
+    let row = call.route.main;
+    let attributes = Attributes {
+        operation: Operation::Create,
+        group: row.group,
+        resource: row.plural,
+        kind: row.kind,
+        subresource: "",
+        namespace,
+        name: meta::text(object, "name"),
+        object: Some(object),
+        old: None,
+        dry_run,
+    };
+    call.api.admission.validate(attributes).await
 }

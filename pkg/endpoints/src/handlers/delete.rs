@@ -17,7 +17,7 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
     let options = delete_options(call, body).await?;
     admit(call, call.name()).await?;
     let storage = call.storage()?;
-    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &|_| Ok(()) };
+    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
     match call.api.registry.delete(&call.target(), &request).await? {
         DeleteOutcome::Status(status) => Ok(call.reply()?.success(&status)),
         DeleteOutcome::Object { stored, gone } => {
@@ -32,7 +32,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     let list = list_options(call)?;
     let options = delete_options(call, body).await?;
     let storage = call.storage()?;
-    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &|_| Ok(()) };
+    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
     call.reply()?.list(call.endpoint(), storage, &page)
 }
@@ -58,10 +58,16 @@ async fn admit(call: &Call<'_>, name: &str) -> Result<(), Box<Status>> {
 async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
     let bytes = body::read(&mut body).await?;
     let options = match bytes.is_empty() {
-        true => DeleteOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?,
+        true => {
+            DeleteOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?
+        }
         false => {
             let format = negotiate::input(call.headers)?;
-            let object = body::decode_options(&bytes, format, &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS)?;
+            let object = body::decode_options(
+                &bytes,
+                format,
+                &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
+            )?;
             DeleteOptions::from_object(&object)
         }
     };

@@ -26,7 +26,8 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
 /// # Errors
 /// 400 and 422.
 pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> {
-    let mut options = ListOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?;
+    let mut options =
+        ListOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?;
     options.set_watch_list_defaults();
     let errors = api::validation::validate_list_options(&options);
     if !errors.is_empty() {
@@ -35,14 +36,18 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     let row = call.route.main;
     options.field_selector = options
         .field_selector
-        .transform(|label, value| api::fields::convert_label(row, label).map(|label| (label.to_owned(), value.to_owned())))
+        .transform(|label, value| {
+            api::fields::convert_label(row, label).map(|label| (label.to_owned(), value.to_owned()))
+        })
         .map_err(Status::bad_request)?;
     let name = call.name();
     if !name.is_empty() {
         if options.field_selector.is_empty() {
             options.field_selector = fields::Selector::equals("metadata.name", name);
         } else if options.field_selector.requires_exact_match("metadata.name") != Some(name) {
-            return Err(Status::bad_request("fieldSelector metadata.name doesn't match requested name").into());
+            return Err(
+                Status::bad_request("fieldSelector metadata.name doesn't match requested name").into()
+            );
         }
     }
     Ok(options)

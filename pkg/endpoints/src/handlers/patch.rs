@@ -73,11 +73,17 @@ fn patch_type(call: &Call<'_>) -> Result<PatchType, Box<Status>> {
 }
 
 /// Reads a patch, and what strict validation has to say about its text.
-fn parse(kind: PatchType, bytes: &[u8], validation: FieldValidation) -> Result<(Patch, Vec<String>), Box<Status>> {
+fn parse(
+    kind: PatchType,
+    bytes: &[u8],
+    validation: FieldValidation,
+) -> Result<(Patch, Vec<String>), Box<Status>> {
     let validates = validation != FieldValidation::Ignore;
     let texts = |strict: Vec<schema::json::StrictError>| strict.iter().map(ToString::to_string).collect();
     match kind {
-        PatchType::Json => JsonPatch::parse(bytes, validates).map(|(patch, strict)| (Patch::Json(patch), strict)),
+        PatchType::Json => {
+            JsonPatch::parse(bytes, validates).map(|(patch, strict)| (Patch::Json(patch), strict))
+        }
         PatchType::Merge => {
             merge_patch::parse(bytes, validates).map(|(patch, strict)| (Patch::Merge(patch), texts(strict)))
         }
@@ -161,7 +167,9 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
         return Ok(());
     }
     let message = match given {
-        "" => format!("the name of the object ({name} based on URL) was undeterminable: name must be provided"),
+        "" => {
+            format!("the name of the object ({name} based on URL) was undeterminable: name must be provided")
+        }
         _ => format!("the name of the object ({given}) does not match the name on the URL ({name})"),
     };
     Err(Status::bad_request(message).into())
@@ -171,7 +179,9 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
 fn refused(error: patch::Error) -> Box<Status> {
     let status = match error {
         patch::Error::BadRequest(text) => Status::bad_request(text),
-        patch::Error::TooLarge(text) => Status::request_entity_too_large(format!("Request entity too large: {text}")),
+        patch::Error::TooLarge(text) => {
+            Status::request_entity_too_large(format!("Request entity too large: {text}"))
+        }
         patch::Error::DoesNotApply(_) => {
             let text = "the server rejected our request due to an error in our request";
             Status::failure(422, "Invalid", text).with_details(Details::default())

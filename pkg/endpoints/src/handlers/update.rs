@@ -3,11 +3,11 @@
 use api::options::UpdateOptions;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
-use registry::generic::{AdmitUpdate, UpdateOutcome, UpdateRequest};
+use registry::generic::{Change, UpdateOutcome, UpdateRequest};
 use registry::{codec, meta, strategy};
 use schema::object::Object;
 
-use super::{ensure_namespace, to_storage_version};
+use super::{create, ensure_namespace, to_storage_version};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -31,6 +31,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
         return replace_scale(call, &object, !options.dry_run.is_empty()).await;
     }
     let object = to_storage_version(call.route.main, object, &decoded.api_version)?;
+    admit_creation(call, &object, !options.dry_run.is_empty()).await?;
     let uid = meta::text(&object, "uid").to_owned();
     let outcome = write(call, uid, !options.dry_run.is_empty(), &mut |_| Ok(object.clone())).await?;
     answer(call, &outcome)
@@ -40,7 +41,8 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
 fn check_name(call: &Call<'_>, object: &mut Object) -> Result<(), Box<Status>> {
     let (given, name) = (meta::text(object, "name").to_owned(), call.name());
     if given.is_empty() {
-        let message = format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
+        let message =
+            format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
         return Err(Status::bad_request(message).into());
     }
     if given != name {
@@ -50,15 +52,28 @@ fn check_name(call: &Call<'_>, object: &mut Object) -> Result<(), Box<Status>> {
     Ok(())
 }
 
+/// A PUT that will create its object asks admission as a POST would.
+async fn admit_creation(call: &Call<'_>, object: &Object, dry_run: bool) -> Result<(), Box<Status>> {
+    if !call.route.main.allow_create_on_update || !call.endpoint().subresource.is_empty() {
+        return Ok(());
+    }
+    match call.api.registry.get(&call.target(), "").await {
+        Err(status) if status.reason == "NotFound" => {
+            create::admit(call, &call.info.namespace, object, dry_run).await
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Runs an update through the registry.
 pub(super) async fn write(
     call: &Call<'_>,
     uid: String,
     dry_run: bool,
-    change: &mut (dyn FnMut(Option<&Object>) -> Result<Object, Box<Status>> + Send),
+    change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
     let request =
-        UpdateRequest { endpoint: call.endpoint(), uid, user: call.user, dry_run, force_allow_create: false, admit: &AdmitAll };
+        UpdateRequest { endpoint: call.endpoint(), uid, user: call.user, dry_run, force_allow_create: false };
     call.api.registry.update(&call.target(), &request, change).await
 }
 
@@ -83,13 +98,4 @@ async fn replace_scale(call: &Call<'_>, scale: &Object, dry_run: bool) -> Result
     };
     let outcome = write(call, uid, dry_run, &mut change).await?;
     answer(call, &outcome)
-}
-
-/// No plugin that is built looks at updates.
-struct AdmitAll;
-
-impl AdmitUpdate for AdmitAll {
-    fn admit_update(&self, _: &Object, _: Option<&Object>) -> Result<(), Box<Status>> {
-        Ok(())
-    }
 }

@@ -106,7 +106,9 @@ impl Encoder {
             WatchEvent::Bookmark { revision, initial_events_end } => {
                 ("BOOKMARK", self.bookmark(*revision, *initial_events_end)?)
             }
-            WatchEvent::Error(status) => ("ERROR", self.tree(encode::status_message(), &encode::status_tree(status))?),
+            WatchEvent::Error(status) => {
+                ("ERROR", self.tree(encode::status_message(), &encode::status_tree(status))?)
+            }
         };
         Ok(match self.representation.format {
             Format::Protobuf => protobuf_frame(name, &object),
@@ -128,7 +130,8 @@ impl Encoder {
             }
             Transform::PartialObject | Transform::PartialList => {
                 let partial = outgoing.partial(self.representation.transform_version)?;
-                return self.tree(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial);
+                return self
+                    .tree(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial);
             }
         }
         trim(&mut out);
@@ -152,10 +155,16 @@ impl Encoder {
             metadata["annotations"] = json!({"k8s.io/initial-events-end": "true"});
         }
         let (kind, api_version, message) = match self.representation.transform {
-            Transform::None | Transform::Table => (self.endpoint.kind, self.endpoint.kind_group_version, self.endpoint.message),
+            Transform::None | Transform::Table => {
+                (self.endpoint.kind, self.endpoint.kind_group_version, self.endpoint.message)
+            }
             _ => (
                 "PartialObjectMetadata",
-                if self.representation.transform_version == "v1" { "meta.k8s.io/v1" } else { "meta.k8s.io/v1beta1" },
+                if self.representation.transform_version == "v1" {
+                    "meta.k8s.io/v1"
+                } else {
+                    "meta.k8s.io/v1beta1"
+                },
                 &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
             ),
         };
@@ -177,7 +186,12 @@ impl Encoder {
         let mut table = table::table(self.endpoint, &[], meta, self.table, columns)?;
         let partial = encode::partial(object.clone(), self.table.version);
         let mut raw = Vec::new();
-        json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial, &mut raw).map_err(failed)?;
+        json_write::encode(
+            &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
+            &partial,
+            &mut raw,
+        )
+        .map_err(failed)?;
         let cells = vec![Value::Null; self.endpoint.columns.len()];
         let raw = String::from_utf8(raw).map_err(failed)?;
         table.insert("rows".to_owned(), json!([{"cells": cells, "object": raw}]));

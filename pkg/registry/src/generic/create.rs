@@ -1,9 +1,9 @@
 //! POST.
 
-use apimachinery::time::UnixTime;
-use apimachinery::user_info::UserInfo;
 use apimachinery::names;
 use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::Value;
@@ -46,7 +46,8 @@ impl Registry {
         object: Object,
         request: CreateRequest<'_>,
     ) -> Result<Stored> {
-        let generates = meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
+        let generates =
+            meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
         let mut last = self.create_once(target, object.clone(), request).await;
         for _ in 1..GENERATE_ATTEMPTS {
             match &last {
@@ -99,7 +100,12 @@ impl Registry {
     }
 
     /// Fills in the system's metadata, lets the kind's strategy prepare the object, and validates it.
-    pub(super) fn prepare_create(&self, target: &Target<'_>, object: &mut Object, user: &UserInfo) -> Result<()> {
+    pub(super) fn prepare_create(
+        &self,
+        target: &Target<'_>,
+        object: &mut Object,
+        user: &UserInfo,
+    ) -> Result<()> {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
         meta::set_text(object, "uid", &self.entropy.uid());

@@ -1,9 +1,9 @@
 //! DELETE of one object: at once, after a grace period, or when the last finalizer is gone.
 
-use apimachinery::gvk::GroupResource;
-use apimachinery::status::{Details, Status};
 use api::options::DeleteOptions;
 use api::resources::{DefaultGc, Storage as StorageRow};
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::{Details, Status};
 use schema::object::Object;
 use storage::{KeyValue, Storage, Written};
 
@@ -25,8 +25,6 @@ pub struct DeleteRequest<'a> {
     pub options: &'a DeleteOptions,
     /// Check everything, write nothing.
     pub dry_run: bool,
-    /// Validating admission; sees the object as it is.
-    pub admit: &'a (dyn Fn(&Object) -> Result<()> + Send + Sync),
 }
 
 /// How a deletion ended.
@@ -73,7 +71,6 @@ impl Registry {
             };
             let stored = Stored { value: kv.value.clone(), revision: kv.mod_revision };
             let existing = self.decode(storage, &key, &stored)?;
-            (request.admit)(&existing)?;
             check_preconditions(target, request.options, &existing)?;
             match self.step(target, request.options, existing.clone()) {
                 Step::Leave => return Ok(self.answer(target, &existing, stored, false)),
@@ -85,19 +82,21 @@ impl Registry {
                     Ok(stored) => return Ok(DeleteOutcome::Object { stored, gone: false }),
                     Err(now) => current = now,
                 },
-                Step::MarkAndRemove(marked) => match self.write(store, storage, &key, &kv, marked.clone()).await? {
-                    Ok(stored) => {
-                        let deleted = store.delete(&key, stored.revision).await.map_err(failed)?;
-                        match deleted {
-                            Written::Done(revision) => {
-                                let kv = KeyValue { value: stored.value, ..kv };
-                                return Ok(self.gone(target, &marked, kv, revision));
+                Step::MarkAndRemove(marked) => {
+                    match self.write(store, storage, &key, &kv, marked.clone()).await? {
+                        Ok(stored) => {
+                            let deleted = store.delete(&key, stored.revision).await.map_err(failed)?;
+                            match deleted {
+                                Written::Done(revision) => {
+                                    let kv = KeyValue { value: stored.value, ..kv };
+                                    return Ok(self.gone(target, &marked, kv, revision));
+                                }
+                                Written::Stale { current: now, .. } => current = now,
                             }
-                            Written::Stale { current: now, .. } => current = now,
                         }
+                        Err(now) => current = now,
                     }
-                    Err(now) => current = now,
-                },
+                }
             }
         }
         Err(failed(storage::Error::Unavailable(format!("{key} changed on every attempt"))))
@@ -244,7 +243,9 @@ fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -
     }
     let others = present.iter().filter(|f| !matches!(**f, ORPHAN | FOREGROUND)).map(|f| (*f).to_owned());
     let ours = [(orphan, ORPHAN), (foreground, FOREGROUND)];
-    Some(others.chain(ours.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned())).collect())
+    Some(
+        others.chain(ours.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned())).collect(),
+    )
 }
 
 /// The uid and resource version that the client insists on (upstream's `rest.BeforeDelete`; namespaces

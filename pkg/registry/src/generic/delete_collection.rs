@@ -48,7 +48,8 @@ impl Registry {
                 Some(all) => all.items.append(&mut page.items),
             }
             if next.is_empty() {
-                let empty = ListPage { items: Vec::new(), revision: 0, continue_token: next, remaining: None };
+                let empty =
+                    ListPage { items: Vec::new(), revision: 0, continue_token: next, remaining: None };
                 let mut page = all.unwrap_or(empty);
                 page.remaining = None;
                 return Ok(page);

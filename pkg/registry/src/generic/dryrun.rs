@@ -39,7 +39,13 @@ impl Storage for DryRun {
         self.0.count(prefix).await
     }
 
-    async fn put(&self, key: &str, _: Bytes, expected: Revision, _: Option<Duration>) -> Result<Written, Error> {
+    async fn put(
+        &self,
+        key: &str,
+        _: Bytes,
+        expected: Revision,
+        _: Option<Duration>,
+    ) -> Result<Written, Error> {
         self.check(key, expected).await
     }
 

@@ -73,9 +73,12 @@ impl<'v> View<'v> {
             return true;
         }
         match self {
-            View::Raw(_, _, raw) => Header::parse(raw).is_ok_and(|header| selector.matches(|key| header.label(key))),
+            View::Raw(_, _, raw) => {
+                Header::parse(raw).is_ok_and(|header| selector.matches(|key| header.label(key)))
+            }
             View::Tree(_, object) => {
-                let labels = crate::meta::metadata(object).and_then(|m| m.get("labels")).and_then(Value::as_object);
+                let labels =
+                    crate::meta::metadata(object).and_then(|m| m.get("labels")).and_then(Value::as_object);
                 selector.matches(|key| labels?.get(key)?.as_str())
             }
         }
@@ -110,7 +113,11 @@ impl<'v> View<'v> {
 /// Where a selectable field is in the stored object. Rows name paths of upstream's internal objects;
 /// where storage spells them differently, the difference is here.
 fn selectable_path(row: &Resource, label: &str) -> Vec<&'static str> {
-    let path = row.field_selectors.iter().find(|(from, to)| *from == label || *to == label).map_or("", |(_, to)| *to);
+    let path = row
+        .field_selectors
+        .iter()
+        .find(|(from, to)| *from == label || *to == label)
+        .map_or("", |(_, to)| *to);
     match (row.plural, path) {
         ("pods", "status.podIP" | "status.podIPs") => vec!["status", "podIPs", "ip"],
         ("events", "source") => vec!["source", "component"],

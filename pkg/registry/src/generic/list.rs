@@ -1,7 +1,7 @@
 //! Lists and pages, with the freshness rules of `resourceVersion` and `resourceVersionMatch`.
 
-use apimachinery::status::Status;
 use api::options::ListOptions;
+use apimachinery::status::Status;
 use cacher::{Freshness, ListQuery, Page};
 use storage::Error as StorageError;
 
@@ -32,7 +32,10 @@ impl Registry {
         let prefix = self.key_prefix(storage, &namespace);
         let token = match options.continue_token.as_str() {
             "" => None,
-            text => Some(ContinueToken::decode(text).map_err(|e| bad_request(format!("invalid continue token: {e}")))?),
+            text => Some(
+                ContinueToken::decode(text)
+                    .map_err(|e| bad_request(format!("invalid continue token: {e}")))?,
+            ),
         };
         let freshness = freshness(options, token.as_ref())?;
         if let (Some(name), None) = (filter::name_of(options), &token)
@@ -43,7 +46,8 @@ impl Registry {
         let query = ListQuery {
             start: token.as_ref().map(|t| format!("{prefix}{}", t.start)),
             // A server that answers from its cache ignores the limit at version 0; clients rely on it.
-            limit: usize::try_from(if options.resource_version == "0" { 0 } else { options.limit }).unwrap_or(0),
+            limit: usize::try_from(if options.resource_version == "0" { 0 } else { options.limit })
+                .unwrap_or(0),
             freshness,
             filter: filter::of(target.row, options),
             prefix,
@@ -59,7 +63,13 @@ impl Registry {
     }
 
     /// A list of the one object with a known key: empty when it is not there.
-    async fn list_one(&self, target: &Target<'_>, options: &ListOptions, key: &str, freshness: Freshness) -> Result<ListPage> {
+    async fn list_one(
+        &self,
+        target: &Target<'_>,
+        options: &ListOptions,
+        key: &str,
+        freshness: Freshness,
+    ) -> Result<ListPage> {
         let lookup = self.delegator.get(key, freshness).await;
         let lookup = lookup.map_err(|e| error::read(&target.group_resource(), "list", e))?;
         let mut items = Vec::new();
@@ -85,7 +95,8 @@ fn page_of(page: Page, prefix: &str) -> ListPage {
         Some(start) => ContinueToken { revision: page.revision, start: start.to_owned() }.encode(),
         None => String::new(),
     };
-    let items = page.items.into_iter().map(|kv| Stored { value: kv.value, revision: kv.mod_revision }).collect();
+    let items =
+        page.items.into_iter().map(|kv| Stored { value: kv.value, revision: kv.mod_revision }).collect();
     ListPage { items, revision: page.revision, continue_token, remaining: page.remaining }
 }
 
@@ -100,7 +111,9 @@ fn freshness(options: &ListOptions, token: Option<&ContinueToken>) -> Result<Fre
         .map_err(|e| bad_request(apimachinery::resource_version::invalid_message(&e)))?;
     if let Some(token) = token {
         if parsed != 0 {
-            return Err(bad_request("specifying resource version is not allowed when using continue".to_owned()));
+            return Err(bad_request(
+                "specifying resource version is not allowed when using continue".to_owned(),
+            ));
         }
         return Ok(if token.revision > 0 { Freshness::Exact(token.revision) } else { Freshness::Consistent });
     }

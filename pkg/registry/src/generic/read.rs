@@ -22,7 +22,11 @@ impl Registry {
             ),
         };
         let key = self.key(storage, target);
-        let lookup = self.delegator.get(&key, freshness).await.map_err(|e| error::read(&target.group_resource(), "get", e))?;
+        let lookup = self
+            .delegator
+            .get(&key, freshness)
+            .await
+            .map_err(|e| error::read(&target.group_resource(), "get", e))?;
         match lookup.kv {
             Some(kv) => Ok(Stored { value: kv.value, revision: kv.mod_revision }),
             None => Err(Status::not_found(&target.group_resource(), target.name).into()),

@@ -1,10 +1,10 @@
 //! PUT and PATCH: change what is there, or create it where the kind allows.
 
+use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
 use apimachinery::user_info::UserInfo;
-use api::resources::{Resource, Storage as StorageRow};
 use schema::object::Object;
 use storage::{KeyValue, Storage, Update, Updated, guaranteed_update};
 
@@ -12,12 +12,9 @@ use super::dryrun::DryRun;
 use super::{Registry, Result, Target, error};
 use crate::{Stored, codec, meta, strategy};
 
-/// The last word on an object before it is written: validating admission. Runs again whenever the
-/// object changed underneath, so it must not wait for anything.
-pub trait AdmitUpdate: Send + Sync {
-    /// Refuses the new object (`old` is `None` when it will be created), or lets it pass.
-    fn admit_update(&self, new: &Object, old: Option<&Object>) -> Result<()>;
-}
+/// Makes the new object of the current one, which is `None` when there is none. May run several times,
+/// each time on a newer state.
+pub type Change<'c> = dyn FnMut(Option<&Object>) -> Result<Object> + Send + 'c;
 
 /// What to do to an object.
 pub struct UpdateRequest<'a> {
@@ -31,8 +28,6 @@ pub struct UpdateRequest<'a> {
     pub dry_run: bool,
     /// Create the object when it is missing even if its kind does not ordinarily allow that.
     pub force_allow_create: bool,
-    /// Validating admission.
-    pub admit: &'a dyn AdmitUpdate,
 }
 
 /// How an update ended.
@@ -61,7 +56,7 @@ impl Registry {
         &self,
         target: &Target<'_>,
         request: &UpdateRequest<'_>,
-        change: &mut (dyn FnMut(Option<&Object>) -> Result<Object> + Send),
+        change: &mut Change<'_>,
     ) -> Result<UpdateOutcome> {
         let storage = self.storage_of(target, "update")?;
         let key = self.key(storage, target);
@@ -90,7 +85,7 @@ impl Registry {
         key: &str,
         request: &UpdateRequest<'_>,
         current: Option<&KeyValue>,
-        change: &mut (dyn FnMut(Option<&Object>) -> Result<Object> + Send),
+        change: &mut Change<'_>,
         attempt: &mut Attempt,
     ) -> std::result::Result<Update, Failure> {
         let existing = match current {
@@ -124,7 +119,6 @@ impl Registry {
                 strategy::deletes_on_update(target.row, &object, old)
             }
         };
-        request.admit.admit_update(&object, old)?;
         codec::strip_revision(&mut object);
         attempt.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         Ok(match deletes {
@@ -135,7 +129,12 @@ impl Registry {
 }
 
 /// A uid in the body that is not the object's is a precondition that fails.
-fn check_uid(target: &Target<'_>, key: &str, request: &UpdateRequest<'_>, old: Option<&Object>) -> Result<()> {
+fn check_uid(
+    target: &Target<'_>,
+    key: &str,
+    request: &UpdateRequest<'_>,
+    old: Option<&Object>,
+) -> Result<()> {
     let (Some(old), false) = (old, request.uid.is_empty()) else { return Ok(()) };
     let found = meta::text(old, "uid");
     if found == request.uid {

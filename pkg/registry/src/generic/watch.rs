@@ -1,7 +1,7 @@
 //! Watches: where they start and what their failures look like.
 
-use apimachinery::status::Status;
 use api::options::ListOptions;
+use apimachinery::status::Status;
 use cacher::{EventType, Freshness, WatchQuery, WatchStart};
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -40,7 +40,12 @@ impl Registry {
     /// # Errors
     /// Only what must be an HTTP error: a malformed version (500, upstream does not map it). A version
     /// that is too old or too new is the first event instead.
-    pub async fn watch(&self, target: &Target<'_>, options: &ListOptions, deadline: Instant) -> Result<WatchEvents> {
+    pub async fn watch(
+        &self,
+        target: &Target<'_>,
+        options: &ListOptions,
+        deadline: Instant,
+    ) -> Result<WatchEvents> {
         let storage = self.storage_of(target, "watch")?;
         let namespace = filter::namespace_of(target, options);
         let mut prefix = self.key_prefix(storage, &namespace);

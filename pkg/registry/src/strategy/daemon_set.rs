@@ -22,7 +22,8 @@ impl Strategy for DaemonSets {
     }
 
     fn prepare_for_update(&self, _subresource: &str, new: &mut Object, old: &Object) {
-        let template = |object: &Object| get_object(object, &["spec", "template"]).cloned().unwrap_or_default();
+        let template =
+            |object: &Object| get_object(object, &["spec", "template"]).cloned().unwrap_or_default();
         let changed = !equal(&IO_K8S_API_CORE_V1_PODTEMPLATESPEC, &template(new), &template(old));
         set(new, generation(old) + i64::from(changed));
     }

@@ -22,7 +22,8 @@ impl Strategy for Namespaces {
             status.clear();
             status.insert("phase".to_owned(), Value::from("Active"));
         }
-        let spec = child(object, "spec").map(|spec| spec.entry("finalizers").or_insert_with(|| Value::Array(Vec::new())));
+        let spec = child(object, "spec")
+            .map(|spec| spec.entry("finalizers").or_insert_with(|| Value::Array(Vec::new())));
         if let Some(Value::Array(finalizers)) = spec
             && !finalizers.iter().any(|f| f == KUBERNETES)
         {

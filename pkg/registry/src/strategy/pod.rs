@@ -28,7 +28,8 @@ impl Strategy for Pods {
         if unscheduled || ended {
             return Some(0);
         }
-        let own = object.get("spec").and_then(|s| s.get("terminationGracePeriodSeconds")).and_then(Value::as_i64);
+        let own =
+            object.get("spec").and_then(|s| s.get("terminationGracePeriodSeconds")).and_then(Value::as_i64);
         let period = options.grace_period_seconds.or(own).unwrap_or(DEFAULT_GRACE_SECONDS);
         Some(if period < 0 { 1 } else { period })
     }
@@ -44,7 +45,9 @@ fn qos_class(object: &Object) -> &'static str {
     let (mut any, mut guaranteed) = (false, true);
     for container in containers {
         for resource in ["cpu", "memory"] {
-            let at = |side: &str| container.get("resources").and_then(|r| r.get(side)).and_then(|s| s.get(resource));
+            let at = |side: &str| {
+                container.get("resources").and_then(|r| r.get(side)).and_then(|s| s.get(resource))
+            };
             // A request that is left out defaults to the limit.
             let (limit, request) = (at("limits"), at("requests").or(at("limits")));
             any |= limit.is_some() || request.is_some();

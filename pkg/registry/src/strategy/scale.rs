@@ -14,7 +14,8 @@ pub fn scale_of(object: &Object) -> Object {
         .iter()
         .filter_map(|name| metadata?.get(*name).map(|v| ((*name).to_owned(), v.clone())))
         .collect();
-    let number = |parent: &str| object.get(parent).and_then(|p| p.get("replicas")).cloned().unwrap_or(Value::from(0));
+    let number =
+        |parent: &str| object.get(parent).and_then(|p| p.get("replicas")).cloned().unwrap_or(Value::from(0));
     let mut status = Object::new();
     status.insert("replicas".to_owned(), number("status"));
     let selector = selector_text(object);
@@ -52,7 +53,8 @@ fn selector_text(object: &Object) -> String {
         return String::new();
     };
     let structured = selector.contains_key("matchLabels") || selector.contains_key("matchExpressions");
-    let labels = if structured { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };
+    let labels =
+        if structured { selector.get("matchLabels").and_then(Value::as_object) } else { Some(selector) };
     let mut terms: Vec<String> = labels
         .into_iter()
         .flatten()
@@ -68,8 +70,13 @@ fn selector_text(object: &Object) -> String {
 
 fn expression_text(expression: &Value) -> Option<String> {
     let key = expression.get("key")?.as_str()?;
-    let values: Vec<&str> =
-        expression.get("values").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+    let values: Vec<&str> = expression
+        .get("values")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect();
     match expression.get("operator")?.as_str()? {
         "In" => Some(format!("{key} in ({})", values.join(","))),
         "NotIn" => Some(format!("{key} notin ({})", values.join(","))),

@@ -225,6 +225,15 @@ fn values_of_the_wrong_type_are_named_as_go_names_them() {
             r#"{"spec":{"containers":[{"livenessProbe":{"tcpSocket":{"port":1.5}}}]}}"#,
             "number 1.5 into Go struct field TCPSocketAction.spec.containers.livenessProbe.ProbeHandler.tcpSocket.port of type int32",
         ),
+    ] {
+        check(kind, text, Err(&wrong(expected)));
+    }
+}
+
+#[test]
+fn wrong_values_of_special_types_are_named_as_go_names_them() {
+    let wrong = |what: &str| format!("json: cannot unmarshal {what}");
+    for (kind, text, expected) in [
         ("Secret", r#"{"data":[]}"#, "array into Go struct field Secret.data of type map[string][]uint8"),
         (
             "Pod",

@@ -128,7 +128,8 @@ fn check(name: &str, message: &'static Message, raw: &[u8]) -> bool {
         }
         (Ok(()), Ok(())) => {}
         // The transcoder may meet a raw value that a later map entry of the same key overrides.
-        (Err(transcode::Error::Json(json_write::Error::Raw { .. })), Ok(())) if !is_canonical(message, raw) => {}
+        (Err(transcode::Error::Json(json_write::Error::Raw { .. })), Ok(()))
+            if !is_canonical(message, raw) => {}
         (ours, theirs) => assert_eq!(ours.is_ok(), theirs.is_ok(), "{name}: {ours:?} {theirs:?} {raw:?}"),
     }
     let mut again = Vec::new();

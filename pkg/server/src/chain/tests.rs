@@ -33,7 +33,12 @@ fn strict() -> Setup {
 }
 
 impl Setup {
-    async fn send(&self, method: &str, target: &str, headers: &[&str]) -> (u16, HeaderMap, Result<String, String>) {
+    async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[&str],
+    ) -> (u16, HeaderMap, Result<String, String>) {
         let answer = self.chain.serve(request(method, target, headers), &self.peer).await;
         let (parts, body) = answer.into_parts();
         let body = body.collect().await.map(|body| String::from_utf8(body.to_bytes().to_vec()).unwrap());
@@ -59,8 +64,17 @@ async fn nobody_gets_past_a_step_that_refuses_them() {
     let strict = strict();
     strict.check("GET /livez", &["Authorization: Bearer nope"], 401, "Unauthorized").await;
     strict.check("GET /api", &["Authorization: Bearer nope"], 401, "Unauthorized").await;
-    strict.check("GET /livez", &[], 403, "forbidden: User \"system:anonymous\" cannot get path \"/livez\"").await;
-    strict.check("GET /nosuch", &["Authorization: Bearer ann"], 403, "forbidden: User \"ann\" cannot get path \"/nosuch\"").await;
+    strict
+        .check("GET /livez", &[], 403, "forbidden: User \"system:anonymous\" cannot get path \"/livez\"")
+        .await;
+    strict
+        .check(
+            "GET /nosuch",
+            &["Authorization: Bearer ann"],
+            403,
+            "forbidden: User \"ann\" cannot get path \"/nosuch\"",
+        )
+        .await;
     strict.check("GET /api/v1/who", &[MASTER], 200, "root").await;
     assert_eq!(strict.script.begun.load(SeqCst), 1);
 }
@@ -74,7 +88,9 @@ async fn what_proved_the_sender_goes_no_further() {
 #[tokio::test]
 async fn paths_are_answered_by_their_owners() {
     let setup = setup();
-    for path in ["/api", "/api/", "/apis", "/apis/x", "/version", "/version/", "/openapi/v2", "/openid/v1/jwks"] {
+    for path in
+        ["/api", "/api/", "/apis", "/apis/x", "/version", "/version/", "/openapi/v2", "/openid/v1/jwks"]
+    {
         setup.check(&format!("GET {path}"), &[], 200, "dispatched").await;
     }
     for path in ["/apix", "/nosuch", "/livez/", "/metrics/", "//", "/debug/pprof", "/openid", "/*"] {
@@ -83,7 +99,9 @@ async fn paths_are_answered_by_their_owners() {
     for method in ["GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS"] {
         setup.check(&format!("{method} /livez"), &[], 200, "ok").await;
     }
-    setup.check("GET /readyz", &[], 500, "[+]ping ok\n[-]sick failed: reason withheld\nreadyz check failed\n").await;
+    setup
+        .check("GET /readyz", &[], 500, "[+]ping ok\n[-]sick failed: reason withheld\nreadyz check failed\n")
+        .await;
     setup.check("GET /a%zz", &[], 400, "400 Bad Request").await;
 }
 
@@ -93,10 +111,20 @@ async fn the_root_lists_every_path() {
         let (code, headers, body) = setup().send("GET", path, &[]).await;
         assert_eq!((code, headers["content-type"].to_str().unwrap()), (200, "application/json"));
         let listed: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
-        let paths: Vec<&str> = listed["paths"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
+        let paths: Vec<&str> =
+            listed["paths"].as_array().unwrap().iter().map(|path| path.as_str().unwrap()).collect();
         let expected = [
-            "/api", "/healthz", "/healthz/ping", "/livez", "/livez/ping", "/metrics", "/metrics/slis", "/readyz",
-            "/readyz/ping", "/readyz/sick", "/version",
+            "/api",
+            "/healthz",
+            "/healthz/ping",
+            "/livez",
+            "/livez/ping",
+            "/metrics",
+            "/metrics/slis",
+            "/readyz",
+            "/readyz/ping",
+            "/readyz/sick",
+            "/version",
         ];
         assert_eq!(paths, expected);
     }
@@ -148,7 +176,14 @@ async fn a_request_has_its_time_and_no_more() {
     check("GET /api/v1/hang?timeout=0", 60).await;
     check("GET /api/v1/hang?timeout=-1s", 60).await;
     check("GET /api/v1/hang?timeout=2m", 60).await;
-    setup.check("GET /api?timeout=x", &[], 400, "invalid timeout specified in the request URL - time: invalid duration \"x\"").await;
+    setup
+        .check(
+            "GET /api?timeout=x",
+            &[],
+            400,
+            "invalid timeout specified in the request URL - time: invalid duration \"x\"",
+        )
+        .await;
     assert_eq!(setup.chain.metrics.timeouts.load(Relaxed), 6);
 }
 
@@ -204,7 +239,12 @@ async fn a_full_house_answers_429_until_a_seat_is_free() {
 async fn acting_for_someone_else_is_never_ignored() {
     let strict = strict();
     strict
-        .check("GET /api", &["Authorization: Bearer ann", "Impersonate-User: root"], 403, "forbidden: User \"ann\" cannot impersonate-on:user-info:get path \"/api\"")
+        .check(
+            "GET /api",
+            &["Authorization: Bearer ann", "Impersonate-User: root"],
+            403,
+            "forbidden: User \"ann\" cannot impersonate-on:user-info:get path \"/api\"",
+        )
         .await;
     strict
         .check(
@@ -223,7 +263,12 @@ async fn acting_for_someone_else_is_never_ignored() {
         )
         .await;
     strict
-        .check("GET /api", &[MASTER, "Impersonate-User: ann"], 501, "impersonation is not supported by this version of the server")
+        .check(
+            "GET /api",
+            &[MASTER, "Impersonate-User: ann"],
+            501,
+            "impersonation is not supported by this version of the server",
+        )
         .await;
     assert_eq!(strict.script.begun.load(SeqCst), 0);
 }
@@ -239,6 +284,9 @@ async fn answers_are_counted() {
     assert!(page.contains("apiserver_request_total{code=\"200\",verb=\"LIST\"} 1\n"), "{page}");
     assert!(page.contains("apiserver_request_total{code=\"403\",verb=\"LIST\"} 1\n"), "{page}");
     assert_eq!(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
-    let answer = setup.chain.serve(request("GET", "/metrics", &[MASTER, "Accept-Encoding: br, gzip"]), &setup.peer).await;
+    let answer = setup
+        .chain
+        .serve(request("GET", "/metrics", &[MASTER, "Accept-Encoding: br, gzip"]), &setup.peer)
+        .await;
     assert_eq!(answer.headers()["content-encoding"], "gzip");
 }

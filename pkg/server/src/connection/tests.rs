@@ -113,7 +113,12 @@ async fn a_stranger_on_http2_gets_one_request() {
 
 #[tokio::test]
 async fn junk_ends_its_own_connection_only() {
-    for junk in ["\0\0\0", "GET\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n"] {
+    for junk in [
+        "\0\0\0",
+        "GET\r\n\r\n",
+        "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        "GET / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+    ] {
         let mut pipe = pipe(Protocol::Http1, &[Mode::AlwaysAllow]);
         pipe.client.write_all(junk.as_bytes()).await.unwrap();
         pipe.client.shutdown().await.unwrap();

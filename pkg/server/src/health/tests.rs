@@ -93,7 +93,10 @@ async fn a_hook_fails_until_done_and_shutdown_from_then_on() {
     assert_eq!((hook.check().await, shutdown.check().await), (Err("not finished".to_owned()), Ok(())));
     hook.done();
     token.cancel();
-    assert_eq!((hook.check().await, shutdown.check().await), (Ok(()), Err("process is shutting down".to_owned())));
+    assert_eq!(
+        (hook.check().await, shutdown.check().await),
+        (Ok(()), Err("process is shutting down".to_owned()))
+    );
 }
 
 #[tokio::test(start_paused = true)]

@@ -26,7 +26,9 @@ pub(super) fn verifier(
     let mut roots = RootCertStore::empty();
     for (path, pem) in paths.iter().zip(pems) {
         for certificate in super::certificates(path, pem)? {
-            roots.add(certificate).map_err(|error| TlsError::Content { path: path.clone(), problem: error.to_string() })?;
+            roots
+                .add(certificate)
+                .map_err(|error| TlsError::Content { path: path.clone(), problem: error.to_string() })?;
         }
     }
     if roots.is_empty() {

@@ -13,7 +13,12 @@ const PERIOD: Duration = Duration::from_secs(60);
 
 /// Keeps `tls` as the files are, for as long as it is polled. Files that cannot be used leave the last
 /// good state in place, with a warning. Open connections keep what they began with.
-pub async fn keep_fresh(tls: Arc<ArcSwap<Tls>>, files: TlsFiles, options: TlsOptions, mut loaded: TlsContents) {
+pub async fn keep_fresh(
+    tls: Arc<ArcSwap<Tls>>,
+    files: TlsFiles,
+    options: TlsOptions,
+    mut loaded: TlsContents,
+) {
     let mut ticks = interval(PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.tick().await;

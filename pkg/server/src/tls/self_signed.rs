@@ -1,8 +1,8 @@
 //! Certificates of our own making, for a server that was given none.
 
 use rcgen::{
-    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
-    KeyPair, KeyUsagePurpose, SanType,
+    BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
 };
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
@@ -45,8 +45,11 @@ pub enum Usage {
 pub fn authority(name: &str, now: i64) -> Result<Pair, TlsError> {
     let mut params = params(name, &[], now, AUTHORITY_SECONDS)?;
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.key_usages =
-        vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature, KeyUsagePurpose::KeyEncipherment];
+    params.key_usages = vec![
+        KeyUsagePurpose::KeyCertSign,
+        KeyUsagePurpose::DigitalSignature,
+        KeyUsagePurpose::KeyEncipherment,
+    ];
     let key = KeyPair::generate()?;
     let certificate = params.self_signed(&key)?;
     Ok(pair(&certificate, &key))
@@ -70,7 +73,8 @@ pub fn issue(
         Usage::Client => params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth],
         Usage::Server(names) => {
             params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-            params.subject_alt_names = names.iter().map(|name| alternative(name)).collect::<Result<_, _>>()?;
+            params.subject_alt_names =
+                names.iter().map(|name| alternative(name)).collect::<Result<_, _>>()?;
         }
     }
     let issuer = issuer(authority)?;
@@ -112,7 +116,12 @@ fn issuer(authority: &Pair) -> Result<Issuer<'static, KeyPair>, TlsError> {
     let malformed = || rcgen::Error::CouldNotParseCertificate;
     let der = CertificateDer::from_pem_slice(authority.certificate.as_bytes()).map_err(|_| malformed())?;
     let (_, certificate) = X509Certificate::from_der(&der).map_err(|_| malformed())?;
-    let name = certificate.subject().iter_common_name().next().and_then(|cn| cn.as_str().ok()).ok_or_else(malformed)?;
+    let name = certificate
+        .subject()
+        .iter_common_name()
+        .next()
+        .and_then(|cn| cn.as_str().ok())
+        .ok_or_else(malformed)?;
     let mut params = CertificateParams::default();
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, name);

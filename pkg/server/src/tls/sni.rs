@@ -46,7 +46,8 @@ impl ResolvesServerCert for ByName {
 
 /// The DNS names of a certificate; its common name where it has none.
 fn own_names(key: &CertifiedKey) -> Vec<String> {
-    let Some((_, certificate)) = key.cert.first().and_then(|leaf| X509Certificate::from_der(leaf).ok()) else {
+    let Some((_, certificate)) = key.cert.first().and_then(|leaf| X509Certificate::from_der(leaf).ok())
+    else {
         return Vec::new();
     };
     let mut names = Vec::new();
@@ -58,7 +59,9 @@ fn own_names(key: &CertifiedKey) -> Vec<String> {
         }
     }
     if names.is_empty() {
-        names.extend(certificate.subject().iter_common_name().filter_map(|cn| cn.as_str().ok()).map(str::to_owned));
+        names.extend(
+            certificate.subject().iter_common_name().filter_map(|cn| cn.as_str().ok()).map(str::to_owned),
+        );
     }
     names
 }
@@ -87,7 +90,9 @@ mod tests {
         by_name.add(&["a.example".to_owned()], Arc::clone(&exact));
         by_name.add(&["*.example".to_owned(), "a.example".to_owned()], Arc::clone(&wild));
         by_name.add(&[], Arc::clone(&own));
-        let check = |name: &str, expected: &Arc<CertifiedKey>| assert!(Arc::ptr_eq(by_name.find(name), expected), "{name}");
+        let check = |name: &str, expected: &Arc<CertifiedKey>| {
+            assert!(Arc::ptr_eq(by_name.find(name), expected), "{name}")
+        };
         check("a.example", &exact);
         check("A.EXAMPLE.", &exact);
         check("b.example", &wild);

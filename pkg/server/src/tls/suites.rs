@@ -75,7 +75,10 @@ impl TlsOptions {
         for name in names {
             let offered = ring::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
                 let known = go_name(suite);
-                known == *name || known.strip_suffix("_SHA256").is_some_and(|short| short.ends_with("POLY1305") && short == name)
+                known == *name
+                    || known
+                        .strip_suffix("_SHA256")
+                        .is_some_and(|short| short.ends_with("POLY1305") && short == name)
             });
             match offered {
                 Some(suite) => suites.push(suite),
@@ -96,7 +99,9 @@ impl TlsOptions {
     pub(super) fn provider(&self) -> CryptoProvider {
         let mut provider = ring::default_provider();
         if !self.suites.is_empty() {
-            provider.cipher_suites.retain(|suite| suite.tls13().is_some() || self.suites.contains(&suite.suite()));
+            provider
+                .cipher_suites
+                .retain(|suite| suite.tls13().is_some() || self.suites.contains(&suite.suite()));
         }
         if !self.curves.is_empty() {
             provider.kx_groups.retain(|group| self.curves.contains(&u16::from(group.name())));
@@ -141,7 +146,11 @@ mod tests {
         };
         check(&[], Ok(&[]));
         check(
-            &["TLS_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305"],
+            &[
+                "TLS_AES_128_GCM_SHA256",
+                "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
+                "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305",
+            ],
             Ok(&[
                 CipherSuite::TLS13_AES_128_GCM_SHA256,
                 CipherSuite::TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,

@@ -1,3 +1,5 @@
+//! Claims about normalising for storage.
+
 use super::*;
 
 fn normalised(group: &str, kind: &str, object: Value) -> Result<Value, String> {

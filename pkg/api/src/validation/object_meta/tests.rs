@@ -1,3 +1,5 @@
+//! Claims about the validation of metadata.
+
 use super::*;
 
 const NAME_PART: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must \

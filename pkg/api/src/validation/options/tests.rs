@@ -1,3 +1,5 @@
+//! Claims about the validation of options.
+
 use super::*;
 
 fn check(errors: Vec<Error>, expected: &[&str]) {

@@ -125,7 +125,8 @@ async fn the_protocol_is_agreed_on_in_the_handshake() {
     let server = server();
     let check = async |offer: &[&str], expected: Option<&str>| {
         let stream = server.connect(None, offer).await;
-        let got = stream.get_ref().1.alpn_protocol().map(|protocol| String::from_utf8(protocol.to_vec()).unwrap());
+        let got =
+            stream.get_ref().1.alpn_protocol().map(|protocol| String::from_utf8(protocol.to_vec()).unwrap());
         assert_eq!(got.as_deref(), expected, "{offer:?}");
     };
     check(&["http/1.1", "h2"], Some("h2")).await;
@@ -137,7 +138,9 @@ async fn the_protocol_is_agreed_on_in_the_handshake() {
 async fn a_broken_handshake_hurts_nobody_else() {
     let server = server();
     let mut open = Vec::new();
-    for junk in [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x02\x00\x01\x00\x01", b"\x16\x03\x01\xff\xff", b""] {
+    for junk in
+        [&b"GET / HTTP/1.1\r\n\r\n"[..], b"\x16\x03\x01\x02\x00\x01\x00\x01", b"\x16\x03\x01\xff\xff", b""]
+    {
         let mut stream = TcpStream::connect(server.address).await.unwrap();
         stream.write_all(junk).await.unwrap();
         open.push(stream);

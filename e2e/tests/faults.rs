@@ -1,0 +1,9 @@
+//! What the server does when something goes wrong around it: its store, its process, its clients.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod faults {
+    mod clients;
+    mod crash;
+    mod load;
+    mod store;
+}

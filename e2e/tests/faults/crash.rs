@@ -1,0 +1,58 @@
+//! The process ends: killed under load, or told to stop.
+
+use std::time::Duration;
+
+use e2e::{Server, Store};
+use http::{Request, StatusCode};
+use kube::client::Body;
+
+use super::load::Load;
+
+const KILLS: usize = 3;
+const WRITES: usize = 150;
+const STOP_LIMIT: Duration = Duration::from_secs(30);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_survives_a_kill_of_the_embedded_store() {
+    let mut server = Server::start(Store::Embedded);
+    for round in 0..KILLS {
+        let mut load = Load::start(&server.client().await, &format!("r{round}"));
+        load.until(|progress| progress.acknowledged >= WRITES).await;
+        server.kill();
+        let outcome = load.stop().await;
+        server.restart();
+        outcome.holds(&server.client().await).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_acknowledged_is_there_for_the_next_server_on_the_same_etcd() {
+    let mut server = Server::start(Store::Etcd);
+    let mut load = Load::start(&server.client().await, "r");
+    load.until(|progress| progress.acknowledged >= WRITES).await;
+    server.kill();
+    let outcome = load.stop().await;
+    server.restart();
+    outcome.holds(&server.client().await).await;
+}
+
+async fn a_watch_ends_and_the_server_exits_with_0(store: Store) {
+    let mut server = Server::start(store);
+    let client = server.client().await;
+    let request = Request::get("/api/v1/configmaps?watch=1").body(Body::empty()).unwrap();
+    let watch = client.send(request).await.unwrap();
+    assert_eq!(watch.status(), StatusCode::OK);
+    let status = server.terminate(STOP_LIMIT);
+    assert_eq!(status.code(), Some(0), "{status}");
+    watch.into_body().collect_bytes().await.expect("the stream ends as a stream should");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_ends_an_open_watch_and_the_embedded_server() {
+    a_watch_ends_and_the_server_exits_with_0(Store::Embedded).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sigterm_ends_an_open_watch_and_the_server_on_etcd() {
+    a_watch_ends_and_the_server_exits_with_0(Store::Etcd).await;
+}
