@@ -28,7 +28,8 @@ impl Etcd {
     /// When it does not serve.
     pub fn start() -> Self {
         let dir = TempDir::new().unwrap();
-        let mut etcd = Self { client_port: tools::free_port(), peer_port: tools::free_port(), dir, child: None };
+        let mut etcd =
+            Self { client_port: tools::free_port(), peer_port: tools::free_port(), dir, child: None };
         etcd.restart();
         etcd
     }
@@ -44,7 +45,8 @@ impl Etcd {
     /// When it does not serve.
     pub fn restart(&mut self) {
         let peer = format!("http://127.0.0.1:{}", self.peer_port);
-        let log = std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).unwrap();
+        let log =
+            std::fs::File::options().create(true).append(true).open(self.dir.path().join("log")).unwrap();
         let child = Command::new(tools::program("etcd"))
             .args(["--name", "m0", "--data-dir"])
             .arg(self.dir.path().join("data"))

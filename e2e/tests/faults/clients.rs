@@ -25,7 +25,8 @@ async fn post(client: &Client, media_type: &str, body: impl Into<Vec<u8>>) -> (u
 
 /// A config map whose only datum is the given JSON.
 fn config_map(name: &str, datum: &[u8]) -> Vec<u8> {
-    let head = format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"k":"#);
+    let head =
+        format!(r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"k":"#);
     [head.as_bytes(), datum, b"}}"].concat()
 }
 
@@ -90,7 +91,8 @@ async fn a_junk_token_is_refused_and_others_are_served() {
         let bad = Client::try_from(config).unwrap();
         let answer = bad.send(Request::get(CONFIG_MAPS).body(Body::empty()).unwrap()).await.unwrap();
         assert_eq!(answer.status(), 401, "{token}");
-        let status: Value = serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap();
+        let status: Value =
+            serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap();
         assert_eq!((&status["reason"], &status["message"]), (&"Unauthorized".into(), &"Unauthorized".into()));
         serves(&good).await;
     }

@@ -88,9 +88,13 @@ impl Outcome {
             list.items.iter().map(|object| (object.metadata.name.clone().unwrap(), value(object))).collect();
         assert!(!self.acknowledged.is_empty(), "writes were acknowledged");
         for (name, expected) in &self.acknowledged {
-            let found = found.get(name).unwrap_or_else(|| panic!("{name} was acknowledged and is lost")).as_deref();
+            let found =
+                found.get(name).unwrap_or_else(|| panic!("{name} was acknowledged and is lost")).as_deref();
             // A write that was not acknowledged may have happened all the same.
-            assert!(found == Some(*expected) || *expected == CREATED && found == Some(PATCHED), "{name}: {found:?}");
+            assert!(
+                found == Some(*expected) || *expected == CREATED && found == Some(PATCHED),
+                "{name}: {found:?}"
+            );
         }
     }
 }

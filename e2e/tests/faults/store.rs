@@ -71,6 +71,7 @@ async fn corrupt() -> (Server, Client) {
     let server = Server::start(Store::Etcd);
     server.allow_log("cannot be decoded");
     server.allow_log("cannot be transcoded");
+    server.allow_log("an event cannot be encoded");
     let client = server.client().await;
     create(&client, "good").await;
     for (n, value) in CORRUPT.into_iter().enumerate() {
@@ -99,7 +100,11 @@ async fn a_corrupt_value_is_a_500_for_that_object_and_its_lists_alone() {
     let config_maps = "/api/v1/namespaces/default/configmaps";
     for path in [&format!("{config_maps}/bad0"), &format!("{config_maps}/bad1"), config_maps] {
         let (code, status) = failure(&client, path).await;
-        assert_eq!((code, &status["kind"], &status["status"]), (500, &"Status".into(), &"Failure".into()), "{status}");
+        assert_eq!(
+            (code, &status["kind"], &status["status"]),
+            (500, &"Status".into(), &"Failure".into()),
+            "{status}"
+        );
         assert!(status["message"].as_str().is_some_and(|message| !message.is_empty()), "{status}");
     }
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -124,7 +129,10 @@ async fn a_watch_over_a_corrupt_value_ends_and_the_server_goes_on() {
     let (_server, client) = corrupt().await;
     let watch = Request::get("/api/v1/configmaps?watch=1&timeoutSeconds=1").body(Body::empty()).unwrap();
     let watch = client.send(watch).await.unwrap();
-    timeout(LIMIT, watch.into_body().collect_bytes()).await.expect("the watch ends").expect("in an orderly way");
+    timeout(LIMIT, watch.into_body().collect_bytes())
+        .await
+        .expect("the watch ends")
+        .expect("in an orderly way");
     let api: Api<ConfigMap> = Api::default_namespaced(client);
     assert_eq!(api.get("good").await.unwrap().metadata.name.as_deref(), Some("good"));
 }

@@ -61,10 +61,12 @@ fn get_prints_the_default_columns_and_the_wide_ones(server: &Server) {
         assert_eq!(head.join(" "), expected, "{what}");
         printed
     };
-    let row = |printed: &str| printed.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
+    let row =
+        |printed: &str| printed.lines().nth(1).unwrap().split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(row(&columns("configmap one", "NAME DATA AGE")).starts_with("one 2 "));
     assert!(row(&columns("deployment", "NAME READY UP-TO-DATE AVAILABLE AGE")).starts_with("web 0/2 0 0 "));
-    let wide = columns("deployment -o wide", "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR");
+    let wide =
+        columns("deployment -o wide", "NAME READY UP-TO-DATE AVAILABLE AGE CONTAINERS IMAGES SELECTOR");
     assert!(row(&wide).ends_with("nginx nginx:1 app=web"), "{wide}");
     assert!(row(&columns("pods", "NAME READY STATUS RESTARTS AGE")).starts_with("p 0/1 Pending 0 "));
     columns("pods -o wide", "NAME READY STATUS RESTARTS AGE IP NODE NOMINATED NODE READINESS GATES");
@@ -137,13 +139,15 @@ fn describe_shows_the_object(server: &Server) {
 
 fn events_are_listed_with_what_they_are_about(server: &Server) {
     let kubectl = prepare(server);
-    kubectl.ok_with(
-        "create -f -",
-        "apiVersion: v1\nkind: Event\nmetadata: {name: e, namespace: a}\n\
+    // `describe` finds events by the uid of what they are about.
+    let uid = kubectl.ok("get configmap one -n a -o jsonpath={.metadata.uid}");
+    let event = format!(
+        "apiVersion: v1\nkind: Event\nmetadata: {{name: e, namespace: a}}\n\
          type: Warning\nreason: Tested\nmessage: all is well\ncount: 1\n\
          firstTimestamp: '2026-01-01T00:00:00Z'\nlastTimestamp: '2026-01-01T00:00:00Z'\n\
-         involvedObject: {apiVersion: v1, kind: ConfigMap, namespace: a, name: one}\n",
+         involvedObject: {{apiVersion: v1, kind: ConfigMap, namespace: a, name: one, uid: {uid}}}\n"
     );
+    kubectl.ok_with("create -f -", &event);
     let check = |command: &str| {
         let printed = kubectl.ok(command);
         let row: Vec<&str> = printed.lines().nth(1).unwrap().split_whitespace().skip(1).collect();

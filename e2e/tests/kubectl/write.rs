@@ -91,7 +91,9 @@ fn a_stale_replace_is_a_conflict(server: &Server) {
 fn apply_creates_and_then_changes(server: &Server) {
     let kubectl = server.kubectl();
     let object = |data: &str| {
-        format!("apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c, namespace: default}}\ndata: {{{data}}}\n")
+        format!(
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: c, namespace: default}}\ndata: {{{data}}}\n"
+        )
     };
     assert_eq!(kubectl.ok_with("apply -f -", &object("k: v, l: w")), "configmap/c created\n");
     assert_eq!(kubectl.ok_with("apply -f -", &object("k: v, l: w")), "configmap/c unchanged\n");

@@ -10,3 +10,6 @@ mod watch;
 pub use delegator::{Delegator, Error, Filter, Freshness};
 pub use list::{ListQuery, Page};
 pub use watch::{Event, EventStream, EventType, WatchQuery, WatchStart};
+
+#[cfg(test)]
+mod tests;

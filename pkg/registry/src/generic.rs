@@ -135,3 +135,6 @@ impl Registry {
         crate::codec::decode(storage, stored).map_err(|message| error::corrupt(key, &message))
     }
 }
+
+#[cfg(test)]
+mod tests;

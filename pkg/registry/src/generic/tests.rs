@@ -1,0 +1,192 @@
+//! Claims about the verbs, over a store in memory, a clock that stands still and scripted randomness.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod create;
+mod delete;
+mod grace;
+mod reads;
+mod update;
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::options::DeleteOptions;
+use api::resources::Resource;
+use apimachinery::clock::TestClock;
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use cacher::Delegator;
+use schema::object::Object;
+use serde_json::{Value, json};
+use storage::Storage;
+use storage::memory::Memory;
+
+use super::{
+    AdmitCreate, CreateRequest, DeleteOutcome, DeleteRequest, Entropy, Registry, Result, Target,
+    UpdateRequest,
+};
+use crate::{Stored, codec};
+
+/// 2025-01-01T00:00:00Z.
+const NOW: i64 = 1_735_689_600;
+/// The namespace of everything that is in one.
+const NAMESPACE: &str = "ns";
+/// How long events live.
+const EVENT_TTL: Duration = Duration::from_secs(3600);
+
+/// Uids that count up, and numbers from a script; 0 when it is over.
+#[derive(Default)]
+struct Script {
+    uids: AtomicU32,
+    numbers: Mutex<VecDeque<u32>>,
+}
+
+impl Entropy for Script {
+    fn uid(&self) -> String {
+        format!("uid-{}", self.uids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn number(&self) -> u32 {
+        self.numbers.lock().unwrap().pop_front().unwrap_or(0)
+    }
+}
+
+/// Admission that has no objections.
+struct Anything;
+
+#[async_trait]
+impl AdmitCreate for Anything {
+    async fn admit_create(&self, _object: &Object) -> Result<()> {
+        Ok(())
+    }
+}
+
+struct World {
+    store: Arc<Memory>,
+    clock: Arc<TestClock>,
+    script: Arc<Script>,
+    registry: Registry,
+    user: UserInfo,
+}
+
+/// The row of `plural` or `plural/subresource`, in v1.
+fn row(path: &str) -> &'static Resource {
+    let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
+    let found =
+        |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
+    api::resources::all().find(found).unwrap_or_else(|| panic!("{path} is no resource of v1"))
+}
+
+fn target<'n>(plural: &str, name: &'n str) -> Target<'n> {
+    let row = row(plural);
+    Target { row, namespace: if row.namespaced { NAMESPACE } else { "" }, name }
+}
+
+fn object(value: Value) -> Object {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is not an object"),
+    }
+}
+
+/// An object with a name, a namespace where there has to be one, and more members.
+fn named(plural: &str, name: &str, more: Value) -> Object {
+    let row = row(plural);
+    let mut all = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
+    let mut metadata = object(json!({"name": name}));
+    if row.namespaced {
+        metadata.insert("namespace".to_owned(), NAMESPACE.into());
+    }
+    let mut more = object(more);
+    if let Some(Value::Object(given)) = more.remove("metadata") {
+        metadata.extend(given);
+    }
+    all.insert("metadata".to_owned(), Value::Object(metadata));
+    all.extend(more);
+    all
+}
+
+fn decode(plural: &str, stored: &Stored) -> Value {
+    Value::Object(codec::decode(row(plural).storage.as_ref().unwrap(), stored).unwrap())
+}
+
+impl World {
+    fn new() -> Self {
+        let store = Arc::new(Memory::new());
+        let clock = Arc::new(TestClock::at(UnixTime { seconds: NOW, nanos: 5 }));
+        let script = Arc::new(Script::default());
+        let delegator = Delegator::new(store.clone());
+        let registry = Registry::new(delegator, "/registry", clock.clone(), script.clone(), EVENT_TTL);
+        let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
+        World { store, clock, script, registry, user }
+    }
+
+    async fn revision(&self) -> i64 {
+        self.store.current_revision().await.unwrap()
+    }
+
+    async fn post(&self, plural: &str, object: Object, dry_run: bool) -> Result<Value> {
+        let request = CreateRequest { user: &self.user, dry_run, admit: &Anything };
+        let stored = self.registry.create(&target(plural, ""), object, request).await?;
+        Ok(decode(plural, &stored))
+    }
+
+    /// Creates what has to be there for a test to begin.
+    async fn given(&self, plural: &str, name: &str, more: Value) -> Value {
+        self.post(plural, named(plural, name, more), false).await.unwrap()
+    }
+
+    async fn get(&self, plural: &str, name: &str) -> Result<Value> {
+        Ok(decode(plural, &self.registry.get(&target(plural, name), "").await?))
+    }
+
+    fn update<'w>(&'w self, endpoint: &str) -> UpdateRequest<'w> {
+        UpdateRequest {
+            endpoint: row(endpoint),
+            uid: String::new(),
+            user: &self.user,
+            dry_run: false,
+            force_allow_create: false,
+        }
+    }
+
+    /// Replaces an object through `plural` or `plural/subresource`.
+    async fn put(&self, endpoint: &str, object: Value) -> Result<Value> {
+        let plural = endpoint.split('/').next().unwrap();
+        let object = self::object(object);
+        let name = crate::meta::text(&object, "name").to_owned();
+        let mut request = self.update(endpoint);
+        request.uid = crate::meta::text(&object, "uid").to_owned();
+        let outcome = self
+            .registry
+            .update(&target(plural, &name), &request, &mut |_| Ok(object.clone()))
+            .await?;
+        Ok(decode(plural, &outcome.stored))
+    }
+
+    async fn delete(&self, plural: &str, name: &str, options: &DeleteOptions) -> Result<DeleteOutcome> {
+        let request = DeleteRequest { options, dry_run: false };
+        self.registry.delete(&target(plural, name), &request).await
+    }
+
+    /// Deletes without options; returns what is left of the object.
+    async fn delete_and_get(&self, plural: &str, name: &str) -> Option<Value> {
+        self.delete(plural, name, &DeleteOptions::default()).await.unwrap();
+        self.get(plural, name).await.ok()
+    }
+}
+
+/// Code, reason and message of a failure.
+fn failure<T>(result: Result<T>) -> (u16, &'static str, String) {
+    let status: Box<Status> = result.err().unwrap();
+    (status.code, status.reason, status.message.clone())
+}
+
+/// What a failure is compared with.
+fn says(code: u16, reason: &'static str, message: &str) -> (u16, &'static str, String) {
+    (code, reason, message.to_owned())
+}

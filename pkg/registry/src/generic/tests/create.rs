@@ -1,0 +1,175 @@
+//! Claims about POST.
+
+use super::*;
+
+/// The numbers that one generated name takes.
+const SUFFIX: usize = 5;
+
+fn generated() -> Object {
+    let mut object = named("configmaps", "", json!({"metadata": {"generateName": "a-"}}));
+    crate::meta::set_text(&mut object, "name", "");
+    object
+}
+
+#[tokio::test]
+async fn a_created_object_has_the_systems_metadata() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({"data": {"k": "v"}})).await;
+    assert_eq!(made["metadata"]["uid"], "uid-1");
+    assert_eq!(made["metadata"]["creationTimestamp"], "2025-01-01T00:00:00Z");
+    assert_eq!(made["metadata"]["resourceVersion"], world.revision().await.to_string());
+    assert_eq!(made["data"]["k"], "v");
+    assert_eq!(world.get("configmaps", "a").await.unwrap(), made);
+}
+
+#[tokio::test]
+async fn keys_are_upstreams() {
+    let world = World::new();
+    for (plural, key) in [
+        ("configmaps", "/registry/configmaps/ns/x"),
+        ("namespaces", "/registry/namespaces/x"),
+        ("leases", "/registry/leases/ns/x"),
+        ("clusterroles", "/registry/clusterroles/x"),
+        ("nodes", "/registry/minions/x"),
+        ("services", "/registry/services/specs/ns/x"),
+        ("endpoints", "/registry/services/endpoints/ns/x"),
+    ] {
+        world.given(plural, "x", json!({})).await;
+        assert!(world.store.get(key).await.unwrap().kv.is_some(), "{key}");
+    }
+}
+
+#[tokio::test]
+async fn an_object_that_exists_is_not_created_again() {
+    let world = World::new();
+    world.given("configmaps", "a", json!({})).await;
+    let result = world.post("configmaps", named("configmaps", "a", json!({})), false).await;
+    assert_eq!(failure(result), says(409, "AlreadyExists", "configmaps \"a\" already exists"));
+}
+
+#[tokio::test]
+async fn an_object_in_the_way_that_is_being_deleted_is_said_to_be() {
+    let world = World::new();
+    world.given("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z"]}})).await;
+    world.delete_and_get("configmaps", "a").await.unwrap();
+    let result = world.post("configmaps", named("configmaps", "a", json!({})), false).await;
+    let text = "object is being deleted: configmaps \"a\" already exists";
+    assert_eq!(failure(result), says(409, "AlreadyExists", text));
+}
+
+#[tokio::test]
+async fn a_taken_generated_name_is_tried_again_seven_times() {
+    let world = World::new();
+    let taken = world.post("configmaps", generated(), false).await.unwrap();
+    let free_on_try = |n: usize| {
+        let mut numbers = vec![0; SUFFIX * (n - 1)];
+        numbers.extend([u32::MAX; SUFFIX]);
+        *world.script.numbers.lock().unwrap() = numbers.into();
+    };
+    free_on_try(8);
+    let made = world.post("configmaps", generated(), false).await.unwrap();
+    assert_ne!(made["metadata"]["name"], taken["metadata"]["name"]);
+    free_on_try(9);
+    let name = taken["metadata"]["name"].as_str().unwrap();
+    let text = format!(
+        "configmaps \"{name}\" already exists, the server was not able to generate a unique name for the object"
+    );
+    let result = world.post("configmaps", generated(), false).await;
+    assert_eq!(failure(result), says(409, "AlreadyExists", &text));
+}
+
+#[tokio::test]
+async fn a_name_that_is_given_is_not_generated_again() {
+    let world = World::new();
+    let both = || named("configmaps", "a", json!({"metadata": {"generateName": "a-"}}));
+    world.post("configmaps", both(), false).await.unwrap();
+    assert_eq!(failure(world.post("configmaps", both(), false).await).0, 409);
+    assert_eq!(world.script.uids.load(Ordering::Relaxed), 2, "one attempt each");
+}
+
+#[tokio::test]
+async fn a_resource_version_is_refused_unless_it_is_zero() {
+    let check = async |version: &str, expected: Option<(u16, &'static str, String)>| {
+        let world = World::new();
+        let object = named("configmaps", "a", json!({"metadata": {"resourceVersion": version}}));
+        let result = world.post("configmaps", object, false).await;
+        assert_eq!(result.is_err().then(|| failure(result)), expected, "{version:?}");
+    };
+    check("", None).await;
+    check("0", None).await;
+    check("7", Some(says(500, "", "resourceVersion should not be set on objects to be created"))).await;
+}
+
+#[tokio::test]
+async fn a_dry_run_leaves_nothing_and_has_no_resource_version() {
+    let world = World::new();
+    let before = world.revision().await;
+    let made = world.post("configmaps", named("configmaps", "a", json!({})), true).await.unwrap();
+    assert!(made["metadata"].get("resourceVersion").is_none());
+    assert_eq!(made["metadata"]["uid"], "uid-1");
+    assert_eq!(world.revision().await, before);
+    assert_eq!(failure(world.get("configmaps", "a").await).0, 404);
+}
+
+#[tokio::test]
+async fn a_dry_run_sees_what_is_in_the_way() {
+    let world = World::new();
+    world.given("configmaps", "a", json!({})).await;
+    let result = world.post("configmaps", named("configmaps", "a", json!({})), true).await;
+    assert_eq!(failure(result).1, "AlreadyExists");
+}
+
+#[tokio::test]
+async fn a_bad_name_is_invalid() {
+    let world = World::new();
+    let (code, reason, message) =
+        failure(world.post("configmaps", named("configmaps", "A_b", json!({})), false).await);
+    assert_eq!((code, reason), (422, "Invalid"));
+    assert!(message.starts_with("ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\""), "{message}");
+}
+
+#[tokio::test]
+async fn clients_do_not_create_status() {
+    let world = World::new();
+    for (plural, phase) in [("namespaces", "Active"), ("pods", "Pending")] {
+        let made = world.given(plural, "x", json!({"spec": {}, "status": {"phase": "Mine"}})).await;
+        assert_eq!(made["status"]["phase"], phase, "{plural}");
+    }
+    let made = world.given("deployments", "x", json!({"spec": {}, "status": {"replicas": 3}})).await;
+    assert!(made["status"].get("replicas").is_none());
+}
+
+#[tokio::test]
+async fn a_kind_that_counts_generations_begins_with_one() {
+    let world = World::new();
+    let made = world.given("deployments", "x", json!({"metadata": {"generation": 9}})).await;
+    assert_eq!(made["metadata"]["generation"], 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_expire() {
+    let world = World::new();
+    world.given("events", "e", json!({"involvedObject": {"namespace": NAMESPACE}})).await;
+    let mut changes = world.store.watch("/registry/events/", Default::default()).await.unwrap();
+    let begun = tokio::time::Instant::now();
+    futures::StreamExt::next(&mut changes).await.unwrap().unwrap();
+    assert_eq!(begun.elapsed().as_secs(), EVENT_TTL.as_secs());
+    assert_eq!(failure(world.get("events", "e").await).0, 404);
+}
+
+#[tokio::test]
+async fn a_new_namespace_has_its_finalizer_and_its_label() {
+    let world = World::new();
+    let made = world.given("namespaces", "x", json!({})).await;
+    assert_eq!(made["spec"]["finalizers"], json!(["kubernetes"]));
+    assert_eq!(made["metadata"]["labels"], json!({"kubernetes.io/metadata.name": "x"}));
+}
+
+#[tokio::test]
+async fn a_signing_request_is_its_users() {
+    let world = World::new();
+    let spec = json!({"request": "", "signerName": "a.b/c", "username": "somebody-else", "groups": ["g"]});
+    let made = world.given("certificatesigningrequests", "x", json!({ "spec": spec })).await;
+    assert_eq!(made["spec"]["username"], "tester");
+    assert!(made["spec"].get("groups").is_none());
+}

@@ -1,0 +1,168 @@
+//! Claims about DELETE: finalizers, propagation, preconditions, namespaces, collections.
+
+use api::options::{ListOptions, Preconditions};
+use apimachinery::labels;
+
+use super::*;
+
+fn finalizers(object: &Value) -> Vec<&str> {
+    object["metadata"]["finalizers"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+fn policy(text: &str) -> DeleteOptions {
+    let propagation_policy = (!text.is_empty()).then(|| text.to_owned());
+    DeleteOptions { propagation_policy, ..DeleteOptions::default() }
+}
+
+#[tokio::test]
+async fn an_object_without_finalizers_is_gone_at_once() {
+    let world = World::new();
+    world.given("configmaps", "a", json!({})).await;
+    assert_eq!(world.delete_and_get("configmaps", "a").await, None);
+    let result = world.delete("configmaps", "a", &DeleteOptions::default()).await;
+    assert_eq!(failure(result), says(404, "NotFound", "configmaps \"a\" not found"));
+}
+
+#[tokio::test]
+async fn the_answer_is_a_status_or_the_object_as_the_kind_says() {
+    let world = World::new();
+    for (plural, expected) in [("configmaps", "status"), ("pods", "object")] {
+        world.given(plural, "a", json!({"spec": {}})).await;
+        let outcome = world.delete(plural, "a", &DeleteOptions::default()).await.unwrap();
+        let found = match outcome {
+            DeleteOutcome::Status(status) => {
+                let details = status.details.unwrap();
+                assert_eq!((details.name.as_str(), details.kind.as_str()), ("a", plural));
+                "status"
+            }
+            DeleteOutcome::Object { gone, .. } => {
+                assert!(gone);
+                "object"
+            }
+        };
+        assert_eq!(found, expected, "{plural}");
+    }
+}
+
+#[tokio::test]
+async fn finalizers_hold_an_object_that_is_marked() {
+    let world = World::new();
+    let more = json!({"metadata": {"finalizers": ["x.y/z"]}, "spec": {}});
+    world.given("deployments", "a", more).await;
+    let marked = world.delete_and_get("deployments", "a").await.unwrap();
+    assert_eq!(marked["metadata"]["deletionTimestamp"], "2025-01-01T00:00:00Z");
+    assert_eq!(marked["metadata"]["deletionGracePeriodSeconds"], 0);
+    assert_eq!(marked["metadata"]["generation"], 2);
+    let again = world.delete_and_get("deployments", "a").await.unwrap();
+    assert_eq!(again["metadata"]["generation"], 2, "only the first deletion counts");
+}
+
+#[tokio::test]
+async fn the_propagation_policy_becomes_a_finalizer() {
+    let check = async |had: &[&str], options: DeleteOptions, expected: &[&str]| {
+        let world = World::new();
+        let more = json!({"metadata": {"finalizers": had}, "spec": {}});
+        world.given("deployments", "a", more).await;
+        world.delete("deployments", "a", &options).await.unwrap();
+        let left = world.get("deployments", "a").await.ok();
+        assert_eq!(left.as_ref().map_or(vec![], finalizers), expected, "{had:?} {options:?}");
+    };
+    let orphan = |orphan| DeleteOptions { orphan_dependents: Some(orphan), ..DeleteOptions::default() };
+    check(&[], policy("Background"), &[]).await;
+    check(&[], policy(""), &[]).await;
+    check(&[], policy("Orphan"), &["orphan"]).await;
+    check(&[], policy("Foreground"), &["foregroundDeletion"]).await;
+    check(&["x.y/z"], policy("Foreground"), &["x.y/z", "foregroundDeletion"]).await;
+    check(&["orphan"], policy("Foreground"), &["foregroundDeletion"]).await;
+    check(&["orphan"], policy("Background"), &[]).await;
+    check(&["orphan"], policy(""), &["orphan"]).await;
+    check(&[], orphan(true), &["orphan"]).await;
+    check(&["orphan"], orphan(false), &[]).await;
+}
+
+#[tokio::test]
+async fn preconditions_that_do_not_hold_are_conflicts() {
+    let check = async |uid: Option<&str>, version: Option<&str>, cause: &str| {
+        let world = World::new();
+        let made = world.given("configmaps", "a", json!({})).await;
+        let version = version.map(str::to_owned);
+        let preconditions = Preconditions { uid: uid.map(str::to_owned), resource_version: version };
+        let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
+        let cause = cause.replace("{rv}", made["metadata"]["resourceVersion"].as_str().unwrap());
+        let text = format!("Operation cannot be fulfilled on ConfigMap \"a\": {cause}");
+        assert_eq!(failure(world.delete("configmaps", "a", &options).await), says(409, "Conflict", &text));
+        assert_eq!(world.get("configmaps", "a").await.unwrap(), made);
+    };
+    check(
+        Some("other"),
+        None,
+        "the UID in the precondition (other) does not match the UID in record (uid-1). \
+         The object might have been deleted and then recreated",
+    )
+    .await;
+    check(
+        Some("uid-1"),
+        Some("999"),
+        "the ResourceVersion in the precondition (999) does not match the ResourceVersion in record ({rv}). \
+         The object might have been modified",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn preconditions_that_hold_let_a_deletion_pass() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({})).await;
+    let text = |name: &str| made["metadata"][name].as_str().map(str::to_owned);
+    let preconditions = Preconditions { uid: text("uid"), resource_version: text("resourceVersion") };
+    let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
+    world.delete("configmaps", "a", &options).await.unwrap();
+    assert_eq!(failure(world.get("configmaps", "a").await).0, 404);
+}
+
+#[tokio::test]
+async fn a_dry_deletion_changes_nothing() {
+    let world = World::new();
+    for finalizers in [json!([]), json!(["x.y/z"])] {
+        let name = format!("with-{}", finalizers.as_array().unwrap().len());
+        let made = world.given("configmaps", &name, json!({"metadata": {"finalizers": finalizers}})).await;
+        let options = DeleteOptions::default();
+        let request = DeleteRequest { options: &options, dry_run: true };
+        world.registry.delete(&target("configmaps", &name), &request).await.unwrap();
+        assert_eq!(world.get("configmaps", &name).await.unwrap(), made);
+    }
+}
+
+#[tokio::test]
+async fn a_namespace_terminates_until_it_is_finalized() {
+    let world = World::new();
+    world.given("namespaces", "a", json!({})).await;
+    let marked = world.delete_and_get("namespaces", "a").await.unwrap();
+    assert_eq!(marked["status"]["phase"], "Terminating");
+    assert_eq!(marked["metadata"]["deletionTimestamp"], "2025-01-01T00:00:00Z");
+    let before = world.revision().await;
+    assert_eq!(world.delete_and_get("namespaces", "a").await.unwrap(), marked);
+    assert_eq!(world.revision().await, before, "a second deletion has nothing to do");
+    let mut finalized = marked;
+    finalized["spec"]["finalizers"] = json!([]);
+    world.put("namespaces/finalize", finalized).await.unwrap();
+    assert_eq!(failure(world.get("namespaces", "a").await).0, 404);
+}
+
+#[tokio::test]
+async fn a_collection_is_deleted_by_its_selector() {
+    let world = World::new();
+    for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        world.given("configmaps", name, json!({"metadata": {"labels": {"app": app}}})).await;
+    }
+    let list =
+        ListOptions { label_selector: labels::parse("app=x").unwrap(), ..ListOptions::default() };
+    let options = DeleteOptions::default();
+    let request = DeleteRequest { options: &options, dry_run: false };
+    let page = world.registry.delete_collection(&target("configmaps", ""), &list, &request).await.unwrap();
+    assert_eq!(page.items.len(), 2, "the list as it was found");
+    let left = world.registry.list(&target("configmaps", ""), &ListOptions::default()).await.unwrap();
+    let names: Vec<Value> =
+        left.items.iter().map(|item| decode("configmaps", item)["metadata"]["name"].clone()).collect();
+    assert_eq!(names, ["b"]);
+}

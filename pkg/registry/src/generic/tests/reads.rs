@@ -1,0 +1,171 @@
+//! Claims about GET, lists and watches, as far as they add to what the delegator does.
+
+use api::options::{ListOptions, MATCH_EXACT};
+use apimachinery::{fields, labels};
+use bytes::Bytes;
+use futures::StreamExt;
+use tokio::time::Instant;
+
+use super::*;
+use crate::generic::{EventType, ListPage, WatchEvent};
+
+fn names(plural: &str, page: &ListPage) -> Vec<String> {
+    page.items
+        .iter()
+        .map(|item| decode(plural, item)["metadata"]["name"].as_str().unwrap().to_owned())
+        .collect()
+}
+
+fn options(limit: i64, token: &str) -> ListOptions {
+    ListOptions { limit, continue_token: token.to_owned(), ..ListOptions::default() }
+}
+
+async fn three() -> World {
+    let world = World::new();
+    for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
+        let more = json!({"metadata": {"labels": {"app": app}}, "spec": {"nodeName": format!("node-{app}")}});
+        world.given("pods", name, more).await;
+    }
+    world
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_reached_is_a_timeout() {
+    let world = three().await;
+    let result = world.registry.get(&target("pods", "a"), "1000").await;
+    let (code, reason, message) = failure(result);
+    assert_eq!((code, reason), (504, "Timeout"));
+    assert!(message.starts_with("Too large resource version: 1000, current: "), "{message}");
+}
+
+#[tokio::test]
+async fn selectors_pick_from_a_list() {
+    let world = three().await;
+    let check = async |label: &str, field: &str, expected: &[&str]| {
+        let options = ListOptions {
+            label_selector: labels::parse(label).unwrap(),
+            field_selector: fields::parse(field).unwrap(),
+            ..ListOptions::default()
+        };
+        let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
+        assert_eq!(names("pods", &page), expected, "{label} {field}");
+    };
+    check("app=x", "", &["a", "c"]).await;
+    check("app!=x", "", &["b"]).await;
+    check("none", "", &[]).await;
+    check("", "metadata.name=b", &["b"]).await;
+    check("", "metadata.name!=b", &["a", "c"]).await;
+    check("", "metadata.name=nobody", &[]).await;
+    check("app=x", "metadata.name=b", &[]).await;
+    check("", "spec.nodeName=node-y", &["b"]).await;
+    check("", "status.phase=Pending,spec.nodeName=node-x", &["a", "c"]).await;
+}
+
+#[tokio::test]
+async fn a_chunked_list_shows_one_moment() {
+    let world = three().await;
+    let first = world.registry.list(&target("pods", ""), &options(2, "")).await.unwrap();
+    assert_eq!((names("pods", &first), first.remaining), (vec!["a".to_owned(), "b".to_owned()], Some(1)));
+    world.delete_and_get("pods", "c").await;
+    world.given("pods", "d", json!({"spec": {}})).await;
+    let token = &first.continue_token;
+    let last = world.registry.list(&target("pods", ""), &options(2, token)).await.unwrap();
+    assert_eq!(names("pods", &last), ["c"]);
+    assert_eq!((last.revision, last.continue_token.as_str(), last.remaining), (first.revision, "", None));
+}
+
+#[tokio::test]
+async fn an_expired_token_comes_back_as_one_that_works() {
+    let world = three().await;
+    let first = world.registry.list(&target("pods", ""), &options(1, "")).await.unwrap();
+    world.given("pods", "d", json!({"spec": {}})).await;
+    world.store.compact(world.revision().await).await.unwrap();
+    let token = &first.continue_token;
+    let status = world.registry.list(&target("pods", ""), &options(1, token)).await.err().unwrap();
+    assert_eq!((status.code, status.reason), (410, "Expired"));
+    let token = &status.metadata.continue_token;
+    let rest = world.registry.list(&target("pods", ""), &options(0, token)).await.unwrap();
+    assert_eq!(names("pods", &rest), ["b", "c", "d"]);
+}
+
+#[tokio::test]
+async fn the_limit_does_not_count_at_version_zero() {
+    let world = three().await;
+    let options = ListOptions { resource_version: "0".to_owned(), ..options(1, "") };
+    let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
+    assert_eq!(page.items.len(), 3);
+}
+
+#[tokio::test]
+async fn an_exact_list_shows_the_past() {
+    let world = three().await;
+    let then = world.revision().await;
+    world.given("pods", "d", json!({"spec": {}})).await;
+    let options = ListOptions {
+        resource_version: then.to_string(),
+        resource_version_match: MATCH_EXACT.to_owned(),
+        ..ListOptions::default()
+    };
+    let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
+    assert_eq!((page.items.len(), page.revision), (3, then));
+}
+
+#[tokio::test]
+async fn bad_versions_and_tokens_are_bad_requests() {
+    let world = three().await;
+    let check = async |version: &str, token: &str, expected: &str| {
+        let options = ListOptions { resource_version: version.to_owned(), ..options(1, token) };
+        let (code, _, message) = failure(world.registry.list(&target("pods", ""), &options).await);
+        assert_eq!(code, 400, "{version:?} {token:?}");
+        assert!(message.contains(expected), "{message:?} does not say {expected:?}");
+    };
+    let first = world.registry.list(&target("pods", ""), &options(1, "")).await.unwrap();
+    check("x", "", "invalid resource version").await;
+    check("", "%", "invalid continue token").await;
+    check("5", &first.continue_token, "specifying resource version is not allowed when using continue").await;
+}
+
+#[tokio::test]
+async fn a_corrupt_value_is_an_internal_error_of_its_own_reader() {
+    let world = three().await;
+    world.store.put("/registry/pods/ns/bad", Bytes::from_static(b"k8s\0\xff"), 0, None).await.unwrap();
+    assert_eq!(failure(world.get("pods", "bad").await).0, 500);
+    assert!(world.get("pods", "a").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_watch_reports_a_deletion_at_its_own_version() {
+    let world = three().await;
+    let options =
+        ListOptions { resource_version: world.revision().await.to_string(), ..ListOptions::default() };
+    let later = Instant::now() + Duration::from_secs(3600);
+    let mut events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
+    world.delete("configmaps", "none", &DeleteOptions::default()).await.err().unwrap();
+    let uid_free = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+    world.delete("pods", "a", &uid_free).await.unwrap();
+    let now = world.revision().await;
+    loop {
+        match events.next().await.unwrap() {
+            WatchEvent::Object { kind: EventType::Deleted, stored } => {
+                assert_eq!(stored.revision, now);
+                return;
+            }
+            WatchEvent::Object { .. } => {}
+            _ => panic!("neither bookmarks nor errors were to come"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_from_the_compacted_past_is_one_error_event() {
+    let world = three().await;
+    world.store.compact(world.revision().await).await.unwrap();
+    let options = ListOptions { resource_version: "1".to_owned(), ..ListOptions::default() };
+    let later = Instant::now() + Duration::from_secs(3600);
+    let mut events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
+    match events.next().await.unwrap() {
+        WatchEvent::Error(status) => assert_eq!((status.code, status.reason), (410, "Expired")),
+        _ => panic!("the past is gone"),
+    }
+    assert!(events.next().await.is_none());
+}

@@ -1,0 +1,226 @@
+//! Claims about PUT and what patches share with it.
+
+use apimachinery::status::OPTIMISTIC_LOCK;
+
+use super::*;
+
+fn with(mut object: Value, pointer: &str, value: Value) -> Value {
+    *object.pointer_mut(pointer).unwrap() = value;
+    object
+}
+
+fn without(mut object: Value, name: &str) -> Value {
+    object["metadata"].as_object_mut().unwrap().remove(name);
+    object
+}
+
+#[tokio::test]
+async fn a_put_replaces_and_moves_the_resource_version() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    let put = world.put("configmaps", with(made.clone(), "/data/k", json!("2"))).await.unwrap();
+    assert_eq!(put["data"]["k"], "2");
+    assert_ne!(put["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    assert_eq!(world.get("configmaps", "a").await.unwrap(), put);
+}
+
+#[tokio::test]
+async fn a_stale_put_is_a_conflict() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    world.put("configmaps", with(made.clone(), "/data/k", json!("2"))).await.unwrap();
+    let text = format!("Operation cannot be fulfilled on configmaps \"a\": {OPTIMISTIC_LOCK}");
+    assert_eq!(failure(world.put("configmaps", made).await), says(409, "Conflict", &text));
+}
+
+#[tokio::test]
+async fn a_put_of_another_object_of_that_name_is_a_conflict() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({})).await;
+    let text = "Operation cannot be fulfilled on configmaps \"a\": StorageError: invalid object, Code: 4, \
+                Key: /registry/configmaps/ns/a, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: \
+                UID in precondition: other, UID in object meta: uid-1";
+    let result = world.put("configmaps", with(made, "/metadata/uid", json!("other"))).await;
+    assert_eq!(failure(result), says(409, "Conflict", text));
+}
+
+#[tokio::test]
+async fn a_put_without_a_resource_version_overwrites_where_the_kind_allows_it() {
+    let check = async |plural: &str, expected: Option<(u16, &'static str, String)>| {
+        let world = World::new();
+        let made = world.given(plural, "a", json!({})).await;
+        let result = world.put(plural, without(made, "resourceVersion")).await;
+        assert_eq!(result.is_err().then(|| failure(result)), expected, "{plural}");
+    };
+    check("configmaps", None).await;
+    check("deployments", None).await;
+    let text = "leases.coordination.k8s.io \"a\" is invalid: metadata.resourceVersion: Invalid value: 0: \
+                must be specified for an update";
+    check("leases", Some(says(422, "Invalid", text))).await;
+}
+
+#[tokio::test]
+async fn a_put_that_changes_nothing_is_not_written() {
+    let world = World::new();
+    for (endpoint, more) in [
+        ("configmaps", json!({"data": {"k": "1"}})),
+        ("namespaces", json!({})),
+        ("deployments", json!({"spec": {"replicas": 2}})),
+        ("deployments/status", json!({"spec": {"replicas": 2}})),
+    ] {
+        let name = endpoint.replace('/', "-");
+        let made = world.given(endpoint.split('/').next().unwrap(), &name, more).await;
+        let before = world.revision().await;
+        assert_eq!(world.put(endpoint, made.clone()).await.unwrap(), made, "{endpoint}");
+        assert_eq!(world.revision().await, before, "{endpoint}");
+    }
+}
+
+#[tokio::test]
+async fn the_main_endpoint_leaves_status_alone_and_status_leaves_the_rest() {
+    let check = async |endpoint: &str, expected: (i64, i64, Value)| {
+        let world = World::new();
+        let made = world.given("deployments", "a", json!({"spec": {"replicas": 1}})).await;
+        let mut made = without(made, "labels");
+        made["status"] = json!({"replicas": 5});
+        made["spec"]["replicas"] = json!(2);
+        made["metadata"]["labels"] = json!({"l": "1"});
+        let put = world.put(endpoint, made).await.unwrap();
+        let status = put["status"]["replicas"].as_i64().unwrap_or(0);
+        let labels = put["metadata"].get("labels").cloned().unwrap_or(Value::Null);
+        assert_eq!((put["spec"]["replicas"].as_i64().unwrap(), status, labels), expected, "{endpoint}");
+    };
+    check("deployments", (2, 0, json!({"l": "1"}))).await;
+    check("deployments/status", (1, 5, Value::Null)).await;
+}
+
+#[tokio::test]
+async fn a_generation_counts_changes_of_meaning() {
+    let check = async |endpoint: &str, pointer: &str, value: Value, expected: i64| {
+        let world = World::new();
+        let more = json!({
+            "metadata": {"labels": {"l": "1"}, "annotations": {"a": "1"}},
+            "spec": {"replicas": 1, "paused": false},
+        });
+        let made = world.given("deployments", "a", more).await;
+        let mut changed = made.clone();
+        let (parent, name) = pointer.rsplit_once('/').unwrap();
+        if changed.pointer(parent).is_none() {
+            changed[parent.trim_start_matches('/')] = json!({});
+        }
+        changed.pointer_mut(parent).unwrap()[name] = value;
+        let put = world.put(endpoint, changed).await.unwrap();
+        assert_eq!(put["metadata"]["generation"], expected, "{endpoint} {pointer}");
+    };
+    check("deployments", "/spec/replicas", json!(2), 2).await;
+    check("deployments", "/spec/replicas", json!(1), 1).await;
+    check("deployments", "/spec/template", json!({}), 1).await;
+    check("deployments", "/metadata/labels/l", json!("2"), 1).await;
+    check("deployments", "/metadata/annotations/a", json!("2"), 2).await;
+    check("deployments", "/metadata/generation", json!(77), 1).await;
+    check("deployments/status", "/status/replicas", json!(2), 1).await;
+}
+
+#[tokio::test]
+async fn a_put_cannot_change_who_an_object_is() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({})).await;
+    let changed = with(made.clone(), "/metadata/creationTimestamp", json!("2001-01-01T00:00:00Z"));
+    let put = world.put("configmaps", changed).await.unwrap();
+    assert_eq!(put["metadata"]["creationTimestamp"], made["metadata"]["creationTimestamp"]);
+    let put = world.put("configmaps", without(put, "uid")).await.unwrap();
+    assert_eq!(put["metadata"]["uid"], made["metadata"]["uid"]);
+}
+
+#[tokio::test]
+async fn a_put_of_a_missing_object_creates_it_where_the_kind_allows_it() {
+    let check = async |plural: &str, expected: std::result::Result<bool, u16>| {
+        let world = World::new();
+        let object = named(plural, "a", json!({}));
+        let outcome = world
+            .registry
+            .update(&target(plural, "a"), &world.update(plural), &mut |_| Ok(object.clone()))
+            .await;
+        let found = outcome.map(|outcome| outcome.created).map_err(|status| status.code);
+        assert_eq!(found, expected, "{plural}");
+        assert_eq!(world.get(plural, "a").await.is_ok(), expected.is_ok(), "{plural}");
+    };
+    check("leases", Ok(true)).await;
+    check("endpoints", Ok(true)).await;
+    check("clusterroles", Ok(true)).await;
+    check("configmaps", Err(404)).await;
+    check("deployments", Err(404)).await;
+}
+
+#[tokio::test]
+async fn an_apply_creates_whatever_is_missing() {
+    let world = World::new();
+    let object = named("configmaps", "a", json!({}));
+    let request = UpdateRequest { force_allow_create: true, ..world.update("configmaps") };
+    let outcome =
+        world.registry.update(&target("configmaps", "a"), &request, &mut |_| Ok(object.clone())).await;
+    assert!(outcome.unwrap().created);
+}
+
+#[tokio::test]
+async fn a_dry_put_answers_with_the_old_version_and_writes_nothing() {
+    let world = World::new();
+    let made = world.given("configmaps", "a", json!({"data": {"k": "1"}})).await;
+    let changed = object(with(made.clone(), "/data/k", json!("2")));
+    let request = UpdateRequest { dry_run: true, ..world.update("configmaps") };
+    let outcome =
+        world.registry.update(&target("configmaps", "a"), &request, &mut |_| Ok(changed.clone())).await;
+    let answer = decode("configmaps", &outcome.unwrap().stored);
+    assert_eq!(answer["data"]["k"], "2");
+    assert_eq!(answer["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+    assert_eq!(world.get("configmaps", "a").await.unwrap(), made);
+}
+
+#[tokio::test]
+async fn losing_the_last_finalizer_ends_a_deletion() {
+    let world = World::new();
+    world.given("configmaps", "a", json!({"metadata": {"finalizers": ["x.y/z", "x.y/w"]}})).await;
+    let marked = world.delete_and_get("configmaps", "a").await.unwrap();
+    let one = world.put("configmaps", with(marked, "/metadata/finalizers", json!(["x.y/w"]))).await.unwrap();
+    assert!(world.get("configmaps", "a").await.is_ok());
+    world.put("configmaps", with(one, "/metadata/finalizers", json!([]))).await.unwrap();
+    assert_eq!(failure(world.get("configmaps", "a").await).0, 404);
+}
+
+#[tokio::test]
+async fn only_finalize_changes_the_finalizers_of_a_namespace() {
+    let world = World::new();
+    let made = world.given("namespaces", "a", json!({})).await;
+    let emptied = with(made, "/spec/finalizers", json!([]));
+    let put = world.put("namespaces", emptied.clone()).await.unwrap();
+    assert_eq!(put["spec"]["finalizers"], json!(["kubernetes"]));
+    let put = world.put("namespaces/finalize", emptied).await.unwrap();
+    assert!(put["spec"].get("finalizers").is_none_or(|list| list == &json!([])));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn concurrent_writers_lose_no_update() {
+    let world = Arc::new(World::new());
+    world.given("configmaps", "a", json!({"data": {"n": "0"}})).await;
+    let writers: Vec<_> = (0..64)
+        .map(|_| {
+            let world = world.clone();
+            tokio::spawn(async move {
+                let mut change = |old: Option<&Object>| {
+                    let mut new = Value::Object(old.unwrap().clone());
+                    let n: u32 = new["data"]["n"].as_str().unwrap().parse().unwrap();
+                    new["data"]["n"] = (n + 1).to_string().into();
+                    Ok(object(new))
+                };
+                let (target, request) = (target("configmaps", "a"), world.update("configmaps"));
+                world.registry.update(&target, &request, &mut change).await.unwrap().stored.revision
+            })
+        })
+        .collect();
+    let mut revisions = std::collections::BTreeSet::new();
+    for writer in writers {
+        revisions.insert(writer.await.unwrap());
+    }
+    assert_eq!(revisions.len(), 64, "each write has a revision of its own");
+    assert_eq!(world.get("configmaps", "a").await.unwrap()["data"]["n"], "64");
+}
