@@ -46,7 +46,7 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn tree(&self) -> Result<Object, Box<Status>> {
         let object = codec::decode(self.storage, self.stored).map_err(|message| {
             tracing::error!(
-                resource = self.endpoint.plural,
+                key = self.stored.key,
                 revision = self.stored.revision,
                 message,
                 "a stored object cannot be decoded"
@@ -63,8 +63,15 @@ impl<'a> Outgoing<'a> {
             let head =
                 TypeMetaHead { api_version: self.endpoint.kind_group_version, kind: self.endpoint.kind };
             let head = type_meta.then_some(head);
-            return transcode::to_json(self.endpoint.message, raw, head, (!revision.is_empty()).then_some(&*revision), out).map_err(|error| {
-                tracing::error!(resource = self.endpoint.plural, %error, "a stored object cannot be transcoded");
+            return transcode::to_json(
+                self.endpoint.message,
+                raw,
+                head,
+                (!revision.is_empty()).then_some(&*revision),
+                out,
+            )
+            .map_err(|error| {
+                tracing::error!(key = self.stored.key, %error, "a stored object cannot be transcoded");
                 failed(format_args!("unable to decode an object from storage: {error}"))
             });
         }

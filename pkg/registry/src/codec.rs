@@ -15,6 +15,8 @@ use crate::meta;
 /// An object as it is stored.
 #[derive(Debug, Clone)]
 pub struct Stored {
+    /// Its key in storage, for the log.
+    pub key: String,
     /// The stored bytes, without a resource version.
     pub value: Bytes,
     /// The revision that wrote them: the object's resource version. 0 for an object that was never

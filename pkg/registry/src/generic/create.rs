@@ -82,14 +82,14 @@ impl Registry {
         let store: &dyn Storage = if dry_run { &dry } else { &**self.delegator.storage() };
         let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;
         match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
-            Written::Done(revision) => Ok(Stored { value, revision }),
+            Written::Done(revision) => Ok(Stored { key, value, revision }),
             Written::Stale { current, .. } => {
                 let mut status = match meta::text(&object, "generateName") {
                     "" => Status::already_exists(&target.group_resource(), &name),
                     _ => Status::generate_name_conflict(&target.group_resource(), &name),
                 };
                 if let Some(kv) = current {
-                    let existing = Stored { value: kv.value, revision: kv.mod_revision };
+                    let existing = Stored { key: kv.key, value: kv.value, revision: kv.mod_revision };
                     if self.decode(storage, &key, &existing).is_ok_and(|o| meta::is_deleting(&o)) {
                         status.message = format!("object is being deleted: {}", status.message);
                     }

@@ -69,7 +69,7 @@ impl Registry {
             let Some(kv) = current else {
                 return Err(Status::not_found(&resource, target.name).into());
             };
-            let stored = Stored { value: kv.value.clone(), revision: kv.mod_revision };
+            let stored = Stored { key: kv.key.clone(), value: kv.value.clone(), revision: kv.mod_revision };
             let existing = self.decode(storage, &key, &stored)?;
             check_preconditions(target, request.options, &existing)?;
             match self.step(target, request.options, existing.clone()) {
@@ -116,13 +116,13 @@ impl Registry {
         let resource = GroupResource::new("", storage.prefix);
         let written = store.put(key, value.clone(), kv.mod_revision, None).await;
         Ok(match written.map_err(|e| error::storage(&resource, "delete", e))? {
-            Written::Done(revision) => Ok(Stored { value, revision }),
+            Written::Done(revision) => Ok(Stored { key: key.to_owned(), value, revision }),
             Written::Stale { current, .. } => Err(current),
         })
     }
 
     fn gone(&self, target: &Target<'_>, object: &Object, kv: KeyValue, revision: i64) -> DeleteOutcome {
-        self.answer(target, object, Stored { value: kv.value, revision }, true)
+        self.answer(target, object, Stored { key: kv.key, value: kv.value, revision }, true)
     }
 
     /// The object or a Status, as the kind answers.

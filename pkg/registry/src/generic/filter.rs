@@ -64,7 +64,7 @@ impl<'v> View<'v> {
                 return Ok(View::Raw(row, storage, envelope.raw));
             }
         }
-        let stored = Stored { value: kv.value.clone(), revision: kv.mod_revision };
+        let stored = Stored { key: kv.key.clone(), value: kv.value.clone(), revision: kv.mod_revision };
         Ok(View::Tree(row, codec::decode(storage, &stored)?))
     }
 

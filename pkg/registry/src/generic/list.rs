@@ -79,7 +79,7 @@ impl Registry {
                 None => true,
             };
             if wanted {
-                items.push(Stored { value: kv.value, revision: kv.mod_revision });
+                items.push(Stored { key: kv.key, value: kv.value, revision: kv.mod_revision });
             }
         }
         let revision = match freshness {
@@ -95,8 +95,11 @@ fn page_of(page: Page, prefix: &str) -> ListPage {
         Some(start) => ContinueToken { revision: page.revision, start: start.to_owned() }.encode(),
         None => String::new(),
     };
-    let items =
-        page.items.into_iter().map(|kv| Stored { value: kv.value, revision: kv.mod_revision }).collect();
+    let items = page
+        .items
+        .into_iter()
+        .map(|kv| Stored { key: kv.key, value: kv.value, revision: kv.mod_revision })
+        .collect();
     ListPage { items, revision: page.revision, continue_token, remaining: page.remaining }
 }
 

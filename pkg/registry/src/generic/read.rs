@@ -28,7 +28,7 @@ impl Registry {
             .await
             .map_err(|e| error::read(&target.group_resource(), "get", e))?;
         match lookup.kv {
-            Some(kv) => Ok(Stored { value: kv.value, revision: kv.mod_revision }),
+            Some(kv) => Ok(Stored { key: kv.key, value: kv.value, revision: kv.mod_revision }),
             None => Err(Status::not_found(&target.group_resource(), target.name).into()),
         }
     }

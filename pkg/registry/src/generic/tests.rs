@@ -76,8 +76,7 @@ struct World {
 /// The row of `plural` or `plural/subresource`, in v1.
 fn row(path: &str) -> &'static Resource {
     let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
-    let found =
-        |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
+    let found = |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
     api::resources::all().find(found).unwrap_or_else(|| panic!("{path} is no resource of v1"))
 }
 
@@ -161,10 +160,8 @@ impl World {
         let name = crate::meta::text(&object, "name").to_owned();
         let mut request = self.update(endpoint);
         request.uid = crate::meta::text(&object, "uid").to_owned();
-        let outcome = self
-            .registry
-            .update(&target(plural, &name), &request, &mut |_| Ok(object.clone()))
-            .await?;
+        let outcome =
+            self.registry.update(&target(plural, &name), &request, &mut |_| Ok(object.clone())).await?;
         Ok(decode(plural, &outcome.stored))
     }
 

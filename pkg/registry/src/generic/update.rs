@@ -74,7 +74,7 @@ impl Registry {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => attempt.existing_revision,
         };
-        Ok(UpdateOutcome { stored: Stored { value: attempt.value, revision }, created: attempt.created })
+        Ok(UpdateOutcome { stored: Stored { key, value: attempt.value, revision }, created: attempt.created })
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -91,7 +91,8 @@ impl Registry {
         let existing = match current {
             None => None,
             Some(kv) => {
-                let stored = Stored { value: kv.value.clone(), revision: kv.mod_revision };
+                let stored =
+                    Stored { key: kv.key.clone(), value: kv.value.clone(), revision: kv.mod_revision };
                 Some(self.decode(storage, key, &stored)?)
             }
         };

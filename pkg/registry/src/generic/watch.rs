@@ -70,7 +70,7 @@ impl Registry {
                 Ok(event) => match event.object {
                     Some(kv) => WatchEvent::Object {
                         kind: event.kind,
-                        stored: Stored { value: kv.value, revision: event.revision },
+                        stored: Stored { key: kv.key, value: kv.value, revision: event.revision },
                     },
                     None => WatchEvent::Bookmark {
                         revision: event.revision,

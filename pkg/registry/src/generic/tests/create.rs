@@ -125,7 +125,10 @@ async fn a_bad_name_is_invalid() {
     let (code, reason, message) =
         failure(world.post("configmaps", named("configmaps", "A_b", json!({})), false).await);
     assert_eq!((code, reason), (422, "Invalid"));
-    assert!(message.starts_with("ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\""), "{message}");
+    assert!(
+        message.starts_with("ConfigMap \"A_b\" is invalid: metadata.name: Invalid value: \"A_b\""),
+        "{message}"
+    );
 }
 
 #[tokio::test]

@@ -155,8 +155,7 @@ async fn a_collection_is_deleted_by_its_selector() {
     for (name, app) in [("a", "x"), ("b", "y"), ("c", "x")] {
         world.given("configmaps", name, json!({"metadata": {"labels": {"app": app}}})).await;
     }
-    let list =
-        ListOptions { label_selector: labels::parse("app=x").unwrap(), ..ListOptions::default() };
+    let list = ListOptions { label_selector: labels::parse("app=x").unwrap(), ..ListOptions::default() };
     let options = DeleteOptions::default();
     let request = DeleteRequest { options: &options, dry_run: false };
     let page = world.registry.delete_collection(&target("configmaps", ""), &list, &request).await.unwrap();
