@@ -6,7 +6,7 @@ use admission::{Chain, NamespaceLifecycle};
 use api::resources::Resource;
 use authentication::TokenAuthenticator;
 use cacher::Delegator;
-use endpoints::discovery::{Discovery, VersionInfo, builtin_groups};
+use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
 use endpoints::openapi::OpenApi;
 use futures::future::BoxFuture;
@@ -61,6 +61,7 @@ pub async fn build(
     );
     let lifecycle = NamespaceLifecycle::new(Arc::new(StoredNamespaces(registry.clone())));
     let groups = builtin_groups(|row| !row.off_by_default);
+    let paths = paths(&groups);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
@@ -83,9 +84,28 @@ pub async fn build(
     };
     Ok(Api {
         dispatch: Arc::new(dispatch),
-        paths: Arc::new(Vec::new),
+        paths: Arc::new(move || paths.clone()),
         hooks: vec![namespaces],
         token_authenticators: Vec::new(),
         collectors: Vec::new(),
     })
+}
+
+/// The paths of the documents, for the list at `/`.
+fn paths(groups: &[Group]) -> Vec<String> {
+    let mut paths: Vec<String> =
+        ["/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
+            .map(str::to_owned)
+            .to_vec();
+    for group in groups {
+        let versions = group.versions.iter().map(|version| group.group_version(version));
+        match group.name.as_ref() {
+            "" => paths.extend(versions.map(|version| format!("/api/{version}"))),
+            name => {
+                paths.push(format!("/apis/{name}"));
+                paths.extend(versions.map(|version| format!("/apis/{version}")));
+            }
+        }
+    }
+    paths
 }

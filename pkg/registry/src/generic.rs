@@ -18,7 +18,9 @@ use std::time::Duration;
 use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::clock::Clock;
 use apimachinery::field;
+use apimachinery::go_quote;
 use apimachinery::gvk::{GroupKind, GroupResource};
+use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use cacher::Delegator;
@@ -109,9 +111,19 @@ impl Registry {
     }
 
     /// The key of an object.
-    fn key(&self, storage: &StorageRow, target: &Target<'_>) -> String {
+    ///
+    /// # Errors
+    /// 400 for a name that cannot be a path segment.
+    fn key(&self, storage: &StorageRow, target: &Target<'_>) -> Result<String> {
+        let wrong = names::name_is_path_segment(target.name, false);
+        if !wrong.is_empty() {
+            let name = go_quote::quote(target.name);
+            return Err(
+                Status::bad_request(format!("Name parameter invalid: {name}: {}", wrong.join(";"))).into()
+            );
+        }
         let namespace = if target.row.namespaced { target.namespace } else { "" };
-        self.key_prefix(storage, namespace) + target.name
+        Ok(self.key_prefix(storage, namespace) + target.name)
     }
 
     /// How the row is stored.

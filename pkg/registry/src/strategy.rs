@@ -176,8 +176,8 @@ pub fn special_delete(row: &Resource, object: &mut Object, now: UnixTime) -> Opt
     of(row).special_delete(object, now)
 }
 
-/// Namespaces and CRDs check delete preconditions inside storage, which words them differently.
-pub fn checks_preconditions_in_storage(row: &Resource) -> bool {
+/// Namespaces and CRDs check the preconditions of a deletion themselves, before the common path does.
+pub fn checks_preconditions_early(row: &Resource) -> bool {
     matches!(
         (row.group, row.plural),
         ("", "namespaces") | ("apiextensions.k8s.io", "customresourcedefinitions")

@@ -77,7 +77,7 @@ impl Registry {
         let named = Target { name: &name, ..*target };
         codec::strip_revision(&mut object);
         let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
-        let key = self.key(storage, &named);
+        let key = self.key(storage, &named)?;
         let dry = DryRun(self.delegator.storage().clone());
         let store: &dyn Storage = if dry_run { &dry } else { &**self.delegator.storage() };
         let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;

@@ -59,7 +59,7 @@ impl Registry {
     /// 404, 409 for preconditions that do not hold, what admission says, storage's failures.
     pub async fn delete(&self, target: &Target<'_>, request: &DeleteRequest<'_>) -> Result<DeleteOutcome> {
         let storage = self.storage_of(target, "delete")?;
-        let key = self.key(storage, target);
+        let key = self.key(storage, target)?;
         let resource = target.group_resource();
         let dry = DryRun(self.delegator.storage().clone());
         let store: &dyn Storage = if request.dry_run { &dry } else { &**self.delegator.storage() };
@@ -78,12 +78,12 @@ impl Registry {
                     Written::Done(revision) => return Ok(self.gone(target, &existing, kv, revision)),
                     Written::Stale { current: now, .. } => current = now,
                 },
-                Step::Mark(marked) => match self.write(store, storage, &key, &kv, marked).await? {
+                Step::Mark(marked) => match self.write(target, store, storage, &kv, marked).await? {
                     Ok(stored) => return Ok(DeleteOutcome::Object { stored, gone: false }),
                     Err(now) => current = now,
                 },
                 Step::MarkAndRemove(marked) => {
-                    match self.write(store, storage, &key, &kv, marked.clone()).await? {
+                    match self.write(target, store, storage, &kv, marked.clone()).await? {
                         Ok(stored) => {
                             let deleted = store.delete(&key, stored.revision).await.map_err(failed)?;
                             match deleted {
@@ -105,18 +105,17 @@ impl Registry {
     /// Writes a marked object over `kv`; `Err` holds what is there instead.
     async fn write(
         &self,
+        target: &Target<'_>,
         store: &dyn Storage,
         storage: &StorageRow,
-        key: &str,
         kv: &KeyValue,
         mut object: Object,
     ) -> Result<std::result::Result<Stored, Option<KeyValue>>> {
         codec::strip_revision(&mut object);
         let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
-        let resource = GroupResource::new("", storage.prefix);
-        let written = store.put(key, value.clone(), kv.mod_revision, None).await;
-        Ok(match written.map_err(|e| error::storage(&resource, "delete", e))? {
-            Written::Done(revision) => Ok(Stored { key: key.to_owned(), value, revision }),
+        let written = store.put(&kv.key, value.clone(), kv.mod_revision, self.ttl(target.row)).await;
+        Ok(match written.map_err(|e| error::storage(&target.group_resource(), "delete", e))? {
+            Written::Done(revision) => Ok(Stored { key: kv.key.clone(), value, revision }),
             Written::Stale { current, .. } => Err(current),
         })
     }
@@ -144,7 +143,12 @@ impl Registry {
         let now = self.clock.now();
         if let Some(step) = strategy::special_delete(target.row, &mut object, now) {
             return match step {
-                strategy::SpecialDelete::Mark => Step::Mark(object),
+                strategy::SpecialDelete::Mark => {
+                    if let Some(finalizers) = gc_finalizers(target.row.default_gc, &object, options) {
+                        meta::set_finalizers(&mut object, finalizers);
+                    }
+                    Step::Mark(object)
+                }
                 strategy::SpecialDelete::Leave => Step::Leave,
             };
         }
@@ -249,29 +253,33 @@ fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -
 }
 
 /// The uid and resource version that the client insists on (upstream's `rest.BeforeDelete`; namespaces
-/// and CRDs check inside storage and word a version mismatch differently).
+/// and CRDs check before that, and word it differently).
 fn check_preconditions(target: &Target<'_>, options: &DeleteOptions, object: &Object) -> Result<()> {
     let Some(preconditions) = &options.preconditions else { return Ok(()) };
-    let kind = GroupResource::new(target.row.group, target.row.kind);
-    let (uid, version) = (meta::text(object, "uid"), meta::text(object, "resourceVersion"));
-    if let Some(wanted) = preconditions.uid.as_deref().filter(|wanted| *wanted != uid) {
-        let cause = format!(
-            "the UID in the precondition ({wanted}) does not match the UID in record ({uid}). \
-             The object might have been deleted and then recreated"
-        );
-        return Err(Status::conflict(&kind, target.name, &cause).into());
-    }
-    if let Some(wanted) = preconditions.resource_version.as_deref().filter(|wanted| *wanted != version) {
-        let cause = match strategy::checks_preconditions_in_storage(target.row) {
-            true => format!(
-                "Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {version}"
-            ),
+    let early = strategy::checks_preconditions_early(target.row);
+    let named = match early {
+        true => target.group_resource(),
+        false => GroupResource::new(target.row.group, target.row.kind),
+    };
+    let checks = [
+        ("UID", "uid", &preconditions.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", &preconditions.resource_version, "modified"),
+    ];
+    for (what, member, wanted, fate) in checks {
+        let found = meta::text(object, member);
+        let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
+        let cause = match early {
+            true => {
+                format!(
+                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                )
+            }
             false => format!(
-                "the ResourceVersion in the precondition ({wanted}) does not match the ResourceVersion in record \
-                 ({version}). The object might have been modified"
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
+                 The object might have been {fate}"
             ),
         };
-        return Err(Status::conflict(&kind, target.name, &cause).into());
+        return Err(Status::conflict(&named, target.name, &cause).into());
     }
     Ok(())
 }

@@ -21,7 +21,7 @@ impl Registry {
                 super::revision(version).map_err(|e| Status::unmapped(e.to_string()))?,
             ),
         };
-        let key = self.key(storage, target);
+        let key = self.key(storage, target)?;
         let lookup = self
             .delegator
             .get(&key, freshness)

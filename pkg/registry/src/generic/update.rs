@@ -59,7 +59,7 @@ impl Registry {
         change: &mut Change<'_>,
     ) -> Result<UpdateOutcome> {
         let storage = self.storage_of(target, "update")?;
-        let key = self.key(storage, target);
+        let key = self.key(storage, target)?;
         let dry = DryRun(self.delegator.storage().clone());
         let store: &dyn Storage = if request.dry_run { &dry } else { &**self.delegator.storage() };
         let mut attempt = Attempt::default();
@@ -136,9 +136,9 @@ fn check_uid(
     request: &UpdateRequest<'_>,
     old: Option<&Object>,
 ) -> Result<()> {
-    let (Some(old), false) = (old, request.uid.is_empty()) else { return Ok(()) };
-    let found = meta::text(old, "uid");
-    if found == request.uid {
+    // An object that does not exist has an empty uid: who names one never creates it again.
+    let found = old.map_or("", |old| meta::text(old, "uid"));
+    if request.uid.is_empty() || found == request.uid {
         return Ok(());
     }
     let cause = format!(

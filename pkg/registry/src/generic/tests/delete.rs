@@ -165,3 +165,26 @@ async fn a_collection_is_deleted_by_its_selector() {
         left.items.iter().map(|item| decode("configmaps", item)["metadata"]["name"].clone()).collect();
     assert_eq!(names, ["b"]);
 }
+
+#[tokio::test]
+async fn namespaces_name_the_resource_where_a_precondition_does_not_hold() {
+    let world = World::new();
+    world.given("namespaces", "a", json!({})).await;
+    let preconditions = Preconditions { uid: Some("other".to_owned()), resource_version: None };
+    let options = DeleteOptions { preconditions: Some(preconditions), ..DeleteOptions::default() };
+    let text = "Operation cannot be fulfilled on namespaces \"a\": Precondition failed: UID in precondition: other, \
+                UID in object meta: uid-1";
+    assert_eq!(failure(world.delete("namespaces", "a", &options).await), says(409, "Conflict", text));
+}
+
+#[tokio::test]
+async fn the_first_deletion_of_a_namespace_sets_the_finalizers_of_its_policy() {
+    for (text, expected) in
+        [("", vec![]), ("Foreground", vec!["foregroundDeletion"]), ("Orphan", vec!["orphan"])]
+    {
+        let world = World::new();
+        world.given("namespaces", "a", json!({})).await;
+        world.delete("namespaces", "a", &policy(text)).await.unwrap();
+        assert_eq!(finalizers(&world.get("namespaces", "a").await.unwrap()), expected, "{text:?}");
+    }
+}

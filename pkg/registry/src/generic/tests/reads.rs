@@ -35,7 +35,7 @@ async fn a_version_that_is_not_reached_is_a_timeout() {
     let result = world.registry.get(&target("pods", "a"), "1000").await;
     let (code, reason, message) = failure(result);
     assert_eq!((code, reason), (504, "Timeout"));
-    assert!(message.starts_with("Too large resource version: 1000, current: "), "{message}");
+    assert!(message.starts_with("Timeout: Too large resource version: 1000, current: "), "{message}");
 }
 
 #[tokio::test]
@@ -126,11 +126,16 @@ async fn bad_versions_and_tokens_are_bad_requests() {
 }
 
 #[tokio::test]
-async fn a_corrupt_value_is_an_internal_error_of_its_own_reader() {
+async fn a_corrupt_value_fails_the_lists_that_have_to_look_at_it() {
     let world = three().await;
-    world.store.put("/registry/pods/ns/bad", Bytes::from_static(b"k8s\0\xff"), 0, None).await.unwrap();
-    assert_eq!(failure(world.get("pods", "bad").await).0, 500);
-    assert!(world.get("pods", "a").await.is_ok());
+    world.store.put("/registry/pods/other/bad", Bytes::from_static(b"k8s\0\xff"), 0, None).await.unwrap();
+    let options = ListOptions { label_selector: labels::parse("app=x").unwrap(), ..ListOptions::default() };
+    let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
+    assert_eq!(names("pods", &page), ["a", "c"], "it is in another namespace");
+    let everywhere = Target { namespace: "", ..target("pods", "") };
+    let (code, reason, message) = failure(world.registry.list(&everywhere, &options).await);
+    assert_eq!((code, reason), (500, "InternalError"));
+    assert!(message.contains("unable to decode an object from storage"), "{message}");
 }
 
 #[tokio::test]
@@ -140,9 +145,8 @@ async fn a_watch_reports_a_deletion_at_its_own_version() {
         ListOptions { resource_version: world.revision().await.to_string(), ..ListOptions::default() };
     let later = Instant::now() + Duration::from_secs(3600);
     let mut events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
-    world.delete("configmaps", "none", &DeleteOptions::default()).await.err().unwrap();
-    let uid_free = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
-    world.delete("pods", "a", &uid_free).await.unwrap();
+    let at_once = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+    world.delete("pods", "a", &at_once).await.unwrap();
     let now = world.revision().await;
     loop {
         match events.next().await.unwrap() {

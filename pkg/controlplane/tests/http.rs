@@ -1,0 +1,13 @@
+//! Claims about the API as clients see it: a whole server in this process, over a store in memory.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+#[path = "http/client.rs"]
+mod client;
+#[path = "http/forms.rs"]
+mod forms;
+#[path = "http/lists.rs"]
+mod lists;
+#[path = "http/negotiation.rs"]
+mod negotiation;
+#[path = "http/watches.rs"]
+mod watches;

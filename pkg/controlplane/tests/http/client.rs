@@ -1,0 +1,119 @@
+//! A client of one server, without any comfort: what is sent is what the test says.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use controlplane::test_cluster::TestServer;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use serde_json::Value;
+use tokio::net::TcpStream;
+
+pub(crate) const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const JSON: &str = "application/json";
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+
+/// A server, and an administrator who talks to it.
+pub(crate) struct Client {
+    server: TestServer,
+}
+
+/// An answer, read to its end.
+pub(crate) struct Answer {
+    pub(crate) code: u16,
+    pub(crate) headers: http::HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+impl Answer {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_slice(&self.body)
+            .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&self.body)))
+    }
+
+    /// A header; empty when absent.
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().unwrap())
+    }
+
+    /// The code, and the reason that the Status gives.
+    pub(crate) fn failure(&self) -> (u16, String) {
+        (self.code, self.json()["reason"].as_str().unwrap_or("").to_owned())
+    }
+}
+
+impl Client {
+    pub(crate) async fn start() -> Self {
+        Client { server: TestServer::start().await.unwrap() }
+    }
+
+    /// Sends a request on a connection of its own.
+    pub(crate) async fn open(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> http::Response<Incoming> {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(self.server.trust().as_bytes()) {
+            roots.add(certificate.unwrap()).unwrap();
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        let url = self.server.url();
+        let stream = TcpStream::connect(url.strip_prefix("https://").unwrap()).await.unwrap();
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let stream = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let mut request = http::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "x")
+            .header("authorization", format!("Bearer {}", self.server.token()));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        sender.send_request(request.body(Full::new(body.into())).unwrap()).await.unwrap()
+    }
+
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Bytes>,
+    ) -> Answer {
+        let (parts, body) = self.open(method, path, headers, body).await.into_parts();
+        let body = body.collect().await.unwrap().to_bytes();
+        Answer { code: parts.status.as_u16(), headers: parts.headers, body }
+    }
+
+    pub(crate) async fn get(&self, path: &str, accept: &str) -> Answer {
+        self.send("GET", path, &[("accept", accept)], "").await
+    }
+
+    pub(crate) async fn post(&self, path: &str, object: &Value) -> Answer {
+        self.send("POST", path, &[("content-type", JSON)], object.to_string()).await
+    }
+
+    /// Creates a config map with a label `app`.
+    pub(crate) async fn config_map(&self, name: &str, app: &str) -> Value {
+        let object = serde_json::json!({
+            "apiVersion": "v1", "kind": "ConfigMap",
+            "metadata": {"name": name, "labels": {"app": app}}, "data": {"k": "v"},
+        });
+        let answer = self.post(CONFIG_MAPS, &object).await;
+        assert_eq!(answer.code, 201, "{}", String::from_utf8_lossy(&answer.body));
+        answer.json()
+    }
+}
