@@ -5,6 +5,7 @@ use std::sync::Arc;
 use admission::{Chain, NamespaceLifecycle};
 use api::resources::Resource;
 use authentication::TokenAuthenticator;
+use authorization::Mode;
 use cacher::Delegator;
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
@@ -66,6 +67,7 @@ pub async fn build(
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: Chain::new(vec![Box::new(lifecycle)]),
+        authorizer: Mode::authorizer(&config.authorization_modes),
         documents: vec![
             Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build())),
             Box::new(OpenApi::new(

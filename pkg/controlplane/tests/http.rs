@@ -9,5 +9,7 @@ mod forms;
 mod lists;
 #[path = "http/negotiation.rs"]
 mod negotiation;
+#[path = "http/reviews.rs"]
+mod reviews;
 #[path = "http/watches.rs"]
 mod watches;

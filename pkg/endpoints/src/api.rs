@@ -10,6 +10,7 @@ use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use authorization::Authorizer;
 use bytes::Bytes;
 use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +41,8 @@ pub struct Api {
     pub registry: Registry,
     /// What may be written.
     pub admission: Chain,
+    /// Whom access reviews ask: the one that the chain asks.
+    pub authorizer: Arc<dyn Authorizer>,
     /// Discovery, OpenAPI, version; asked in order.
     pub documents: Vec<Box<dyn Documents>>,
     /// Least time that a watch without a timeout lives; the actual one is up to twice that.

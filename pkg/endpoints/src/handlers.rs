@@ -5,6 +5,7 @@ pub(crate) mod delete;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
+mod review;
 pub(crate) mod update;
 pub(crate) mod watch;
 

@@ -9,7 +9,7 @@ use registry::generic::{AdmitCreate, CreateRequest};
 use registry::{Target, meta};
 use schema::object::Object;
 
-use super::{ensure_namespace, to_storage_version};
+use super::{ensure_namespace, review, to_storage_version};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -32,6 +32,11 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let own_name = meta::text(&object, "name").to_owned();
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
+    if row.storage.is_none()
+        && let Some(answer) = review::review(call, object.clone()).await
+    {
+        return answer;
+    }
     let storage = call.storage()?;
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
