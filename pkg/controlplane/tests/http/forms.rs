@@ -82,3 +82,15 @@ async fn clients_do_not_set_the_systems_metadata() {
         assert_ne!(made["metadata"].get(name), metadata.get(name), "{name}");
     }
 }
+
+#[tokio::test]
+async fn a_put_creates_only_in_a_namespace_that_exists() {
+    let client = Client::start().await;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "a"}})
+        .to_string();
+    for (namespace, code) in [("default", 201), ("nowhere", 404)] {
+        let path = format!("/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/a");
+        let answer = client.send("PUT", &path, &[("content-type", JSON)], lease.clone()).await;
+        assert_eq!(answer.code, code, "{namespace}");
+    }
+}

@@ -26,20 +26,18 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     call.warnings.extend(decoded.warnings);
     let mut object = decoded.object;
     ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
-    check_name(call, &mut object)?;
+    check_name(call, &object)?;
     if call.endpoint().subresource == "scale" {
         return replace_scale(call, &object, !options.dry_run.is_empty()).await;
     }
     let object = to_storage_version(call.route.main, object, &decoded.api_version)?;
-    admit_creation(call, &object, !options.dry_run.is_empty()).await?;
-    let uid = meta::text(&object, "uid").to_owned();
-    let outcome = write(call, uid, !options.dry_run.is_empty(), &mut |_| Ok(object.clone())).await?;
+    let outcome = replace(call, &object, !options.dry_run.is_empty()).await?;
     answer(call, &outcome)
 }
 
-/// The name in the body must be the one in the path; a missing one is filled in.
-fn check_name(call: &Call<'_>, object: &mut Object) -> Result<(), Box<Status>> {
-    let (given, name) = (meta::text(object, "name").to_owned(), call.name());
+/// The name in the body must be the one in the path.
+fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
+    let (given, name) = (meta::text(object, "name"), call.name());
     if given.is_empty() {
         let message =
             format!("the name of the object ({name} based on URL) was undeterminable: name must be provided");
@@ -52,16 +50,25 @@ fn check_name(call: &Call<'_>, object: &mut Object) -> Result<(), Box<Status>> {
     Ok(())
 }
 
-/// A PUT that will create its object asks admission as a POST would.
-async fn admit_creation(call: &Call<'_>, object: &Object, dry_run: bool) -> Result<(), Box<Status>> {
-    if !call.route.main.allow_create_on_update || !call.endpoint().subresource.is_empty() {
-        return Ok(());
-    }
-    match call.api.registry.get(&call.target(), "").await {
-        Err(status) if status.reason == "NotFound" => {
-            create::admit(call, &call.info.namespace, object, dry_run).await
+/// Replaces the object. Only a PUT that is about to create its object has to ask admission, as a POST
+/// would; it finds that out inside the update, where admission cannot be waited for, and tries again.
+async fn replace(call: &Call<'_>, object: &Object, dry_run: bool) -> Result<UpdateOutcome, Box<Status>> {
+    let (mut admitted, mut must_ask) = (false, false);
+    loop {
+        let uid = meta::text(object, "uid").to_owned();
+        let outcome = write(call, uid, dry_run, &mut |old| {
+            must_ask = old.is_none() && !admitted;
+            match must_ask {
+                true => Err(Status::not_found(&call.target().group_resource(), call.name()).into()),
+                false => Ok(object.clone()),
+            }
+        })
+        .await;
+        if !must_ask {
+            return outcome;
         }
-        _ => Ok(()),
+        create::admit(call, &call.info.namespace, object, dry_run).await?;
+        (admitted, must_ask) = (true, false);
     }
 }
 
