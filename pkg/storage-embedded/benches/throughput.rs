@@ -12,7 +12,8 @@ use storage::{ListOptions, Storage, WatchItem, WatchOptions, Written};
 use storage_embedded::{Embedded, Options};
 
 const VALUE_BYTES: usize = 3_000;
-const KEYS: usize = 50_000;
+const KEYS: usize = 100_000;
+const PAGE: usize = 1_000;
 const TIME: Duration = Duration::from_secs(5);
 
 #[tokio::main]
@@ -112,6 +113,18 @@ async fn reads(dir: &Path) {
         report(&format!("{what} of {KEYS}"), start.elapsed(), times);
     }
 
+    for uncounted in [false, true] {
+        let mut times = Vec::new();
+        let start = Instant::now();
+        while start.elapsed() < TIME / 2 {
+            let begin = Instant::now();
+            assert_eq!(pages(&*store, uncounted).await, KEYS);
+            times.push(begin.elapsed());
+        }
+        let counted = if uncounted { "uncounted" } else { "counted" };
+        report(&format!("all {KEYS} in {counted} pages of {PAGE}"), start.elapsed(), times);
+    }
+
     let start = Instant::now();
     let options = WatchOptions { start: 2, ..Default::default() };
     let mut watch = store.watch("/r/", options).await.unwrap();
@@ -121,6 +134,21 @@ async fn reads(dir: &Path) {
     let rate = KEYS as f64 / start.elapsed().as_secs_f64();
     println!("watch, replay of history on disk: {rate:.0} events/s");
     store.close().await;
+}
+
+/// Reads everything in pages, as a cache does to fill itself. Returns the number of keys.
+async fn pages(store: &dyn Storage, uncounted: bool) -> usize {
+    let mut options = ListOptions { limit: PAGE, uncounted, ..Default::default() };
+    let mut keys = 0;
+    loop {
+        let listing = store.list("/r/", options.clone()).await.unwrap();
+        keys += listing.kvs.len();
+        if !listing.more() {
+            return keys;
+        }
+        options.revision = options.revision.max(listing.revision);
+        options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
+    }
 }
 
 fn resident_mib() -> u64 {

@@ -235,7 +235,7 @@ impl Committer {
     }
 
     fn apply(&mut self, mut batch: Batch, compacted: Option<Revision>) {
-        let revision = {
+        let (revision, compacted) = {
             let mut mvcc = self.shared.mvcc_mut();
             batch.changes.drain(..).for_each(|change| mvcc.apply(change));
             if let Some(compacted) = compacted {
@@ -243,9 +243,10 @@ impl Committer {
                 self.sweeping |= mvcc.compact(compacted).is_ok();
             }
             mvcc.trim_log(self.history_bytes_max);
-            mvcc.revision()
+            (mvcc.revision(), mvcc.compacted())
         };
         self.shared.feed.advance(revision);
+        self.shared.feed.compact(compacted);
         batch.succeed();
     }
 

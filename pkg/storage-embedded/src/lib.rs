@@ -22,7 +22,7 @@ use storage::mvcc::{Millis, Write};
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use committer::{Command, Committer};
@@ -223,6 +223,10 @@ impl Storage for Embedded {
 
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
         self.ask(|reply| Command::Compact { revision, reply: Some(reply) }).await
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.shared.feed.compacted()
     }
 
     async fn healthy(&self) -> Result<(), Error> {

@@ -36,7 +36,9 @@ pub(crate) async fn list(
 async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) -> Result<Listing, Error> {
     let take = if options.limit == 0 { usize::MAX } else { options.limit };
     let start = options.start.as_deref().map_or(Bound::Unbounded, Bound::Included);
-    let scanned = scan(shared, prefix, start, options.revision, take).await?;
+    let at = options.revision;
+    let wanted = Scan { prefix, start, at, take, visit_max: VISIT_MAX, uncounted: options.uncounted };
+    let scanned = scan(shared, wanted).await?;
     Ok(Listing {
         kvs: resolve(shared, scanned.found).await?,
         count: scanned.count,
@@ -45,7 +47,9 @@ async fn list_once(shared: &Arc<Shared>, prefix: &str, options: &ListOptions) ->
 }
 
 pub(crate) async fn count(shared: &Arc<Shared>, prefix: &str) -> Result<u64, Error> {
-    Ok(scan(shared, prefix, Bound::Unbounded, 0, 0).await?.count)
+    let start = Bound::Unbounded;
+    let all = Scan { prefix, start, at: 0, take: 0, visit_max: VISIT_MAX, uncounted: false };
+    Ok(scan(shared, all).await?.count)
 }
 
 struct Whole {
@@ -55,27 +59,21 @@ struct Whole {
     revision: Revision,
 }
 
-/// Scans all of a prefix, step by step.
-async fn scan(
-    shared: &Shared,
-    prefix: &str,
-    start: Bound<&str>,
-    revision: Revision,
-    take: usize,
-) -> Result<Whole, Error> {
+/// Scans step by step, each of `wanted.visit_max` keys. `wanted.at` may be 0, for the present.
+async fn scan(shared: &Shared, wanted: Scan<'_>) -> Result<Whole, Error> {
     let (at, now) = {
         let mvcc = shared.mvcc();
-        (mvcc.readable(revision)?, mvcc.revision())
+        (mvcc.readable(wanted.at)?, mvcc.revision())
     };
     let mut whole = Whole { found: Vec::new(), count: 0, revision: now };
     let mut last: Option<Arc<str>> = None;
     loop {
         let step = {
             let mvcc = shared.mvcc();
-            let start = last.as_deref().map_or(start, Bound::Excluded);
+            let start = last.as_deref().map_or(wanted.start, Bound::Excluded);
             let at = mvcc.readable(at)?;
-            let take = take.saturating_sub(whole.found.len());
-            mvcc.scan(&Scan { prefix, start, at, take, visit_max: VISIT_MAX })
+            let take = wanted.take.saturating_sub(whole.found.len());
+            mvcc.scan(&Scan { start, at, take, ..wanted })
         };
         whole.count += step.count;
         match whole.found.is_empty() {

@@ -19,7 +19,7 @@ pub(crate) struct Shared {
 
 impl Shared {
     pub(crate) fn new(mvcc: Mvcc, disk: Disk) -> Self {
-        let feed = Feed::new(mvcc.revision());
+        let feed = Feed::new(mvcc.revision(), mvcc.compacted());
         Shared { mvcc: RwLock::new(mvcc), feed, disk, deadline_set: Notify::new() }
     }
 

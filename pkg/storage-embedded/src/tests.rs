@@ -57,6 +57,26 @@ async fn must_put(store: &dyn Storage, key: &str, value: &str, expected: Revisio
     }
 }
 
+/// Nobody gets a copy of a value that is current: not who reads it, not who watches it, not when
+/// history has left the memory.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_readers_share_the_bytes_of_a_value() {
+    for history_bytes_max in [0, 32 << 20] {
+        let dir = tempfile::tempdir().unwrap();
+        let store = Embedded::open(dir.path(), Options { history_bytes_max, ..options() }).unwrap();
+        let mut watch = store.watch("/", Default::default()).await.unwrap();
+        let value = Bytes::from("value".repeat(100));
+        store.put("/a", value.clone(), 0, None).await.unwrap();
+        let got = store.get("/a").await.unwrap().kv.unwrap();
+        let listed = store.list("/", Default::default()).await.unwrap().kvs.remove(0);
+        assert_eq!((got.value.as_ptr(), listed.value.as_ptr()), (value.as_ptr(), value.as_ptr()));
+        let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
+        // Without room for history the change itself comes from disk.
+        assert_eq!(event.kv.value.as_ptr() == value.as_ptr(), history_bytes_max > 0);
+        store.close().await;
+    }
+}
+
 /// The next event is at this revision.
 async fn expect_revision(watch: &mut WatchStream, revision: Revision) {
     match watch.next().await {

@@ -85,12 +85,15 @@ impl Compactor {
             return Ok(Verdict::Known(Compacted::Nothing));
         };
         self.version = kv.version;
-        let revision = std::str::from_utf8(&kv.value).ok().and_then(|text| text.parse().ok());
-        Ok(Verdict::Known(match revision {
-            None | Some(0) => Compacted::Nothing,
-            Some(revision) => Compacted::Elsewhere(revision),
-        }))
+        Ok(Verdict::Known(revision_in(&kv.value).map_or(Compacted::Nothing, Compacted::Elsewhere)))
     }
+}
+
+/// The revision that the key's value says is compacted. A server's first round writes 0, which says
+/// nothing.
+pub(crate) fn revision_in(value: &[u8]) -> Option<Revision> {
+    let revision = std::str::from_utf8(value).ok()?.parse().ok()?;
+    (revision > 0).then_some(revision)
 }
 
 #[cfg(test)]

@@ -1,6 +1,10 @@
 //! Where a watch stands: turns etcd's watch responses into the contract's items, and knows from
 //! which revision to go on after a break. Pure.
 //!
+//! etcd puts all events of a revision into one response, unless it was asked for fragments, which may
+//! split anything anywhere. The header of a response with events is the member's revision when it
+//! sent them, not how far the watch has come: that is the last event's.
+//!
 //! What makes it correct is one number, `next`: everything below it has been handed out, nothing at
 //! or above it has. It only moves to the end of a complete revision, so a new connection that starts
 //! at `next` neither loses nor repeats anything.
@@ -21,8 +25,10 @@ const DELETE: i32 = 1;
 pub(crate) enum Step {
     /// The watch is in place.
     Created,
-    /// Events or progress.
-    Moved,
+    /// Events, or a part of them.
+    Events,
+    /// Nothing but the member's word on how far the watch has come.
+    Progress,
 }
 
 /// What a response, or a failure, put an end to.
@@ -48,14 +54,16 @@ impl From<Failure> for Lost {
 #[derive(Debug)]
 pub(crate) struct Cursor {
     next: Revision,
+    /// Progress is wanted behind each batch of events.
+    progress: bool,
     /// Events of the last revision of a fragment: the next fragment may have more of that revision.
     held: Vec<WatchEvent>,
 }
 
 impl Cursor {
-    /// A watch that wants `start` (at least 1) and everything after it.
-    pub(crate) fn new(start: Revision) -> Self {
-        Self { next: start, held: Vec::new() }
+    /// A watch that wants `start` (at least 1) and everything after it, and `progress` or not.
+    pub(crate) fn new(start: Revision, progress: bool) -> Self {
+        Self { next: start, progress, held: Vec::new() }
     }
 
     /// The revision to start a connection from.
@@ -86,8 +94,9 @@ impl Cursor {
         }
         if response.events.is_empty() {
             self.on_progress(response.header.map_or(0, |header| header.revision), out);
-            return Ok(Step::Moved);
+            return Ok(Step::Progress);
         }
+        let before = self.next;
         for event in response.events {
             let event = decode(event).map_err(Lost::Watch)?;
             if event.kv.mod_revision >= self.next {
@@ -97,7 +106,10 @@ impl Cursor {
         if !response.fragment {
             self.release(out);
         }
-        Ok(Step::Moved)
+        if self.progress && self.next > before {
+            out.push_back(WatchItem::Progress(self.next - 1));
+        }
+        Ok(Step::Events)
     }
 
     fn on_event(&mut self, event: WatchEvent, out: &mut VecDeque<WatchItem>) {

@@ -13,6 +13,7 @@
 //!
 //! This is the only crate that knows `etcd-client`.
 
+mod compacted;
 mod compactor;
 mod connect;
 mod cursor;

@@ -14,6 +14,7 @@ use tokio::sync::{Mutex, watch as signal};
 use tokio::time::{Instant, timeout};
 
 use crate::Options;
+use crate::compacted::Compactions;
 use crate::cursor::key_value;
 use crate::failure::Failure;
 use crate::lease::{Choice, LeasePool};
@@ -26,6 +27,7 @@ pub struct Etcd {
     pub(crate) members: Arc<Members>,
     leases: Mutex<LeasePool>,
     progress: signal::Sender<u64>,
+    compactions: Compactions,
 }
 
 impl Etcd {
@@ -37,7 +39,8 @@ impl Etcd {
     pub async fn new(options: Options) -> Result<Self, Error> {
         let members = Members::new(&options).await?;
         let leases = Mutex::new(LeasePool::new(options.lease_reuse, options.lease_objects_max));
-        Ok(Self { options, members, leases, progress: signal::Sender::new(0) })
+        let (progress, compactions) = (signal::Sender::new(0), Compactions::new());
+        Ok(Self { options, members, leases, progress, compactions })
     }
 
     /// A call about one key that changes nothing.
@@ -134,10 +137,7 @@ impl Etcd {
 #[async_trait]
 impl Storage for Etcd {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        let response =
-            self.range(self.read_budget(), key, GetOptions::new()).await.map_err(Failure::into_error)?;
-        let kv = response.kvs.into_iter().next().map(key_value).transpose()?;
-        Ok(Lookup { revision: revision_of(response.header).map_err(Failure::into_error)?, kv })
+        one_key(self.range(self.read_budget(), key, GetOptions::new()).await)
     }
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
@@ -225,9 +225,16 @@ impl Storage for Etcd {
         let compact = async |member: Arc<Member>| member.kv().compact(revision, None).await;
         // Compacting again is harmless, so the call may be repeated.
         match self.members.call(self.read_budget(), true, compact).await {
-            Ok(_) | Err(Failure::Compacted) => Ok(()),
+            Ok(_) | Err(Failure::Compacted) => {
+                self.compactions.note(revision);
+                Ok(())
+            }
             Err(failure) => Err(self.error_at(failure, revision).await),
         }
+    }
+
+    fn compacted(&self) -> signal::Receiver<Revision> {
+        self.compactions.observe(&self.members, self.read_budget())
     }
 
     async fn healthy(&self) -> Result<(), Error> {
@@ -237,6 +244,13 @@ impl Storage for Etcd {
             .map(|_| ())
             .map_err(Failure::into_error)
     }
+}
+
+/// What a read of one key brought.
+pub(crate) fn one_key(answer: Result<PbRangeResponse, Failure>) -> Result<Lookup, Error> {
+    let response = answer.map_err(Failure::into_error)?;
+    let revision = revision_of(response.header).map_err(Failure::into_error)?;
+    Ok(Lookup { revision, kv: response.kvs.into_iter().next().map(key_value).transpose()? })
 }
 
 /// What a guarded transaction did.

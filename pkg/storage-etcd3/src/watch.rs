@@ -75,9 +75,9 @@ impl Watch {
         Self {
             members,
             key: key.to_owned(),
+            cursor: Cursor::new(start, options.progress),
             progress: options.progress.then_some(progress),
             options,
-            cursor: Cursor::new(start),
             connection: None,
             failures: 0,
             connect_timeout,
@@ -142,8 +142,7 @@ impl Watch {
                 // Whether a failure is for good shows at the next connection.
                 let response = response.map_err(Lost::Connection)?;
                 self.failures = 0;
-                self.cursor.on_response(response, &mut self.items)?;
-                if matches!(self.items.back(), Some(WatchItem::Progress(_))) {
+                if self.cursor.on_response(response, &mut self.items)? == Step::Progress {
                     self.progress_owed = false;
                 }
                 Ok(())

@@ -227,6 +227,7 @@ macro_rules! conformance_suite {
             an_open_watch_survives_compaction
             compacting_again_is_not_an_error
             compacting_the_future_is_an_error
+            compactions_are_told
             compaction_keeps_the_present
             the_oldest_revision_can_be_listed
         }
@@ -251,6 +252,7 @@ macro_rules! conformance_suite {
             a_list_stays_below_its_prefix
             a_past_revision_shows_the_past
             a_start_is_inclusive_and_is_counted_from
+            an_uncounted_page_tells_whether_keys_remain
             many_keys_are_listed_and_counted
             pages_of_one_revision_fit_together_while_keys_change
         }
@@ -275,11 +277,13 @@ macro_rules! conformance_suite {
             a_watch_from_a_future_revision_waits_for_it
             a_watch_from_a_past_revision_replays_it
             a_watch_from_now_starts_with_the_next_write
+            an_acknowledged_write_is_covered_by_progress_without_asking
             an_exact_watch_ignores_longer_keys
             concurrent_writers_make_no_gap_and_no_repetition
             events_say_what_happened
             many_watches_see_the_same
             previous_values_come_when_asked_for
+            progress_closes_every_batch_and_never_goes_back
             progress_comes_after_what_it_covers
             progress_is_only_for_those_who_asked
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
+use tokio::sync::watch;
 
 use crate::Error;
 
@@ -41,6 +42,9 @@ pub struct ListOptions {
     pub limit: usize,
     /// Read as of this revision; 0 for the latest (linearizable).
     pub revision: Revision,
+    /// Nobody needs to know how many keys there are behind the page, only whether there are any. It
+    /// makes a page cost what is on it, where the store can do that; etcd counts all the same.
+    pub uncounted: bool,
 }
 
 /// One page of a prefix, in byte order of keys, all as of one revision.
@@ -48,7 +52,9 @@ pub struct ListOptions {
 pub struct Listing {
     /// The pairs of this page.
     pub kvs: Vec<KeyValue>,
-    /// How many keys there are from `start` to the end of the prefix, this page included.
+    /// How many keys there are from `start` to the end of the prefix, this page included. Of an
+    /// [uncounted](ListOptions::uncounted) list, any number between that and the length of the page,
+    /// and above the latter if keys remain.
     pub count: u64,
     /// The store's revision when the read was served (not the revision asked for).
     pub revision: Revision,
@@ -107,7 +113,8 @@ pub struct WatchEvent {
 pub enum WatchItem {
     /// A change. Changes arrive in revision order, without gaps and without repetition.
     Event(WatchEvent),
-    /// Every change up to and including this revision has been delivered.
+    /// Every change up to and including this revision has been delivered: no event after it has this
+    /// revision or an earlier one. Progress never goes back; it may repeat itself.
     Progress(Revision),
 }
 
@@ -120,8 +127,12 @@ pub struct WatchOptions {
     pub prev_kv: bool,
     /// Watch the exact key instead of everything below the prefix.
     pub exact: bool,
-    /// Deliver [`WatchItem::Progress`] from time to time while nothing happens, and on
-    /// [`Storage::request_progress`].
+    /// Deliver [`WatchItem::Progress`]
+    /// * behind each batch of events that the store hands over, at the revision of the last of them,
+    ///   so that the reader knows at once that it has all up to there. Events of one revision are
+    ///   never in two batches;
+    /// * on [`Storage::request_progress`];
+    /// * from time to time while nothing happens.
     pub progress: bool,
 }
 
@@ -186,6 +197,15 @@ pub trait Storage: Send + Sync + 'static {
     /// Forgets history below `revision`. Reads at and watches from an earlier revision answer
     /// [`Error::Compacted`] from then on. Compacting twice is not an error.
     async fn compact(&self, revision: Revision) -> Result<(), Error>;
+
+    /// The newest revision that history is known to be compacted to, by whomever; 0 while none is
+    /// known. It never goes back. A cache that forgets what is older answers as the store does.
+    ///
+    /// A compaction by this store shows when [`Storage::compact`] returns, one by another process
+    /// some time after it (or a little before: who compacts etcd announces it first). A compaction
+    /// outside the protocol that API servers share may stay unknown. The channel closes some time after
+    /// the store is gone. Must be called within a tokio runtime.
+    fn compacted(&self) -> watch::Receiver<Revision>;
 
     /// Whether the store can serve a request now. Bounded by the backend's own deadline (2 s).
     async fn healthy(&self) -> Result<(), Error>;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::{StreamExt, future, stream};
+use tokio::sync::watch;
 
 use crate::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
@@ -138,6 +139,10 @@ impl<S: Storage + ?Sized> Storage for Faulty<S> {
 
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
         self.run(Operation::Compact, self.inner.compact(revision)).await
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.inner.compacted()
     }
 
     async fn healthy(&self) -> Result<(), Error> {

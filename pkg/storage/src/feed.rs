@@ -93,21 +93,39 @@ struct Tip {
     closed: bool,
 }
 
-/// Tells every watcher how far the log goes.
+/// Tells every watcher how far the log goes, and whoever asks where it begins.
 #[derive(Debug)]
 pub struct Feed {
     tip: watch::Sender<Tip>,
+    compacted: watch::Sender<Revision>,
 }
 
 impl Feed {
-    /// A feed of a log that ends at `revision`.
-    pub fn new(revision: Revision) -> Self {
-        Feed { tip: watch::Sender::new(Tip { revision, progress_requests: 0, closed: false }) }
+    /// A feed of a log that ends at `revision` and is compacted to `compacted`.
+    pub fn new(revision: Revision, compacted: Revision) -> Self {
+        Feed {
+            tip: watch::Sender::new(Tip { revision, progress_requests: 0, closed: false }),
+            compacted: watch::Sender::new(compacted),
+        }
     }
 
     /// The log now goes up to `revision`.
     pub fn advance(&self, revision: Revision) {
         self.tip.send_modify(|tip| tip.revision = tip.revision.max(revision));
+    }
+
+    /// The log is now compacted to `revision`, if it was not before.
+    pub fn compact(&self, revision: Revision) {
+        self.compacted.send_if_modified(|compacted| {
+            let later = revision > *compacted;
+            *compacted = revision.max(*compacted);
+            later
+        });
+    }
+
+    /// What the log is compacted to.
+    pub fn compacted(&self) -> watch::Receiver<Revision> {
+        self.compacted.subscribe()
     }
 
     /// Every watch with `progress` set reports it once it has delivered all there is.
@@ -143,6 +161,7 @@ impl Feed {
             progress_seen,
             tip,
             ready: VecDeque::new(),
+            covered: None,
         };
         Box::pin(stream::unfold(Some(watcher), |watcher| async move {
             let mut watcher = watcher?;
@@ -165,6 +184,8 @@ struct Watcher {
     tip: watch::Receiver<Tip>,
     /// Read but not yet delivered.
     ready: VecDeque<WatchEvent>,
+    /// The progress to report behind `ready`.
+    covered: Option<Revision>,
 }
 
 impl Watcher {
@@ -173,6 +194,9 @@ impl Watcher {
             if let Some(event) = self.ready.pop_front() {
                 return Some(Ok(WatchItem::Event(event)));
             }
+            if let Some(revision) = self.covered.take() {
+                return Some(Ok(WatchItem::Progress(revision)));
+            }
             let tip = *self.tip.borrow_and_update();
             if tip.closed {
                 return None;
@@ -180,6 +204,8 @@ impl Watcher {
             if self.cursor.next <= tip.revision {
                 match self.history.read(&self.cursor).await {
                     Ok(batch) if batch.next > self.cursor.next => {
+                        let last = batch.events.back().map(|event| event.kv.mod_revision);
+                        self.covered = last.filter(|_| self.progress);
                         (self.ready, self.cursor.next) = (batch.events, batch.next);
                     }
                     // A gap in the log must not become a gap in the watch, nor an endless loop.
@@ -211,9 +237,9 @@ impl Watcher {
         }
     }
 
-    /// All of the log is delivered. A watch that waits for a future revision has nothing to report:
-    /// progress below its start would send its reader back.
+    /// All of the log is delivered, maybe more than `tip` tells already. A watch that waits for a
+    /// future revision has nothing to report: progress below its start would send its reader back.
     fn report(&self, tip: Tip) -> Option<WatchItem> {
-        (tip.revision >= self.start - 1).then_some(WatchItem::Progress(tip.revision))
+        (tip.revision >= self.start - 1).then_some(WatchItem::Progress(self.cursor.next - 1))
     }
 }

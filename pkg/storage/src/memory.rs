@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
@@ -47,7 +47,7 @@ impl Memory {
     /// An empty store.
     pub fn new() -> Self {
         let mvcc = Mvcc::default();
-        let feed = Feed::new(mvcc.revision());
+        let feed = Feed::new(mvcc.revision(), mvcc.compacted());
         let shared =
             Shared { mvcc: Mutex::new(mvcc), feed, epoch: Instant::now(), deadline_set: Notify::new() };
         Memory { shared: Arc::new(shared), expiry: OnceLock::new() }
@@ -148,6 +148,7 @@ impl Storage for Memory {
             at: mvcc.readable(options.revision)?,
             take: if options.limit == 0 { usize::MAX } else { options.limit },
             visit_max: usize::MAX,
+            uncounted: options.uncounted,
         });
         // The memory store never trims, so every value found is here.
         let kvs = scanned.found.into_iter().filter_map(|found| {
@@ -163,7 +164,8 @@ impl Storage for Memory {
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
         let mvcc = self.shared.mvcc();
         let at = mvcc.revision();
-        let scan = Scan { prefix, start: Bound::Unbounded, at, take: 0, visit_max: usize::MAX };
+        let start = Bound::Unbounded;
+        let scan = Scan { prefix, start, at, take: 0, visit_max: usize::MAX, uncounted: false };
         Ok(mvcc.scan(&scan).count)
     }
 
@@ -210,7 +212,12 @@ impl Storage for Memory {
         let mut mvcc = self.shared.mvcc();
         mvcc.compact(revision)?;
         while mvcc.sweep(usize::MAX).1 {}
+        self.shared.feed.compact(revision);
         Ok(())
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.shared.feed.compacted()
     }
 
     async fn healthy(&self) -> Result<(), Error> {

@@ -56,6 +56,8 @@ pub struct Scan<'a> {
     pub take: usize,
     /// Look at no more than so many keys, living or deleted. It bounds the time that a lock is held.
     pub visit_max: usize,
+    /// Count the others no further than to the first of them.
+    pub uncounted: bool,
 }
 
 /// What a [`Scan`] found.
@@ -63,7 +65,7 @@ pub struct Scan<'a> {
 pub struct Scanned {
     /// The first keys, in byte order.
     pub found: Vec<Found>,
-    /// How many keys there were, those in `found` included.
+    /// How many keys there were, those in `found` included; of an uncounted scan at most one more.
     pub count: u64,
     /// The last key looked at, when `visit_max` ended the scan: go on after it.
     pub resume_after: Option<Arc<str>>,
@@ -177,6 +179,8 @@ impl Mvcc {
                         mod_revision: version.revision,
                         value: version.value.live().cloned(),
                     });
+                } else if scan.uncounted {
+                    break;
                 }
             }
             if visited + 1 >= scan.visit_max {

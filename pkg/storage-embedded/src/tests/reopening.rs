@@ -42,6 +42,7 @@ async fn state_history_and_compaction_are_there_again() {
         let values: Vec<_> = listing.kvs.iter().flat_map(|kv| kv.value.to_vec()).collect();
         assert_eq!(values, wanted.as_bytes(), "at {revision}");
     }
+    assert_eq!(*store.compacted().borrow(), second);
     let compacted = store.list("/", at(first)).await;
     assert!(matches!(compacted, Err(Error::Compacted { oldest }) if oldest == second));
     let start = WatchOptions { start: second, prev_kv: true, ..WatchOptions::default() };

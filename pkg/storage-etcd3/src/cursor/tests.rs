@@ -54,7 +54,7 @@ fn text(items: &VecDeque<WatchItem>) -> String {
 
 /// Feeds the responses to a cursor at `start`; all must ask to read on.
 fn check(start: Revision, responses: Vec<PbWatchResponse>, items: &str, next: Revision) {
-    let (mut cursor, mut out) = (Cursor::new(start), VecDeque::new());
+    let (mut cursor, mut out) = (Cursor::new(start, false), VecDeque::new());
     for response in responses {
         let then = cursor.on_response(response, &mut out);
         assert!(then.is_ok(), "{then:?}");
@@ -70,7 +70,7 @@ fn events_move_the_cursor_behind_their_revision_not_to_the_header() {
 #[test]
 fn creation_of_the_watch_moves_nothing() {
     let created = PbWatchResponse { created: true, ..header(100) };
-    let step = Cursor::new(5).on_response(created.clone(), &mut VecDeque::new());
+    let step = Cursor::new(5, false).on_response(created.clone(), &mut VecDeque::new());
     assert!(matches!(step, Ok(Step::Created)), "{step:?}");
     check(5, vec![created], "", 5);
 }
@@ -108,12 +108,42 @@ fn a_revision_that_fragments_split_is_delivered_whole() {
 
 #[test]
 fn a_break_between_fragments_repeats_the_unfinished_revision() {
-    let (mut cursor, mut out) = (Cursor::new(5), VecDeque::new());
+    let (mut cursor, mut out) = (Cursor::new(5, false), VecDeque::new());
     cursor.on_response(fragment([put("/a", 5, 5), put("/b", 6, 6)]), &mut out).unwrap();
     cursor.reconnected();
     assert_eq!(cursor.next(), 6);
     cursor.on_response(events([put("/b", 6, 6), put("/c", 6, 6)]), &mut out).unwrap();
     assert_eq!(text(&out), "c:/a@5 c:/b@6 c:/c@6");
+}
+
+/// As [`check`], of a watch that wants progress.
+fn check_progress(responses: Vec<PbWatchResponse>, wanted: &str) {
+    let (mut cursor, mut out) = (Cursor::new(5, true), VecDeque::new());
+    for response in responses {
+        cursor.on_response(response, &mut out).unwrap();
+    }
+    assert_eq!(text(&out), wanted);
+}
+
+#[test]
+fn progress_closes_each_batch_at_its_last_revision_whatever_the_header_says() {
+    let batch = events([put("/a", 5, 5), put("/b", 3, 6), delete("/a", 8)]);
+    check_progress(vec![batch.clone()], "c:/a@5 u:/b@6 d:/a@8 p@8");
+    check_progress(vec![batch.clone(), header(8)], "c:/a@5 u:/b@6 d:/a@8 p@8 p@8");
+    check_progress(vec![batch.clone(), events([put("/a", 9, 9)])], "c:/a@5 u:/b@6 d:/a@8 p@8 c:/a@9 p@9");
+    // Nothing of it is new.
+    check_progress(vec![header(9), batch], "p@9");
+}
+
+#[test]
+fn events_of_one_revision_have_no_progress_between_them() {
+    check_progress(vec![events([delete("/a", 5), delete("/b", 5)])], "d:/a@5 d:/b@5 p@5");
+    let pieces = vec![
+        fragment([delete("/a", 5), delete("/b", 6)]),
+        fragment([delete("/c", 6)]),
+        events([delete("/d", 6), delete("/e", 7)]),
+    ];
+    check_progress(pieces, "d:/a@5 p@5 d:/b@6 d:/c@6 d:/d@6 d:/e@7 p@7");
 }
 
 #[test]
@@ -123,7 +153,7 @@ fn progress_does_not_overtake_an_unfinished_revision() {
 
 #[test]
 fn compaction_of_the_next_revision_ends_the_watch() {
-    let (mut cursor, mut out) = (Cursor::new(5), VecDeque::new());
+    let (mut cursor, mut out) = (Cursor::new(5, false), VecDeque::new());
     let response = PbWatchResponse { canceled: true, compact_revision: 40, ..header(50) };
     let then = cursor.on_response(response, &mut out);
     assert!(matches!(then, Err(Lost::Watch(Error::Compacted { oldest: 40 }))), "{then:?}");
@@ -133,7 +163,7 @@ fn compaction_of_the_next_revision_ends_the_watch() {
 fn a_lost_leader_is_a_reason_to_go_elsewhere_and_a_refusal_is_the_end() {
     let check = |reason: &str, ends: bool| {
         let response = PbWatchResponse { canceled: true, cancel_reason: reason.to_owned(), ..header(50) };
-        let then = Cursor::new(5).on_response(response, &mut VecDeque::new());
+        let then = Cursor::new(5, false).on_response(response, &mut VecDeque::new());
         assert_eq!(matches!(then, Err(Lost::Watch(_))), ends, "{reason}: {then:?}");
     };
     check("etcdserver: no leader", false);
@@ -150,7 +180,7 @@ fn an_event_that_makes_no_sense_ends_the_watch_instead_of_being_skipped() {
         ..unknown.clone()
     };
     for event in [unknown, PbEvent::default(), PbEvent { r#type: PUT, ..bad_key }] {
-        let then = Cursor::new(5).on_response(events([event]), &mut VecDeque::new());
+        let then = Cursor::new(5, false).on_response(events([event]), &mut VecDeque::new());
         assert!(matches!(then, Err(Lost::Watch(Error::Internal(_)))), "{then:?}");
     }
 }

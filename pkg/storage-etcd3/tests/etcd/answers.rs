@@ -4,8 +4,9 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use etcd_client::LeaseTimeToLiveOptions;
-use storage::{Error, ListOptions, Storage, Written};
+use etcd_client::{LeaseTimeToLiveOptions, PutOptions, Txn, TxnOp};
+use futures::StreamExt;
+use storage::{Error, ListOptions, Storage, WatchItem, WatchOptions, WatchStream, Written};
 use storage_etcd3::{COMPACT_REV_KEY, Compacted, Compactor, Etcd, Options};
 
 use tokio::time::timeout;
@@ -21,6 +22,12 @@ async fn create(store: &Etcd, key: &str, ttl: Option<Duration>) -> Result<Writte
 
 async fn client(cluster: &Cluster) -> etcd_client::Client {
     etcd_client::Client::connect([cluster.members[0].url()], None).await.unwrap()
+}
+
+/// Creates a key that was not there.
+async fn create_next(store: &Etcd) {
+    let key = format!("/registry/{}", store.current_revision().await.unwrap());
+    assert!(matches!(create(store, &key, None).await, Ok(Written::Done(_))));
 }
 
 /// The id of the lease that a key is attached to.
@@ -55,6 +62,52 @@ async fn a_revoked_lease_is_replaced() {
     assert_ne!(lease_of(&mut client, "/registry/events/b").await, lease);
 }
 
+/// What a watch delivers up to progress at `revision`: `key@revision` of events, `p@revision` of progress.
+async fn items_until(watch: &mut WatchStream, revision: i64) -> Vec<String> {
+    let mut items = Vec::new();
+    loop {
+        match timeout(PATIENCE, watch.next()).await.expect("the watch goes on").unwrap().unwrap() {
+            WatchItem::Event(event) => items.push(format!("{}@{}", event.kv.key, event.kv.mod_revision)),
+            WatchItem::Progress(at) => {
+                items.push(format!("p@{at}"));
+                if at >= revision {
+                    return items;
+                }
+            }
+        }
+    }
+}
+
+/// Neither the store nor upstream writes several keys at once, but leases that expire do, and so may
+/// an operator.
+#[tokio::test]
+async fn progress_comes_behind_all_events_of_a_revision() {
+    let cluster = Cluster::single().await;
+    let (store, mut client) = (cluster.store().await, client(&cluster).await);
+    let options = WatchOptions { progress: true, ..WatchOptions::default() };
+    let mut watch = store.watch("/", options.clone()).await.unwrap();
+    let lease = client.lease_grant(3600, None).await.unwrap().id();
+    let put = |key| TxnOp::put(key, "x", Some(PutOptions::new().with_lease(lease)));
+    let keys = ["/a", "/b", "/c"];
+    let put = client.txn(Txn::new().and_then(keys.map(put))).await.unwrap();
+    let put = put.header().unwrap().revision();
+    client.lease_revoke(lease).await.unwrap();
+    let gone = store.current_revision().await.unwrap();
+    assert_eq!(gone, put + 1);
+    let wanted =
+        [put, gone].map(|at| [&keys.map(|key| format!("{key}@{at}"))[..], &[format!("p@{at}")]].concat());
+    assert_eq!(items_until(&mut watch, gone).await, wanted.concat());
+
+    // A watch that catches up gets several revisions as one batch.
+    let mut late = store.watch("/", WatchOptions { start: put, ..options }).await.unwrap();
+    let mut items = items_until(&mut late, gone).await;
+    items.retain(|item| *item != format!("p@{put}"));
+    assert_eq!(
+        items,
+        wanted.concat().into_iter().filter(|item| *item != format!("p@{put}")).collect::<Vec<_>>()
+    );
+}
+
 #[tokio::test]
 async fn a_value_that_is_too_large_is_refused() {
     let cluster = shared().await;
@@ -77,6 +130,34 @@ async fn lists_are_not_limited_to_grpc_default_message_size() {
     }
     let listing = store.list("/registry/bulk/", ListOptions::default()).await.unwrap();
     assert_eq!(listing.kvs.iter().map(|kv| kv.value.len()).sum::<usize>(), 6 << 20);
+}
+
+/// etcd splits a batch of events into messages of its request limit, which an operator can raise.
+#[tokio::test]
+async fn watches_are_not_limited_to_grpc_default_message_size() {
+    const BYTES: usize = 6 << 20;
+    let args = [format!("--max-request-bytes={}", 4 * BYTES)];
+    let cluster = Cluster::start(1, "http", &args, |options| options).await;
+    let store = cluster.store().await;
+    let start = store.current_revision().await.unwrap() + 1;
+    let options = WatchOptions { start, prev_kv: true, ..WatchOptions::default() };
+    let mut live = store.watch("/large/", options.clone()).await.unwrap();
+    let mut last = 0;
+    for n in 0..3 {
+        let written = store.put("/large/a", Bytes::from(vec![n; BYTES]), last, None).await.unwrap();
+        let Written::Done(revision) = written else { panic!("{written:?}") };
+        last = revision;
+    }
+    let mut late = store.watch("/large/", options).await.unwrap();
+    for watch in [&mut live, &mut late] {
+        for n in 0..3 {
+            let item = timeout(PATIENCE, watch.next()).await.expect("the watch goes on").unwrap().unwrap();
+            let WatchItem::Event(event) = item else { panic!("{item:?}") };
+            assert_eq!((event.kv.value.len(), event.kv.value[0]), (BYTES, n));
+            assert_eq!(event.prev.map(|kv| kv.value.len()), (n > 0).then_some(BYTES));
+        }
+    }
+    assert_eq!(store.get("/large/a").await.unwrap().kv.unwrap().value.len(), BYTES);
 }
 
 #[tokio::test]
@@ -156,4 +237,49 @@ async fn replicas_take_turns_at_compaction_through_the_shared_key() {
     assert!(matches!(store.list("/registry/", options).await, Err(Error::Compacted { .. })));
     let key = store.get(COMPACT_REV_KEY).await.unwrap().kv.unwrap();
     assert_eq!(key.value, Bytes::from(compacted.to_string()));
+}
+
+/// Waits until a store knows of a compaction to `revision`, and of none beyond.
+async fn hears(store: &Etcd, revision: i64) {
+    let mut compacted = store.compacted();
+    let heard = timeout(PATIENCE, compacted.wait_for(|heard| *heard >= revision)).await;
+    assert_eq!(*heard.expect("it is heard of in time").unwrap(), revision);
+}
+
+#[tokio::test]
+async fn every_replica_hears_what_another_compacts() {
+    let cluster = Cluster::single().await;
+    let (store, early) = (cluster.store().await, cluster.store().await);
+    let first = early.compacted();
+    let mut compactor = Compactor::default();
+    assert_eq!(compactor.round(&store).await.unwrap(), Compacted::Nothing);
+    for _ in 0..3 {
+        create_next(&store).await;
+        let Compacted::Here(revision) = compactor.round(&store).await.unwrap() else { panic!("it compacts") };
+        hears(&store, revision).await;
+        hears(&early, revision).await;
+        // One that comes later reads what the key says.
+        hears(&*cluster.store().await, revision).await;
+    }
+    assert!(first.has_changed().unwrap());
+    drop(early);
+    timeout(PATIENCE, first.clone().wait_for(|_| false))
+        .await
+        .expect("the feed ends with its store")
+        .unwrap_err();
+}
+
+/// The key is anybody's to write.
+#[tokio::test]
+async fn what_the_key_says_is_heard_if_it_is_a_later_revision() {
+    let cluster = Cluster::single().await;
+    let (store, mut client) = (cluster.store().await, client(&cluster).await);
+    assert_eq!(*store.compacted().borrow(), 0);
+    for value in ["0", "7", "nonsense", "-1", "3", ""] {
+        client.put(COMPACT_REV_KEY, value, None).await.unwrap();
+    }
+    client.delete(COMPACT_REV_KEY, None).await.unwrap();
+    hears(&store, 7).await;
+    client.put(COMPACT_REV_KEY, "9", None).await.unwrap();
+    hears(&store, 9).await;
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use futures::StreamExt;
 use storage::{Error, Storage, WatchItem, WatchOptions, WatchStream, Written};
-use storage_etcd3::{Etcd, Options};
+use storage_etcd3::{Compacted, Compactor, Etcd, Options};
 use tokio::time::timeout;
 
 use crate::proxy::{Line, Proxy};
@@ -197,6 +197,31 @@ async fn compaction_during_a_disconnect_ends_the_watch() {
     let end = next(&mut watch).await;
     assert!(matches!(end, Some(Err(Error::Compacted { oldest })) if oldest == last), "{end:?}");
     assert!(next(&mut watch).await.is_none(), "an error is the last item");
+}
+
+#[tokio::test]
+async fn a_compaction_during_a_disconnect_is_heard_afterwards() {
+    let cluster = Cluster::single().await;
+    let direct = cluster.store().await;
+    let (proxies, store) = behind_proxies(&cluster).await;
+    let (mut compactor, mut compacted) = (Compactor::default(), store.compacted());
+    compactor.round(&direct).await.unwrap();
+    let mut told = 0;
+    // The last time the place of the observer's own watch is compacted away.
+    for (round, rounds_unheard) in [0, 1, 3].into_iter().enumerate() {
+        if rounds_unheard > 0 {
+            proxies[0].set(Line::Broken);
+        }
+        for unheard in 0..=rounds_unheard {
+            create(&direct, &format!("/registry/{round}/{unheard}")).await;
+            let Compacted::Here(revision) = compactor.round(&direct).await.unwrap() else { panic!() };
+            assert!(revision > told);
+            told = revision;
+        }
+        proxies[0].set(Line::Open);
+        let heard = timeout(PATIENCE, compacted.wait_for(|heard| *heard >= told)).await;
+        assert_eq!(*heard.expect("it is heard of in time").unwrap(), told);
+    }
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 
 use futures::StreamExt;
 
-use super::{Corner, Watching, pairs};
+use super::{Corner, PATIENCE, Watching, pairs};
 use crate::{Error, ListOptions, Revision, WatchItem, WatchOptions};
 
 /// Writes `a` five times; returns the revisions.
@@ -119,6 +119,20 @@ pub async fn compacting_again_is_not_an_error(corner: Corner) {
         corner.store.compact(revision).await.unwrap();
     }
     assert!(corner.list_at(revisions[3]).await.is_ok());
+}
+
+/// Whoever asks what history is compacted to learns of each compaction, also of one from before.
+pub async fn compactions_are_told(corner: Corner) {
+    let mut early = corner.store.compacted();
+    let revisions = history(&corner).await;
+    for revision in [revisions[1], revisions[3], revisions[2]] {
+        let before = *early.borrow();
+        corner.store.compact(revision).await.unwrap();
+        let told = tokio::time::timeout(PATIENCE, early.wait_for(|told| *told >= revision));
+        let told = *told.await.expect("it is told in time").unwrap();
+        assert!(before <= told && told <= revisions[3], "{told} after {before}");
+        assert!(*corner.store.compacted().borrow() >= told);
+    }
 }
 
 /// What does not exist yet cannot be compacted.

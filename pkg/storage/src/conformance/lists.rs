@@ -14,7 +14,7 @@ fn names(corner: &Corner, listing: &crate::Listing) -> Vec<String> {
 }
 
 fn page(corner: &Corner, start: Option<&str>, limit: usize) -> ListOptions {
-    ListOptions { start: start.map(|name| corner.key(name)), limit, revision: 0 }
+    ListOptions { start: start.map(|name| corner.key(name)), limit, ..ListOptions::default() }
 }
 
 /// A prefix without keys lists as empty, as of a revision.
@@ -60,6 +60,25 @@ pub async fn a_start_is_inclusive_and_is_counted_from(corner: Corner) {
     }
     let listing = corner.list(page(&corner, Some("b"), 1)).await;
     assert_eq!((names(&corner, &listing).concat(), listing.count), ("b".to_owned(), 3));
+}
+
+/// Who does not want the number of the other keys still learns whether there are any.
+pub async fn an_uncounted_page_tells_whether_keys_remain(corner: Corner) {
+    create_all(&corner, &["a", "b", "c", "d", "e"]).await;
+    let all = corner.list(ListOptions::default()).await;
+    for (start, limit, wanted, more) in [
+        (None, 2, "ab", true),
+        (Some("c"), 2, "cd", true),
+        (Some("d"), 2, "de", false),
+        (None, 0, "abcde", false),
+    ] {
+        for revision in [0, all.revision] {
+            let options = ListOptions { revision, uncounted: true, ..page(&corner, start, limit) };
+            let listing = corner.list(options).await;
+            assert_eq!((&*names(&corner, &listing).concat(), listing.more()), (wanted, more));
+            assert!(listing.count <= 5, "there are no more keys than that");
+        }
+    }
 }
 
 /// A list as of a revision shows what was there then: nothing newer, nothing missing.

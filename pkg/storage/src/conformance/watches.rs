@@ -176,6 +176,62 @@ pub async fn a_dropped_watch_does_not_disturb_the_others(corner: Corner) {
     assert_eq!(kept.change().await.1, second);
 }
 
+/// Once a write has been delivered nothing else has to happen for its reader to hear that it has
+/// everything up to there.
+pub async fn an_acknowledged_write_is_covered_by_progress_without_asking(corner: Corner) {
+    let options = WatchOptions { progress: true, ..WatchOptions::default() };
+    let mut watch = corner.watch(options).await;
+    for name in ["a", "b", "c"] {
+        let created = corner.create(name, "1").await;
+        let written = corner.delete(name, created).await;
+        let mut delivered = 0;
+        loop {
+            match watch.item().await.unwrap() {
+                WatchItem::Event(event) => delivered = event.kv.mod_revision,
+                WatchItem::Progress(revision) if revision < written => {}
+                WatchItem::Progress(revision) => {
+                    assert_eq!((revision, delivered), (written, written));
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Under many writers each batch is closed by progress at its last event, progress never goes back,
+/// and no event comes behind progress that covers it.
+pub async fn progress_closes_every_batch_and_never_goes_back(corner: Corner) {
+    let options = WatchOptions { progress: true, ..WatchOptions::default() };
+    let mut watch = corner.watch(options).await;
+    let writers = (0..6).map(|writer| {
+        let corner = corner.clone();
+        async move {
+            let mut written = Vec::new();
+            for round in 0..40 {
+                written.push(corner.create(&format!("{writer}/{round}"), "1").await);
+            }
+            written
+        }
+    });
+    let acknowledged: BTreeSet<_> = all_at_once(writers).await.concat().into_iter().collect();
+    let last = *acknowledged.last().unwrap();
+    let (mut delivered, mut progress) = (BTreeSet::new(), 0);
+    while progress < last {
+        match watch.item().await.unwrap() {
+            WatchItem::Event(event) => {
+                assert!(event.kv.mod_revision > progress, "covered already");
+                delivered.insert(event.kv.mod_revision);
+            }
+            WatchItem::Progress(revision) => {
+                assert!(revision >= progress, "{revision} after {progress}");
+                assert!(delivered.iter().eq(acknowledged.range(..=revision)), "it covers what has come");
+                progress = revision;
+            }
+        }
+    }
+    assert_eq!(delivered, acknowledged);
+}
+
 /// Progress at a revision means that every change up to it was delivered before.
 pub async fn progress_comes_after_what_it_covers(corner: Corner) {
     let options = WatchOptions { progress: true, ..WatchOptions::default() };

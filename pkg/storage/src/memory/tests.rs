@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use bytes::Bytes;
-use futures::StreamExt;
+use futures::{FutureExt, StreamExt};
 
 use super::Memory;
 use crate::{Error, Storage, WatchItem, WatchOptions, Written};
@@ -51,6 +51,42 @@ async fn a_watch_from_before_the_first_write_waits_for_it() {
         let written = store.put("/a", Bytes::new(), 0, None).await.unwrap();
         let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
         assert_eq!(Written::Done(event.kv.mod_revision), written, "from {start}");
+    }
+}
+
+/// The progress behind a batch is there with the batch; no clock and no request has to bring it.
+#[tokio::test]
+async fn progress_is_ready_as_soon_as_its_batch_is() {
+    let store = Memory::new();
+    let options = WatchOptions { progress: true, ..WatchOptions::default() };
+    let mut watch = store.watch("/", options).await.unwrap();
+    let mut shown = Vec::new();
+    for keys in [&["/a", "/b"][..], &["elsewhere"], &["/c"]] {
+        for key in keys {
+            store.put(key, Bytes::new(), 0, None).await.unwrap();
+        }
+        while let Some(item) = watch.next().now_or_never() {
+            shown.push(match item.unwrap().unwrap() {
+                WatchItem::Event(event) => format!("{}@{}", event.kv.key, event.kv.mod_revision),
+                WatchItem::Progress(revision) => format!("p@{revision}"),
+            });
+        }
+    }
+    assert_eq!(shown.join(" "), "/a@2 /b@3 p@3 /c@5 p@5");
+}
+
+/// Nobody gets a copy of a value: not who reads it, not who watches it.
+#[tokio::test]
+async fn all_readers_share_the_bytes_of_a_value() {
+    let store = Memory::new();
+    let mut watch = store.watch("/", Default::default()).await.unwrap();
+    let value = Bytes::from("value".repeat(100));
+    store.put("/a", value.clone(), 0, None).await.unwrap();
+    let got = store.get("/a").await.unwrap().kv.unwrap();
+    let listed = store.list("/", Default::default()).await.unwrap().kvs.remove(0);
+    let Some(Ok(WatchItem::Event(event))) = watch.next().await else { panic!("no event") };
+    for kv in [got, listed, event.kv] {
+        assert_eq!(kv.value.as_ptr(), value.as_ptr());
     }
 }
 

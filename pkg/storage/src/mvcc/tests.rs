@@ -45,7 +45,8 @@ fn apply(mvcc: &mut Mvcc, key: &str, value: Option<&str>) -> Revision {
 
 fn scan(mvcc: &Mvcc, at: Revision) -> Scanned {
     let all = Bound::Unbounded;
-    mvcc.scan(&Scan { prefix: "", start: all, at, take: usize::MAX, visit_max: usize::MAX })
+    let (take, visit_max) = (usize::MAX, usize::MAX);
+    mvcc.scan(&Scan { prefix: "", start: all, at, take, visit_max, uncounted: false })
 }
 
 /// Values that were given up are looked up in `log`, as a durable store would.
@@ -192,7 +193,8 @@ fn a_scan_stops_at_its_bounds_and_goes_on_after_them() {
     let (mut start, mut keys, mut count) = (Bound::Unbounded, Vec::new(), 0);
     loop {
         let bound = start.as_ref().map(|key: &Arc<str>| &**key);
-        let out = mvcc.scan(&Scan { prefix: "a/", start: bound, at, take: 9, visit_max: 2 });
+        let out =
+            mvcc.scan(&Scan { prefix: "a/", start: bound, at, take: 9, visit_max: 2, uncounted: false });
         count += out.count;
         keys.extend(out.found.into_iter().map(|found| found.key.to_string()));
         match out.resume_after {
@@ -201,6 +203,28 @@ fn a_scan_stops_at_its_bounds_and_goes_on_after_them() {
         }
     }
     assert_eq!((keys.concat(), count), ("a/1a/3a/4".to_owned(), 3));
+}
+
+#[test]
+fn an_uncounted_scan_looks_no_further_than_it_must() {
+    let mut mvcc = Mvcc::default();
+    for key in ["a/1", "a/2", "a/3", "a/4", "a/5", "b/1"] {
+        apply(&mut mvcc, key, Some(key));
+    }
+    apply(&mut mvcc, "a/3", None);
+    let at = mvcc.revision();
+    // A scan that looks at more keys than it needs is cut short and says so.
+    let check = |take, visit_max, found: &str, count, cut| {
+        let start = Bound::Unbounded;
+        let out = mvcc.scan(&Scan { prefix: "a/", start, at, take, visit_max, uncounted: true });
+        let keys: String = out.found.iter().map(|found| &*found.key).collect();
+        assert_eq!((&*keys, out.count, out.resume_after.is_some()), (found, count, cut), "take {take}");
+    };
+    check(0, 2, "", 1, false);
+    check(1, 3, "a/1", 2, false);
+    check(2, 5, "a/1a/2", 3, false);
+    check(2, 3, "a/1a/2", 2, true);
+    check(4, 9, "a/1a/2a/4a/5", 4, false);
 }
 
 #[test]
