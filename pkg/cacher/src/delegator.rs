@@ -1,8 +1,22 @@
 //! Which source answers a read.
 
+mod compare;
+mod read;
+mod route;
+
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use storage::{KeyValue, Lookup, Revision, Storage};
+use storage::{Revision, Storage};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::cache::{Cache, CacheConfig};
+use crate::freshness::Frontier;
+use crate::read_index::ReadIndex;
+use crate::{Budget, Driver, Element, Options, Resource, ResourceConfig};
+
+pub use compare::Difference;
 
 /// How fresh an answer must be (KEP-2340 and the list semantics of the API).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,20 +29,33 @@ pub enum Freshness {
     Exact(Revision),
 }
 
-/// Decides whether a stored pair is wanted. An error says that the value could not be read.
-pub type Filter = Arc<dyn Fn(&KeyValue) -> Result<bool, String> + Send + Sync>;
-
 /// Why a read failed.
 #[derive(Debug, Clone)]
 pub enum Error {
     /// The store's own failure.
     Storage(storage::Error),
-    /// A revision was asked for that the store has not reached.
+    /// A revision was asked for that has not been reached.
     FutureRevision {
         /// What was asked for.
         requested: Revision,
         /// What there is.
         current: Revision,
+        /// What the client is told to wait, in seconds; 0 for no advice.
+        retry_after_seconds: u32,
+    },
+    /// A watch wants changes that are no longer kept. They begin after `oldest`.
+    TooOld {
+        /// Where the watch was to start.
+        requested: Revision,
+        /// The earliest revision from which a watch can start.
+        oldest: Revision,
+    },
+    /// The cache is not filled yet and storage must not be asked instead.
+    NotReady {
+        /// What the client is told to wait, in seconds.
+        retry_after_seconds: u32,
+        /// Why it is not, where that is known.
+        reason: Option<String>,
     },
     /// A stored value cannot be read.
     Corrupt {
@@ -43,41 +70,119 @@ impl From<storage::Error> for Error {
     fn from(error: storage::Error) -> Self {
         match error {
             storage::Error::FutureRevision { requested, current } => {
-                Error::FutureRevision { requested, current }
+                Error::FutureRevision { requested, current, retry_after_seconds: 0 }
             }
             other => Error::Storage(other),
         }
     }
 }
 
-/// Answers reads of one store.
+/// The answer to a read of one key.
+#[derive(Debug, Clone)]
+pub struct Found {
+    /// The object, `None` when there is none.
+    pub element: Option<Arc<Element>>,
+    /// The revision of the answer.
+    pub revision: Revision,
+}
+
+/// Answers the reads of one store. Cheap to clone.
 #[derive(Clone)]
 pub struct Delegator {
+    inner: Arc<Inner>,
+}
+
+/// What the delegator and its driver share.
+pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Storage>,
+    /// What all keys begin with; ends in `/`.
+    pub(crate) prefix: String,
+    /// By prefix.
+    pub(crate) resources: BTreeMap<String, Arc<Resource>>,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) frontier: Frontier,
+    pub(crate) read_index: ReadIndex,
+    pub(crate) options: Options,
+    /// How many caches are not filled.
+    pub(crate) unready: watch::Sender<usize>,
+}
+
+impl Inner {
+    /// What is cached.
+    pub(crate) fn cached(&self) -> impl Iterator<Item = (&Resource, &Cache)> {
+        self.resources.values().filter_map(|resource| Some((&**resource, resource.cache.as_deref()?)))
+    }
 }
 
 impl Delegator {
-    /// Reads from `store`.
-    pub fn new(store: Arc<dyn Storage>) -> Self {
-        Delegator { store }
+    /// Answers everything from `store`.
+    pub fn uncached(store: Arc<dyn Storage>, resources: Vec<ResourceConfig>) -> Self {
+        let options =
+            Options { enabled: false, forms_bytes_max: 0, frames_bytes_max: 0, ..Options::default() };
+        Self::new(store, "", resources, options).0
+    }
+
+    /// Answers from caches, for those of `resources` that want one and as far as they are up to date,
+    /// and otherwise from `store`. `prefix` is what all keys begin with. The caches are filled once the
+    /// driver runs.
+    pub fn new(
+        store: Arc<dyn Storage>,
+        prefix: &str,
+        resources: Vec<ResourceConfig>,
+        options: Options,
+    ) -> (Self, Driver) {
+        let frontier = Frontier::default();
+        let frames = Budget::new(options.frames_bytes_max);
+        let now = Instant::now();
+        let make = |config: ResourceConfig| {
+            let (prefix, index) = (config.prefix.clone(), config.index);
+            let cache = (options.enabled && config.cached).then(|| {
+                let (frames, fresh) = (Arc::clone(&frames), frontier.handle());
+                Arc::new(Cache::new(
+                    CacheConfig { prefix, index, limits: options.limits, frames, fresh },
+                    now,
+                ))
+            });
+            (config.prefix.clone(), Arc::new(Resource::new(config, cache)))
+        };
+        let resources: BTreeMap<String, Arc<Resource>> = resources.into_iter().map(make).collect();
+        let unready = resources.values().filter(|resource| resource.cache.is_some()).count();
+        let inner = Arc::new(Inner {
+            read_index: ReadIndex::new(Arc::clone(&store)),
+            store,
+            prefix: format!("{}/", prefix.trim_end_matches('/')),
+            resources,
+            budget: Budget::new(options.forms_bytes_max),
+            frontier,
+            options,
+            unready: watch::Sender::new(unready),
+        });
+        (Delegator { inner: Arc::clone(&inner) }, Driver::new(inner))
     }
 
     /// The store itself, for writes.
     pub fn storage(&self) -> &Arc<dyn Storage> {
-        &self.store
+        &self.inner.store
     }
 
-    /// Reads one key.
-    ///
-    /// # Errors
-    /// [`Error::FutureRevision`] when the store is older than `freshness` demands.
-    pub async fn get(&self, key: &str, freshness: Freshness) -> Result<Lookup, Error> {
-        let lookup = self.store.get(key).await?;
-        match freshness {
-            Freshness::NotOlderThan(wanted) if wanted > lookup.revision => {
-                Err(Error::FutureRevision { requested: wanted, current: lookup.revision })
-            }
-            _ => Ok(lookup),
-        }
+    /// What encoded forms may take.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.inner.budget
+    }
+
+    /// The resource with this prefix.
+    pub fn resource(&self, prefix: &str) -> Option<&Arc<Resource>> {
+        self.inner.resources.get(prefix)
+    }
+
+    /// All resources, in order of their prefixes.
+    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.inner.resources.values().map(|resource| &**resource)
+    }
+
+    /// Waits until every cache is filled, which may take for ever.
+    pub async fn ready(&self) {
+        // The sender lives as long as `self`, so there is no error.
+        let _ = self.inner.unready.subscribe().wait_for(|unready| *unready == 0).await;
     }
 }

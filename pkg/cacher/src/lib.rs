@@ -1,15 +1,37 @@
-//! Reads with Kubernetes' freshness rules: the [`Delegator`] decides for every get, list and watch
-//! what answers it. Today that is always storage; a watch cache slots in behind the same methods.
+//! Reads with Kubernetes' freshness rules. The [`Delegator`] decides for every get, list and watch
+//! what answers it: the watch cache, which is kept up to date by one watch over the whole store, or
+//! storage itself.
 //!
-//! Values are opaque here: selectors come in as a [`Filter`] over stored pairs.
+//! Values are opaque here: an [`Ingest`] reads each one once, when it comes in, and what it gives, an
+//! [`Element`], is shared by everything that shows the object from then on. A [`Memo`] keeps encoded
+//! forms for those who write elements out.
 
+pub mod cache;
+mod core;
 mod delegator;
+mod driver;
+mod element;
+mod freshness;
 mod list;
+mod memo;
+mod metrics;
+mod options;
+mod predicate;
+mod read_index;
+mod resource;
+pub mod tree;
+mod uncached;
 mod watch;
 
-pub use delegator::{Delegator, Error, Filter, Freshness};
-pub use list::{ListQuery, Page};
-pub use watch::{Event, EventStream, EventType, WatchQuery, WatchStart};
+pub use delegator::{Delegator, Difference, Error, Found, Freshness};
+pub use driver::Driver;
+pub use element::{Element, Header, HeaderBuilder, Ingest};
+pub use list::{Items, ItemsIter, ListQuery, Page};
+pub use memo::{Budget, Memo, Representation, Reserved};
+pub use options::Options;
+pub use predicate::{Field, FieldTerm, Predicate};
+pub use resource::{Resource, ResourceConfig, Scope};
+pub use watch::{Event, EventType, Watch, WatchQuery, WatchStart};
 
 #[cfg(test)]
 mod tests;

@@ -1,106 +1,171 @@
-//! Lists from storage: pages, selectors, and what is left (upstream's `etcd3.store.GetList`).
+//! What a list asks for and what it gives.
 
-use storage::{KeyValue, ListOptions, Listing, Revision};
+use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use crate::{Delegator, Error, Filter, Freshness};
+use storage::Revision;
 
-/// The largest page read from the store at once while a selector drops most of it.
-const PAGE_MAX: usize = 10_000;
+use crate::core::{Selection, Snapshot, Walk};
+use crate::{Element, Freshness, Predicate, Scope};
 
 /// What to list.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct ListQuery {
-    /// Keys below this prefix, which ends in `/`.
-    pub prefix: String,
+    /// Which keys.
+    pub scope: Scope,
     /// First key wanted (inclusive), for continued lists.
     pub start: Option<String>,
     /// At most so many items; 0 for all.
     pub limit: usize,
     /// How fresh.
     pub freshness: Freshness,
-    /// Which pairs are wanted; `None` for all.
-    pub filter: Option<Filter>,
+    /// Which elements are wanted.
+    pub predicate: Predicate,
 }
 
 /// A list, or a page of one.
 #[derive(Debug)]
 pub struct Page {
     /// In byte order of keys.
-    pub items: Vec<KeyValue>,
+    pub items: Items,
     /// The revision of the list. Every page of one list has the same.
     pub revision: Revision,
     /// Where the next page starts; `None` when this is the last.
     pub next: Option<String>,
-    /// How many items remain after this page, where that is known (never with a filter).
+    /// How many items remain after this page, where that is known (never with a predicate).
     pub remaining: Option<u64>,
 }
 
-impl Delegator {
-    /// Lists a prefix.
-    ///
-    /// # Errors
-    /// As the store; [`Error::FutureRevision`] when it is older than asked for; [`Error::Corrupt`]
-    /// when the filter cannot read a value, for one such value fails the whole list.
-    pub async fn list(&self, query: &ListQuery) -> Result<Page, Error> {
-        let exact = match query.freshness {
-            Freshness::Exact(revision) => revision,
-            _ => 0,
-        };
-        let mut page = Page { items: Vec::new(), revision: exact, next: None, remaining: None };
-        let mut limit = query.limit;
-        let mut start = query.start.clone();
-        loop {
-            let options = ListOptions { start: start.clone(), limit, revision: page.revision };
-            let listing = self.store.list(&query.prefix, options).await?;
-            fresh_enough(query.freshness, &listing)?;
-            if page.revision == 0 {
-                page.revision = listing.revision;
+/// The items of a page. They can be gone through several times; each pass shows the same. A clone
+/// shares them.
+#[derive(Debug, Clone)]
+pub struct Items {
+    source: Source,
+    version: Option<Revision>,
+}
+
+#[derive(Clone)]
+enum Source {
+    Listed(Arc<[Arc<Element>]>),
+    Selected(Arc<Selected>),
+}
+
+/// Items that are looked for in a snapshot when they are wanted.
+struct Selected {
+    snapshot: Arc<Snapshot>,
+    selection: Selection,
+    start: Option<String>,
+}
+
+impl Items {
+    /// These items.
+    pub fn listed(items: Vec<Arc<Element>>) -> Self {
+        Items { source: Source::Listed(items.into()), version: None }
+    }
+
+    /// What a query selects from a snapshot, its limit aside.
+    pub(crate) fn selected(snapshot: Arc<Snapshot>, query: &ListQuery) -> Self {
+        let version = Some(snapshot.revision());
+        let selection = Selection { scope: query.scope.clone(), predicate: query.predicate.clone() };
+        let selected = Selected { snapshot, selection, start: query.start.clone() };
+        Items { source: Source::Selected(Arc::new(selected)), version }
+    }
+
+    /// The same items, known to be those of a version.
+    pub(crate) fn with_version(mut self, version: Revision) -> Self {
+        self.version = Some(version);
+        self
+    }
+
+    /// What the items depend on besides the query: the same scope, start, limit and predicate on the
+    /// same resource give the same items whenever the version is the same. It stays while the resource
+    /// does not change, though the revision of the list moves on. `None` where that is not known.
+    pub fn version(&self) -> Option<Revision> {
+        self.version
+    }
+
+    /// At most so many items there are. It is the number of objects to be looked at.
+    pub fn len_max(&self) -> usize {
+        match &self.source {
+            Source::Listed(items) => items.len(),
+            Source::Selected(selected) => selected.walk().remaining(),
+        }
+    }
+
+    /// Goes through the items from the first on, at the pace of the reader.
+    pub fn iter(&self) -> ItemsIter {
+        ItemsIter(match &self.source {
+            Source::Listed(items) => Pass::Listed(Arc::clone(items), 0),
+            Source::Selected(selected) => Pass::Selected(Arc::clone(selected), selected.walk()),
+        })
+    }
+}
+
+impl Selected {
+    fn walk(&self) -> Walk {
+        let Selection { scope, predicate } = &self.selection;
+        self.snapshot.walk(scope, self.start.as_deref(), predicate)
+    }
+}
+
+/// A pass through [`Items`]. Holds no lock.
+pub struct ItemsIter(Pass);
+
+enum Pass {
+    /// The items and how many of them have been passed.
+    Listed(Arc<[Arc<Element>]>, usize),
+    Selected(Arc<Selected>, Walk),
+}
+
+impl ItemsIter {
+    /// Shows the next items until `look` has seen enough or there are none left. They are lent: many
+    /// readers of the same objects do not meet in reference counts, as they do with `next`.
+    pub fn visit(&mut self, mut look: impl FnMut(&Arc<Element>) -> ControlFlow<()>) {
+        match &mut self.0 {
+            Pass::Listed(items, passed) => {
+                while let Some(element) = items.get(*passed) {
+                    *passed += 1;
+                    if look(element).is_break() {
+                        return;
+                    }
+                }
             }
-            let (more, count, read) = (listing.more(), listing.count, listing.kvs.len());
-            let last = listing.kvs.last().map(|kv| kv.key.clone());
-            let wanted = keep(listing.kvs, query, &mut page.items)?;
-            let after = wanted.or(if more { last } else { None }).map(|key| key + "\0");
-            let full = query.limit > 0 && page.items.len() >= query.limit;
-            if after.is_none() || full || read == 0 {
-                page.remaining = match (&after, &query.filter) {
-                    (Some(_), None) => Some(count.saturating_sub(read as u64)),
-                    _ => None,
-                };
-                page.next = after;
-                return Ok(page);
+            Pass::Selected(selected, walk) => {
+                while let Some(element) = walk.next() {
+                    if selected.selection.predicate.matches(element) && look(element).is_break() {
+                        return;
+                    }
+                }
             }
-            start = after;
-            limit = limit.saturating_mul(2).clamp(1, PAGE_MAX.max(query.limit));
         }
     }
 }
 
-fn fresh_enough(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
-    match freshness {
-        Freshness::NotOlderThan(wanted) if wanted > listing.revision => {
-            Err(Error::FutureRevision { requested: wanted, current: listing.revision })
-        }
-        _ => Ok(()),
+impl Iterator for ItemsIter {
+    type Item = Arc<Element>;
+
+    fn next(&mut self) -> Option<Arc<Element>> {
+        let mut next = None;
+        self.visit(|element| {
+            next = Some(Arc::clone(element));
+            ControlFlow::Break(())
+        });
+        next
     }
 }
 
-/// Moves the wanted pairs into `items` up to the limit. When pairs are left over that were not
-/// looked at, returns the key of the last one that was.
-fn keep(kvs: Vec<KeyValue>, query: &ListQuery, items: &mut Vec<KeyValue>) -> Result<Option<String>, Error> {
-    let Some(filter) = &query.filter else {
-        items.extend(kvs);
-        return Ok(None);
-    };
-    let mut kvs = kvs.into_iter().peekable();
-    while let Some(kv) = kvs.next() {
-        let matches = filter(&kv).map_err(|message| Error::Corrupt { key: kv.key.clone(), message })?;
-        let key = (query.limit > 0 && matches).then(|| kv.key.clone());
-        if matches {
-            items.push(kv);
-        }
-        if query.limit > 0 && items.len() >= query.limit && kvs.peek().is_some() {
-            return Ok(key);
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Source::Listed(items) => f.debug_tuple("Listed").field(&items.len()).finish(),
+            Source::Selected(selected) => f.debug_tuple("Selected").field(&selected.selection).finish(),
         }
     }
-    Ok(None)
+}
+
+impl fmt::Debug for ItemsIter {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ItemsIter").finish_non_exhaustive()
+    }
 }

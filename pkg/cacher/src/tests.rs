@@ -2,7 +2,13 @@
 //! read.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod cached;
+mod driver;
+mod gap;
 mod list;
+mod metrics;
+mod model;
+mod simulation;
 mod watch;
 
 use std::sync::{Arc, Mutex};
@@ -10,15 +16,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use storage::fault::{Fault, Faulty, Operation, Plan};
 use storage::memory::Memory;
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
 
-use crate::{Delegator, Filter};
+use crate::{
+    Delegator, Field, FieldTerm, Found, Freshness, HeaderBuilder, Ingest, ListQuery, Options, Page,
+    Predicate, Resource, ResourceConfig, Scope, Watch, WatchQuery, WatchStart,
+};
 
-/// Where all keys of these tests are.
-const PREFIX: &str = "/p/";
+/// Where all keys of the store are.
+const ROOT: &str = "/r";
+/// Where those of the resource are that these tests read.
+const PREFIX: &str = "/r/p/";
 
 /// A store that remembers the options of every list.
 struct Recorded {
@@ -38,16 +52,7 @@ impl Recorded {
 
     /// Writes, or deletes, whatever is there. Returns the revision.
     async fn set(&self, name: &str, value: Option<&str>) -> Revision {
-        let key = format!("{PREFIX}{name}");
-        let found = self.memory.get(&key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
-        let written = match value {
-            Some(value) => self.memory.put(&key, Bytes::from(value.to_owned()), found, None).await,
-            None => self.memory.delete(&key, found).await,
-        };
-        match written.unwrap() {
-            Written::Done(revision) => revision,
-            Written::Stale { .. } => panic!("nobody else writes {key}"),
-        }
+        set(&self.memory, name, value).await
     }
 
     /// The limit and revision of each list so far.
@@ -101,19 +106,167 @@ impl Storage for Recorded {
         self.memory.compact(revision).await
     }
 
+    fn compacted(&self) -> tokio::sync::watch::Receiver<Revision> {
+        self.memory.compacted()
+    }
+
     async fn healthy(&self) -> Result<(), Error> {
         self.memory.healthy().await
     }
 }
 
-fn delegator(store: &Arc<Recorded>) -> Delegator {
-    Delegator::new(store.clone())
+/// Values are words. The first one is a selectable field; "broken" cannot be read, over "mad" the
+/// reader panics.
+struct Words;
+
+impl Ingest for Words {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        let text = std::str::from_utf8(&value).map_err(|error| error.to_string())?;
+        let word = text.split_whitespace().next().unwrap_or_default();
+        if word == "broken" {
+            return Err("not a value".to_owned());
+        }
+        header.push_field(word);
+        assert_ne!(word, "mad");
+        Ok(value)
+    }
 }
 
-/// Wants values that begin with `yes`; cannot read those that begin with `broken`.
-fn yes() -> Filter {
-    Arc::new(|kv| match kv.value.starts_with(b"broken") {
-        true => Err("not a value".to_owned()),
-        false => Ok(kv.value.starts_with(b"yes")),
-    })
+/// The resource at `prefix`, cached and indexed by its field.
+fn config(prefix: &str) -> ResourceConfig {
+    ResourceConfig {
+        prefix: prefix.to_owned(),
+        group: "test".to_owned(),
+        resource: prefix.trim_start_matches(ROOT).trim_matches('/').replace('/', "-"),
+        cached: true,
+        index: Some(0),
+        ingest: Arc::new(Words),
+    }
+}
+
+/// Reads of one resource.
+struct Reader {
+    delegator: Delegator,
+    resource: Arc<Resource>,
+}
+
+impl Reader {
+    fn new(delegator: &Delegator, prefix: &str) -> Self {
+        let resource = Arc::clone(delegator.resource(prefix).unwrap());
+        Reader { delegator: delegator.clone(), resource }
+    }
+
+    async fn get(&self, key: &str, freshness: Freshness) -> Result<Found, crate::Error> {
+        self.delegator.get(&self.resource, key, freshness).await
+    }
+
+    async fn list(&self, query: &ListQuery) -> Result<Page, crate::Error> {
+        self.delegator.list(&self.resource, query.clone()).await
+    }
+
+    async fn watch(&self, query: WatchQuery) -> Result<Watch, crate::Error> {
+        self.delegator.watch(&self.resource, query).await
+    }
+}
+
+/// Reads straight from the store.
+fn uncached(store: &Arc<Recorded>) -> Reader {
+    Reader::new(&Delegator::uncached(store.clone(), vec![config(PREFIX)]), PREFIX)
+}
+
+/// Caches of a store that are kept up to date while this lives.
+struct Driven {
+    delegator: Delegator,
+    driver: JoinHandle<()>,
+}
+
+impl Driven {
+    /// Caches of [`PREFIX`] and of what else is given.
+    fn new(store: Arc<dyn Storage>, options: Options) -> Self {
+        let configs = vec![config(PREFIX), config("/r/group/q/"), config("/r/s/")];
+        let (delegator, driver) = Delegator::new(store, ROOT, configs, options);
+        Driven { delegator, driver: tokio::spawn(driver.run()) }
+    }
+
+    /// The same, once the caches are filled.
+    async fn ready(store: Arc<dyn Storage>) -> Self {
+        let driven = Driven::new(store, Options::default());
+        driven.delegator.ready().await;
+        driven
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::new(&self.delegator, PREFIX)
+    }
+
+    /// How often the cache of [`PREFIX`] was filled.
+    fn fills(&self) -> u64 {
+        self.reader().resource.metrics.initializations.get()
+    }
+}
+
+impl Drop for Driven {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// A store that fails as planned.
+fn faulty(faults: impl IntoIterator<Item = (Operation, u64, Fault)>) -> Arc<Faulty<Memory>> {
+    Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::script(faults)))
+}
+
+/// Writes a key of [`PREFIX`], or deletes it, whatever is there. Returns the revision.
+async fn set(store: &dyn Storage, name: &str, value: Option<&str>) -> Revision {
+    put(store, &format!("{PREFIX}{name}"), value).await
+}
+
+/// Writes any key, or deletes it, whatever is there. Returns the revision.
+async fn put(store: &dyn Storage, key: &str, value: Option<&str>) -> Revision {
+    let found = store.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+    let written = match value {
+        Some(value) => store.put(key, Bytes::from(value.to_owned()), found, None).await,
+        None => store.delete(key, found).await,
+    };
+    match written.unwrap() {
+        Written::Done(revision) => revision,
+        Written::Stale { .. } => panic!("nobody else writes {key}"),
+    }
+}
+
+/// A list of everything.
+fn all(freshness: Freshness) -> ListQuery {
+    ListQuery { scope: everything(), start: None, limit: 0, freshness, predicate: any() }
+}
+
+/// A watch of everything, without an end in sight.
+fn watching(start: WatchStart) -> WatchQuery {
+    let deadline = Instant::now() + Duration::from_secs(3600);
+    WatchQuery { scope: everything(), start, predicate: any(), bookmarks: false, deadline }
+}
+
+/// The names on a page.
+fn names(page: &Page) -> Vec<String> {
+    page.items.iter().map(|element| element.key().strip_prefix(PREFIX).unwrap().to_owned()).collect()
+}
+
+/// All keys.
+fn everything() -> Scope {
+    Scope { prefix: PREFIX.to_owned(), exact: false }
+}
+
+/// One key.
+fn only(name: &str) -> Scope {
+    Scope { prefix: format!("{PREFIX}{name}"), exact: true }
+}
+
+/// Wants whatever there is.
+fn any() -> Predicate {
+    Predicate::default()
+}
+
+/// Wants values whose first word is `yes`.
+fn yes() -> Predicate {
+    let term = FieldTerm { field: Field::Header(0), equal: true, value: "yes".to_owned() };
+    Predicate { fields: vec![term], ..Predicate::default() }
 }

@@ -1,19 +1,22 @@
-//! Watches from storage: initial state, selector transitions, bookmarks
-//! (upstream's `etcd3/watcher.go`).
+//! What a watch asks for and what it delivers.
 
-use std::time::Duration;
+mod cached;
 
-use futures::StreamExt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::Stream;
 use futures::stream::BoxStream;
-use storage::{EventKind, KeyValue, Revision, WatchItem, WatchOptions, WatchStream};
-use tokio::time::{Instant, interval_at, sleep_until};
+use storage::Revision;
+use tokio::time::Instant;
 
-use crate::{Delegator, Error, Filter, Freshness, ListQuery};
+use crate::core::Change;
+use crate::memo::Representation;
+use crate::{Element, Error, Freshness, Predicate, Scope};
 
-/// Time between bookmarks on a watch that wants them.
-const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
-/// A last bookmark is sent so long before a watch reaches its deadline.
-const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+pub(crate) use cached::{CachedWatch, Start};
 
 /// What happened, as the client sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +37,53 @@ pub struct Event {
     /// What happened.
     pub kind: EventType,
     /// The object: for `Deleted` its last wanted state. `None` for bookmarks.
-    pub object: Option<KeyValue>,
+    pub element: Option<Arc<Element>>,
     /// The revision to report, which for `Deleted` is that of the deletion.
     pub revision: Revision,
     /// A bookmark that says: the initial state has been sent completely.
     pub initial_events_end: bool,
+    /// The change that others see too. `None` for events of this watch alone.
+    change: Option<Arc<Change>>,
+}
+
+impl Event {
+    /// A bookmark.
+    pub fn bookmark(revision: Revision, initial_events_end: bool) -> Self {
+        Event { kind: EventType::Bookmark, element: None, revision, initial_events_end, change: None }
+    }
+
+    /// An event with an object.
+    pub fn object(kind: EventType, element: Arc<Element>, revision: Revision) -> Self {
+        Event { kind, element: Some(element), revision, initial_events_end: false, change: None }
+    }
+
+    /// What a change is for a watch.
+    pub(crate) fn of_change(kind: EventType, element: Arc<Element>, change: Arc<Change>) -> Self {
+        let revision = change.revision;
+        Event { change: Some(change), ..Event::object(kind, element, revision) }
+    }
+
+    /// Whether other watches see the same event, so that [`frame`](Self::frame) spares them the work.
+    /// Objects of the initial state are not shared as events; their own memos serve for those.
+    pub fn is_shared(&self) -> bool {
+        self.change.is_some()
+    }
+
+    /// The event's bytes on the wire, made once for all watches that share the event.
+    /// `representation` must tell event types apart.
+    ///
+    /// # Errors
+    /// Those of `encode`.
+    pub fn frame<E>(
+        &self,
+        representation: Representation,
+        encode: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        match &self.change {
+            Some(change) => change.frames.frame(representation, encode),
+            None => encode(),
+        }
+    }
 }
 
 /// Where a watch starts.
@@ -51,150 +96,49 @@ pub enum WatchStart {
 }
 
 /// What to watch.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct WatchQuery {
-    /// Keys below this prefix (ends in `/`), or the exact key if `exact`.
-    pub prefix: String,
-    /// Watch one key.
-    pub exact: bool,
+    /// Which keys.
+    pub scope: Scope,
     /// Where to start.
     pub start: WatchStart,
-    /// Which objects are wanted; `None` for all.
-    pub filter: Option<Filter>,
+    /// Which elements are wanted.
+    pub predicate: Predicate,
     /// Send bookmarks.
     pub bookmarks: bool,
-    /// When the watch will be ended by its caller; the last bookmark goes out 2 s before.
+    /// When the watch ends; the last bookmark goes out 2 s before.
     pub deadline: Instant,
 }
 
-/// Events in order; after an `Err` the stream ends.
-pub type EventStream = BoxStream<'static, Result<Event, Error>>;
+/// A watch under way: events in order; after an `Err` it ends. An end without an error means that
+/// the deadline is reached, that the watch could not keep up, or that the cache started anew: the
+/// client resumes from what it saw last.
+pub struct Watch(Source);
 
-impl Delegator {
-    /// Starts a watch. Every event has a revision greater than those before it, except the initial
-    /// state, which is sorted by key.
-    ///
-    /// # Errors
-    /// Those of the initial read and of the store's `watch`.
-    pub async fn watch(&self, query: WatchQuery) -> Result<EventStream, Error> {
-        let (initial, after) = match query.start {
-            WatchStart::After(revision) => (Vec::new(), revision),
-            WatchStart::State(freshness) => self.state(&query, freshness).await?,
-        };
-        let state = matches!(query.start, WatchStart::State(_));
-        let start = if after == 0 { 0 } else { after + 1 };
-        let options = WatchOptions { start, prev_kv: true, exact: query.exact, progress: query.bookmarks };
-        let changes = self.store.watch(&query.prefix, options).await?;
-        let end = (state && query.bookmarks).then_some(after);
-        Ok(self.clone().run(query, initial, end, changes))
+enum Source {
+    Cache(CachedWatch),
+    Storage(BoxStream<'static, Result<Event, Error>>),
+}
+
+impl Watch {
+    /// A watch of a cache.
+    pub(crate) fn from_cache(watch: CachedWatch) -> Self {
+        Watch(Source::Cache(watch))
     }
 
-    async fn state(
-        &self,
-        query: &WatchQuery,
-        freshness: Freshness,
-    ) -> Result<(Vec<KeyValue>, Revision), Error> {
-        if !query.exact {
-            let list = ListQuery {
-                prefix: query.prefix.clone(),
-                start: None,
-                limit: 0,
-                freshness,
-                filter: query.filter.clone(),
-            };
-            let page = self.list(&list).await?;
-            return Ok((page.items, page.revision));
-        }
-        let lookup = self.get(&query.prefix, freshness).await?;
-        let mut items = Vec::new();
-        if let Some(kv) = lookup.kv
-            && wanted(&query.filter, &kv)?
-        {
-            items.push(kv);
-        }
-        Ok((items, lookup.revision))
-    }
-
-    fn run(
-        self,
-        query: WatchQuery,
-        initial: Vec<KeyValue>,
-        end: Option<Revision>,
-        mut changes: WatchStream,
-    ) -> EventStream {
-        let stream = async_stream::stream! {
-            for kv in initial {
-                yield Ok(Event { kind: EventType::Added, revision: kv.mod_revision, object: Some(kv), initial_events_end: false });
-            }
-            if let Some(revision) = end {
-                yield Ok(Event { kind: EventType::Bookmark, object: None, revision, initial_events_end: true });
-            }
-            let mut tick = interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
-            let last = sleep_until(query.deadline.checked_sub(BOOKMARK_BEFORE_END).unwrap_or(query.deadline));
-            tokio::pin!(last);
-            let mut last_sent = false;
-            let mut due = false;
-            loop {
-                tokio::select! {
-                    item = changes.next() => match item {
-                        None => return,
-                        Some(Err(error)) => { yield Err(error.into()); return; }
-                        Some(Ok(WatchItem::Progress(revision))) => if due {
-                            due = false;
-                            yield Ok(Event { kind: EventType::Bookmark, object: None, revision, initial_events_end: false });
-                        },
-                        Some(Ok(WatchItem::Event(event))) => match transform(&query.filter, event) {
-                            Ok(Some(event)) => yield Ok(event),
-                            Ok(None) => {}
-                            Err(error) => { yield Err(error); return; }
-                        },
-                    },
-                    _ = tick.tick(), if query.bookmarks => { due = true; self.progress().await; }
-                    () = &mut last, if query.bookmarks && !last_sent => { last_sent = true; due = true; self.progress().await; }
-                }
-            }
-        };
-        stream.boxed()
-    }
-
-    /// Asks for progress; a store that does not answer only delays a bookmark.
-    async fn progress(&self) {
-        if let Err(error) = self.store.request_progress().await {
-            tracing::debug!(%error, "no progress for a bookmark");
-        }
+    /// A watch straight from storage.
+    pub(crate) fn from_storage(events: BoxStream<'static, Result<Event, Error>>) -> Self {
+        Watch(Source::Storage(events))
     }
 }
 
-fn wanted(filter: &Option<Filter>, kv: &KeyValue) -> Result<bool, Error> {
-    match filter {
-        None => Ok(true),
-        Some(filter) => filter(kv).map_err(|message| Error::Corrupt { key: kv.key.clone(), message }),
-    }
-}
+impl Stream for Watch {
+    type Item = Result<Event, Error>;
 
-/// Turns a change of a key into what a watcher with this filter sees: an object that stops matching
-/// is deleted for it, one that begins to match is added.
-fn transform(filter: &Option<Filter>, event: storage::WatchEvent) -> Result<Option<Event>, Error> {
-    let revision = event.kv.mod_revision;
-    let is_wanted = event.kind != EventKind::Delete && wanted(filter, &event.kv)?;
-    let was_wanted = match (&event.prev, event.kind) {
-        (_, EventKind::Create) => false,
-        (Some(prev), _) => wanted(filter, prev)?,
-        (None, _) => {
-            return Err(Error::Storage(storage::Error::Internal(format!(
-                "no previous value for {}",
-                event.kv.key
-            ))));
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        match &mut self.0 {
+            Source::Cache(watch) => watch.poll_next(cx),
+            Source::Storage(events) => events.as_mut().poll_next(cx),
         }
-    };
-    let (kind, object) = match (was_wanted, is_wanted) {
-        (false, false) => return Ok(None),
-        (false, true) => (EventType::Added, event.kv),
-        (true, true) => (EventType::Modified, event.kv),
-        (true, false) => match event.prev {
-            Some(prev) => (EventType::Deleted, prev),
-            None => return Ok(None),
-        },
-    };
-    Ok(Some(Event { kind, object: Some(object), revision, initial_events_end: false }))
+    }
 }

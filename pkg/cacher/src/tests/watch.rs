@@ -1,30 +1,28 @@
 //! Claims about watches.
 
 use futures::StreamExt;
-use tokio::time::Instant;
 
 use super::*;
-use crate::{Error, Event, EventStream, EventType, Freshness, WatchQuery, WatchStart};
+use crate::{Error, Event, EventType};
 
 /// The deadline of watches that end otherwise.
 const LATER: Duration = Duration::from_secs(3600);
 const STATE: WatchStart = WatchStart::State(Freshness::Consistent);
 
-fn query(start: WatchStart, filter: Option<Filter>, bookmarks: bool) -> WatchQuery {
+fn query(start: WatchStart, predicate: Predicate, bookmarks: bool) -> WatchQuery {
     let deadline = Instant::now() + LATER;
-    WatchQuery { prefix: PREFIX.to_owned(), exact: false, start, filter, bookmarks, deadline }
+    WatchQuery { scope: everything(), start, predicate, bookmarks, deadline }
 }
 
-async fn next(events: &mut EventStream) -> Event {
+async fn next(events: &mut Watch) -> Event {
     events.next().await.unwrap().unwrap()
 }
 
 /// Kind, name and value of an event.
 fn seen(event: &Event) -> (EventType, String, String) {
-    let kv = event.object.as_ref();
-    let name = kv.map_or("", |kv| kv.key.strip_prefix(PREFIX).unwrap());
-    let value = kv.map_or(String::new(), |kv| String::from_utf8(kv.value.to_vec()).unwrap());
-    (event.kind, name.to_owned(), value)
+    let Some(element) = &event.element else { return (event.kind, String::new(), String::new()) };
+    let name = element.key().strip_prefix(PREFIX).unwrap();
+    (event.kind, name.to_owned(), String::from_utf8(element.value().unwrap().to_vec()).unwrap())
 }
 
 fn owned(kind: EventType, name: &str, value: &str) -> (EventType, String, String) {
@@ -39,11 +37,11 @@ async fn a_change_is_seen_through_the_filter() {
         if let Some(before) = before {
             from = store.set("x", Some(before)).await;
         }
-        let query = query(WatchStart::After(from), Some(yes()), false);
-        let mut events = delegator(&store).watch(query).await.unwrap();
+        let query = query(WatchStart::After(from), yes(), false);
+        let mut events = uncached(&store).watch(query).await.unwrap();
         let changed = store.set("x", after).await;
         // Whatever the change gives comes before this.
-        store.set("y", Some("yes, the end")).await;
+        store.set("y", Some("yes - the end")).await;
         let first = next(&mut events).await;
         match expected {
             Some((kind, value)) => {
@@ -67,7 +65,7 @@ async fn a_change_is_seen_through_the_filter() {
 async fn the_state_comes_sorted_and_ends_with_a_bookmark_that_says_so() {
     let store = Recorded::with(&[("b", "yes"), ("c", "no"), ("a", "yes")]).await;
     let now = store.memory.current_revision().await.unwrap();
-    let mut events = delegator(&store).watch(query(STATE, Some(yes()), true)).await.unwrap();
+    let mut events = uncached(&store).watch(query(STATE, yes(), true)).await.unwrap();
     assert_eq!(seen(&next(&mut events).await), owned(EventType::Added, "a", "yes"));
     assert_eq!(seen(&next(&mut events).await), owned(EventType::Added, "b", "yes"));
     let end = next(&mut events).await;
@@ -77,7 +75,7 @@ async fn the_state_comes_sorted_and_ends_with_a_bookmark_that_says_so() {
 #[tokio::test]
 async fn without_bookmarks_changes_follow_the_state_directly() {
     let store = Recorded::with(&[("a", "1")]).await;
-    let mut events = delegator(&store).watch(query(STATE, None, false)).await.unwrap();
+    let mut events = uncached(&store).watch(query(STATE, any(), false)).await.unwrap();
     store.set("a", Some("2")).await;
     assert_eq!(seen(&next(&mut events).await), owned(EventType::Added, "a", "1"));
     assert_eq!(seen(&next(&mut events).await), owned(EventType::Modified, "a", "2"));
@@ -86,9 +84,9 @@ async fn without_bookmarks_changes_follow_the_state_directly() {
 #[tokio::test]
 async fn an_event_of_the_state_has_the_revision_of_its_object() {
     let store = Recorded::with(&[("a", "1"), ("b", "1")]).await;
-    let mut events = delegator(&store).watch(query(STATE, None, false)).await.unwrap();
+    let mut events = uncached(&store).watch(query(STATE, any(), false)).await.unwrap();
     let event = next(&mut events).await;
-    assert_eq!(Some(event.revision), event.object.map(|kv| kv.mod_revision));
+    assert_eq!(Some(event.revision), event.element.map(|element| element.revision()));
 }
 
 #[tokio::test]
@@ -97,7 +95,7 @@ async fn a_watch_after_a_revision_resumes_with_the_next_change() {
     let from = store.memory.current_revision().await.unwrap();
     store.set("a", Some("2")).await;
     store.set("a", None).await;
-    let mut events = delegator(&store).watch(query(WatchStart::After(from), None, false)).await.unwrap();
+    let mut events = uncached(&store).watch(query(WatchStart::After(from), any(), false)).await.unwrap();
     assert_eq!(seen(&next(&mut events).await), owned(EventType::Modified, "a", "2"));
     assert_eq!(seen(&next(&mut events).await), owned(EventType::Deleted, "a", "2"));
 }
@@ -106,10 +104,9 @@ async fn a_watch_after_a_revision_resumes_with_the_next_change() {
 async fn a_watch_of_one_key_sees_neither_its_siblings_nor_longer_keys() {
     for start in [STATE, WatchStart::After(0)] {
         let store = Recorded::with(&[]).await;
-        let mut query = query(start, None, false);
-        query.prefix.push('a');
-        query.exact = true;
-        let mut events = delegator(&store).watch(query).await.unwrap();
+        let mut query = query(start, any(), false);
+        query.scope = only("a");
+        let mut events = uncached(&store).watch(query).await.unwrap();
         for name in ["b", "ab", "a/b", "a"] {
             store.set(name, Some("1")).await;
         }
@@ -120,10 +117,9 @@ async fn a_watch_of_one_key_sees_neither_its_siblings_nor_longer_keys() {
 #[tokio::test]
 async fn the_state_of_one_key_passes_the_filter() {
     let store = Recorded::with(&[("a", "no")]).await;
-    let mut query = query(STATE, Some(yes()), true);
-    query.prefix.push('a');
-    query.exact = true;
-    let mut events = delegator(&store).watch(query).await.unwrap();
+    let mut query = query(STATE, yes(), true);
+    query.scope = only("a");
+    let mut events = uncached(&store).watch(query).await.unwrap();
     assert!(next(&mut events).await.initial_events_end);
 }
 
@@ -132,7 +128,7 @@ async fn a_state_that_is_not_reached_is_refused() {
     let store = Recorded::with(&[("a", "1")]).await;
     let now = store.memory.current_revision().await.unwrap();
     let start = WatchStart::State(Freshness::NotOlderThan(now + 1));
-    let error = delegator(&store).watch(query(start, None, false)).await.err().unwrap();
+    let error = uncached(&store).watch(query(start, any(), false)).await.err().unwrap();
     assert!(matches!(error, Error::FutureRevision { .. }), "{error:?}");
 }
 
@@ -143,7 +139,7 @@ async fn a_watch_from_a_compacted_revision_fails_and_is_over() {
     store.set("a", Some("2")).await;
     let now = store.set("a", Some("3")).await;
     store.memory.compact(now).await.unwrap();
-    let started = delegator(&store).watch(query(WatchStart::After(from), None, false)).await;
+    let started = uncached(&store).watch(query(WatchStart::After(from), any(), false)).await;
     let error = match started {
         Err(error) => error,
         Ok(mut events) => {
@@ -159,11 +155,10 @@ async fn a_watch_from_a_compacted_revision_fails_and_is_over() {
 async fn a_value_that_the_filter_cannot_read_ends_the_watch() {
     let store = Recorded::with(&[("a", "yes")]).await;
     let now = store.memory.current_revision().await.unwrap();
-    let mut events =
-        delegator(&store).watch(query(WatchStart::After(now), Some(yes()), false)).await.unwrap();
+    let mut events = uncached(&store).watch(query(WatchStart::After(now), yes(), false)).await.unwrap();
     store.set("b", Some("broken")).await;
     let error = events.next().await.unwrap().unwrap_err();
-    assert!(matches!(&error, Error::Corrupt { key, .. } if key == "/p/b"), "{error:?}");
+    assert!(matches!(&error, Error::Corrupt { key, .. } if key == "/r/p/b"), "{error:?}");
     assert!(events.next().await.is_none());
 }
 
@@ -172,9 +167,9 @@ async fn bookmarks_come_every_minute_and_shortly_before_the_end() {
     let store = Recorded::with(&[("a", "1")]).await;
     let now = store.memory.current_revision().await.unwrap();
     let begun = Instant::now();
-    let mut query = query(WatchStart::After(now), None, true);
+    let mut query = query(WatchStart::After(now), any(), true);
     query.deadline = begun + Duration::from_secs(100);
-    let mut events = delegator(&store).watch(query).await.unwrap();
+    let mut events = uncached(&store).watch(query).await.unwrap();
     for seconds in [60, 98] {
         let event = next(&mut events).await;
         assert_eq!((event.kind, event.revision), (EventType::Bookmark, now));

@@ -1,0 +1,178 @@
+//! Claims about lists of a snapshot.
+
+use std::ops::ControlFlow;
+
+use super::*;
+
+const OBJECTS: [(&str, Revision, &str); 7] = [
+    ("a-b/1", 1, "n1 x"),
+    ("a/1", 2, "n1 x"),
+    ("a/2", 3, "n2 x"),
+    ("a/3", 4, "n1 y"),
+    ("ab/1", 5, "n1 x"),
+    ("ab/2", 6, "n2 y"),
+    ("b/1", 7, "n1 x"),
+];
+
+#[test]
+fn a_list_has_what_its_scope_and_predicate_say_in_order_of_keys() {
+    let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
+    let check = |scope: &str, node: &str, app: &str, start: Option<&str>, expected: &[&str]| {
+        let start = start.map(|start| format!("{PODS}{start}"));
+        let query = query(&select(scope, node, app), start.as_deref(), 0);
+        let page = snapshot.list(&query, 12).unwrap();
+        assert_eq!(names(page.items.iter()), expected, "{scope} {node} {app} {start:?}");
+        assert_eq!((page.revision, page.next, page.remaining), (12, None, None));
+        assert_eq!(page.items.version(), Some(10));
+    };
+    check(PODS, "", "", None, &["a-b/1", "a/1", "a/2", "a/3", "ab/1", "ab/2", "b/1"]);
+    check("/r/pods/a/", "", "", None, &["a/1", "a/2", "a/3"]);
+    check("/r/pods/a-b/", "", "", None, &["a-b/1"]);
+    check("/r/pods/none/", "", "", None, &[]);
+    check("/r/pods/a/2", "", "", None, &["a/2"]);
+    check("/r/pods/a/2", "n1", "", None, &[]);
+    check("/r/pods/a/9", "", "", None, &[]);
+    check(PODS, "n2", "", None, &["a/2", "ab/2"]);
+    check(PODS, "n2", "x", None, &["a/2"]);
+    check(PODS, "", "y", None, &["a/3", "ab/2"]);
+    check("/r/pods/ab/", "n2", "", None, &["ab/2"]);
+    check(PODS, "n1", "", Some("a/1\0"), &["a/3", "ab/1", "b/1"]);
+    check("/r/pods/a/", "", "", Some("a/2"), &["a/2", "a/3"]);
+    check("/r/pods/a/", "", "", Some("b/1"), &[]);
+    check("/r/pods/a/", "", "", Some("a-b/1"), &["a/1", "a/2", "a/3"]);
+}
+
+#[test]
+fn a_page_says_where_the_next_one_begins_and_what_remains_if_that_is_known() {
+    let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
+    let check = |node: &str, app: &str, limit, expected: &[&str], next: Option<&str>, remaining| {
+        let query = query(&select(PODS, node, app), None, limit);
+        let page = snapshot.list(&query, 12).unwrap();
+        assert_eq!(names(page.items.iter()), expected, "{node} {app} {limit}");
+        assert_eq!(page.next, next.map(|next| format!("{PODS}{next}")), "{node} {app} {limit}");
+        assert_eq!(page.remaining, remaining, "{node} {app} {limit}");
+    };
+    check("", "", 2, &["a-b/1", "a/1"], Some("a/1\0"), Some(5));
+    check("", "", 7, &["a-b/1", "a/1", "a/2", "a/3", "ab/1", "ab/2", "b/1"], None, None);
+    check("", "y", 1, &["a/3"], Some("a/3\0"), None);
+    // Nothing else matches, but that would take looking.
+    check("", "y", 2, &["a/3", "ab/2"], Some("ab/2\0"), None);
+    check("", "y", 3, &["a/3", "ab/2"], None, None);
+    check("n2", "", 1, &["a/2"], Some("a/2\0"), None);
+    check("n2", "", 2, &["a/2", "ab/2"], None, None);
+}
+
+#[test]
+fn items_can_be_gone_through_again_and_stay_as_they_were() {
+    let cache = filled(Limits::default(), &OBJECTS, 10);
+    let page = cache.snapshot().unwrap().list(&query(&select(PODS, "", "x"), None, 0), 10).unwrap();
+    let mut pass = page.items.iter();
+    let first = pass.next().unwrap();
+    change(&cache, "a/1", 11, None);
+    change(&cache, "ab/1", 12, Some("n9 x"));
+    let before = listed(page.items.iter());
+    assert_eq!(before.len(), 5);
+    assert_eq!(listed([first].into_iter().chain(pass)), before);
+    assert_eq!(page.items.len_max(), 7);
+}
+
+#[test]
+fn a_visit_stops_when_it_is_told_to_and_goes_on_from_there() {
+    let snapshot = filled(Limits::default(), &OBJECTS, 10).snapshot().unwrap();
+    for limit in [0, 100] {
+        let page = snapshot.list(&query(&select(PODS, "n1", ""), None, limit), 10).unwrap();
+        let mut pass = page.items.iter();
+        let mut visits = Vec::new();
+        for _ in 0..3 {
+            let mut names = Vec::new();
+            pass.visit(|element| {
+                names.push(element.name().to_owned());
+                if names.len() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            visits.push(names);
+        }
+        assert_eq!(visits, [vec!["1", "1"], vec!["3", "1"], vec!["1"]], "limit {limit}");
+    }
+}
+
+#[test]
+fn an_object_that_cannot_be_read_fails_the_lists_and_pages_in_whose_range_it_is() {
+    let mut objects = OBJECTS;
+    objects[3].2 = "broken";
+    let cache = filled(Limits::default(), &objects, 10);
+    let check = |scope: &str, node: &str, start: Option<&str>, limit, fails: bool| {
+        let start = start.map(|start| format!("{PODS}{start}"));
+        let query = query(&select(scope, node, ""), start.as_deref(), limit);
+        let error = cache.snapshot().unwrap().list(&query, 10).err();
+        let key = match &error {
+            Some(Error::Corrupt { key, .. }) => Some(&**key),
+            None => None,
+            Some(other) => panic!("{other:?}"),
+        };
+        assert_eq!(key, fails.then_some("/r/pods/a/3"), "{scope} {node} {start:?} {limit}");
+    };
+    check(PODS, "", None, 0, true);
+    check("/r/pods/a/", "", None, 0, true);
+    check("/r/pods/ab/", "", None, 0, false);
+    check("/r/pods/a/3", "", None, 0, true);
+    check("/r/pods/a/2", "", None, 0, false);
+    check(PODS, "n2", None, 0, true);
+    check(PODS, "", None, 3, false);
+    check(PODS, "", None, 4, true);
+    check(PODS, "", Some("a/3\0"), 0, false);
+    change(&cache, "a/3", 11, Some("n1 y"));
+    check(PODS, "", None, 0, false);
+    change(&cache, "a/3", 12, Some("broken"));
+    check(PODS, "", None, 0, true);
+    change(&cache, "a/3", 13, None);
+    check(PODS, "", None, 0, false);
+}
+
+#[test]
+fn a_cache_is_not_ready_before_it_is_filled_nor_after_a_reset() {
+    let cache = Cache::new(CacheConfig::new(PODS, None), Instant::now());
+    assert!(cache.snapshot().is_none() && cache.snapshot_at(1).is_none());
+    cache.apply(vec![put("/r/pods/a/1", 5, "n")], Instant::now());
+    assert!(cache.snapshot().is_none());
+    cache.fill(vec![element("/r/pods/a/1", 5, "n")], 6, Vec::new(), Instant::now());
+    assert_eq!(cache.snapshot().unwrap().len(), 1);
+    cache.reset(Some("gap".to_owned()), Instant::now());
+    assert!(cache.snapshot().is_none() && cache.snapshot_at(6).is_none());
+    let Error::NotReady { reason, .. } = cache.not_ready(Instant::now()) else { panic!() };
+    assert_eq!(reason.as_deref(), Some("gap"));
+}
+
+#[test]
+fn what_came_in_while_the_cache_was_filled_is_in_it_when_it_is_ready() {
+    let cache = Cache::new(CacheConfig::new(PODS, None), Instant::now());
+    let elements = vec![element("/r/pods/a/1", 5, "n"), element("/r/pods/a/2", 6, "n")];
+    let later = vec![delete("/r/pods/a/3", 6), delete("/r/pods/a/1", 7), put("/r/pods/a/4", 8, "n")];
+    cache.fill(elements, 6, later, Instant::now());
+    let snapshot = cache.snapshot().unwrap();
+    assert_eq!(names(snapshot.iter().cloned()), ["a/2", "a/4"]);
+    assert_eq!((snapshot.revision(), cache.figures().log_length), (8, 2));
+    assert_eq!(names(cache.snapshot_at(7).unwrap().iter().cloned()), ["a/2"]);
+}
+
+#[test]
+fn a_superseded_object_gives_back_its_encoded_forms_and_a_sweep_those_that_are_not_used() {
+    let cache = filled(Limits::default(), &OBJECTS, 10);
+    let budget = Budget::new(1000);
+    let former = cache.snapshot().unwrap();
+    for object in former.iter() {
+        let form = object.memo().shared(1, &budget, || Ok::<_, ()>(bytes::Bytes::from_static(b"form")));
+        form.unwrap();
+    }
+    assert_eq!(budget.used(), 28);
+    change(&cache, "a/1", 11, Some("n1 x"));
+    change(&cache, "a/2", 12, None);
+    assert_eq!(budget.used(), 20);
+    let old = former.get("/r/pods/a/1").unwrap().memo();
+    old.shared(1, &budget, || Ok::<_, ()>(bytes::Bytes::from_static(b"form"))).unwrap();
+    assert_eq!(budget.used(), 20, "nothing of the past is kept again");
+    for expected in [20, 0] {
+        budget.next_epoch();
+        cache.sweep(&budget);
+        assert_eq!(budget.used(), expected);
+    }
+}

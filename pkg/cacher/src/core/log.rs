@@ -1,0 +1,153 @@
+//! The log of a resource's changes: a window over its recent past.
+//!
+//! A change has a position, which counts up by one and is never given twice. What falls out of the
+//! window is forgotten; who still needed it notices by its position.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use storage::Revision;
+use tokio::time::Instant;
+
+use super::{Change, Limits};
+use crate::Element;
+
+/// A change and when it came in.
+#[derive(Debug)]
+struct Entry {
+    at: Instant,
+    change: Arc<Change>,
+}
+
+/// The changes that are kept.
+#[derive(Debug)]
+pub(crate) struct Log {
+    entries: VecDeque<Entry>,
+    /// The position of the first entry, and of the first that there ever was.
+    first: u64,
+    opened: u64,
+    /// Everything up to this revision is not, or no longer, in the log.
+    before: Revision,
+    /// What the superseded objects take.
+    bytes: usize,
+}
+
+impl Log {
+    /// An empty log.
+    pub(crate) fn new() -> Self {
+        Log { entries: VecDeque::new(), first: 0, opened: 0, before: 0, bytes: 0 }
+    }
+
+    /// Begins anew after `revision`. No position of the former log is one of the new log.
+    pub(crate) fn open(&mut self, revision: Revision) -> Vec<Arc<Change>> {
+        let former = std::mem::take(&mut self.entries);
+        self.first += former.len() as u64 + 1;
+        (self.opened, self.before, self.bytes) = (self.first, revision, 0);
+        former.into_iter().map(|entry| entry.change).collect()
+    }
+
+    /// Whether a position is from before the log was opened.
+    pub(crate) fn is_former(&self, position: u64) -> bool {
+        position < self.opened
+    }
+
+    /// The position of the first change that is kept.
+    pub(crate) fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The position that the next change will get.
+    pub(crate) fn end(&self) -> u64 {
+        self.first + self.entries.len() as u64
+    }
+
+    /// How many changes are kept, and for how many there is room.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.entries.len(), self.entries.capacity())
+    }
+
+    /// The revision of the last change, or that at which the log was opened.
+    pub(crate) fn revision(&self) -> Revision {
+        self.revision_before(self.end())
+    }
+
+    /// The revision of the change before a position.
+    pub(crate) fn revision_before(&self, position: u64) -> Revision {
+        let change = position.checked_sub(1).and_then(|position| self.get(position));
+        change.map_or(self.before, |change| change.revision)
+    }
+
+    /// The earliest revision after which all changes are kept. Upstream reports the revision before
+    /// that of its first change once it has forgotten any, and so does this.
+    pub(crate) fn oldest(&self) -> Revision {
+        match self.entries.front() {
+            Some(entry) if self.first > self.opened => self.before.max(entry.change.revision - 1),
+            _ => self.before,
+        }
+    }
+
+    /// The change at a position, if it is kept.
+    pub(crate) fn get(&self, position: u64) -> Option<&Arc<Change>> {
+        let at = usize::try_from(position.checked_sub(self.first)?).ok()?;
+        self.entries.get(at).map(|entry| &entry.change)
+    }
+
+    /// The position of the first change after a revision.
+    pub(crate) fn after(&self, revision: Revision) -> u64 {
+        self.first + self.entries.partition_point(|entry| entry.change.revision <= revision) as u64
+    }
+
+    /// The changes between two positions, as far as they are kept, in order.
+    pub(crate) fn range(
+        &self,
+        positions: Range<u64>,
+    ) -> impl DoubleEndedIterator<Item = (u64, &Arc<Change>)> {
+        let at = |position: u64| {
+            let at = position.clamp(self.first, self.end()) - self.first;
+            usize::try_from(at).unwrap_or(usize::MAX)
+        };
+        let (from, to) = (at(positions.start), at(positions.end));
+        let from = from.min(to);
+        let first = self.first + from as u64;
+        let entries = self.entries.range(from..to).enumerate();
+        entries.map(move |(at, entry)| (first + at as u64, &entry.change))
+    }
+
+    /// Adds a change and returns its position.
+    pub(crate) fn push(&mut self, change: Arc<Change>, now: Instant) -> u64 {
+        self.bytes += superseded(&change);
+        self.entries.push_back(Entry { at: now, change });
+        self.end() - 1
+    }
+
+    /// Takes out the first change if the limits say so.
+    pub(crate) fn evict(&mut self, limits: &Limits, now: Instant) -> Option<(u64, Arc<Change>)> {
+        let (len, first) = (self.entries.len(), self.entries.front()?);
+        let old = || now.saturating_duration_since(first.at) > limits.age_max;
+        let keep = len <= limits.events_max
+            && self.bytes <= limits.bytes_max
+            && (len <= limits.events_min || !old());
+        if keep {
+            return None;
+        }
+        let Entry { change, .. } = self.entries.pop_front()?;
+        self.bytes = self.bytes.saturating_sub(superseded(&change));
+        self.before = change.revision;
+        self.first += 1;
+        Some((self.first - 1, change))
+    }
+
+    /// Gives back memory after a burst.
+    pub(crate) fn shrink(&mut self) {
+        let len = self.entries.len();
+        if self.entries.capacity() > 4 * len.max(64) {
+            self.entries.shrink_to(2 * len);
+        }
+    }
+}
+
+/// What a change keeps in memory that nobody else does.
+fn superseded(change: &Change) -> usize {
+    change.prev.as_deref().map_or(0, Element::size)
+}

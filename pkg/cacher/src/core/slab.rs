@@ -1,0 +1,58 @@
+//! Values under small numbers that are used again.
+
+/// Values under numbers. A number is free again once its value was taken out.
+#[derive(Debug)]
+pub(crate) struct Slab<T> {
+    places: Vec<Option<T>>,
+    free: Vec<u32>,
+}
+
+impl<T> Default for Slab<T> {
+    fn default() -> Self {
+        Slab { places: Vec::new(), free: Vec::new() }
+    }
+}
+
+impl<T> Slab<T> {
+    /// How many values there are.
+    pub(crate) fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    /// Puts in a value and returns its number.
+    pub(crate) fn insert(&mut self, value: T) -> u32 {
+        if let Some(number) = self.free.pop() {
+            if let Some(place) = self.places.get_mut(number as usize) {
+                *place = Some(value);
+            }
+            return number;
+        }
+        self.places.push(Some(value));
+        (self.places.len() - 1) as u32
+    }
+
+    /// Takes out the value under a number.
+    pub(crate) fn remove(&mut self, number: u32) -> Option<T> {
+        let value = self.places.get_mut(number as usize)?.take()?;
+        self.free.push(number);
+        if self.len() == 0 {
+            *self = Slab::default();
+        }
+        Some(value)
+    }
+
+    /// The value under a number.
+    pub(crate) fn get(&self, number: u32) -> Option<&T> {
+        self.places.get(number as usize)?.as_ref()
+    }
+
+    /// The value under a number.
+    pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut T> {
+        self.places.get_mut(number as usize)?.as_mut()
+    }
+
+    /// All values.
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.places.iter_mut().flatten()
+    }
+}

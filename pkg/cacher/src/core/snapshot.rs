@@ -1,0 +1,326 @@
+//! The state of a resource at one revision: persistent trees, so that a copy costs nothing and a change
+//! copies only its path.
+
+use std::cmp::Ordering;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use storage::Revision;
+
+use super::{Change, Frames, Incoming, readable};
+use crate::memo::Budget;
+use crate::tree::{Cursor, Keyed, Tree};
+use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
+
+/// The state of a resource at one revision. Immutable; whoever holds it holds all of its objects.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    revision: Revision,
+    next: u64,
+    by_key: Tree<Arc<Element>>,
+    index: Option<Index>,
+    /// The elements that cannot be read, again.
+    corrupt: Tree<Arc<Element>>,
+}
+
+/// The elements by the value of one header field, then by key.
+#[derive(Debug, Clone)]
+struct Index {
+    field: usize,
+    by_term: Tree<Indexed>,
+}
+
+/// An entry of the index.
+#[derive(Debug, Clone)]
+pub(crate) struct Indexed {
+    element: Arc<Element>,
+    field: usize,
+}
+
+impl Keyed for Element {
+    type Key<'a> = &'a str;
+
+    fn key(&self) -> &str {
+        Element::key(self)
+    }
+
+    fn compare(&self, key: &&str) -> Ordering {
+        Element::key(self).cmp(key)
+    }
+}
+
+impl Keyed for Indexed {
+    type Key<'a> = (&'a str, &'a str);
+
+    fn key(&self) -> (&str, &str) {
+        (self.element.header().field(self.field), self.element.key())
+    }
+
+    fn compare(&self, key: &(&str, &str)) -> Ordering {
+        self.key().cmp(key)
+    }
+}
+
+impl Index {
+    fn new(field: usize, elements: &[Arc<Element>]) -> Self {
+        let indexed = |element: &Arc<Element>| Indexed { element: Arc::clone(element), field };
+        let mut entries: Vec<Indexed> = elements.iter().map(indexed).collect();
+        entries.sort_by(|a, b| a.key().cmp(&b.key()));
+        Index { field, by_term: Tree::from_sorted(entries) }
+    }
+
+    fn put(&mut self, element: &Arc<Element>, prev: Option<&Element>) {
+        let term = element.header().field(self.field);
+        if let Some(prev) = prev.filter(|prev| prev.header().field(self.field) != term) {
+            self.remove(prev);
+        }
+        self.by_term.insert(Indexed { element: Arc::clone(element), field: self.field });
+    }
+
+    fn remove(&mut self, element: &Element) {
+        self.by_term.remove((element.header().field(self.field), element.key()));
+    }
+}
+
+impl Snapshot {
+    /// A snapshot of these elements, sorted by key, as of `revision`.
+    pub(crate) fn filled(elements: Vec<Arc<Element>>, revision: Revision, index: Option<usize>) -> Self {
+        let index = index.map(|field| Index::new(field, &elements));
+        let corrupt = Tree::from_sorted(elements.iter().filter(|element| element.value().is_err()).cloned());
+        Snapshot { revision, next: 0, by_key: Tree::from_sorted(elements), index, corrupt }
+    }
+
+    /// The revision of the last change of the resource, or that of the list from which it was filled
+    /// if it has not changed since. What a query selects is the same in all snapshots with the same
+    /// revision.
+    pub fn revision(&self) -> Revision {
+        self.revision
+    }
+
+    /// How many objects there are.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// The object with this key.
+    pub fn get(&self, key: &str) -> Option<&Arc<Element>> {
+        self.by_key.get(key)
+    }
+
+    /// All objects, in byte order of keys.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Element>> {
+        self.by_key.iter()
+    }
+
+    /// The position in the log just behind the last change.
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// The snapshot with its position in the log.
+    pub(crate) fn at(mut self, next: u64) -> Arc<Self> {
+        self.next = next;
+        Arc::new(self)
+    }
+
+    /// A list or a page of it, reported as of `revision`. Without a limit the items are selected while
+    /// they are pulled; with one only the page is looked at.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] when a value in the range cannot be read.
+    pub fn list(self: &Arc<Self>, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
+        if query.limit > 0 {
+            return self.page(query, revision);
+        }
+        let start = query.start.as_deref();
+        self.all_readable(&query.scope, start, None)?;
+        let items = Items::selected(Arc::clone(self), query);
+        Ok(Page { items, revision, next: None, remaining: None })
+    }
+
+    fn page(&self, query: &ListQuery, revision: Revision) -> Result<Page, Error> {
+        let start = query.start.as_deref();
+        let mut walk = self.walk(&query.scope, start, &query.predicate);
+        let mut items = Vec::with_capacity(walk.remaining().min(query.limit));
+        while items.len() < query.limit
+            && let Some(element) = walk.next()
+        {
+            if query.predicate.matches(element) {
+                items.push(Arc::clone(element));
+            }
+        }
+        let more = walk.remaining();
+        let last = items.last().filter(|_| more > 0).map(|element| element.key());
+        self.all_readable(&query.scope, start, last)?;
+        let next = last.map(|key| format!("{key}\0"));
+        let remaining = next.is_some().then_some(more as u64).filter(|_| query.predicate.is_everything());
+        Ok(Page { items: Items::listed(items).with_version(self.revision), revision, next, remaining })
+    }
+
+    /// The elements of a scope from `start` on, in order of keys. The predicate only decides whether
+    /// the index can be used: which of the elements it matches is for the caller to find out.
+    pub(crate) fn walk(&self, scope: &Scope, start: Option<&str>, predicate: &Predicate) -> Walk {
+        let range = Range::new(scope, start);
+        let (low, high) = range.bounds();
+        let indexed = self.index.as_ref().and_then(|index| Some((index, predicate.required(index.field)?)));
+        match indexed {
+            Some((index, term)) => {
+                let of_term = |key| (term, key);
+                Walk::ByTerm(index.by_term.cursor(low.map(of_term), high.map(of_term)))
+            }
+            None => Walk::ByKey(self.by_key.cursor(low, high)),
+        }
+    }
+
+    /// # Errors
+    /// [`Error::Corrupt`] for the first value in the range (up to `last`, inclusive, if there is one)
+    /// that cannot be read.
+    pub(crate) fn all_readable(
+        &self,
+        scope: &Scope,
+        start: Option<&str>,
+        last: Option<&str>,
+    ) -> Result<(), Error> {
+        if self.corrupt.is_empty() {
+            return Ok(());
+        }
+        let range = Range::new(scope, start);
+        let (low, high) = range.bounds();
+        let mut corrupt = self.corrupt.range(low, last.map_or(high, Bound::Included));
+        corrupt.next().map_or(Ok(()), |element| readable(element))
+    }
+
+    fn put(&mut self, element: Arc<Element>) -> Option<Arc<Element>> {
+        let prev = self.by_key.insert(Arc::clone(&element));
+        if let Some(index) = &mut self.index {
+            index.put(&element, prev.as_deref());
+        }
+        if element.value().is_err() {
+            self.corrupt.insert(element);
+        } else if !self.corrupt.is_empty() {
+            self.corrupt.remove(element.key());
+        }
+        prev
+    }
+
+    fn remove(&mut self, key: &str) -> Option<Arc<Element>> {
+        let prev = self.by_key.remove(key)?;
+        if let Some(index) = &mut self.index {
+            index.remove(&prev);
+        }
+        if !self.corrupt.is_empty() {
+            self.corrupt.remove(key);
+        }
+        Some(prev)
+    }
+}
+
+/// The state after a batch, and what it changed: each element with the one it replaces. What is not
+/// newer than the state, and deletions of what is not there, are left out.
+pub(crate) fn advance(
+    state: &Snapshot,
+    batch: Vec<Incoming>,
+    frames: &Arc<Budget>,
+) -> (Snapshot, Vec<Arc<Change>>) {
+    let mut next = state.clone();
+    let mut changes = Vec::with_capacity(batch.len());
+    for incoming in batch {
+        let revision = incoming.revision();
+        if revision <= state.revision {
+            continue;
+        }
+        let (prev, new) = match incoming {
+            Incoming::Put(element) => (next.put(Arc::clone(&element)), Some(element)),
+            Incoming::Delete { key, .. } => match next.remove(&key) {
+                Some(prev) => (Some(prev), None),
+                None => continue,
+            },
+        };
+        next.revision = revision;
+        changes.push(Arc::new(Change { revision, new, prev, frames: Frames::new(frames) }));
+    }
+    (next, changes)
+}
+
+/// The state before `changes`, which come newest first; `revision` is that of the last change before
+/// them.
+pub(crate) fn rewind<'a>(
+    state: &Snapshot,
+    changes: impl Iterator<Item = &'a Change>,
+    revision: Revision,
+) -> Snapshot {
+    let mut before = state.clone();
+    before.revision = revision;
+    for change in changes {
+        match &change.prev {
+            Some(prev) => drop(before.put(Arc::clone(prev))),
+            None => drop(before.remove(change.key())),
+        }
+    }
+    before
+}
+
+/// A walk over the elements of a range, at the pace of who walks. Holds the snapshot, and no lock.
+pub(crate) enum Walk {
+    ByKey(Cursor<Arc<Element>>),
+    ByTerm(Cursor<Indexed>),
+}
+
+impl Walk {
+    /// The next element.
+    pub(crate) fn next(&mut self) -> Option<&Arc<Element>> {
+        match self {
+            Walk::ByKey(cursor) => cursor.next(),
+            Walk::ByTerm(cursor) => cursor.next().map(|entry| &entry.element),
+        }
+    }
+
+    /// How many elements are still to come, whether or not they match.
+    pub(crate) fn remaining(&self) -> usize {
+        match self {
+            Walk::ByKey(cursor) => cursor.remaining(),
+            Walk::ByTerm(cursor) => cursor.remaining(),
+        }
+    }
+}
+
+/// The keys of a scope from a start on.
+struct Range<'a> {
+    low: &'a str,
+    end: End<'a>,
+}
+
+enum End<'a> {
+    Key(&'a str),
+    Before(String),
+}
+
+impl<'a> Range<'a> {
+    fn new(scope: &'a Scope, start: Option<&'a str>) -> Self {
+        let low = start.map_or(&*scope.prefix, |start| start.max(&scope.prefix));
+        let end = if scope.exact { End::Key(&scope.prefix) } else { End::Before(prefix_end(&scope.prefix)) };
+        Range { low, end }
+    }
+
+    fn bounds(&self) -> (Bound<&str>, Bound<&str>) {
+        let high = match &self.end {
+            End::Key(key) => Bound::Included(*key),
+            End::Before(end) => Bound::Excluded(&**end),
+        };
+        (Bound::Included(self.low), high)
+    }
+}
+
+/// The least text that is greater than all that begin with the prefix. `0` is what follows `/`, in
+/// which prefixes end.
+fn prefix_end(prefix: &str) -> String {
+    match prefix.strip_suffix('/') {
+        Some(directory) => format!("{directory}0"),
+        None => format!("{prefix}{}", char::MAX),
+    }
+}

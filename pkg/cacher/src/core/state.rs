@@ -1,0 +1,339 @@
+//! The log with its readers: what is behind the lock of a cache.
+
+use std::sync::Arc;
+use std::task::Waker;
+
+use smallvec::SmallVec;
+use storage::Revision;
+use tokio::time::Instant;
+
+use super::log::Log;
+use super::topics::{Layout, Seat, Topics};
+use super::{Change, Interest, Limits, Selection};
+use crate::Error;
+
+/// How many changes a watch takes at once.
+const TAKEN_MAX: usize = 32;
+
+/// The changes that a watch has taken and not delivered yet. One or two need no allocation, and more
+/// than that come in bursts only.
+pub(crate) type Taken = SmallVec<[Arc<Change>; 2]>;
+
+/// How far a watch has come.
+#[derive(Debug)]
+pub(crate) struct Position {
+    /// The next change to look at.
+    next: u64,
+    /// `None` while the watch is so far behind that it does not wait for anything.
+    seat: Option<Seat>,
+}
+
+/// What a read of the log gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Read {
+    /// Some changes, or none among those that were looked at. Read on.
+    More,
+    /// Nothing is left up to this revision. The waker will be woken when there is something.
+    Idle(Revision),
+    /// A change that was not read is forgotten.
+    Overrun,
+    /// The cache has started anew.
+    Closed,
+}
+
+/// What is left to do when the lock has been released.
+#[derive(Debug, Default)]
+pub(crate) struct Effects {
+    /// Who is to be woken.
+    wake: Vec<Waker>,
+    /// What is no longer needed; dropping it may take a while.
+    forgotten: Vec<Arc<Change>>,
+}
+
+impl Effects {
+    /// Both.
+    pub(crate) fn merge(&mut self, other: Effects) {
+        self.wake.extend(other.wake);
+        self.forgotten.extend(other.forgotten);
+    }
+
+    /// Wakes who is to be woken.
+    pub(crate) fn run(self) {
+        self.wake.into_iter().for_each(Waker::wake);
+    }
+}
+
+/// What a cache that is not ready knows about that.
+#[derive(Debug)]
+struct Down {
+    since: Instant,
+    reason: Option<String>,
+}
+
+/// The log of a resource and those who read it.
+#[derive(Debug)]
+pub(crate) struct State {
+    limits: Limits,
+    log: Log,
+    topics: Topics,
+    down: Option<Down>,
+    /// The newest revision that storage has been compacted to.
+    compacted: Revision,
+    watches: usize,
+    /// The frames of changes before this position have been given up.
+    framed: u64,
+    /// Where the log ended at the last sweep.
+    swept: u64,
+}
+
+impl State {
+    /// Nothing yet.
+    pub(crate) fn new(prefix: String, index: Option<usize>, limits: Limits, now: Instant) -> Self {
+        State {
+            limits: Limits { scan_max: limits.scan_max.max(1), ..limits },
+            log: Log::new(),
+            topics: Topics::new(Layout { prefix, index }),
+            down: Some(Down { since: now, reason: None }),
+            compacted: 0,
+            watches: 0,
+            framed: 0,
+            swept: 0,
+        }
+    }
+
+    /// Begins with the state at `revision`.
+    pub(crate) fn open(&mut self, revision: Revision) -> Effects {
+        let effects = self.restart(revision);
+        self.down = None;
+        effects
+    }
+
+    /// Is not ready from now on, or from earlier on for another reason.
+    pub(crate) fn close(&mut self, reason: Option<String>, now: Instant) -> Effects {
+        let since = self.down.as_ref().map_or(now, |down| down.since);
+        self.down = Some(Down { since, reason });
+        self.restart(0)
+    }
+
+    fn restart(&mut self, revision: Revision) -> Effects {
+        let mut effects = Effects { forgotten: self.log.open(revision), ..Effects::default() };
+        self.topics.close(&mut effects.wake);
+        effects
+    }
+
+    /// Why reads are refused.
+    pub(crate) fn not_ready(&self, now: Instant) -> Error {
+        let down = self.down.as_ref();
+        let seconds = down.map_or(0.0, |down| now.saturating_duration_since(down.since).as_secs_f64());
+        let retry_after_seconds = (0.06 * seconds).exp().clamp(1.0, 30.0) as u32;
+        Error::NotReady { retry_after_seconds, reason: down.and_then(|down| down.reason.clone()) }
+    }
+
+    /// Takes note of changes, in order.
+    pub(crate) fn append(&mut self, changes: Vec<Arc<Change>>, now: Instant) -> Effects {
+        let mut effects = Effects::default();
+        for change in changes {
+            let position = self.log.push(Arc::clone(&change), now);
+            self.topics.publish(position, &change, &mut effects.wake);
+        }
+        self.evict(now, &mut effects.forgotten);
+        effects
+    }
+
+    /// Forgets what is old and gives back memory. Returns the position where the log ended the last
+    /// time, too: frames of what is older are the first to go.
+    pub(crate) fn tidy(&mut self, now: Instant) -> (Effects, u64) {
+        let mut effects = Effects::default();
+        self.evict(now, &mut effects.forgotten);
+        self.log.shrink();
+        (effects, std::mem::replace(&mut self.swept, self.log.end()))
+    }
+
+    fn evict(&mut self, now: Instant, forgotten: &mut Vec<Arc<Change>>) {
+        while let Some((position, change)) = self.log.evict(&self.limits, now) {
+            self.topics.forget(position, &change);
+            forgotten.push(change);
+        }
+    }
+
+    /// The position behind the last change.
+    pub(crate) fn end(&self) -> u64 {
+        self.log.end()
+    }
+
+    /// A watch that begins with the next change.
+    pub(crate) fn follow(&mut self, selection: &Selection) -> Position {
+        self.start(selection, self.log.end())
+    }
+
+    /// A watch that begins with the first change after `revision`.
+    ///
+    /// # Errors
+    /// [`Error::TooOld`] when changes after it are forgotten.
+    pub(crate) fn resume(&mut self, selection: &Selection, revision: Revision) -> Result<Position, Error> {
+        let oldest = self.log.oldest();
+        if revision < oldest {
+            return Err(Error::TooOld { requested: revision, oldest });
+        }
+        Ok(self.start(selection, self.log.after(revision)))
+    }
+
+    fn start(&mut self, selection: &Selection, next: u64) -> Position {
+        self.watches += 1;
+        Position { next, seat: self.sit(selection, next) }
+    }
+
+    /// Takes a seat if what has to be searched for the topic's changes is little enough.
+    fn sit(&mut self, selection: &Selection, next: u64) -> Option<Seat> {
+        let interest = self.topics.layout().interest(selection);
+        let end = self.log.end();
+        let near = end.saturating_sub(next) <= self.limits.scan_max as u64;
+        (near || interest == Interest::All)
+            .then(|| self.topics.join(interest, next, self.log.range(next..end)))
+    }
+
+    /// Ends a watch.
+    pub(crate) fn leave(&mut self, position: &mut Position) {
+        self.watches = self.watches.saturating_sub(1);
+        if let Some(seat) = position.seat.take().filter(|_| !self.log.is_former(position.next)) {
+            self.topics.leave(seat);
+        }
+    }
+
+    /// Moves the next changes that may be of interest to `taken`, or registers the waker if there are
+    /// none.
+    pub(crate) fn read(
+        &mut self,
+        selection: &Selection,
+        position: &mut Position,
+        waker: &Waker,
+        taken: &mut Taken,
+    ) -> Read {
+        if self.log.is_former(position.next) {
+            return Read::Closed;
+        }
+        if position.seat.is_none() {
+            if position.next < self.log.first() {
+                return Read::Overrun;
+            }
+            position.seat = self.sit(selection, position.next);
+        }
+        let Some(seat) = position.seat else {
+            self.catch_up(selection, position, taken);
+            return Read::More;
+        };
+        let next = match seat.topic() {
+            None => self.take_any(position.next, taken),
+            Some(topic) => self.take(topic, position.next, taken),
+        };
+        let Some(next) = next else { return Read::Overrun };
+        position.next = next;
+        if !taken.is_empty() {
+            return Read::More;
+        }
+        self.topics.arm(seat, waker);
+        Read::Idle(self.log.revision())
+    }
+
+    /// Looks through some of the log for a watch that is far behind.
+    fn catch_up(&self, selection: &Selection, position: &mut Position, taken: &mut Taken) {
+        let until = position.next + self.limits.scan_max as u64;
+        let layout = self.topics.layout();
+        let interest = layout.interest(selection);
+        for (at, change) in self.log.range(position.next..until) {
+            position.next = at + 1;
+            if layout.concerns(change, interest) {
+                taken.push(Arc::clone(change));
+                if taken.len() == TAKEN_MAX {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes the next changes of all and returns where to go on, or `None` after an overrun.
+    fn take_any(&self, from: u64, taken: &mut Taken) -> Option<u64> {
+        if from < self.log.first() {
+            return None;
+        }
+        let changes = self.log.range(from..from + TAKEN_MAX as u64);
+        taken.extend(changes.map(|(_, change)| Arc::clone(change)));
+        Some(from + taken.len() as u64)
+    }
+
+    /// Takes the next changes of a topic and returns where to go on, or `None` after an overrun.
+    fn take(&self, topic: u32, from: u64, taken: &mut Taken) -> Option<u64> {
+        let mut next = self.log.end();
+        for at in self.topics.queue(topic, from)? {
+            if taken.len() == TAKEN_MAX {
+                next = at;
+                break;
+            }
+            taken.push(Arc::clone(self.log.get(at)?));
+        }
+        Some(next)
+    }
+
+    /// Storage has been compacted to a revision.
+    pub(crate) fn compacted(&mut self, revision: Revision) {
+        self.compacted = self.compacted.max(revision);
+    }
+
+    /// The position of the first change after `revision` and the revision of the one before it, if the
+    /// state at `revision` is one that may be told and that the log leads back to.
+    pub(crate) fn boundary(&self, revision: Revision) -> Option<(u64, Revision)> {
+        if self.down.is_some() || revision < self.log.oldest() || revision < self.compacted {
+            return None;
+        }
+        let position = self.log.after(revision);
+        Some((position, self.log.revision_before(position)))
+    }
+
+    /// The last changes before `end`, newest first, but none before `begin` and not too many at once.
+    /// `None` when `begin` is forgotten.
+    pub(crate) fn undo(&self, begin: u64, end: u64) -> Option<Vec<Arc<Change>>> {
+        if begin < self.log.first() || end > self.log.end() {
+            return None;
+        }
+        let begin = begin.max(end.saturating_sub(self.limits.scan_max as u64));
+        Some(self.log.range(begin..end).rev().map(|(_, change)| Arc::clone(change)).collect())
+    }
+
+    /// The oldest changes before a position that may still have frames; a few at a time, and none twice.
+    pub(crate) fn framed(&mut self, until: u64) -> Vec<Arc<Change>> {
+        let begin = self.framed.max(self.log.first());
+        let end = until.min(begin + TAKEN_MAX as u64);
+        self.framed = self.framed.max(end);
+        self.log.range(begin..end).map(|(_, change)| Arc::clone(change)).collect()
+    }
+
+    /// How many changes are kept, for how many there is room, and how many watches there are.
+    pub(crate) fn sizes(&self) -> (usize, usize, usize) {
+        let (length, capacity) = self.log.size();
+        (length, capacity, self.watches)
+    }
+}
+
+#[cfg(test)]
+impl State {
+    /// The position of the first change that is kept.
+    pub(crate) fn first(&self) -> u64 {
+        self.log.first()
+    }
+
+    /// How many topics there are.
+    pub(crate) fn topics(&self) -> usize {
+        self.topics.len()
+    }
+}
+
+#[cfg(test)]
+impl Position {
+    pub(crate) fn next(&self) -> u64 {
+        self.next
+    }
+
+    pub(crate) fn is_seated(&self) -> bool {
+        self.seat.is_some()
+    }
+}

@@ -1,0 +1,99 @@
+//! Claims about the pure core: what the log keeps, who is woken, and what readers of it see.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod limits;
+mod model;
+mod topics;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use storage::Revision;
+use tokio::time::Instant;
+
+use super::testing::*;
+use super::*;
+use crate::memo::Budget;
+
+/// A log with its readers, and the snapshot at its end.
+struct Fixture {
+    state: State,
+    snapshot: Snapshot,
+    frames: Arc<Budget>,
+    now: Instant,
+}
+
+impl Fixture {
+    /// An empty resource at `revision`, indexed by field 0 if `index` says so.
+    fn new(prefix: &str, index: bool, limits: Limits, revision: Revision) -> Self {
+        let (now, index) = (Instant::now(), index.then_some(0));
+        let mut state = State::new(prefix.to_owned(), index, limits, now);
+        state.open(revision).run();
+        let snapshot = Snapshot::filled(Vec::new(), revision, index);
+        Fixture { state, snapshot, frames: Budget::new(0), now }
+    }
+
+    fn apply(&mut self, batch: Vec<Incoming>) {
+        let (snapshot, changes) = advance(&self.snapshot, batch, &self.frames);
+        self.snapshot = snapshot;
+        self.state.append(changes, self.now).run();
+    }
+
+    /// Puts `key` at each of these revisions.
+    fn puts(&mut self, key: &str, revisions: impl IntoIterator<Item = Revision>) {
+        self.apply(revisions.into_iter().map(|revision| put(key, revision, "n")).collect());
+    }
+
+    fn follow(&mut self, selection: Selection) -> Reader {
+        let position = self.state.follow(&selection);
+        Reader::new(selection, position)
+    }
+
+    fn resume(&mut self, selection: Selection, revision: Revision) -> Result<Reader, Error> {
+        let position = self.state.resume(&selection, revision)?;
+        Ok(Reader::new(selection, position))
+    }
+}
+
+/// A reader of the log.
+struct Reader {
+    selection: Selection,
+    position: Position,
+    wakes: Arc<Wakes>,
+    got: Vec<Seen>,
+}
+
+impl Reader {
+    fn new(selection: Selection, position: Position) -> Self {
+        Reader { selection, position, wakes: Arc::default(), got: Vec::new() }
+    }
+
+    /// One read.
+    fn read(&mut self, state: &mut State) -> Read {
+        let mut taken = Taken::new();
+        let read = state.read(&self.selection, &mut self.position, &self.wakes.waker(), &mut taken);
+        assert!(taken.is_empty() || read == Read::More);
+        self.got.extend(taken.iter().filter_map(|change| seen_by(change, &self.selection)));
+        read
+    }
+
+    /// Reads until there is nothing left, and says why.
+    fn drain(&mut self, state: &mut State) -> Read {
+        loop {
+            match self.read(state) {
+                Read::More => {}
+                end => return end,
+            }
+        }
+    }
+
+    /// The revisions that were read since the last call.
+    fn revisions(&mut self) -> Vec<Revision> {
+        std::mem::take(&mut self.got).into_iter().map(|(_, _, _, revision)| revision).collect()
+    }
+}
+
+/// Limits that keep `events` changes, however old or large.
+fn keeping(events: usize) -> Limits {
+    Limits { events_min: events, events_max: events, ..Limits::default() }
+}

@@ -1,0 +1,107 @@
+//! Claims about what the log keeps.
+
+use super::*;
+
+const KEY: &str = "/r/pods/a/1";
+
+/// The oldest revision to resume from after changes at these revisions, each so many seconds after
+/// the one before.
+fn oldest(limits: Limits, changes: &[(Revision, u64)]) -> Revision {
+    let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
+    for (revision, seconds) in changes {
+        fixture.now += Duration::from_secs(*seconds);
+        fixture.puts(KEY, [*revision]);
+    }
+    match fixture.resume(select("/r/pods/", "", ""), 0) {
+        Err(Error::TooOld { requested: 0, oldest }) => oldest,
+        other => panic!("{:?}", other.map(|reader| reader.got)),
+    }
+}
+
+#[test]
+fn the_log_keeps_a_minimum_whatever_its_age_and_what_is_young_up_to_a_maximum() {
+    let limits = Limits { events_min: 2, events_max: 4, ..Limits::default() };
+    let check = |changes: &[(Revision, u64)], expected| {
+        assert_eq!(oldest(limits, changes), expected, "{changes:?}");
+    };
+    check(&[], 10);
+    check(&[(12, 0)], 10);
+    check(&[(12, 0), (14, 1000)], 10);
+    check(&[(12, 0), (14, 0), (16, 75)], 10);
+    check(&[(12, 0), (14, 0), (16, 76)], 13);
+    check(&[(12, 0), (14, 76), (16, 0)], 13);
+    check(&[(12, 0), (14, 0), (16, 0), (18, 0), (20, 0)], 13);
+    check(&[(12, 0), (14, 0), (16, 0), (18, 0), (20, 76)], 17);
+}
+
+#[test]
+fn superseded_objects_are_kept_up_to_so_many_bytes_even_below_the_minimum() {
+    let size = element(KEY, 1, "n").size();
+    let limits = Limits { bytes_max: 2 * size, ..Limits::default() };
+    // The first change supersedes nothing, each other one the one before.
+    assert_eq!(oldest(limits, &[(12, 0), (14, 0), (16, 0)]), 10);
+    assert_eq!(oldest(limits, &[(12, 0), (14, 0), (16, 0), (18, 0)]), 15);
+    assert_eq!(oldest(Limits { bytes_max: 0, ..limits }, &[(12, 0), (14, 0)]), 14);
+}
+
+#[test]
+fn a_watch_is_not_resumed_in_the_middle_of_deletions_with_one_revision() {
+    let mut fixture = Fixture::new("/r/pods/", false, keeping(3), 10);
+    fixture.apply((0..4).map(|name| put(&format!("/r/pods/a/{name}"), 11 + name, "n")).collect());
+    fixture.apply((0..4).map(|name| delete(&format!("/r/pods/a/{name}"), 20)).collect());
+    let everything = || select("/r/pods/", "", "");
+    assert!(matches!(fixture.resume(everything(), 19), Err(Error::TooOld { requested: 19, oldest: 20 })));
+    assert!(fixture.resume(everything(), 20).is_ok());
+}
+
+#[test]
+fn what_has_become_old_goes_without_a_change_too() {
+    let limits = Limits { events_min: 1, ..Limits::default() };
+    let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
+    fixture.puts(KEY, [11, 12, 13]);
+    let (effects, _) = fixture.state.tidy(fixture.now + Duration::from_secs(75));
+    effects.run();
+    assert_eq!(fixture.state.sizes().0, 3);
+    let (effects, _) = fixture.state.tidy(fixture.now + Duration::from_secs(76));
+    effects.run();
+    assert_eq!(fixture.state.sizes().0, 1);
+}
+
+#[test]
+fn the_room_of_a_burst_is_given_back() {
+    let limits = Limits { events_min: 1, ..Limits::default() };
+    let mut fixture = Fixture::new("/r/pods/", false, limits, 10);
+    fixture.puts(KEY, 11..3000);
+    fixture.state.tidy(fixture.now + Duration::from_secs(76)).0.run();
+    let (length, capacity, _) = fixture.state.sizes();
+    assert_eq!(length, 1);
+    assert!(capacity < 300, "{capacity}");
+}
+
+#[test]
+fn what_is_not_newer_and_deletions_of_nothing_are_skipped() {
+    let mut fixture = Fixture::new("/r/pods/", false, keeping(9), 10);
+    fixture.apply(vec![put(KEY, 9, "n"), put(KEY, 10, "n"), delete("/r/pods/a/2", 11), put(KEY, 12, "n")]);
+    assert_eq!((fixture.state.sizes().0, fixture.snapshot.revision()), (1, 12));
+    fixture.apply(vec![put(KEY, 12, "n"), delete(KEY, 12)]);
+    assert_eq!((fixture.state.sizes().0, fixture.snapshot.len()), (1, 1));
+}
+
+#[test]
+fn frames_are_given_up_from_the_oldest_on_and_not_made_again() {
+    let mut fixture = Fixture::new("/r/pods/", false, keeping(9), 10);
+    fixture.frames = Budget::new(100);
+    fixture.puts(KEY, [11, 12, 13]);
+    let changes: Vec<_> = fixture.state.undo(fixture.state.end() - 3, fixture.state.end()).unwrap();
+    let frame = |change: &Change| change.frames.frame(1, || Ok::<_, ()>(Bytes::from_static(b"frame")));
+    changes.iter().for_each(|change| drop(frame(change)));
+    assert_eq!(fixture.frames.used(), 15);
+    let end = fixture.state.end();
+    let oldest = fixture.state.framed(end - 1);
+    assert_eq!(oldest.iter().map(|change| change.revision).collect::<Vec<_>>(), [11, 12]);
+    oldest.iter().for_each(|change| change.frames.close());
+    oldest.iter().for_each(|change| drop(frame(change)));
+    assert_eq!(fixture.frames.used(), 5);
+    assert!(fixture.state.framed(end - 1).is_empty());
+    assert_eq!(fixture.state.framed(end).len(), 1);
+}

@@ -1,0 +1,194 @@
+//! Claims about who is woken and who falls behind.
+
+use super::*;
+
+const PODS: &str = "/r/pods/";
+
+fn pods(limits: Limits) -> Fixture {
+    Fixture::new(PODS, true, limits, 10)
+}
+
+#[test]
+fn a_change_wakes_those_whom_it_concerns_and_nobody_else() {
+    // The scope, the node, and which of the changes below wake: the creation of a/1 on n1, its move
+    // to n2, its deletion.
+    let check = |scope: &str, node: &str, expected: [usize; 3]| {
+        let mut fixture = pods(Limits::default());
+        let mut reader = fixture.follow(select(scope, node, ""));
+        let changes = [put("/r/pods/a/1", 11, "n1"), put("/r/pods/a/1", 12, "n2"), delete("/r/pods/a/1", 13)];
+        let wakes = changes.map(|change| {
+            assert!(matches!(reader.drain(&mut fixture.state), Read::Idle(_)));
+            fixture.apply(vec![change]);
+            reader.wakes.take()
+        });
+        assert_eq!(wakes, expected, "{scope} {node}");
+    };
+    check(PODS, "", [1, 1, 1]);
+    check("/r/pods/a/", "", [1, 1, 1]);
+    check("/r/pods/ab/", "", [0, 0, 0]);
+    check("/r/pods/a-b/", "", [0, 0, 0]);
+    check("/r/pods/a/1", "", [1, 1, 1]);
+    check("/r/pods/a/11", "", [0, 0, 0]);
+    check(PODS, "n1", [1, 1, 0]);
+    check(PODS, "n2", [0, 1, 1]);
+    check("/r/pods/a/", "n2", [0, 1, 1]);
+    check(PODS, "n", [0, 0, 0]);
+}
+
+#[test]
+fn who_has_been_woken_is_not_woken_again_before_it_has_read() {
+    let mut fixture = pods(Limits::default());
+    let mut reader = fixture.follow(select(PODS, "", ""));
+    reader.drain(&mut fixture.state);
+    fixture.puts("/r/pods/a/1", [11, 12]);
+    fixture.puts("/r/pods/a/1", [13]);
+    assert_eq!(reader.wakes.take(), 1);
+    reader.drain(&mut fixture.state);
+    reader.drain(&mut fixture.state);
+    fixture.puts("/r/pods/a/1", [14]);
+    assert_eq!((reader.wakes.take(), reader.revisions()), (1, vec![11, 12, 13]));
+}
+
+#[test]
+fn who_has_left_is_not_woken_and_its_topic_is_gone() {
+    let mut fixture = pods(Limits::default());
+    for scope in [PODS, "/r/pods/a/", "/r/pods/a/1"] {
+        let mut reader = fixture.follow(select(scope, "", ""));
+        reader.drain(&mut fixture.state);
+        fixture.state.leave(&mut reader.position);
+        fixture.puts("/r/pods/a/1", [fixture.snapshot.revision() + 1]);
+        assert_eq!((reader.wakes.take(), fixture.state.sizes().2), (0, 0), "{scope}");
+    }
+    assert_eq!(fixture.state.topics(), 0);
+}
+
+#[test]
+fn a_place_that_was_left_is_given_to_the_next_without_its_waker() {
+    let mut fixture = pods(Limits::default());
+    let mut stays = fixture.follow(select("/r/pods/a/", "", ""));
+    let mut leaves = fixture.follow(select("/r/pods/a/", "", ""));
+    leaves.drain(&mut fixture.state);
+    fixture.state.leave(&mut leaves.position);
+    let comes = fixture.follow(select("/r/pods/a/", "", ""));
+    stays.drain(&mut fixture.state);
+    fixture.puts("/r/pods/a/1", [11]);
+    assert_eq!((stays.wakes.take(), leaves.wakes.take(), comes.wakes.take()), (1, 0, 0));
+}
+
+#[test]
+fn only_a_forgotten_change_of_its_own_topic_ends_a_watch() {
+    let check = |scope: &str, node: &str, overrun: bool| {
+        let mut fixture = pods(keeping(4));
+        let mut reader = fixture.follow(select(scope, node, ""));
+        fixture.puts("/r/pods/a/1", [11]);
+        fixture.puts("/r/pods/b/1", 12..20);
+        let expected = if overrun { Read::Overrun } else { Read::Idle(19) };
+        assert_eq!(reader.drain(&mut fixture.state), expected, "{scope} {node}");
+        assert!(reader.got.is_empty());
+    };
+    check(PODS, "", true);
+    check("/r/pods/a/", "", true);
+    check("/r/pods/a/1", "", true);
+    check(PODS, "n", true);
+    check("/r/pods/a/2", "", false);
+    check("/r/pods/c/", "", false);
+    check(PODS, "other", false);
+}
+
+#[test]
+fn a_quiet_topic_keeps_up_for_ever() {
+    let mut fixture = pods(keeping(4));
+    let mut reader = fixture.follow(select("/r/pods/a/", "", ""));
+    fixture.puts("/r/pods/b/1", 11..50);
+    fixture.puts("/r/pods/a/1", [50]);
+    fixture.puts("/r/pods/b/1", [51]);
+    assert_eq!(reader.drain(&mut fixture.state), Read::Idle(51));
+    assert_eq!(reader.revisions(), [50]);
+}
+
+#[test]
+fn a_watch_from_the_past_joins_a_topic_that_began_later() {
+    let mut fixture = pods(Limits::default());
+    fixture.puts("/r/pods/a/1", [11, 12, 13, 14]);
+    let mut late = fixture.resume(select("/r/pods/a/", "", ""), 13).unwrap();
+    let mut early = fixture.resume(select("/r/pods/a/", "", ""), 11).unwrap();
+    fixture.puts("/r/pods/a/1", [15]);
+    for (reader, expected) in [(&mut late, &[14, 15][..]), (&mut early, &[12, 13, 14, 15])] {
+        assert_eq!(reader.drain(&mut fixture.state), Read::Idle(15));
+        assert_eq!(reader.revisions(), expected);
+    }
+}
+
+#[test]
+fn a_watch_far_in_the_past_catches_up_in_short_steps() {
+    let limits = Limits { scan_max: 10, ..Limits::default() };
+    let mut fixture = pods(limits);
+    fixture.puts("/r/pods/a/1", 11..31);
+    fixture.puts("/r/pods/b/1", 31..71);
+    fixture.puts("/r/pods/a/1", [71]);
+    let mut reader = fixture.resume(select("/r/pods/a/", "", ""), 20).unwrap();
+    let mut steps = 0;
+    while reader.read(&mut fixture.state) == Read::More {
+        steps += 1;
+    }
+    assert!(steps >= 5, "{steps}");
+    let expected: Vec<Revision> = (21..31).chain([71]).collect();
+    assert_eq!(reader.revisions(), expected);
+    fixture.puts("/r/pods/b/1", [72]);
+    assert_eq!(reader.wakes.take(), 0);
+    fixture.puts("/r/pods/a/1", [73]);
+    assert_eq!(reader.wakes.take(), 1);
+}
+
+#[test]
+fn all_watches_end_when_the_cache_starts_anew() {
+    let mut fixture = pods(Limits::default());
+    let mut readers: Vec<Reader> =
+        [PODS, "/r/pods/a/", "/r/pods/a/1"].map(|scope| fixture.follow(select(scope, "", ""))).into();
+    for reader in &mut readers {
+        reader.drain(&mut fixture.state);
+    }
+    let mut unread = fixture.follow(select(PODS, "", ""));
+    fixture.puts("/r/pods/b/1", [11]);
+    let effects = fixture.state.close(None, fixture.now);
+    effects.run();
+    fixture.state.open(20).run();
+    let mut next = fixture.follow(select("/r/pods/a/1", "", ""));
+    next.drain(&mut fixture.state);
+    readers.push(unread);
+    for reader in &mut readers {
+        assert_eq!(reader.drain(&mut fixture.state), Read::Closed);
+        fixture.state.leave(&mut reader.position);
+    }
+    assert!(readers.iter().take(3).all(|reader| reader.wakes.take() == 1));
+    // Those who left did not take the seat of who came after.
+    fixture.snapshot = Snapshot::filled(Vec::new(), 20, Some(0));
+    fixture.puts("/r/pods/a/1", [21]);
+    assert_eq!((next.wakes.take(), fixture.state.sizes().2), (1, 1));
+    unread = next;
+    assert_eq!(unread.drain(&mut fixture.state), Read::Idle(21));
+}
+
+#[test]
+fn a_refused_read_is_told_to_come_back_later_the_longer_it_lasts() {
+    let start = Instant::now();
+    let mut state = State::new(PODS.to_owned(), None, Limits::default(), start);
+    let check = |state: &State, seconds: u64, retry: u32, why: Option<&str>| {
+        let Error::NotReady { retry_after_seconds, reason } =
+            state.not_ready(start + Duration::from_secs(seconds))
+        else {
+            panic!()
+        };
+        assert_eq!((retry_after_seconds, reason.as_deref()), (retry, why), "after {seconds} s");
+    };
+    check(&state, 0, 1, None);
+    check(&state, 11, 1, None);
+    check(&state, 12, 2, None);
+    check(&state, 50, 20, None);
+    check(&state, 1_000_000, 30, None);
+    state.close(Some("why".to_owned()), start + Duration::from_secs(40)).run();
+    check(&state, 50, 20, Some("why"));
+    state.open(1).run();
+    state.close(None, start + Duration::from_secs(40)).run();
+    check(&state, 52, 2, None);
+}

@@ -1,0 +1,291 @@
+//! Who waits for which changes. A topic has its own queue of positions in the log, so that its watches
+//! look at nothing else and are woken by nothing else, and so that what happens to other objects does
+//! not let them fall behind.
+//!
+//! A topic exists while a watch has a seat in it. A change belongs to the topics of what the object is
+//! and of what it was: a watch of one node has to see the pod that leaves.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
+
+use super::slab::Slab;
+use super::{Change, Selection};
+use crate::Element;
+
+/// What a watch has to be told of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Interest<'a> {
+    /// Every change.
+    All,
+    /// Objects whose keys begin so: a namespace of the resource.
+    Namespace(&'a str),
+    /// The object with this key.
+    Object(&'a str),
+    /// Objects whose indexed field has, or had, this value.
+    Term(&'a str),
+}
+
+/// What decides to which topics a change belongs.
+#[derive(Debug)]
+pub(crate) struct Layout {
+    /// What all keys begin with; ends in `/`.
+    pub(crate) prefix: String,
+    /// The indexed field.
+    pub(crate) index: Option<usize>,
+}
+
+impl Layout {
+    /// The narrowest interest that covers what a watch wants.
+    pub(crate) fn interest<'a>(&self, selection: &'a Selection) -> Interest<'a> {
+        let scope = &selection.scope;
+        if scope.exact {
+            return Interest::Object(&scope.prefix);
+        }
+        if let Some(term) = self.index.and_then(|field| selection.predicate.required(field)) {
+            return Interest::Term(term);
+        }
+        self.namespace(&scope.prefix).map_or(Interest::All, Interest::Namespace)
+    }
+
+    /// The interests other than [`Interest::All`] that a change concerns. None twice.
+    fn interests<'a>(&self, change: &'a Change) -> impl Iterator<Item = Interest<'a>> {
+        let key = change.key();
+        let [new, prev] = [&change.new, &change.prev].map(|element| self.term(element.as_ref()));
+        let namespace = self.namespace(key).map(Interest::Namespace);
+        let terms = [new, prev.filter(|_| prev != new)].map(|term| term.map(Interest::Term));
+        [Some(Interest::Object(key)), namespace].into_iter().chain(terms).flatten()
+    }
+
+    /// Whether a change concerns an interest.
+    pub(crate) fn concerns(&self, change: &Change, interest: Interest<'_>) -> bool {
+        interest == Interest::All || self.interests(change).any(|other| other == interest)
+    }
+
+    /// The part of a key up to its namespace, with the slash; `None` if it has none.
+    fn namespace<'a>(&self, key: &'a str) -> Option<&'a str> {
+        let name = key.strip_prefix(&self.prefix)?;
+        let end = self.prefix.len() + name.find('/')? + 1;
+        key.get(..end)
+    }
+
+    fn term<'a>(&self, element: Option<&'a Arc<Element>>) -> Option<&'a str> {
+        Some(element?.header().field(self.index?))
+    }
+}
+
+/// A watch's place among those who wait for a topic.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Seat {
+    /// `None` for [`Interest::All`].
+    topic: Option<u32>,
+    number: u32,
+}
+
+/// All topics of a resource.
+#[derive(Debug)]
+pub(crate) struct Topics {
+    layout: Layout,
+    all: Seats,
+    topics: Slab<Topic>,
+    /// The topics by what they are about: namespaces, objects, terms.
+    names: [HashMap<Arc<str>, u32>; 3],
+}
+
+#[derive(Debug)]
+struct Topic {
+    kind: usize,
+    name: Arc<str>,
+    /// The positions of its changes, from `complete` on.
+    queue: VecDeque<u64>,
+    complete: u64,
+    /// Its changes before this position are forgotten.
+    lost: u64,
+    seats: Seats,
+}
+
+/// Those who wait for one topic.
+#[derive(Debug, Default)]
+struct Seats {
+    wakers: Slab<Option<Waker>>,
+    /// How many wakers there are.
+    armed: usize,
+}
+
+impl Seats {
+    fn arm(&mut self, number: u32, waker: &Waker) {
+        match self.wakers.get_mut(number) {
+            Some(Some(armed)) => armed.clone_from(waker),
+            Some(empty) => {
+                *empty = Some(waker.clone());
+                self.armed += 1;
+            }
+            None => {}
+        }
+    }
+
+    fn leave(&mut self, number: u32) {
+        if let Some(Some(_)) = self.wakers.remove(number) {
+            self.armed -= 1;
+        }
+    }
+
+    fn wake(&mut self, wake: &mut Vec<Waker>) {
+        if self.armed > 0 {
+            wake.extend(self.wakers.iter_mut().filter_map(Option::take));
+            self.armed = 0;
+        }
+    }
+}
+
+/// The number of an interest's table of names, and its name.
+fn name(interest: Interest<'_>) -> Option<(usize, &str)> {
+    match interest {
+        Interest::All => None,
+        Interest::Namespace(name) => Some((0, name)),
+        Interest::Object(name) => Some((1, name)),
+        Interest::Term(name) => Some((2, name)),
+    }
+}
+
+impl Topics {
+    /// No topics yet.
+    pub(crate) fn new(layout: Layout) -> Self {
+        Topics { layout, all: Seats::default(), topics: Slab::default(), names: Default::default() }
+    }
+
+    /// What decides to which topics a change belongs.
+    pub(crate) fn layout(&self) -> &Layout {
+        &self.layout
+    }
+
+    /// Seats a watch that goes on at a position. `recent` are the changes from there on that are kept.
+    pub(crate) fn join<'a>(
+        &mut self,
+        interest: Interest<'_>,
+        position: u64,
+        recent: impl DoubleEndedIterator<Item = (u64, &'a Arc<Change>)>,
+    ) -> Seat {
+        let Some((kind, name)) = name(interest) else {
+            return Seat { topic: None, number: self.all.wakers.insert(None) };
+        };
+        let found = self.names.get(kind).and_then(|names| names.get(name)).copied();
+        let number = found.unwrap_or_else(|| self.create(kind, name));
+        let Topics { layout, topics, .. } = self;
+        let mut seat = Seat { topic: Some(number), number: 0 };
+        if let Some(topic) = topics.get_mut(number) {
+            let complete = topic.complete;
+            let missing = recent.filter(|(at, change)| *at < complete && layout.concerns(change, interest));
+            missing.rev().for_each(|(at, _)| topic.queue.push_front(at));
+            topic.complete = complete.min(position);
+            seat.number = topic.seats.wakers.insert(None);
+        }
+        seat
+    }
+
+    fn create(&mut self, kind: usize, name: &str) -> u32 {
+        let name: Arc<str> = name.into();
+        let (queue, seats) = (VecDeque::new(), Seats::default());
+        let topic = Topic { kind, name: Arc::clone(&name), queue, complete: u64::MAX, lost: 0, seats };
+        let number = self.topics.insert(topic);
+        if let Some(names) = self.names.get_mut(kind) {
+            names.insert(name, number);
+        }
+        number
+    }
+
+    /// Gives up a seat; with its last one a topic goes.
+    pub(crate) fn leave(&mut self, seat: Seat) {
+        let Some(number) = seat.topic else {
+            return self.all.leave(seat.number);
+        };
+        let Some(topic) = self.topics.get_mut(number) else { return };
+        topic.seats.leave(seat.number);
+        if topic.seats.wakers.len() > 0 {
+            return;
+        }
+        let Some(topic) = self.topics.remove(number) else { return };
+        if let Some(names) = self.names.get_mut(topic.kind) {
+            names.remove(&topic.name);
+            if names.capacity() > 4 * names.len().max(16) {
+                names.shrink_to(2 * names.len());
+            }
+        }
+    }
+
+    /// Has a seat's waker woken by the next change of its topic.
+    pub(crate) fn arm(&mut self, seat: Seat, waker: &Waker) {
+        match seat.topic {
+            None => self.all.arm(seat.number, waker),
+            Some(number) => {
+                if let Some(topic) = self.topics.get_mut(number) {
+                    topic.seats.arm(seat.number, waker);
+                }
+            }
+        }
+    }
+
+    /// The positions of the changes of a seat's topic from a position on. `None` if some of them are
+    /// forgotten.
+    pub(crate) fn queue(&self, topic: u32, from: u64) -> Option<impl Iterator<Item = u64> + use<'_>> {
+        let topic = self.topics.get(topic)?;
+        let start = topic.queue.partition_point(|position| *position < from);
+        (from >= topic.lost).then(|| topic.queue.range(start..).copied())
+    }
+
+    /// Takes note of a change and adds to `wake` who waits for it.
+    pub(crate) fn publish(&mut self, position: u64, change: &Change, wake: &mut Vec<Waker>) {
+        self.all.wake(wake);
+        self.each(change, |topic| {
+            topic.queue.push_back(position);
+            topic.seats.wake(wake);
+        });
+    }
+
+    /// Forgets a change, the oldest one.
+    pub(crate) fn forget(&mut self, position: u64, change: &Change) {
+        self.each(change, |topic| {
+            if topic.queue.front() == Some(&position) {
+                topic.queue.pop_front();
+                topic.lost = position + 1;
+            }
+        });
+    }
+
+    fn each(&mut self, change: &Change, mut visit: impl FnMut(&mut Topic)) {
+        let Topics { layout, topics, names, .. } = self;
+        if names.iter().all(HashMap::is_empty) {
+            return;
+        }
+        for (kind, name) in layout.interests(change).filter_map(name) {
+            let number = names.get(kind).and_then(|names| names.get(name));
+            if let Some(topic) = number.and_then(|number| topics.get_mut(*number)) {
+                visit(topic);
+            }
+        }
+    }
+
+    /// Drops all topics and seats, and adds to `wake` everybody.
+    pub(crate) fn close(&mut self, wake: &mut Vec<Waker>) {
+        self.all.wake(wake);
+        self.topics.iter_mut().for_each(|topic| topic.seats.wake(wake));
+        self.all = Seats::default();
+        self.topics = Slab::default();
+        self.names = Default::default();
+    }
+}
+
+impl Seat {
+    /// The number of the seat's topic; `None` if it is about everything.
+    pub(crate) fn topic(self) -> Option<u32> {
+        self.topic
+    }
+}
+
+#[cfg(test)]
+impl Topics {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.topics.len()
+    }
+}

@@ -1,0 +1,85 @@
+//! Holding the caches against storage, which is what they must equal.
+
+use std::sync::Arc;
+
+use storage::{ListOptions, Revision};
+
+use super::{Delegator, Error};
+use crate::cache::Cache;
+use crate::{Element, Resource};
+
+/// Pairs read from storage at once.
+const PAGE: usize = 1000;
+
+/// A key that is not in the cache as it is in storage.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Difference {
+    /// The key.
+    pub key: String,
+    /// The revision of its value in the cache; `None` if it is not there.
+    pub cached: Option<Revision>,
+    /// The same in storage.
+    pub stored: Option<Revision>,
+}
+
+impl Delegator {
+    /// Compares every cache that is ready with storage, each at one revision. Meant for tests and for
+    /// looking for faults: it reads everything.
+    ///
+    /// # Errors
+    /// Those of storage; [`Error::FutureRevision`] when the caches do not come to the revision of
+    /// storage in time.
+    pub async fn differences(&self) -> Result<Vec<Difference>, Error> {
+        let mut differences = Vec::new();
+        for (resource, cache) in self.inner.cached() {
+            self.compare(resource, cache, &mut differences).await?;
+        }
+        Ok(differences)
+    }
+
+    async fn compare(
+        &self,
+        resource: &Resource,
+        cache: &Cache,
+        differences: &mut Vec<Difference>,
+    ) -> Result<(), Error> {
+        let revision = self.inner.read_index.read().await?;
+        if !self.inner.frontier.wait_for_known(revision).await {
+            return Err(self.future(revision));
+        }
+        let Some(snapshot) = cache.snapshot_at(revision) else { return Ok(()) };
+        let mut cached = snapshot.iter().peekable();
+        let mut start = None;
+        loop {
+            let options = ListOptions { start, limit: PAGE, revision, uncounted: true };
+            let listing = self.inner.store.list(&resource.config.prefix, options).await?;
+            let more = listing.more();
+            start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
+            for kv in listing.kvs {
+                let stored = Element::new(kv, &*resource.config.ingest);
+                while let Some(surplus) = cached.next_if(|element| element.key() < stored.key()) {
+                    differences.push(difference(Some(surplus), None));
+                }
+                let same = cached.next_if(|element| element.key() == stored.key());
+                if !same.is_some_and(|element| equal(element, &stored)) {
+                    differences.push(difference(same, Some(&stored)));
+                }
+            }
+            if !more {
+                break;
+            }
+        }
+        differences.extend(cached.map(|surplus| difference(Some(surplus), None)));
+        Ok(())
+    }
+}
+
+fn equal(a: &Element, b: &Element) -> bool {
+    (a.revision(), a.value(), a.header()) == (b.revision(), b.value(), b.header())
+}
+
+fn difference(cached: Option<&Arc<Element>>, stored: Option<&Arc<Element>>) -> Difference {
+    let key = cached.or(stored).map_or(String::new(), |element| element.key().to_owned());
+    let revision = |element: &Arc<Element>| element.revision();
+    Difference { key, cached: cached.map(revision), stored: stored.map(revision) }
+}

@@ -1,0 +1,213 @@
+//! Reads: from the cache where the [table](super::route) says so and the cache is fresh enough, from
+//! storage otherwise.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use storage::Revision;
+use tokio::time::{Instant, timeout};
+
+use super::route::{self, ListRoute, Need};
+use super::{Delegator, Error, Found, Freshness};
+use crate::cache::{Cache, Snapshot};
+use crate::freshness::WAIT_MAX;
+use crate::{ListQuery, Page, Resource, Watch, WatchQuery, WatchStart, uncached};
+
+/// What clients are told to wait when a revision is not reached, in seconds (upstream's
+/// `resourceVersionTooHighRetrySeconds`).
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// Why the cache is not fresh enough.
+enum Stale {
+    /// It has not come to this revision in time.
+    Late(Revision),
+    /// The store could not say in time what is fresh.
+    Unknown(storage::Error),
+}
+
+impl Delegator {
+    /// Reads one key.
+    ///
+    /// # Errors
+    /// [`Error::FutureRevision`] when the answer would be older than `freshness` demands,
+    /// [`Error::Corrupt`] when the value cannot be read.
+    pub async fn get(&self, resource: &Resource, key: &str, freshness: Freshness) -> Result<Found, Error> {
+        match self.get_cached(resource, key, freshness).await {
+            Some(found) => found,
+            None => uncached::get(&*self.inner.store, resource, key, freshness).await,
+        }
+    }
+
+    /// `None` when storage has to answer.
+    async fn get_cached(
+        &self,
+        resource: &Resource,
+        key: &str,
+        freshness: Freshness,
+    ) -> Option<Result<Found, Error>> {
+        let cache = resource.cache.as_ref()?;
+        cache.snapshot()?;
+        let need = match freshness {
+            Freshness::Exact(_) => return None,
+            freshness => route::need(freshness),
+        };
+        match (self.wait(resource, need).await, need) {
+            (Ok(()), _) => {}
+            (Err(Stale::Late(revision)), Need::Revision(_)) => return Some(Err(self.future(revision))),
+            (Err(_), _) => return None,
+        }
+        let (snapshot, revision) = self.current(cache)?;
+        let element = snapshot.get(key).cloned().map(uncached::checked).transpose();
+        Some(element.map(|element| Found { element, revision }))
+    }
+
+    /// Lists a scope.
+    ///
+    /// # Errors
+    /// As the store; [`Error::FutureRevision`]; [`Error::NotReady`]; [`Error::Corrupt`], for one
+    /// value that cannot be read fails the whole list.
+    pub async fn list(&self, resource: &Resource, query: ListQuery) -> Result<Page, Error> {
+        let Some(cache) = &resource.cache else { return self.list_storage(resource, &query).await };
+        match route::list(&query, cache.snapshot().is_some()) {
+            ListRoute::Storage => self.list_storage(resource, &query).await,
+            ListRoute::NotReady => Err(cache.not_ready(Instant::now())),
+            ListRoute::At(revision) => self.list_at(resource, cache, &query, revision).await,
+            ListRoute::Current(Need::Latest) => self.list_latest(resource, cache, &query).await,
+            ListRoute::Current(need) => {
+                self.wait(resource, need).await.map_err(|stale| self.stale(stale))?;
+                let limit = route::limit(&query);
+                self.list_current(resource, cache, &ListQuery { limit, ..query })
+            }
+        }
+    }
+
+    async fn list_storage(&self, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
+        uncached::list(&*self.inner.store, resource, query).await
+    }
+
+    /// A consistent list. It does not fail because the cache lags.
+    async fn list_latest(
+        &self,
+        resource: &Resource,
+        cache: &Cache,
+        query: &ListQuery,
+    ) -> Result<Page, Error> {
+        let counts = &resource.metrics.consistent;
+        if self.wait(resource, Need::Latest).await.is_ok() {
+            let page = self.list_current(resource, cache, query);
+            if page.is_ok() { &counts.cached } else { &counts.failed }.increment();
+            return page;
+        }
+        let page = self.list_storage(resource, query).await;
+        if page.is_ok() { &counts.fallback } else { &counts.fallback_failed }.increment();
+        page
+    }
+
+    fn list_current(&self, resource: &Resource, cache: &Cache, query: &ListQuery) -> Result<Page, Error> {
+        let Some((snapshot, revision)) = self.current(cache) else {
+            return Err(cache.not_ready(Instant::now()));
+        };
+        list(resource, &snapshot, query, revision)
+    }
+
+    /// A list of the past; what the cache has forgotten is still in storage.
+    async fn list_at(
+        &self,
+        resource: &Resource,
+        cache: &Cache,
+        query: &ListQuery,
+        revision: Revision,
+    ) -> Result<Page, Error> {
+        if let Err(stale) = self.wait(resource, Need::Revision(revision)).await {
+            return Err(self.stale(stale));
+        }
+        match cache.snapshot_at(revision) {
+            Some(snapshot) => list(resource, &snapshot, query, revision),
+            None => self.list_storage(resource, query).await,
+        }
+    }
+
+    /// Starts a watch. Every event has a revision greater than those before it, except the initial
+    /// state, which is sorted by key, and several deletions that are one transaction.
+    ///
+    /// # Errors
+    /// Those of the initial read and of the store's `watch`; [`Error::TooOld`]; [`Error::NotReady`].
+    pub async fn watch(&self, resource: &Arc<Resource>, query: WatchQuery) -> Result<Watch, Error> {
+        let Some(cache) = &resource.cache else {
+            return uncached::watch(Arc::clone(&self.inner.store), Arc::clone(resource), query).await;
+        };
+        if cache.snapshot().is_none() {
+            return Err(cache.not_ready(Instant::now()));
+        }
+        if let WatchStart::State(freshness) = query.start {
+            self.wait(resource, route::need(freshness)).await.map_err(|stale| self.stale(stale))?;
+        }
+        cache.watch(query)
+    }
+
+    /// Waits until the caches have what is needed.
+    async fn wait(&self, resource: &Resource, need: Need) -> Result<(), Stale> {
+        let begun = match need {
+            Need::Nothing => return Ok(()),
+            Need::Revision(revision) if self.inner.frontier.load() >= revision => {
+                resource.metrics.waits.observe(Duration::ZERO);
+                return Ok(());
+            }
+            Need::Revision(_) | Need::Latest => Instant::now(),
+        };
+        let result = match need {
+            Need::Nothing => Ok(()),
+            Need::Revision(revision) => match self.inner.frontier.wait_for_named(revision).await {
+                true => Ok(()),
+                false => Err(Stale::Late(revision)),
+            },
+            Need::Latest => self.wait_for_latest().await,
+        };
+        resource.metrics.waits.observe(begun.elapsed());
+        result
+    }
+
+    async fn wait_for_latest(&self) -> Result<(), Stale> {
+        let asked = timeout(WAIT_MAX, self.inner.read_index.read()).await;
+        let silent = || storage::Error::Unavailable("no revision in time".to_owned());
+        let revision = asked.map_err(|_| Stale::Unknown(silent()))?.map_err(Stale::Unknown)?;
+        match self.inner.frontier.wait_for_known(revision).await {
+            true => Ok(()),
+            false => Err(Stale::Late(revision)),
+        }
+    }
+
+    /// The state of the cache and the revision up to which it is complete; `None` while it is not
+    /// ready.
+    fn current(&self, cache: &Cache) -> Option<(Arc<Snapshot>, Revision)> {
+        // In this order: what comes in between makes the state newer than it claims, never older.
+        let frontier = self.inner.frontier.load();
+        let snapshot = cache.snapshot()?;
+        let revision = frontier.max(snapshot.revision());
+        Some((snapshot, revision))
+    }
+
+    fn stale(&self, stale: Stale) -> Error {
+        match stale {
+            Stale::Late(revision) => self.future(revision),
+            Stale::Unknown(error) => error.into(),
+        }
+    }
+
+    pub(super) fn future(&self, requested: Revision) -> Error {
+        let current = self.inner.frontier.load();
+        Error::FutureRevision { requested, current, retry_after_seconds: RETRY_AFTER_SECONDS }
+    }
+}
+
+/// Lists a snapshot, and counts.
+fn list(
+    resource: &Resource,
+    snapshot: &Arc<Snapshot>,
+    query: &ListQuery,
+    revision: Revision,
+) -> Result<Page, Error> {
+    let page = snapshot.list(query, revision)?;
+    resource.metrics.count_cache_list(snapshot, query, &page, resource.config.index);
+    Ok(page)
+}

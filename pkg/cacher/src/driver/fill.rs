@@ -1,0 +1,119 @@
+//! Listing a whole resource, page by page, however often it takes.
+
+use std::sync::Arc;
+
+use storage::{Error, ListOptions, Revision, Storage};
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::backoff::Backoff;
+use crate::cache::Cache;
+use crate::{Element, Resource};
+
+/// How much a page should weigh: enough to make round trips cheap, little enough for a message.
+const PAGE_BYTES: usize = 4 << 20;
+/// Pairs on the first page, when nothing is known about their size.
+const FIRST_PAGE: usize = 500;
+/// The fewest and the most pairs on a page.
+const PAGE_MIN: usize = 50;
+const PAGE_MAX: usize = 10_000;
+
+/// Everything there is of a resource at one revision.
+pub(super) struct Filled {
+    /// Sorted by key.
+    pub(super) elements: Vec<Arc<Element>>,
+    /// The revision, not below the store's when the fill began.
+    pub(super) revision: Revision,
+}
+
+/// A list under way.
+struct Fill<'a> {
+    store: &'a dyn Storage,
+    resource: &'a Resource,
+    elements: Vec<Arc<Element>>,
+    /// What to ask for next. Its revision is 0 until the first page has set it.
+    options: ListOptions,
+}
+
+/// Lists a resource. Tries again until it succeeds, and tells the cache why it does not. `pages`
+/// limits how many pages are read at the same time.
+pub(super) async fn fill(
+    store: &dyn Storage,
+    resource: &Resource,
+    cache: &Cache,
+    pages: &Semaphore,
+) -> Filled {
+    let mut fill = Fill::new(store, resource);
+    let mut backoff = Backoff::default();
+    loop {
+        match fill.page(pages).await {
+            Ok(true) => {
+                return Filled { elements: fill.elements, revision: fill.options.revision };
+            }
+            Ok(false) => {
+                backoff.reset();
+                tokio::task::yield_now().await;
+            }
+            Err(error) => {
+                match error {
+                    // The store tells of its own troubles.
+                    Error::Unavailable(_) => {}
+                    _ => tracing::warn!(prefix = resource.config.prefix, %error, "a cache is not filled yet"),
+                }
+                cache.reset(Some(error.to_string()), Instant::now());
+                if matches!(error, Error::Compacted { .. }) {
+                    fill = Fill::new(store, resource);
+                }
+                backoff.wait().await;
+            }
+        }
+    }
+}
+
+impl<'a> Fill<'a> {
+    fn new(store: &'a dyn Storage, resource: &'a Resource) -> Self {
+        let options = ListOptions { limit: FIRST_PAGE, uncounted: true, ..ListOptions::default() };
+        Fill { store, resource, elements: Vec::new(), options }
+    }
+
+    /// Reads the next page; says whether it was the last one.
+    async fn page(&mut self, pages: &Semaphore) -> Result<bool, Error> {
+        // The semaphore is never closed.
+        let _turn = pages.acquire().await;
+        let listing = self.store.list(&self.resource.config.prefix, self.options.clone()).await?;
+        if self.options.revision == 0 {
+            self.options.revision = listing.revision;
+        }
+        let more = listing.more();
+        self.options.limit = next_limit(listing.kvs.iter().map(|kv| kv.key.len() + kv.value.len()));
+        let ingest = &*self.resource.config.ingest;
+        self.elements.extend(listing.kvs.into_iter().map(|kv| Element::new(kv, ingest)));
+        self.options.start = self.elements.last().map(|element| format!("{}\0", element.key()));
+        Ok(!more)
+    }
+}
+
+/// How many pairs to ask for, going by the sizes of those that came.
+fn next_limit(sizes: impl ExactSizeIterator<Item = usize>) -> usize {
+    let count = sizes.len();
+    let bytes: usize = sizes.sum();
+    match bytes.checked_div(count) {
+        Some(size) => (PAGE_BYTES / size.max(1)).clamp(PAGE_MIN, PAGE_MAX),
+        None => FIRST_PAGE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_as_long_as_their_weight_allows() {
+        let check = |sizes: &[usize], expected| assert_eq!(next_limit(sizes.iter().copied()), expected);
+        check(&[], FIRST_PAGE);
+        check(&[0, 0], PAGE_MAX);
+        check(&[100; 9], PAGE_MAX);
+        check(&[1024, 3072], 2048);
+        check(&[1 << 20], PAGE_MIN);
+    }
+}

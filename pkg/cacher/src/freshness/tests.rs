@@ -1,0 +1,137 @@
+//! Claims about waiting, on a clock that stands still.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Arc;
+
+use futures::FutureExt;
+use storage::fault::{Faulty, Operation, Plan};
+use storage::memory::Memory;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use super::*;
+
+const FAR: Revision = Revision::MAX - 1;
+
+struct Scene {
+    frontier: Arc<Frontier>,
+    store: Arc<Faulty<Memory>>,
+    chase: JoinHandle<()>,
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        self.chase.abort();
+    }
+}
+
+fn scene() -> Scene {
+    let frontier = Arc::new(Frontier::default());
+    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::none()));
+    let chase = {
+        let (frontier, store) = (Arc::clone(&frontier), Arc::clone(&store));
+        tokio::spawn(async move { frontier.chase(&*store).await })
+    };
+    Scene { frontier, store, chase }
+}
+
+impl Scene {
+    fn asked(&self) -> u64 {
+        self.store.calls(Operation::RequestProgress)
+    }
+
+    fn wait_for_known(&self, revision: Revision) -> JoinHandle<bool> {
+        let frontier = Arc::clone(&self.frontier);
+        tokio::spawn(async move { frontier.wait_for_known(revision).await })
+    }
+
+    fn wait_for_named(&self, revision: Revision) -> JoinHandle<bool> {
+        let frontier = Arc::clone(&self.frontier);
+        tokio::spawn(async move { frontier.wait_for_named(revision).await })
+    }
+}
+
+/// Lets time pass; everything that is due happens.
+async fn pass(milliseconds: u64) {
+    sleep(Duration::from_millis(milliseconds)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_waits_for_its_revision_and_no_longer() {
+    let scene = scene();
+    let waiting = scene.wait_for_known(5);
+    scene.frontier.publish(4);
+    pass(1).await;
+    assert!(!waiting.is_finished());
+    scene.frontier.publish(5);
+    assert!(waiting.await.unwrap());
+    assert_eq!(scene.frontier.wait_for_known(5).now_or_never(), Some(true));
+    assert_eq!(scene.frontier.wait_for_named(3).now_or_never(), Some(true));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_gives_up_after_three_seconds() {
+    let scene = scene();
+    let begun = Instant::now();
+    assert!(!scene.frontier.wait_for_named(FAR).await);
+    assert_eq!(begun.elapsed(), WAIT_MAX);
+    assert!(!scene.frontier.wait_for_known(9).await);
+    assert_eq!(begun.elapsed(), WAIT_MAX * 2);
+}
+
+#[test]
+fn the_frontier_never_goes_back() {
+    let frontier = Frontier::default();
+    frontier.publish(7);
+    frontier.publish(3);
+    assert_eq!(frontier.load(), 7);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_delivers_in_time_is_not_asked() {
+    let scene = scene();
+    for revision in 1..100 {
+        let waiting = scene.wait_for_known(revision);
+        pass(2).await;
+        scene.frontier.publish(revision);
+        assert!(waiting.await.unwrap());
+    }
+    pass(1000).await;
+    assert_eq!(scene.asked(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_is_asked_soon_and_then_now_and_again_while_somebody_waits() {
+    let scene = scene();
+    for known in [true, false] {
+        let before = scene.asked();
+        let waiting = if known { scene.wait_for_known(5) } else { scene.wait_for_named(FAR) };
+        let asked = || scene.asked() - before;
+        pass(4).await;
+        assert_eq!(asked(), 0);
+        pass(7).await;
+        assert_eq!(asked(), 1);
+        pass(1000).await;
+        assert!((10..=20).contains(&asked()), "{}", asked());
+        waiting.abort();
+        scene.frontier.publish(5);
+        pass(100).await;
+        let last = asked();
+        pass(10_000).await;
+        assert_eq!(asked(), last, "nobody waits any more");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_waits_for_the_far_future_does_not_delay_the_others() {
+    let scene = scene();
+    let far = scene.wait_for_named(FAR);
+    pass(30).await;
+    let before = scene.asked();
+    let near = scene.wait_for_known(5);
+    pass(12).await;
+    assert_eq!(scene.asked(), before + 1);
+    scene.frontier.publish(5);
+    assert!(near.await.unwrap());
+    assert!(!far.await.unwrap());
+}

@@ -1,0 +1,89 @@
+//! Claims about shared reads of the store's revision.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::future::join_all;
+use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::memory::Memory;
+use tokio::time::sleep;
+
+use super::*;
+
+/// How long each read of the store takes.
+const READ: Duration = Duration::from_millis(10);
+
+/// A store whose first reads of its revision go as told.
+fn scene(faults: &[Fault]) -> (Arc<ReadIndex>, Arc<Faulty<Memory>>) {
+    let plan = (0..).zip(faults).map(|(nth, fault)| (Operation::CurrentRevision, nth, *fault));
+    let store = Arc::new(Faulty::new(Arc::new(Memory::new()), Plan::script(plan)));
+    (Arc::new(ReadIndex::new(store.clone())), store)
+}
+
+fn reads(store: &Faulty<Memory>) -> u64 {
+    store.calls(Operation::CurrentRevision)
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_who_come_before_a_read_begins_share_it() {
+    let (index, store) = scene(&[]);
+    let answers = join_all((0..100).map(|_| index.join()).collect::<Vec<_>>()).await;
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(reads(&store), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_comes_during_a_read_shares_the_next_one() {
+    let (index, store) = scene(&[Fault::Delay(READ), Fault::Delay(READ)]);
+    let read = || {
+        let index = Arc::clone(&index);
+        tokio::spawn(async move { index.read().await })
+    };
+    let first = read();
+    sleep(READ / 2).await;
+    let written = match store.put("/r/a", Bytes::new(), 0, None).await.unwrap() {
+        storage::Written::Done(revision) => revision,
+        stale => panic!("{stale:?}"),
+    };
+    let late: Vec<_> = (0..50).map(|_| read()).collect();
+    sleep(READ / 4).await;
+    assert_eq!(reads(&store), 1, "never two at a time");
+    first.await.unwrap().unwrap();
+    for answer in join_all(late).await {
+        assert!(answer.unwrap().unwrap() >= written);
+    }
+    assert_eq!(reads(&store), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_who_leaves_does_not_take_the_read_along() {
+    let (index, store) = scene(&[Fault::Delay(READ)]);
+    let (leaving, staying) = (index.join(), index.join());
+    tokio::select! {
+        _ = leaving => panic!("not yet"),
+        () = sleep(READ / 2) => {}
+    }
+    staying.await.unwrap();
+    assert_eq!(reads(&store), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_is_for_those_who_waited_for_it() {
+    let (index, store) = scene(&[Fault::FailBefore]);
+    let answers = join_all((0..3).map(|_| index.join()).collect::<Vec<_>>()).await;
+    assert!(answers.iter().all(Result::is_err));
+    index.read().await.unwrap();
+    assert_eq!(reads(&store), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_that_everybody_left_is_finished_before_the_next() {
+    let (index, store) = scene(&[Fault::Delay(READ)]);
+    tokio::select! {
+        _ = index.read() => panic!("not yet"),
+        () = sleep(READ / 2) => {}
+    }
+    index.read().await.unwrap();
+    assert_eq!(reads(&store), 2);
+}

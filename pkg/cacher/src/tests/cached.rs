@@ -1,0 +1,279 @@
+//! Claims about what the caches answer once they are filled.
+
+use futures::StreamExt;
+use futures::future::join_all;
+
+use super::*;
+use crate::{Error, EventType};
+
+const LATEST: Freshness = Freshness::Consistent;
+const ANY: Freshness = Freshness::NotOlderThan(0);
+
+/// A store whose watch breaks off behind its first item and does not come back.
+fn deaf() -> Arc<Faulty<Memory>> {
+    let lost = (Operation::Watch, 0, Fault::BreakWatch { after: 0 });
+    faulty(std::iter::once(lost).chain((1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore))))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consistent_read_sees_every_acknowledged_write() {
+    let store = Arc::new(Memory::new());
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    for n in 0..200 {
+        let name = format!("{}", n % 7);
+        let value = (n % 3 > 0).then(|| format!("yes {n}"));
+        if value.is_none() && store.get(&format!("{PREFIX}{name}")).await.unwrap().kv.is_none() {
+            continue;
+        }
+        let written = set(&*store, &name, value.as_deref()).await;
+        let page = reader.list(&all(LATEST)).await.unwrap();
+        assert!(page.revision >= written);
+        assert_eq!(names(&page).contains(&name), value.is_some());
+        let found = reader.get(&format!("{PREFIX}{name}"), LATEST).await.unwrap();
+        assert!(found.revision >= written);
+        assert_eq!(found.element.map(|element| element.revision()), value.map(|_| written));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn whoever_wrote_sees_what_it_wrote_among_many_who_write() {
+    let store = Arc::new(Memory::new());
+    let driven = Driven::ready(store.clone()).await;
+    let writers = (0..8).map(|writer| {
+        let (store, reader) = (store.clone(), driven.reader());
+        tokio::spawn(async move {
+            for n in 0..200 {
+                let written = set(&*store, &format!("w{writer}"), Some(&format!("yes {n}"))).await;
+                let found = reader.get(&format!("{PREFIX}w{writer}"), LATEST).await.unwrap();
+                assert_eq!(found.element.map(|element| element.revision()), Some(written));
+                let page = reader.list(&ListQuery { predicate: yes(), ..all(LATEST) }).await.unwrap();
+                assert!(page.items.iter().any(|element| element.revision() == written));
+                assert!(page.items.iter().all(|element| element.revision() <= page.revision));
+            }
+        })
+    });
+    for writer in join_all(writers).await {
+        writer.unwrap();
+    }
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_read_after_a_write_elsewhere_waits_for_progress_only() {
+    let store = Arc::new(Memory::new());
+    let driven = Driven::ready(store.clone()).await;
+    let written = put(&*store, "/elsewhere", Some("x")).await;
+    let begun = Instant::now();
+    assert_eq!(driven.reader().list(&all(LATEST)).await.unwrap().revision, written);
+    assert!(begun.elapsed() < Duration::from_millis(20), "{:?}", begun.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_are_answered_without_storage_as_far_as_the_log_goes_back() {
+    let store = Recorded::with(&[("a", "yes")]).await;
+    let before = set(&store.memory, "b", Some("no")).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let filled = store.reads().len();
+    let then = set(&store.memory, "c", Some("yes")).await;
+    set(&store.memory, "a", None).await;
+    let now = set(&store.memory, "d", Some("yes")).await;
+
+    let check = async |freshness, expected: &[&str], revision| {
+        let page = reader.list(&all(freshness)).await.unwrap();
+        assert_eq!(
+            (names(&page), page.revision),
+            (expected.iter().map(|n| n.to_string()).collect(), revision)
+        );
+    };
+    check(LATEST, &["b", "c", "d"], now).await;
+    check(ANY, &["b", "c", "d"], now).await;
+    check(Freshness::NotOlderThan(then), &["b", "c", "d"], now).await;
+    check(Freshness::Exact(then), &["a", "b", "c"], then).await;
+    check(Freshness::Exact(now), &["b", "c", "d"], now).await;
+    assert_eq!(store.reads().len(), filled);
+    check(Freshness::Exact(before - 1), &["a"], before - 1).await;
+    assert_eq!(store.reads().len(), filled + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_compacted_revision_is_as_gone_as_it_is_in_storage() {
+    let store = Arc::new(Memory::new());
+    let driven = Driven::ready(store.clone()).await;
+    let then = set(&*store, "a", Some("1")).await;
+    let now = set(&*store, "a", Some("2")).await;
+    let exact = all(Freshness::Exact(then));
+    driven.reader().list(&exact).await.unwrap();
+    store.compact(now).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    let error = driven.reader().list(&exact).await.unwrap_err();
+    assert!(matches!(error, Error::Storage(storage::Error::Compacted { .. })), "{error:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_past_of_one_object_is_storages() {
+    let store = Recorded::with(&[("a", "1")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let filled = store.reads().len();
+    let then = set(&store.memory, "a", Some("2")).await;
+    let now = set(&store.memory, "a", Some("3")).await;
+    let check = async |freshness, expected: Revision, reads| {
+        let page = driven.reader().list(&ListQuery { scope: only("a"), ..all(freshness) }).await.unwrap();
+        let revisions: Vec<Revision> = page.items.iter().map(|element| element.revision()).collect();
+        assert_eq!((revisions, page.revision), (vec![expected], expected));
+        assert_eq!(store.reads().len() - filled, reads);
+    };
+    check(LATEST, now, 0).await;
+    check(Freshness::NotOlderThan(then), now, 0).await;
+    check(Freshness::Exact(then), then, 1).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn any_state_comes_whole() {
+    let store = Recorded::with(&[("a", "1"), ("b", "1"), ("c", "1")]).await;
+    let reader = Driven::ready(store).await;
+    let check = async |freshness, expected| {
+        let query = ListQuery { limit: 2, ..all(freshness) };
+        assert_eq!(names(&reader.reader().list(&query).await.unwrap()).len(), expected);
+    };
+    check(ANY, 3).await;
+    check(LATEST, 2).await;
+    check(Freshness::NotOlderThan(1), 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn concurrent_reads_ask_the_store_once() {
+    let slow = (1..10).map(|nth| (Operation::CurrentRevision, nth, Fault::Delay(Duration::from_millis(1))));
+    let store = faulty(slow);
+    set(&*store, "a", Some("1")).await;
+    let driven = Driven::ready(store.clone()).await;
+    let (reader, key) = (driven.reader(), format!("{PREFIX}a"));
+    let calls = |operation| store.calls(operation);
+    let before = (calls(Operation::CurrentRevision), calls(Operation::Get), calls(Operation::List));
+    let found = join_all((0..100).map(|_| reader.get(&key, LATEST))).await;
+    assert!(found.iter().all(|found| found.as_ref().unwrap().element.is_some()));
+    let after = (calls(Operation::CurrentRevision), calls(Operation::Get), calls(Operation::List));
+    assert_eq!(after, (before.0 + 2, before.1, before.2), "one for the first, one for all others");
+}
+
+#[tokio::test(start_paused = true)]
+async fn storage_answers_what_must_be_latest_when_the_watch_is_deaf() {
+    let store = deaf();
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let written = set(&*store, "a", Some("1")).await;
+    let begun = Instant::now();
+    let page = reader.list(&all(LATEST)).await.unwrap();
+    assert_eq!((names(&page), page.revision), (vec!["a".to_owned()], written));
+    assert_eq!(begun.elapsed().as_secs(), 3);
+    let found = reader.get(&format!("{PREFIX}a"), LATEST).await.unwrap();
+    assert_eq!((found.element.is_some(), found.revision), (true, written));
+    assert_eq!(begun.elapsed().as_secs(), 6);
+    assert_eq!(reader.resource.metrics.consistent.fallback.get(), 1);
+    assert_eq!(names(&reader.list(&all(ANY)).await.unwrap()).len(), 0, "any state is at hand");
+    assert_eq!(begun.elapsed().as_secs(), 6);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_revision_that_is_not_reached_in_time_is_refused_with_advice() {
+    let store = Arc::new(Memory::new());
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let now = set(&*store, "a", Some("1")).await;
+    let wanted = now + 1;
+    let begun = Instant::now();
+    let check = |error: Error, seconds| {
+        assert!(
+            matches!(error, Error::FutureRevision { requested, current, retry_after_seconds: 1 }
+                if (requested, current) == (wanted, now)),
+            "{error:?}"
+        );
+        assert_eq!(begun.elapsed().as_secs(), seconds);
+    };
+    let newer = Freshness::NotOlderThan(wanted);
+    check(reader.list(&all(newer)).await.unwrap_err(), 3);
+    check(reader.list(&all(Freshness::Exact(wanted))).await.unwrap_err(), 6);
+    check(reader.get(&format!("{PREFIX}a"), newer).await.unwrap_err(), 9);
+    check(reader.watch(watching(WatchStart::State(newer))).await.err().unwrap(), 12);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_cannot_be_consistent_in_time_is_refused() {
+    let store = deaf();
+    let driven = Driven::ready(store.clone()).await;
+    let written = set(&*store, "a", Some("1")).await;
+    let error = driven.reader().watch(watching(WatchStart::State(LATEST))).await.err().unwrap();
+    assert!(
+        matches!(error, Error::FutureRevision { requested, retry_after_seconds: 1, .. } if requested == written),
+        "{error:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_consistent_watch_begins_with_every_acknowledged_write() {
+    let store = Arc::new(Memory::new());
+    let driven = Driven::ready(store.clone()).await;
+    for n in 0..20 {
+        let written = set(&*store, "a", Some(&format!("yes {n}"))).await;
+        let mut events = driven.reader().watch(watching(WatchStart::State(LATEST))).await.unwrap();
+        let first = events.next().await.unwrap().unwrap();
+        assert_eq!((first.kind, first.revision), (EventType::Added, written));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_cached_is_storages() {
+    let store = Recorded::with(&[("a", "1")]).await;
+    let configs = vec![crate::ResourceConfig { cached: false, ..config(PREFIX) }, config("/r/s/")];
+    let (delegator, driver) = Delegator::new(store.clone(), ROOT, configs, Options::default());
+    let driver = tokio::spawn(driver.run());
+    delegator.ready().await;
+    let reader = Reader::new(&delegator, PREFIX);
+    let before = store.reads().len();
+    assert_eq!(names(&reader.list(&all(ANY)).await.unwrap()), ["a"]);
+    assert_eq!(store.reads().len(), before + 1);
+    driver.abort();
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_value_that_cannot_be_read_fails_what_would_show_it_and_nothing_else() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "broken"), ("c/1", "yes")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let corrupt =
+        |error: Error| assert!(matches!(&error, Error::Corrupt { key, .. } if key == "/r/p/b"), "{error:?}");
+    corrupt(reader.list(&all(ANY)).await.unwrap_err());
+    corrupt(reader.get("/r/p/b", LATEST).await.unwrap_err());
+    assert!(reader.get("/r/p/a", LATEST).await.unwrap().element.is_some());
+    let scope = Scope { prefix: "/r/p/c/".to_owned(), exact: false };
+    assert_eq!(names(&reader.list(&ListQuery { scope, ..all(LATEST) }).await.unwrap()), ["c/1"]);
+    set(&store.memory, "b", Some("yes")).await;
+    assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_value_over_which_the_reader_panics_stops_nothing() {
+    let store = Recorded::with(&[("a", "mad")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    for _ in 0..2 {
+        assert!(matches!(reader.list(&all(LATEST)).await, Err(Error::Corrupt { .. })));
+        set(&store.memory, "a", Some("yes")).await;
+        assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()), ["a"]);
+        set(&store.memory, "a", Some("mad")).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn encoded_forms_that_nobody_asks_for_are_dropped() {
+    let store = Recorded::with(&[("a", "1")]).await;
+    let driven = Driven::ready(store).await;
+    let budget = driven.delegator.budget();
+    let page = driven.reader().list(&all(ANY)).await.unwrap();
+    let element = page.items.iter().next().unwrap();
+    element.memo().shared(1, budget, || Ok::<_, ()>(Bytes::from_static(b"form"))).unwrap();
+    assert_eq!(budget.used(), 4);
+    tokio::time::sleep(Duration::from_secs(46)).await;
+    assert_eq!(budget.used(), 0);
+}

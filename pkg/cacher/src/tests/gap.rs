@@ -1,0 +1,76 @@
+//! Claims about what clients notice when the watch of the caches breaks off.
+
+use futures::StreamExt;
+
+use super::*;
+use crate::{Event, EventType};
+
+fn broken_after(after: usize) -> (Operation, u64, Fault) {
+    (Operation::Watch, 0, Fault::BreakWatch { after })
+}
+
+async fn next(events: &mut Watch) -> Event {
+    events.next().await.unwrap().unwrap()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_lost_and_found_again_is_not_noticed() {
+    // Wherever it breaks off: before, between and behind events and their progress.
+    for after in 0..12 {
+        let store = faulty([broken_after(after)]);
+        let driven = Driven::ready(store.clone()).await;
+        let mut events = driven.reader().watch(watching(WatchStart::After(0))).await.unwrap();
+        for n in 0..6 {
+            let written = set(&*store, "a", Some(&format!("{n}"))).await;
+            put(&*store, "/r/s/a", Some(&format!("{n}"))).await;
+            if n == 3 {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+            let event = next(&mut events).await;
+            let kind = if n == 0 { EventType::Added } else { EventType::Modified };
+            assert_eq!((event.kind, event.revision), (kind, written), "after {after}, {n}");
+        }
+        assert_eq!(driven.delegator.differences().await.unwrap(), []);
+        assert_eq!(driven.fills(), 1);
+        assert_eq!(store.calls(Operation::Watch), 2, "after {after}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_gap_ends_client_watches_and_fills_the_caches_anew() {
+    let down = (1..6).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
+    let store = faulty(std::iter::once(broken_after(2)).chain(down));
+    set(&*store, "a", Some("0")).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let mut events = reader.watch(watching(WatchStart::After(0))).await.unwrap();
+    // The last that the watch delivers, with its progress.
+    let seen = set(&*store, "a", Some("1")).await;
+    assert_eq!(next(&mut events).await.revision, seen);
+    set(&*store, "a", Some("2")).await;
+    let now = set(&*store, "b", Some("1")).await;
+    store.compact(now).await.unwrap();
+    assert!(events.next().await.is_none(), "the watch ends, without an error");
+    driven.delegator.ready().await;
+    assert_eq!(driven.fills(), 2);
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
+    let page = reader.list(&all(Freshness::NotOlderThan(now))).await.unwrap();
+    assert_eq!((names(&page), page.revision), (vec!["a".to_owned(), "b".to_owned()], now));
+    let resumed = reader.watch(watching(WatchStart::After(seen))).await;
+    assert!(matches!(resumed, Err(crate::Error::TooOld { requested, .. }) if requested == seen));
+}
+
+#[tokio::test(start_paused = true)]
+async fn while_the_watch_is_down_any_state_is_served_and_the_past_stays() {
+    let down = (1..1000).map(|nth| (Operation::Watch, nth, Fault::FailBefore));
+    let store = faulty(std::iter::once(broken_after(2)).chain(down));
+    let driven = Driven::ready(store.clone()).await;
+    let seen = set(&*store, "a", Some("1")).await;
+    driven.reader().list(&all(Freshness::NotOlderThan(seen))).await.unwrap();
+    set(&*store, "b", Some("1")).await;
+    tokio::time::sleep(Duration::from_secs(120)).await;
+    for freshness in [Freshness::NotOlderThan(0), Freshness::NotOlderThan(seen), Freshness::Exact(seen)] {
+        let page = driven.reader().list(&all(freshness)).await.unwrap();
+        assert_eq!((names(&page), page.revision), (vec!["a".to_owned()], seen));
+    }
+}

@@ -1,0 +1,57 @@
+//! Claims about the metrics page.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn what_happens_is_counted_under_upstreams_names() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "no")]).await;
+    let then = set(&store.memory, "b", Some("yes")).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let written = set(&store.memory, "c", Some("yes")).await;
+    reader.list(&all(Freshness::Consistent)).await.unwrap();
+    reader.list(&ListQuery { predicate: yes(), ..all(Freshness::NotOlderThan(0)) }).await.unwrap();
+    reader.list(&all(Freshness::Exact(then - 1))).await.unwrap();
+    let mut page = String::new();
+    driven.delegator.write_metrics(&mut page);
+    let labels = "group=\"test\",resource=\"p\"";
+    for line in [
+        format!("apiserver_watch_cache_events_received_total{{{labels}}} 1"),
+        format!("apiserver_watch_cache_events_dispatched_total{{{labels}}} 1"),
+        format!("apiserver_watch_cache_initializations_total{{{labels}}} 1"),
+        format!("apiserver_watch_cache_resource_version{{{labels}}} {written}"),
+        format!("apiserver_storage_events_received_total{{{labels}}} 1"),
+        format!("apiserver_cache_list_total{{{labels},index=\"\"}} 1"),
+        format!("apiserver_cache_list_fetched_objects_total{{{labels},index=\"\"}} 3"),
+        format!("apiserver_cache_list_total{{{labels},index=\"f\"}} 1"),
+        format!("apiserver_cache_list_fetched_objects_total{{{labels},index=\"f\"}} 3"),
+        format!("apiserver_cache_list_returned_objects_total{{{labels}}} 3"),
+        format!("apiserver_storage_list_total{{{labels}}} 1"),
+        format!("apiserver_storage_list_returned_objects_total{{{labels}}} 2"),
+        format!(
+            "apiserver_watch_cache_consistent_read_total{{fallback=\"false\",{labels},success=\"true\"}} 1"
+        ),
+        format!("apiserver_watch_cache_read_wait_seconds_bucket{{{labels},le=\"3\"}} 2"),
+        format!("apiserver_watch_cache_read_wait_seconds_count{{{labels}}} 2"),
+    ] {
+        assert!(page.lines().any(|written| written == line), "no {line:?} in\n{page}");
+    }
+}
+
+#[tokio::test]
+async fn every_line_is_well_formed_and_every_family_is_written_once() {
+    let store = Recorded::with(&[("a", "yes")]).await;
+    let driven = Driven::ready(store).await;
+    driven.reader().list(&all(Freshness::Consistent)).await.unwrap();
+    let mut page = String::new();
+    driven.delegator.write_metrics(&mut page);
+    let mut families: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("# TYPE ")?.split(' ').next()).collect();
+    for line in page.lines().filter(|line| !line.starts_with("# ")) {
+        assert!(line.rsplit_once(' ').is_some_and(|(_, value)| value.parse::<f64>().is_ok()), "{line}");
+    }
+    let count = families.len();
+    families.sort_unstable();
+    families.dedup();
+    assert_eq!(families.len(), count);
+}

@@ -1,0 +1,101 @@
+//! Walks over a range of ranks: borrowed ([`Range`]) or owning its snapshot ([`Cursor`]).
+//!
+//! Neither keeps a stack of the path. When the leaves at hand are used up, the next one is found
+//! from the root by its rank, which costs a few additions once per branch or leaf.
+
+use std::iter::FusedIterator;
+use std::slice;
+use std::sync::Arc;
+
+use super::node::{Child, Node, Place};
+
+/// An iterator over elements in order. Its length is known; it does not allocate.
+pub struct Range<'a, E> {
+    root: &'a Arc<Node<E>>,
+    /// What is left of the current leaf,
+    items: slice::Iter<'a, E>,
+    /// and of the leaves under its branch.
+    siblings: slice::Iter<'a, Child<E>>,
+    /// The ranks to come.
+    ranks: std::ops::Range<usize>,
+}
+
+impl<'a, E> Range<'a, E> {
+    pub(super) fn new(root: &'a Arc<Node<E>>, ranks: std::ops::Range<usize>) -> Self {
+        Self { root, items: [].iter(), siblings: [].iter(), ranks }
+    }
+
+    /// Goes on to the leaf that holds `rank`, the first that the current leaf does not.
+    #[cold]
+    fn turn(&mut self, rank: usize) -> Option<&'a E> {
+        if let Some(leaf) = self.siblings.next() {
+            self.items = leaf.node.items().iter();
+        } else {
+            let place = Node::seek(self.root, rank);
+            self.items = place.leaf.items().get(place.at..)?.iter();
+            self.siblings = place.siblings;
+        }
+        self.items.next()
+    }
+}
+
+impl<'a, E> Iterator for Range<'a, E> {
+    type Item = &'a E;
+
+    fn next(&mut self) -> Option<&'a E> {
+        let rank = self.ranks.next()?;
+        match self.items.next() {
+            Some(element) => Some(element),
+            None => self.turn(rank),
+        }
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.ranks.size_hint()
+    }
+}
+
+impl<E> ExactSizeIterator for Range<'_, E> {}
+impl<E> FusedIterator for Range<'_, E> {}
+
+/// A position in a snapshot that it owns, for a reader that comes back for more: a list streamed
+/// at the pace of its client. It keeps every element of its snapshot in memory until it is dropped.
+pub struct Cursor<E> {
+    root: Arc<Node<E>>,
+    /// The current leaf,
+    leaf: Arc<Node<E>>,
+    /// and the indexes in it to come.
+    places: std::ops::Range<usize>,
+    /// The ranks to come.
+    ranks: std::ops::Range<usize>,
+}
+
+impl<E> Cursor<E> {
+    pub(super) fn new(root: Arc<Node<E>>, ranks: std::ops::Range<usize>) -> Self {
+        let (leaf, places) = Node::seek(&root, ranks.start).leaf_from();
+        Self { root, leaf, places, ranks }
+    }
+
+    /// The next element. It is lent, not cloned: readers of the same objects on other cores do not
+    /// meet in their reference counts.
+    #[expect(clippy::should_implement_trait, reason = "an iterator cannot lend from itself")]
+    pub fn next(&mut self) -> Option<&E> {
+        let rank = self.ranks.next()?;
+        if self.places.is_empty() {
+            (self.leaf, self.places) = Node::seek(&self.root, rank).leaf_from();
+        }
+        self.leaf.items().get(self.places.next()?)
+    }
+
+    /// How many elements are still to come.
+    pub fn remaining(&self) -> usize {
+        self.ranks.len()
+    }
+}
+
+impl<E> Place<'_, E> {
+    /// A handle to the leaf, and the indexes in it from this place on.
+    fn leaf_from(&self) -> (Arc<Node<E>>, std::ops::Range<usize>) {
+        (Arc::clone(self.leaf), self.at..self.leaf.items().len())
+    }
+}

@@ -1,0 +1,145 @@
+//! Reads straight from storage: what is not cached, and what the cache cannot answer
+//! (upstream's `etcd3/store.go`).
+
+mod watch;
+
+use std::sync::Arc;
+
+use storage::{KeyValue, ListOptions, Listing, Revision, Storage};
+
+use crate::{Element, Error, Found, Freshness, Items, ListQuery, Page, Resource};
+
+pub(crate) use watch::watch;
+
+/// The largest page read from the store at once while a predicate drops most of it.
+const PAGE_MAX: usize = 10_000;
+
+/// Reads one key.
+pub(crate) async fn get(
+    store: &dyn Storage,
+    resource: &Resource,
+    key: &str,
+    freshness: Freshness,
+) -> Result<Found, Error> {
+    if let Freshness::Exact(revision) = freshness {
+        return get_at(store, resource, key, revision).await;
+    }
+    let lookup = store.get(key).await?;
+    match freshness {
+        Freshness::NotOlderThan(wanted) if wanted > lookup.revision => {
+            return Err(future(wanted, lookup.revision));
+        }
+        _ => {}
+    }
+    let element = lookup.kv.map(|kv| readable(resource, kv)).transpose()?;
+    Ok(Found { element, revision: lookup.revision })
+}
+
+/// Reads one key as it was: the first of the keys in its directory that are not before it.
+async fn get_at(
+    store: &dyn Storage,
+    resource: &Resource,
+    key: &str,
+    revision: Revision,
+) -> Result<Found, Error> {
+    let directory = key.rfind('/').and_then(|at| key.get(..=at)).unwrap_or_default();
+    let options = ListOptions { start: Some(key.to_owned()), limit: 1, revision, uncounted: true };
+    let listing = store.list(directory, options).await?;
+    let kv = listing.kvs.into_iter().find(|kv| kv.key == key);
+    Ok(Found { element: kv.map(|kv| readable(resource, kv)).transpose()?, revision })
+}
+
+/// Lists a scope, in pages as far as a predicate drops items.
+pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
+    if query.scope.exact {
+        return list_one(store, resource, query).await;
+    }
+    let exact = match query.freshness {
+        Freshness::Exact(revision) => revision,
+        _ => 0,
+    };
+    let metrics = &resource.metrics;
+    let mut items = Vec::new();
+    let mut revision = exact;
+    let mut limit = query.limit;
+    let mut start = query.start.clone();
+    loop {
+        // Only a page of everything says what remains.
+        let uncounted = query.limit == 0 || !query.predicate.is_everything();
+        let options = ListOptions { start: start.clone(), limit, revision, uncounted };
+        let listing = store.list(&query.scope.prefix, options).await?;
+        fresh_enough(query.freshness, &listing)?;
+        if revision == 0 {
+            revision = listing.revision;
+        }
+        let (more, count, read) = (listing.more(), listing.count, listing.kvs.len());
+        let last = listing.kvs.last().map(|kv| kv.key.clone());
+        metrics.storage_fetched.add(read);
+        metrics.storage_evaluated.add(read);
+        let wanted = keep(listing.kvs, resource, query, &mut items)?;
+        let next = wanted.or(if more { last } else { None }).map(|key| key + "\0");
+        let full = query.limit > 0 && items.len() >= query.limit;
+        if next.is_none() || full || read == 0 {
+            metrics.storage_lists.increment();
+            metrics.storage_returned.add(items.len());
+            let counted = next.is_some() && !uncounted;
+            let remaining = counted.then(|| count.saturating_sub(read as u64));
+            return Ok(Page { items: Items::listed(items), revision, next, remaining });
+        }
+        start = next;
+        limit = limit.saturating_mul(2).clamp(1, PAGE_MAX.max(query.limit));
+    }
+}
+
+/// A list of one known key: empty when it is not there.
+async fn list_one(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
+    let found = get(store, resource, &query.scope.prefix, query.freshness).await?;
+    let items = found.element.into_iter().filter(|element| query.predicate.matches(element)).collect();
+    Ok(Page { items: Items::listed(items), revision: found.revision, next: None, remaining: None })
+}
+
+/// The element of a pair, which must be readable.
+pub(crate) fn readable(resource: &Resource, kv: KeyValue) -> Result<Arc<Element>, Error> {
+    checked(Element::new(kv, &*resource.config.ingest))
+}
+
+/// The element if it can be read.
+pub(crate) fn checked(element: Arc<Element>) -> Result<Arc<Element>, Error> {
+    match element.value() {
+        Ok(_) => Ok(element),
+        Err(message) => Err(Error::Corrupt { key: element.key().to_owned(), message: message.to_owned() }),
+    }
+}
+
+fn future(requested: Revision, current: Revision) -> Error {
+    Error::FutureRevision { requested, current, retry_after_seconds: 0 }
+}
+
+fn fresh_enough(freshness: Freshness, listing: &Listing) -> Result<(), Error> {
+    match freshness {
+        Freshness::NotOlderThan(wanted) if wanted > listing.revision => Err(future(wanted, listing.revision)),
+        _ => Ok(()),
+    }
+}
+
+/// Moves the wanted pairs into `items` up to the limit. When pairs are left over that were not
+/// looked at, returns the key of the last one that was.
+fn keep(
+    kvs: Vec<KeyValue>,
+    resource: &Resource,
+    query: &ListQuery,
+    items: &mut Vec<Arc<Element>>,
+) -> Result<Option<String>, Error> {
+    let mut kvs = kvs.into_iter().peekable();
+    while let Some(kv) = kvs.next() {
+        let element = readable(resource, kv)?;
+        if !query.predicate.matches(&element) {
+            continue;
+        }
+        items.push(element);
+        if query.limit > 0 && items.len() >= query.limit && kvs.peek().is_some() {
+            return Ok(items.last().map(|element| element.key().to_owned()));
+        }
+    }
+    Ok(None)
+}

@@ -1,0 +1,146 @@
+//! Watches straight from storage: initial state, selector transitions, bookmarks
+//! (upstream's `etcd3/watcher.go`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use storage::{EventKind, Revision, Storage, WatchItem, WatchOptions, WatchStream};
+use tokio::time::{Instant, interval_at, sleep_until};
+
+use super::{list, readable};
+use crate::{
+    Error, Event, EventType, Freshness, Items, ListQuery, Predicate, Resource, Watch, WatchQuery, WatchStart,
+};
+
+/// Time between bookmarks on a watch that wants them.
+const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
+/// A last bookmark is sent so long before a watch reaches its deadline.
+const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
+
+/// Starts a watch.
+pub(crate) async fn watch(
+    store: Arc<dyn Storage>,
+    resource: Arc<Resource>,
+    query: WatchQuery,
+) -> Result<Watch, Error> {
+    let (initial, after) = match query.start {
+        WatchStart::After(revision) => (Items::listed(Vec::new()), revision),
+        WatchStart::State(freshness) => state(&*store, &resource, &query, freshness).await?,
+    };
+    let start = if after == 0 { 0 } else { after + 1 };
+    let options = WatchOptions { start, prev_kv: true, exact: query.scope.exact, progress: query.bookmarks };
+    let changes = store.watch(&query.scope.prefix, options).await?;
+    let end = (matches!(query.start, WatchStart::State(_)) && query.bookmarks).then_some(after);
+    Ok(Watch::from_storage(run(store, resource, query, initial, end, changes)))
+}
+
+async fn state(
+    store: &dyn Storage,
+    resource: &Resource,
+    query: &WatchQuery,
+    freshness: Freshness,
+) -> Result<(Items, Revision), Error> {
+    let list_query = ListQuery {
+        scope: query.scope.clone(),
+        start: None,
+        limit: 0,
+        freshness,
+        predicate: query.predicate.clone(),
+    };
+    let page = list(store, resource, &list_query).await?;
+    Ok((page.items, page.revision))
+}
+
+fn run(
+    store: Arc<dyn Storage>,
+    resource: Arc<Resource>,
+    query: WatchQuery,
+    initial: Items,
+    end: Option<Revision>,
+    mut changes: WatchStream,
+) -> BoxStream<'static, Result<Event, Error>> {
+    let stream = async_stream::stream! {
+        for element in initial.iter() {
+            if Instant::now() >= query.deadline {
+                return;
+            }
+            let revision = element.revision();
+            yield Ok(Event::object(EventType::Added, element, revision));
+        }
+        drop(initial);
+        if let Some(revision) = end {
+            yield Ok(Event::bookmark(revision, true));
+        }
+        let mut tick = interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
+        let last = sleep_until(query.deadline.checked_sub(BOOKMARK_BEFORE_END).unwrap_or(query.deadline));
+        let over = sleep_until(query.deadline);
+        tokio::pin!(last, over);
+        let mut last_sent = false;
+        let mut due = false;
+        loop {
+            // In a fixed order, so that the same course of events has the same outcome; what is rare
+            // comes first.
+            tokio::select! {
+                biased;
+                () = &mut over => return,
+                _ = tick.tick(), if query.bookmarks => { due = true; ask_for_progress(&*store).await; }
+                () = &mut last, if query.bookmarks && !last_sent => {
+                    last_sent = true;
+                    due = true;
+                    ask_for_progress(&*store).await;
+                }
+                item = changes.next() => match item {
+                    None => return,
+                    Some(Err(error)) => { yield Err(error.into()); return; }
+                    Some(Ok(WatchItem::Progress(revision))) => if due {
+                        due = false;
+                        yield Ok(Event::bookmark(revision, false));
+                    },
+                    Some(Ok(WatchItem::Event(event))) => match transform(&resource, &query.predicate, event) {
+                        Ok(Some(event)) => yield Ok(event),
+                        Ok(None) => {}
+                        Err(error) => { yield Err(error); return; }
+                    },
+                },
+            }
+        }
+    };
+    stream.boxed()
+}
+
+/// Asks for progress; a store that does not answer only delays a bookmark.
+async fn ask_for_progress(store: &dyn Storage) {
+    if let Err(error) = store.request_progress().await {
+        tracing::debug!(%error, "no progress for a bookmark");
+    }
+}
+
+/// Turns a change of a key into what a watcher with this predicate sees: an object that stops
+/// matching is deleted for it, one that begins to match is added.
+fn transform(
+    resource: &Resource,
+    predicate: &Predicate,
+    event: storage::WatchEvent,
+) -> Result<Option<Event>, Error> {
+    let revision = event.kv.mod_revision;
+    let now = match event.kind {
+        EventKind::Delete => None,
+        _ => Some(readable(resource, event.kv)?).filter(|element| predicate.matches(element)),
+    };
+    let before = match (event.prev, event.kind) {
+        (_, EventKind::Create) => None,
+        (Some(prev), _) => Some(readable(resource, prev)?).filter(|element| predicate.matches(element)),
+        (None, _) => {
+            let message = format!("no previous value for a change at {revision}");
+            return Err(Error::Storage(storage::Error::Internal(message)));
+        }
+    };
+    Ok(match (before, now) {
+        (None, None) => None,
+        (None, Some(now)) => Some(Event::object(EventType::Added, now, revision)),
+        (Some(_), Some(now)) => Some(Event::object(EventType::Modified, now, revision)),
+        (Some(before), None) => Some(Event::object(EventType::Deleted, before, revision)),
+    })
+}

@@ -1,0 +1,258 @@
+//! Claims about watches of a cache: their beginning, their bookmarks, their end.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+
+use futures::{FutureExt, StreamExt};
+
+use super::*;
+use crate::cache::{CacheConfig, Incoming, Limits};
+use crate::core::testing::*;
+use crate::{Freshness, Watch, WatchQuery, WatchStart};
+
+const PODS: &str = "/r/pods/";
+const STATE: WatchStart = WatchStart::State(Freshness::NotOlderThan(0));
+
+struct Fixture {
+    cache: Arc<Cache>,
+    fresh: Arc<AtomicI64>,
+}
+
+impl Fixture {
+    /// Pods `a/1` and `a/2` as of 10, of which the latter is on another node.
+    fn new(limits: Limits) -> Self {
+        let config = CacheConfig { limits, ..CacheConfig::new(PODS, Some(0)) };
+        let fresh = Arc::clone(&config.fresh);
+        let cache = Arc::new(Cache::new(config, Instant::now()));
+        let elements = vec![element("/r/pods/a/1", 5, "n1 x"), element("/r/pods/a/2", 4, "n2 x")];
+        cache.fill(elements, 10, Vec::new(), Instant::now());
+        fresh.store(10, SeqCst);
+        Fixture { cache, fresh }
+    }
+
+    /// A change after which everything is fresh up to it.
+    fn apply(&self, change: Incoming) {
+        let revision = change.revision();
+        self.cache.apply(vec![change], Instant::now());
+        self.fresh.store(revision, SeqCst);
+    }
+
+    fn query(start: WatchStart, bookmarks: bool, seconds: u64) -> WatchQuery {
+        let Selection { scope, predicate } = select(PODS, "", "");
+        let deadline = Instant::now() + Duration::from_secs(seconds);
+        WatchQuery { scope, start, predicate, bookmarks, deadline }
+    }
+
+    fn watch(&self, start: WatchStart, bookmarks: bool, seconds: u64) -> Watch {
+        self.cache.watch(Self::query(start, bookmarks, seconds)).unwrap()
+    }
+}
+
+/// The next event as text: what, name, revision.
+async fn next(watch: &mut Watch) -> String {
+    match watch.next().await {
+        None => "the end".to_owned(),
+        Some(Err(error)) => format!("{error:?}"),
+        Some(Ok(event)) => {
+            let name = event.element.as_ref().map_or("-", |element| element.name());
+            let end = if event.initial_events_end { " of the state" } else { "" };
+            format!("{:?}{end} {name} {}", event.kind, event.revision)
+        }
+    }
+}
+
+/// What there is to read at once.
+fn ready(watch: &mut Watch) -> Vec<String> {
+    std::iter::from_fn(|| next(watch).now_or_never()).take_while(|event| event != "the end").collect()
+}
+
+#[test]
+fn an_idle_watch_is_small() {
+    assert!(size_of::<CachedWatch>() <= 256, "{}", size_of::<CachedWatch>());
+    assert!(size_of::<Sleep>() <= 128, "{}", size_of::<Sleep>());
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_state_comes_first_then_a_bookmark_then_changes() {
+    let check = |bookmarks, expected: &[&str]| {
+        let fixture = Fixture::new(Limits::default());
+        fixture.fresh.store(12, SeqCst);
+        let mut watch = fixture.watch(STATE, bookmarks, 3600);
+        fixture.apply(put("/r/pods/a/1", 13, "n1 y"));
+        fixture.apply(delete("/r/pods/a/2", 14));
+        assert_eq!(ready(&mut watch), expected);
+        assert_eq!(fixture.cache.figures().initial_events, 2);
+    };
+    check(true, &["Added 1 5", "Added 2 4", "Bookmark of the state - 12", "Modified 1 13", "Deleted 2 14"]);
+    check(false, &["Added 1 5", "Added 2 4", "Modified 1 13", "Deleted 2 14"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_a_revision_begins_with_the_next_change_after_it() {
+    let check = |after, expected: &[&str]| {
+        let fixture = Fixture::new(Limits::default());
+        fixture.apply(put("/r/pods/a/1", 12, "n1 y"));
+        fixture.apply(put("/r/pods/a/1", 14, "n1 y"));
+        let mut watch = fixture.watch(WatchStart::After(after), true, 3600);
+        fixture.apply(put("/r/pods/a/1", 16, "n1 y"));
+        fixture.apply(put("/r/pods/a/1", 18, "n1 y"));
+        assert_eq!(ready(&mut watch), expected, "after {after}");
+    };
+    check(0, &["Modified 1 16", "Modified 1 18"]);
+    check(10, &["Modified 1 12", "Modified 1 14", "Modified 1 16", "Modified 1 18"]);
+    check(12, &["Modified 1 14", "Modified 1 16", "Modified 1 18"]);
+    check(13, &["Modified 1 14", "Modified 1 16", "Modified 1 18"]);
+    check(14, &["Modified 1 16", "Modified 1 18"]);
+    check(17, &["Modified 1 18"]);
+    check(18, &[]);
+    check(99, &[]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_from_before_the_log_is_refused() {
+    let fixture = Fixture::new(Limits::default());
+    let refused = fixture.cache.watch(Fixture::query(WatchStart::After(9), false, 3600)).err();
+    assert!(matches!(refused, Some(Error::TooOld { requested: 9, oldest: 10 })), "{refused:?}");
+    assert_eq!(fixture.cache.figures().watches, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn bookmarks_come_every_minute_and_shortly_before_the_end_and_then_it_ends() {
+    let check = async |start, bookmarks, expected: &[(u64, &str)]| {
+        let fixture = Fixture::new(Limits::default());
+        let (mut watch, begun) = (fixture.watch(start, bookmarks, 100), Instant::now());
+        fixture.fresh.store(30, SeqCst);
+        ready(&mut watch);
+        for (seconds, event) in expected {
+            assert_eq!(next(&mut watch).await, *event);
+            assert_eq!(begun.elapsed().as_secs(), *seconds, "{event}");
+        }
+    };
+    let expected = [(60, "Bookmark - 30"), (98, "Bookmark - 30"), (100, "the end"), (100, "the end")];
+    check(WatchStart::After(10), true, &expected).await;
+    check(STATE, true, &expected).await;
+    check(WatchStart::After(10), false, &[(100, "the end")]).await;
+    // What the client asked for is not reached.
+    check(WatchStart::After(31), true, &[(100, "the end")]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bookmark_waits_until_all_has_been_read_and_is_not_older_than_that() {
+    let fixture = Fixture::new(Limits::default());
+    let mut watch = fixture.watch(WatchStart::After(10), true, 3600);
+    assert_eq!(ready(&mut watch), [""; 0]);
+    tokio::time::advance(Duration::from_secs(61)).await;
+    for revision in 11..100 {
+        fixture.cache.apply(vec![put("/r/pods/a/1", revision, "n1 x")], Instant::now());
+    }
+    // The batch is not published as fresh yet.
+    let got = ready(&mut watch);
+    assert_eq!((got.len(), &*got[88], &*got[89]), (90, "Modified 1 99", "Bookmark - 99"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_at_its_deadline_however_much_there_is_to_read() {
+    let fixture = Fixture::new(Limits::default());
+    let mut watch = fixture.watch(WatchStart::After(10), false, 1);
+    for revision in 11..200 {
+        fixture.apply(put("/r/pods/a/1", revision, "n1 x"));
+    }
+    assert_eq!(next(&mut watch).await, "Modified 1 11");
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert!(ready(&mut watch).len() < 100);
+    assert_eq!(next(&mut watch).await, "the end");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_is_too_slow_ends_after_what_it_had_taken() {
+    let fixture = Fixture::new(Limits { events_max: 50, ..Limits::default() });
+    let mut watch = fixture.watch(WatchStart::After(10), false, 3600);
+    fixture.apply(put("/r/pods/a/1", 11, "n1 x"));
+    fixture.apply(put("/r/pods/a/1", 12, "n1 x"));
+    assert_eq!(next(&mut watch).await, "Modified 1 11");
+    (13..100).for_each(|revision| fixture.apply(put("/r/pods/a/1", revision, "n1 x")));
+    assert_eq!(next(&mut watch).await, "Modified 1 12");
+    assert_eq!(next(&mut watch).await, "the end");
+    assert_eq!(fixture.cache.figures().terminated, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_reader_of_the_state_is_not_overrun_by_what_is_not_its_own() {
+    let fixture = Fixture::new(Limits { events_max: 50, ..Limits::default() });
+    let Selection { scope, predicate } = select("/r/pods/a/", "", "");
+    let query = WatchQuery { scope, predicate, ..Fixture::query(STATE, true, 3600) };
+    let mut watch = fixture.cache.watch(query).unwrap();
+    assert_eq!(next(&mut watch).await, "Added 1 5");
+    (11..100).for_each(|revision| fixture.apply(put("/r/pods/b/1", revision, "n1 x")));
+    fixture.apply(put("/r/pods/a/1", 100, "n1 x"));
+    assert_eq!(ready(&mut watch), ["Added 2 4", "Bookmark of the state - 10", "Modified 1 100"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_ends_when_the_cache_starts_anew_and_is_refused_until_it_is_ready() {
+    let fixture = Fixture::new(Limits::default());
+    let mut watch = fixture.watch(WatchStart::After(10), true, 3600);
+    fixture.cache.reset(Some("gap".to_owned()), Instant::now());
+    assert_eq!(next(&mut watch).await, "the end");
+    assert_eq!(fixture.cache.figures().terminated, 0);
+    let refused = fixture.cache.watch(Fixture::query(STATE, true, 3600)).err();
+    assert!(
+        matches!(&refused, Some(Error::NotReady { reason: Some(reason), .. }) if reason == "gap"),
+        "{refused:?}"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_object_that_cannot_be_read_ends_watches_that_would_have_to_show_it() {
+    let fixture = Fixture::new(Limits::default());
+    let corrupt = |event: &str| event.starts_with("Corrupt") && event.contains("/r/pods/a/1");
+    let mut watch = fixture.watch(WatchStart::After(10), false, 3600);
+    fixture.apply(put("/r/pods/a/1", 11, "broken"));
+    assert!(corrupt(&next(&mut watch).await));
+    assert_eq!(next(&mut watch).await, "the end");
+    let refused = fixture.cache.watch(Fixture::query(STATE, false, 3600)).err();
+    assert!(matches!(refused, Some(Error::Corrupt { .. })), "{refused:?}");
+    drop(watch);
+    assert_eq!(fixture.cache.figures().watches, 0);
+    fixture.apply(put("/r/pods/a/1", 12, "n1 x"));
+    assert_eq!(ready(&mut fixture.watch(STATE, false, 3600)), ["Added 1 12", "Added 2 4"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_looks_for_long_in_vain_gives_way_and_goes_on() {
+    let config = CacheConfig::new(PODS, None);
+    let cache = Arc::new(Cache::new(config, Instant::now()));
+    let pod = |at: usize| element(&format!("/r/pods/a/{at:05}"), 1, if at < 5000 { "n1 x" } else { "n2 x" });
+    cache.fill((0..5001).map(pod).collect(), 1, Vec::new(), Instant::now());
+    let Selection { scope, predicate } = select(PODS, "n2", "");
+    let query = WatchQuery { scope, predicate, ..Fixture::query(STATE, false, 3600) };
+    let (mut watch, wakes) = (cache.watch(query).unwrap(), Arc::new(Wakes::default()));
+    let waker = wakes.waker();
+    let mut polls = 0;
+    while watch.poll_next_unpin(&mut Context::from_waker(&waker)).is_pending() {
+        polls += 1;
+        assert_eq!(wakes.take(), 1);
+    }
+    assert_eq!(polls, 5000 / LOOKS_PER_POLL);
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_share_the_frame_of_a_change_but_not_of_the_state() {
+    let fixture = Fixture::new(Limits::default());
+    let mut watches = [fixture.watch(STATE, false, 3600), fixture.watch(STATE, false, 3600)];
+    fixture.apply(put("/r/pods/a/1", 11, "n1 x"));
+    let mut encoded = 0;
+    let mut shared = Vec::new();
+    for watch in &mut watches {
+        for _ in 0..3 {
+            let event = watch.next().await.unwrap().unwrap();
+            shared.push(event.is_shared());
+            let frame = event.frame(1, || {
+                encoded += 1;
+                Ok::<_, ()>(bytes::Bytes::from_static(b"frame"))
+            });
+            frame.unwrap();
+        }
+    }
+    assert_eq!((shared, encoded), ([false, false, true].repeat(2), 5));
+}

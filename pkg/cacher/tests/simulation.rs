@@ -1,0 +1,167 @@
+//! Seeded simulation of the watch cache and its store.
+//!
+//! Each run is one seed: writers, readers and watchers of every kind work on the cache, while what is
+//! between it and its store delays, fails, breaks off, compacts and lets leases expire. Time is
+//! virtual and all randomness comes from the seed. The store keeps the true history on the side, and
+//! every answer is held against it:
+//!
+//! * a watch delivers exactly what its view shows of the history from where it began, in order, without
+//!   gap or repetition; bookmarks say no more than was delivered; it ends without an error only if it
+//!   fell behind or the cache started anew;
+//! * a read gives the state at the revision that it reports, which is not older than what anybody was
+//!   told before a consistent read began;
+//! * an error has an excuse;
+//! * when the storm is over, everything comes right by itself, soon.
+//!
+//! A run that fails prints its trace and how to replay it:
+//! `MAINSTAY_SEED=123 cargo test -p cacher --test simulation`. `MAINSTAY_SEEDS=5000` tries more seeds
+//! than usual.
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub, missing_docs)]
+
+mod simulation {
+    pub mod history;
+    pub mod journal;
+    pub mod kinds;
+    pub mod ledger;
+    pub mod link;
+    pub mod random;
+    pub mod reader;
+    pub mod run;
+    pub mod sabotage;
+    pub mod session;
+    pub mod watcher;
+    pub mod weather;
+    pub mod world;
+}
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::thread;
+
+use simulation::journal::Tally;
+use simulation::run::{Failure, Outcome, run};
+use simulation::sabotage::Bug;
+
+/// How many seeds a test tries.
+const SEEDS: u64 = 200;
+/// A bug is found within so many seeds.
+const BUG_SEEDS: u64 = 20;
+
+/// What must have happened, or the runs claim more than they show.
+const COVERED: [&str; 41] = [
+    "bookmark",
+    "bookmark before the deadline",
+    "blackout",
+    "compacted",
+    "compaction",
+    "consistent get, cached",
+    "consistent list, cached",
+    "consistent list, maybe stored",
+    "end of state",
+    "event in calm weather",
+    "future revision, from storage",
+    "future revision, from the cache",
+    "gap",
+    "late answer",
+    "list continued",
+    "list rewound",
+    "list with a version",
+    "not ready",
+    "of a namespace",
+    "of an indexed value",
+    "of everything",
+    "of one object",
+    "request for progress lost",
+    "several deletions at one revision",
+    "too old",
+    "unavailable",
+    "watch at its deadline",
+    "watch broken",
+    "watch delayed",
+    "watch dropped",
+    "watch ended by a gap",
+    "watch from a revision",
+    "watch from a state not older",
+    "watch from any state",
+    "watch from now",
+    "watch from the latest state",
+    "watch overrun",
+    "watch resumed",
+    "watch stalled for seconds",
+    "with a selector",
+    "write of unknown outcome",
+];
+
+/// The number in an environment variable.
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok().map(|text| text.parse().unwrap())
+}
+
+/// Runs all seeds, on all processors. Gives the first failure that was found.
+fn run_all(seeds: Range<u64>, bug: Option<Bug>) -> Result<Vec<Outcome>, Box<Failure>> {
+    let next = AtomicU64::new(seeds.start);
+    let work = || -> Result<Vec<Outcome>, Box<Failure>> {
+        let mut outcomes = Vec::new();
+        loop {
+            let seed = next.fetch_add(1, Relaxed);
+            if seed >= seeds.end {
+                return Ok(outcomes);
+            }
+            outcomes.push(run(seed, bug).inspect_err(|_| next.store(seeds.end, Relaxed))?);
+        }
+    };
+    thread::scope(|scope| {
+        let threads = thread::available_parallelism().map_or(1, usize::from);
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
+        let mut all = Vec::new();
+        for worker in workers {
+            all.extend(worker.join().unwrap()?);
+        }
+        Ok(all)
+    })
+}
+
+#[test]
+fn what_clients_see_is_what_happened() {
+    if let Some(seed) = number("MAINSTAY_SEED") {
+        match run(seed, None) {
+            Ok(outcome) => println!("seed {seed} is fine: {:#?}", outcome.tally),
+            Err(failure) => panic!("{failure}"),
+        }
+        return;
+    }
+    let outcomes = match run_all(0..number("MAINSTAY_SEEDS").unwrap_or(SEEDS), None) {
+        Ok(outcomes) => outcomes,
+        Err(failure) => panic!("{failure}"),
+    };
+    let mut tally = Tally::new();
+    for (what, times) in outcomes.iter().flat_map(|outcome| &outcome.tally) {
+        *tally.entry(what).or_default() += times;
+    }
+    println!("{tally:#?}");
+    let missing: Vec<_> = COVERED.iter().filter(|what| !tally.contains_key(**what)).collect();
+    assert!(missing.is_empty(), "never happened: {missing:?}");
+}
+
+#[test]
+fn a_seed_replays() {
+    for seed in 0..4 {
+        let trace = || run(seed, None).map_or_else(|failure| failure.trace, |outcome| outcome.trace);
+        let (one, other) = (trace(), trace());
+        let differs = one.iter().zip(&other).find(|(one, other)| one != other);
+        assert_eq!((differs, one.len()), (None, other.len()), "seed {seed}");
+    }
+}
+
+#[test]
+fn every_bug_is_found() {
+    if number("MAINSTAY_SEED").is_some() {
+        return;
+    }
+    for bug in Bug::ALL {
+        match run_all(0..BUG_SEEDS, Some(bug)) {
+            Ok(_) => panic!("{bug:?} was not found in {BUG_SEEDS} runs"),
+            Err(failure) => println!("{bug:?}: {}", failure.violation),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! The truth: every change that ever happened, in order, and the state at every revision. Nothing is
+//! forgotten here, whatever the store compacts.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use storage::Revision;
+use tokio::time::Instant;
+
+use super::kinds::View;
+
+/// An object as of some write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Object {
+    pub key: Arc<str>,
+    pub revision: Revision,
+    pub value: Bytes,
+}
+
+/// A change of one key. Several may have one revision.
+#[derive(Debug)]
+pub struct Change {
+    pub revision: Revision,
+    pub key: Arc<str>,
+    pub prev: Option<Object>,
+    pub new: Option<Object>,
+    pub at: Instant,
+}
+
+/// All changes.
+#[derive(Debug, Default)]
+pub struct History {
+    changes: Vec<Change>,
+    /// What each key held, from which revision on.
+    versions: BTreeMap<Arc<str>, Vec<(Revision, Option<Object>)>>,
+}
+
+impl History {
+    /// Takes down a write, or a deletion.
+    pub fn record(&mut self, revision: Revision, key: &str, value: Option<Bytes>, at: Instant) {
+        let key: Arc<str> = key.into();
+        let new = value.map(|value| Object { key: Arc::clone(&key), revision, value });
+        let versions = self.versions.entry(Arc::clone(&key)).or_default();
+        let prev = versions.last().and_then(|(_, object)| object.clone());
+        versions.push((revision, new.clone()));
+        self.changes.push(Change { revision, key, prev, new, at });
+    }
+
+    /// The revision of the last change.
+    pub fn revision(&self) -> Revision {
+        self.changes.last().map_or(storage::mvcc::REVISION_EMPTY, |change| change.revision)
+    }
+
+    /// All changes, oldest first.
+    pub fn changes(&self) -> &[Change] {
+        &self.changes
+    }
+
+    /// The index of the first change after a revision.
+    pub fn after(&self, revision: Revision) -> usize {
+        self.changes.partition_point(|change| change.revision <= revision)
+    }
+
+    /// What a key held at a revision.
+    pub fn object_at(&self, revision: Revision, key: &str) -> Option<&Object> {
+        let versions = self.versions.get(key)?;
+        let upto = versions.partition_point(|(since, _)| *since <= revision);
+        versions.get(upto.checked_sub(1)?)?.1.as_ref()
+    }
+
+    /// What a view shows at a revision, in byte order of keys.
+    pub fn state_at(&self, revision: Revision, view: &View) -> Vec<&Object> {
+        let keys = self.versions.keys().filter(|key| view.scope.contains(key));
+        keys.filter_map(|key| self.object_at(revision, key)).filter(|object| view.shows(object)).collect()
+    }
+}

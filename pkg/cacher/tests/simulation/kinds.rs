@@ -1,0 +1,218 @@
+//! The resources of the simulated system, their keys and their values, and the views that clients have
+//! of them. Selection is written down here a second time, independently of the cache, so that the two
+//! can disagree.
+
+use std::sync::Arc;
+
+use apimachinery::labels::Selector;
+use bytes::Bytes;
+use cacher::{EventType, Field, FieldTerm, HeaderBuilder, Ingest, Predicate, ResourceConfig, Scope};
+use storage::Revision;
+
+use super::history::{Change, Object};
+use super::random::Random;
+
+/// What all keys of the system begin with.
+pub const ROOT: &str = "/registry";
+/// Keys that no resource has: below the root and outside of it. Only the store's progress tells the
+/// cache that it has not missed them.
+pub const STRANGERS: [&str; 2] = ["/registry/masterleases/host", "/elsewhere/compact_rev_key"];
+/// Chosen for their order: `a-b/` comes before `a/`, and `a` begins as `ab` does.
+const NAMESPACES: [&str; 3] = ["a", "a-b", "ab"];
+const NAMES: [&str; 4] = ["w", "x", "x-1", "y"];
+const NODES: [&str; 4] = ["", "n1", "n2", "n3"];
+/// The empty one stands for an object without the label.
+const COLORS: [&str; 3] = ["", "blue", "red"];
+
+/// A resource.
+#[derive(Debug)]
+pub struct Kind {
+    pub prefix: &'static str,
+    pub namespaced: bool,
+    pub cached: bool,
+    /// The node is indexed.
+    pub indexed: bool,
+}
+
+/// All resources: an indexed one, one whose prefix has two segments, one without namespaces, and one
+/// that is not cached.
+pub static KINDS: [Kind; 4] = [
+    Kind { prefix: "/registry/pods/", namespaced: true, cached: true, indexed: true },
+    Kind { prefix: "/registry/services/specs/", namespaced: true, cached: true, indexed: false },
+    Kind { prefix: "/registry/minions/", namespaced: false, cached: true, indexed: false },
+    Kind { prefix: "/registry/events/", namespaced: true, cached: false, indexed: false },
+];
+
+impl Kind {
+    /// A kind, the first two more often than the others.
+    pub fn random(random: &mut Random) -> &'static Kind {
+        &KINDS[random.pick(&[0usize, 0, 0, 0, 1, 1, 2, 3])]
+    }
+
+    pub fn config(&self) -> ResourceConfig {
+        ResourceConfig {
+            prefix: self.prefix.to_owned(),
+            group: String::new(),
+            resource: self.prefix.trim_matches('/').to_owned(),
+            cached: self.cached,
+            index: self.indexed.then_some(0),
+            ingest: Arc::new(Reader),
+        }
+    }
+
+    /// One of its keys.
+    pub fn random_key(&self, random: &mut Random) -> String {
+        let name = random.pick(&NAMES);
+        match self.namespaced {
+            true => format!("{}{}/{name}", self.prefix, random.pick(&NAMESPACES)),
+            false => format!("{}{name}", self.prefix),
+        }
+    }
+}
+
+/// A value that does not occur twice.
+pub fn random_value(random: &mut Random) -> Bytes {
+    let (node, color) = (random.pick(&NODES), random.pick(&COLORS));
+    format!("{node} {color} {:016x}", random.next()).into()
+}
+
+/// Node and color of a value.
+fn traits(value: &[u8]) -> (&str, &str) {
+    let text = std::str::from_utf8(value).unwrap();
+    let mut parts = text.split(' ');
+    (parts.next().unwrap(), parts.next().unwrap())
+}
+
+/// Reads values for the cache.
+struct Reader;
+
+impl Ingest for Reader {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        let (node, color) = traits(&value);
+        header.push_field(node);
+        if !color.is_empty() {
+            header.push_label("color", color);
+        }
+        Ok(value)
+    }
+}
+
+/// Which objects a client wants to see.
+#[derive(Debug, Clone)]
+pub struct View {
+    pub kind: &'static Kind,
+    pub scope: Scope,
+    name: Option<&'static str>,
+    node: Option<(bool, &'static str)>,
+    color: Option<(bool, &'static str)>,
+}
+
+impl View {
+    /// All objects of a kind.
+    pub fn everything(kind: &'static Kind) -> Self {
+        let scope = Scope { prefix: kind.prefix.to_owned(), exact: false };
+        View { kind, scope, name: None, node: None, color: None }
+    }
+
+    /// Any view.
+    pub fn random(random: &mut Random) -> Self {
+        let mut view = View::everything(Kind::random(random));
+        match random.below(4) {
+            0 => view.scope = Scope { prefix: view.kind.random_key(random), exact: true },
+            1 if view.kind.namespaced => {
+                view.scope.prefix = format!("{}{}/", view.kind.prefix, random.pick(&NAMESPACES));
+            }
+            _ => {}
+        }
+        if random.chance(350) {
+            view.node = Some((random.chance(750), random.pick(&NODES)));
+        }
+        if random.chance(250) {
+            view.color = Some((random.chance(600), random.pick(&["blue", "red"])));
+        }
+        if random.chance(80) {
+            view.name = Some(random.pick(&NAMES));
+        }
+        view
+    }
+
+    /// What the tally calls it.
+    pub fn label(&self) -> &'static str {
+        match (self.interest(), self.is_everything()) {
+            (Interest::Object, _) => "of one object",
+            (Interest::Node(_), _) => "of an indexed value",
+            (Interest::Prefix, true) if self.scope.prefix != self.kind.prefix => "of a namespace",
+            (Interest::Prefix, true) => "of everything",
+            (Interest::Prefix, false) => "with a selector",
+        }
+    }
+
+    pub fn predicate(&self) -> Predicate {
+        let term = |field, (equal, value): (bool, &str)| FieldTerm { field, equal, value: value.to_owned() };
+        let name = self.name.map(|name| term(Field::Name, (true, name)));
+        let node = self.node.map(|node| term(Field::Header(0), node));
+        let color =
+            self.color.map(|(equal, color)| format!("color{}{color}", if equal { "=" } else { "!=" }));
+        Predicate {
+            labels: color.map(|text| Selector::parse(&text).unwrap()).unwrap_or_default(),
+            fields: name.into_iter().chain(node).collect(),
+        }
+    }
+
+    /// Whether nothing is selected.
+    pub fn is_everything(&self) -> bool {
+        self.name.is_none() && self.node.is_none() && self.color.is_none()
+    }
+
+    /// Whether it shows an object.
+    pub fn shows(&self, object: &Object) -> bool {
+        let (node, color) = traits(&object.value);
+        let agrees =
+            |term: Option<(bool, &str)>, value| term.is_none_or(|(equal, to)| (value == to) == equal);
+        self.scope.contains(&object.key)
+            && self.name.is_none_or(|name| object.key.rsplit('/').next() == Some(name))
+            && agrees(self.node, node)
+            && agrees(self.color, color)
+    }
+
+    /// How it shows a change: the kind of the event, the object, and the revision.
+    pub fn event<'a>(&self, change: &'a Change) -> Option<(EventType, &'a Object, Revision)> {
+        let shown = |object: &'a Option<Object>| object.as_ref().filter(|object| self.shows(object));
+        let (kind, object) = match (shown(&change.prev), shown(&change.new)) {
+            (None, None) => return None,
+            (None, Some(new)) => (EventType::Added, new),
+            (Some(_), Some(new)) => (EventType::Modified, new),
+            (Some(prev), None) => (EventType::Deleted, prev),
+        };
+        Some((kind, object, change.revision))
+    }
+
+    /// Whether a watch of this view has to look at a change at all, so that it can fall behind by it.
+    pub fn is_touched_by(&self, change: &Change) -> bool {
+        let sides = || change.prev.iter().chain(&change.new);
+        match self.interest() {
+            Interest::Object | Interest::Prefix => self.scope.contains(&change.key),
+            Interest::Node(node) => {
+                change.key.starts_with(self.kind.prefix) && sides().any(|side| traits(&side.value).0 == node)
+            }
+        }
+    }
+
+    fn interest(&self) -> Interest {
+        match self.node {
+            _ if self.scope.exact => Interest::Object,
+            Some((true, node)) if self.kind.indexed => Interest::Node(node),
+            _ => Interest::Prefix,
+        }
+    }
+}
+
+/// What a watch of a view is told of, whether or not it shows it.
+enum Interest {
+    /// The object that it names.
+    Object,
+    /// The objects on a node, by the index.
+    Node(&'static str),
+    /// Everything in its scope.
+    Prefix,
+}

@@ -1,0 +1,189 @@
+//! The store that always works: the store in memory, with a record of everything that happens in it,
+//! and with transactions that delete several keys at one revision, as etcd does when a lease expires.
+//!
+//! The store in memory gives each deletion its own revision. Those of one transaction are shown as if
+//! they all had the last one, and the revisions in between as if nothing had happened at them.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::{StreamExt, future};
+use storage::memory::Memory;
+use storage::{
+    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions, WatchStream,
+    Written,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::history::History;
+
+/// The first and the last revision of a transaction.
+type Bundle = (Revision, Revision);
+
+/// The store and its history.
+pub struct Ledger {
+    memory: Memory,
+    history: Mutex<History>,
+    bundles: Arc<Mutex<Vec<Bundle>>>,
+    compactions: Mutex<Vec<(Instant, Revision)>>,
+}
+
+impl Ledger {
+    /// An empty store.
+    pub fn new() -> Self {
+        Ledger {
+            memory: Memory::new(),
+            history: Mutex::default(),
+            bundles: Arc::default(),
+            compactions: Mutex::default(),
+        }
+    }
+
+    /// Looks something up in the history.
+    pub fn history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
+        look(&self.history.lock().unwrap())
+    }
+
+    /// What the history is compacted to.
+    pub fn compacted_to(&self) -> Revision {
+        *self.memory.compacted().borrow()
+    }
+
+    /// What the history was compacted to so long ago.
+    pub fn compacted_before(&self, time: Duration) -> Revision {
+        let compactions = self.compactions.lock().unwrap();
+        let before = compactions.iter().filter(|(at, _)| at.elapsed() >= time);
+        before.map(|(_, revision)| *revision).max().unwrap_or(0)
+    }
+
+    /// Deletes those of `keys` that exist, all at one revision. Returns how many there were.
+    ///
+    /// The store in memory answers at once, so nobody sees this half done.
+    pub async fn expire(&self, keys: &[String]) -> usize {
+        let mut expired = Vec::new();
+        for key in keys {
+            let Ok(Lookup { kv: Some(kv), .. }) = self.memory.get(key).await else { continue };
+            if let Ok(Written::Done(revision)) = self.memory.delete(key, kv.mod_revision).await {
+                expired.push((revision, key));
+            }
+        }
+        if let (Some((first, _)), Some((last, _))) = (expired.first(), expired.last()) {
+            self.bundles.lock().unwrap().push((*first, *last));
+            let mut history = self.history.lock().unwrap();
+            expired.iter().for_each(|(_, key)| history.record(*last, key, None, Instant::now()));
+        }
+        expired.len()
+    }
+
+    fn record(&self, written: &Written, key: &str, value: Option<Bytes>) {
+        if let Written::Done(revision) = written {
+            self.history.lock().unwrap().record(*revision, key, value, Instant::now());
+        }
+    }
+
+    /// The last revision not after this one at which a transaction was complete.
+    fn complete(&self, revision: Revision) -> Revision {
+        match bundle(&self.bundles, revision) {
+            Some((first, last)) if revision < last => first - 1,
+            _ => revision,
+        }
+    }
+}
+
+/// The transaction that a revision is part of.
+fn bundle(bundles: &Mutex<Vec<Bundle>>, revision: Revision) -> Option<Bundle> {
+    let bundles = bundles.lock().unwrap();
+    let at = bundles.partition_point(|(_, last)| *last < revision);
+    bundles.get(at).copied().filter(|(first, _)| *first <= revision)
+}
+
+/// What the store in memory delivers, as it is to be seen by a watch from `start`.
+fn shown(item: WatchItem, start: Revision, bundles: &Mutex<Vec<Bundle>>) -> Option<WatchItem> {
+    match item {
+        WatchItem::Event(mut event) => {
+            if let Some((_, last)) = bundle(bundles, event.kv.mod_revision) {
+                event.kv.mod_revision = last;
+            }
+            Some(event).filter(|event| event.kv.mod_revision >= start).map(WatchItem::Event)
+        }
+        WatchItem::Progress(revision) => {
+            let complete = bundle(bundles, revision).is_none_or(|(_, last)| revision == last);
+            (complete && revision >= start - 1).then_some(WatchItem::Progress(revision))
+        }
+    }
+}
+
+#[async_trait]
+impl Storage for Ledger {
+    async fn get(&self, key: &str) -> Result<Lookup, Error> {
+        self.memory.get(key).await
+    }
+
+    async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        let revision = self.complete(options.revision);
+        self.memory.list(prefix, ListOptions { revision, ..options }).await
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, Error> {
+        self.memory.count(prefix).await
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        value: Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<Written, Error> {
+        let written = self.memory.put(key, value.clone(), expected, ttl).await?;
+        self.record(&written, key, Some(value));
+        Ok(written)
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+        let written = self.memory.delete(key, expected).await?;
+        self.record(&written, key, None);
+        Ok(written)
+    }
+
+    async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
+        // From where the whole of a transaction is seen, also of one that is still to come.
+        let wanted = options.start;
+        let start = match bundle(&self.bundles, wanted) {
+            Some((first, _)) => first,
+            None => wanted.min(self.memory.current_revision().await? + 1),
+        };
+        let items = self.memory.watch(prefix, WatchOptions { start, ..options }).await?;
+        let bundles = Arc::clone(&self.bundles);
+        let shown = items.filter_map(move |item| {
+            future::ready(item.map(|item| shown(item, wanted, &bundles)).transpose())
+        });
+        Ok(shown.boxed())
+    }
+
+    async fn request_progress(&self) -> Result<(), Error> {
+        self.memory.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision, Error> {
+        self.memory.current_revision().await
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), Error> {
+        let revision = self.complete(revision);
+        self.memory.compact(revision).await?;
+        self.compactions.lock().unwrap().push((Instant::now(), revision));
+        Ok(())
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.memory.compacted()
+    }
+
+    async fn healthy(&self) -> Result<(), Error> {
+        self.memory.healthy().await
+    }
+}

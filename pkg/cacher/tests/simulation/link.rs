@@ -1,0 +1,375 @@
+//! The way between the system under test and its store: what is asked and answered comes late, gets
+//! lost or breaks off while there is a storm. It also notes what the system may be excused for.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::StreamExt;
+use storage::fault::{Faulty, Plan, Rates};
+use storage::{
+    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions, WatchStream,
+    Written,
+};
+use tokio::sync::watch;
+use tokio::task::{Id, try_id};
+use tokio::time::{Instant, sleep};
+
+use super::journal::Journal;
+use super::kinds::KINDS;
+use super::ledger::Ledger;
+use super::random::Random;
+use super::sabotage::{Bug, StoredEvents};
+
+/// How bad a storm is, in events of a thousand.
+#[derive(Debug, Clone, Copy)]
+pub struct Storm {
+    /// Calls that fail, before or after they are carried out.
+    pub fails: u16,
+    /// Calls and answers that are late.
+    pub late: u64,
+    /// Requests for progress that are lost.
+    pub lost: u64,
+    /// Batches of a watch that are delayed a little.
+    pub lags: u64,
+    /// Batches of a watch that are delayed so long that readers give up.
+    pub stalls: u64,
+    /// Items of a watch behind which it breaks off.
+    pub breaks: u64,
+}
+
+impl Storm {
+    /// Nothing goes wrong.
+    pub const CALM: Storm = Storm { fails: 0, late: 0, lost: 0, lags: 0, stalls: 0, breaks: 0 };
+
+    /// One of several, from fair to rough.
+    pub fn random(random: &mut Random) -> Self {
+        let rough = random.pick(&[0u64, 1, 1, 2, 4]);
+        Storm {
+            fails: 8 * rough as u16,
+            late: 80 * rough,
+            lost: 150 * rough,
+            lags: 100 * rough,
+            stalls: 2 * rough,
+            breaks: 3 * rough,
+        }
+    }
+}
+
+/// The filling of one resource's cache, as seen by its lists.
+#[derive(Debug, Clone, Copy, Default)]
+struct Filling {
+    /// A page is being read, or is not the last.
+    under_way: bool,
+    done: Option<Instant>,
+    revision: Revision,
+}
+
+/// The store as the system and its clients see it.
+pub struct Link {
+    store: Faulty<Ledger>,
+    pub ledger: Arc<Ledger>,
+    conditions: Arc<Conditions>,
+    fillings: Mutex<HashMap<String, Filling>>,
+    reads: AtomicU64,
+    bug: Option<Bug>,
+    stored: Arc<StoredEvents>,
+    /// The task that keeps the caches.
+    pub driver: OnceLock<Id>,
+}
+
+/// What the link and the streams that it hands out share.
+struct Conditions {
+    storm: Mutex<Storm>,
+    random: Mutex<Random>,
+    blackout_until: Mutex<Instant>,
+    failures: AtomicU64,
+    gaps: AtomicU64,
+    gap_at: Mutex<Option<Instant>>,
+    journal: Arc<Journal>,
+}
+
+impl Link {
+    /// A link to an empty store.
+    pub fn new(storm: Storm, mut random: Random, journal: Arc<Journal>, bug: Option<Bug>) -> Self {
+        let ledger = Arc::new(Ledger::new());
+        let rates = Rates {
+            fail_before: storm.fails,
+            fail_after: storm.fails / 2,
+            delay: storm.late as u16,
+            delay_max: Duration::from_millis(1500),
+            ..Rates::default()
+        };
+        let store = Faulty::new(Arc::clone(&ledger), Plan::seeded(random.next(), rates));
+        let conditions = Conditions {
+            storm: Mutex::new(storm),
+            random: Mutex::new(random.fork()),
+            blackout_until: Mutex::new(Instant::now()),
+            failures: AtomicU64::new(0),
+            gaps: AtomicU64::new(0),
+            gap_at: Mutex::new(None),
+            journal,
+        };
+        Link {
+            store,
+            ledger,
+            conditions: Arc::new(conditions),
+            fillings: Mutex::default(),
+            reads: AtomicU64::new(0),
+            bug,
+            stored: Arc::new(StoredEvents::new(bug, random)),
+            driver: OnceLock::new(),
+        }
+    }
+
+    /// From now on nothing goes wrong any more.
+    pub fn calm(&self) {
+        self.store.set_plan(Plan::none());
+        *self.conditions.storm.lock().unwrap() = Storm::CALM;
+        *self.conditions.blackout_until.lock().unwrap() = Instant::now();
+    }
+
+    /// Breaks all watches, and lets none begin for so long.
+    pub fn blackout(&self, time: Duration) {
+        self.conditions.journal.count("blackout");
+        self.conditions.journal.note("link", &format!("blackout of {time:?}"));
+        *self.conditions.blackout_until.lock().unwrap() = Instant::now() + time;
+    }
+
+    /// Whether it is the caches themselves that ask.
+    fn is_for_caches(&self) -> bool {
+        try_id().as_ref() == self.driver.get()
+    }
+
+    /// How many calls and streams have failed on purpose.
+    pub fn failures(&self) -> u64 {
+        self.store.injected() + self.conditions.failures.load(Relaxed)
+    }
+
+    /// How often the watch over everything was told that it has missed changes.
+    pub fn gaps(&self) -> u64 {
+        self.conditions.gaps.load(Relaxed)
+    }
+
+    /// How many reads of keys there were, those that fill caches aside.
+    pub fn reads(&self) -> u64 {
+        self.reads.load(Relaxed)
+    }
+
+    /// Whether caches may be not ready: they have not been filled since the last gap, or are being filled
+    /// now, or were a moment ago. They wait for each other, so it does not matter which.
+    pub fn may_be_unready(&self) -> bool {
+        let fillings = self.fillings.lock().unwrap();
+        let gap = *self.conditions.gap_at.lock().unwrap();
+        KINDS.iter().filter(|kind| kind.cached).any(|kind| {
+            let filling = fillings.get(kind.prefix).copied().unwrap_or_default();
+            let Some(done) = filling.done else { return true };
+            filling.under_way || gap >= Some(done) || done.elapsed() < Duration::from_millis(100)
+        })
+    }
+
+    /// The revision of the list from which the cache of a resource was last filled: it knows nothing
+    /// older.
+    pub fn filled_at(&self, prefix: &str) -> Revision {
+        self.fillings.lock().unwrap().get(prefix).map_or(0, |filling| filling.revision)
+    }
+
+    async fn list_to_fill(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        let filling = |change: &dyn Fn(&mut Filling)| {
+            change(self.fillings.lock().unwrap().entry(prefix.to_owned()).or_default());
+        };
+        filling(&|filling| filling.under_way = true);
+        let (first, at) = (options.start.is_none(), options.revision);
+        let listing = self.store.list(prefix, options).await;
+        self.conditions.dawdle().await;
+        if let Ok(listing) = &listing {
+            let revision = if first { listing.revision } else { at };
+            if !listing.more() {
+                self.conditions.journal.note("link", &format!("fills {prefix} at {revision}"));
+                filling(&|filling| {
+                    filling.under_way = false;
+                    filling.done = Some(Instant::now());
+                    filling.revision = revision;
+                });
+            }
+        }
+        listing
+    }
+}
+
+impl Conditions {
+    fn chance(&self, rate: impl Fn(&Storm) -> u64) -> bool {
+        let rate = rate(&self.storm.lock().unwrap());
+        rate > 0 && self.random.lock().unwrap().chance(rate)
+    }
+
+    fn millis(&self, range: std::ops::Range<i64>) -> Duration {
+        self.random.lock().unwrap().millis(range)
+    }
+
+    /// Lets an answer be late.
+    async fn dawdle(&self) {
+        if self.chance(|storm| storm.late) {
+            self.journal.count("late answer");
+            sleep(self.millis(1..900)).await;
+        }
+    }
+
+    /// Delays a batch.
+    async fn lag(&self) {
+        if self.chance(|storm| storm.stalls) {
+            self.journal.count("watch stalled for seconds");
+            sleep(self.millis(2000..7000)).await;
+        } else if self.chance(|storm| storm.lags) {
+            self.journal.count("watch delayed");
+            sleep(self.millis(1..300)).await;
+        }
+    }
+
+    fn is_dark(&self) -> bool {
+        Instant::now() < *self.blackout_until.lock().unwrap()
+    }
+
+    /// Fails.
+    fn fail(&self, why: &'static str) -> Error {
+        self.failures.fetch_add(1, Relaxed);
+        self.journal.count(why);
+        self.journal.note("link", why);
+        Error::Unavailable(why.to_owned())
+    }
+
+    /// Takes note of what a watch is told.
+    fn told(&self, error: &Error, for_caches: bool) {
+        if for_caches && matches!(error, Error::Compacted { .. }) {
+            self.gaps.fetch_add(1, Relaxed);
+            *self.gap_at.lock().unwrap() = Some(Instant::now());
+            self.journal.count("gap");
+            self.journal.note("link", "gap");
+        }
+    }
+}
+
+/// Delivers a watch as the conditions allow.
+fn deliver(
+    conditions: Arc<Conditions>,
+    stored: Arc<StoredEvents>,
+    for_caches: bool,
+    mut items: WatchStream,
+) -> WatchStream {
+    let stream = async_stream::stream! {
+        let mut begins = true;
+        while let Some(item) = items.next().await {
+            if begins {
+                conditions.lag().await;
+            }
+            if conditions.is_dark() || conditions.chance(|storm| storm.breaks) {
+                yield Err(conditions.fail("watch broken"));
+                return;
+            }
+            match item {
+                Ok(item) => {
+                    begins = matches!(item, WatchItem::Progress(_));
+                    for item in stored.tamper(item) {
+                        yield Ok(item);
+                    }
+                }
+                Err(error) => {
+                    conditions.told(&error, for_caches);
+                    yield Err(error);
+                    return;
+                }
+            }
+        }
+    };
+    stream.boxed()
+}
+
+#[async_trait]
+impl Storage for Link {
+    async fn get(&self, key: &str) -> Result<Lookup, Error> {
+        self.reads.fetch_add(1, Relaxed);
+        let lookup = self.store.get(key).await;
+        self.conditions.dawdle().await;
+        lookup
+    }
+
+    async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        if self.is_for_caches() {
+            return self.list_to_fill(prefix, options).await;
+        }
+        self.reads.fetch_add(1, Relaxed);
+        let listing = self.store.list(prefix, options).await;
+        self.conditions.dawdle().await;
+        listing
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, Error> {
+        self.store.count(prefix).await
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        value: Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<Written, Error> {
+        let written = self.store.put(key, value, expected, ttl).await;
+        self.conditions.dawdle().await;
+        written
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+        let deleted = self.store.delete(key, expected).await;
+        self.conditions.dawdle().await;
+        deleted
+    }
+
+    async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
+        if self.conditions.is_dark() {
+            return Err(self.conditions.fail("watch refused"));
+        }
+        match self.store.watch(prefix, options).await {
+            Ok(items) => {
+                let (conditions, stored) = (Arc::clone(&self.conditions), Arc::clone(&self.stored));
+                Ok(deliver(conditions, stored, self.is_for_caches(), items))
+            }
+            Err(error) => {
+                self.conditions.told(&error, self.is_for_caches());
+                Err(error)
+            }
+        }
+    }
+
+    async fn request_progress(&self) -> Result<(), Error> {
+        if self.conditions.chance(|storm| storm.lost) {
+            self.conditions.journal.count("request for progress lost");
+            return Ok(());
+        }
+        self.store.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision, Error> {
+        let revision = self.store.current_revision().await;
+        self.conditions.dawdle().await;
+        match self.bug {
+            Some(Bug::OldReadIndex) => revision.map(|revision| (revision - 20).max(1)),
+            _ => revision,
+        }
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), Error> {
+        self.store.compact(revision).await
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.store.compacted()
+    }
+
+    async fn healthy(&self) -> Result<(), Error> {
+        self.store.healthy().await
+    }
+}

@@ -1,0 +1,220 @@
+//! Checks what one watch delivers, event by event, against the history: it must be exactly what the
+//! view shows of it.
+//!
+//! A client does not know the state that its watch begins with until it is told (and a watch without
+//! bookmarks never is), so the check keeps every possible beginning and drops those that do not fit
+//! what is delivered. When none is left, the watch is wrong.
+
+use std::collections::VecDeque;
+use std::ops::RangeInclusive;
+
+use cacher::{Event, EventType};
+use storage::Revision;
+
+use super::history::{Change, History, Object};
+use super::kinds::View;
+
+/// How a watch begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begin {
+    /// With the state at one of the possible revisions.
+    State,
+    /// With the changes after it.
+    Changes,
+}
+
+/// The check of one watch.
+pub struct Session {
+    view: View,
+    bookmarks: bool,
+    /// The client knows that it has the initial state.
+    told: bool,
+    /// The last revision delivered since then.
+    last: Revision,
+    candidates: Vec<Candidate>,
+}
+
+/// A possible beginning: all of these revisions look the same to the view.
+#[derive(Debug)]
+struct Candidate {
+    at: RangeInclusive<Revision>,
+    initial: VecDeque<Object>,
+    /// The index of the next change to look at.
+    next: usize,
+}
+
+/// What comes next.
+type Expected<'a> = (EventType, &'a Object, Revision);
+
+impl Candidate {
+    fn expected<'a>(&'a self, view: &View, history: &'a History) -> Option<(Expected<'a>, usize)> {
+        if let Some(object) = self.initial.front() {
+            return Some(((EventType::Added, object, object.revision), self.next));
+        }
+        // A watch may begin after a revision that is still to come.
+        let mut changes = history.changes().iter().enumerate().skip(self.next);
+        changes.find_map(|(at, change)| {
+            let event = view.event(change).filter(|_| change.revision > *self.at.start());
+            Some((event?, at + 1))
+        })
+    }
+
+    /// Whether an event is what comes next; if so, it is behind us.
+    fn accepts(&mut self, event: &Event, view: &View, history: &History) -> bool {
+        let Some((expected, next)) = self.expected(view, history) else { return false };
+        if !same(event, &expected) {
+            return false;
+        }
+        self.initial.pop_front();
+        self.next = next;
+        true
+    }
+
+    /// Whether everything up to a revision is behind us.
+    fn is_complete(&self, upto: Revision, view: &View, history: &History) -> bool {
+        self.initial.is_empty()
+            && self.expected(view, history).is_none_or(|((_, _, revision), _)| revision > upto)
+    }
+}
+
+fn same(event: &Event, (kind, object, revision): &Expected<'_>) -> bool {
+    let element = event.element.as_ref().is_some_and(|element| is(element, object));
+    element && event.kind == *kind && event.revision == *revision
+}
+
+/// Whether an element of the cache is this object.
+pub fn is(element: &cacher::Element, object: &Object) -> bool {
+    element.key() == &*object.key
+        && element.revision() == object.revision
+        && element.value().is_ok_and(|value| *value == object.value)
+}
+
+impl Session {
+    /// A watch that begins at one of the revisions. It reads changes from `read` on, which is earlier if
+    /// it begins with what the cache has not got yet.
+    pub fn new(
+        view: &View,
+        begin: Begin,
+        bookmarks: bool,
+        at: RangeInclusive<Revision>,
+        read: Revision,
+        history: &History,
+    ) -> Self {
+        let (mut from, to) = at.into_inner();
+        let to = to.max(from);
+        let mut candidates = Vec::new();
+        let changes = history.changes().get(history.after(from)..).unwrap_or_default();
+        let seen = changes.iter().filter(|change| view.event(change).is_some());
+        let ends = seen.map(|change| change.revision - 1).filter(|end| *end < to);
+        for end in ends.chain([to]) {
+            // Changes of one revision are no place to begin between.
+            if end >= from {
+                let state = || history.state_at(from, view).into_iter().cloned().collect();
+                let initial = if begin == Begin::State { state() } else { VecDeque::new() };
+                candidates.push(Candidate { at: from..=end, initial, next: history.after(from.min(read)) });
+                from = end + 1;
+            }
+        }
+        let told = begin == Begin::Changes;
+        let last = candidates.first().map_or(0, |first| *first.at.start());
+        Session { view: view.clone(), bookmarks, told, last, candidates }
+    }
+
+    /// Checks the next event.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn accept(&mut self, event: &Event, history: &History) -> Result<(), String> {
+        let before = self.describe(history);
+        let problem = match event.kind {
+            EventType::Bookmark => self.accept_bookmark(event, history),
+            _ => self.accept_object(event, history),
+        };
+        problem.map_err(|problem| format!("{problem}\n  got      {}\n  expected {before}", show(event)))
+    }
+
+    fn accept_bookmark(&mut self, event: &Event, history: &History) -> Result<(), &'static str> {
+        let revision = event.revision;
+        if !self.bookmarks {
+            return Err("a bookmark that nobody asked for");
+        }
+        if event.initial_events_end == self.told {
+            return Err(if self.told { "a second end of the state" } else { "a bookmark within the state" });
+        }
+        if revision > history.revision() {
+            return Err("a bookmark from the future");
+        }
+        if self.told && revision < self.last {
+            return Err("a bookmark that goes back");
+        }
+        let (view, told) = (&self.view, self.told);
+        self.candidates.retain_mut(|candidate| {
+            let fits = told || candidate.at.contains(&revision);
+            fits && candidate.is_complete(revision, view, history)
+        });
+        (self.told, self.last) = (true, revision);
+        if self.candidates.is_empty() { Err("a bookmark ahead of its events") } else { Ok(()) }
+    }
+
+    fn accept_object(&mut self, event: &Event, history: &History) -> Result<(), &'static str> {
+        let view = &self.view;
+        // With bookmarks only the state comes before its end.
+        let state_only = self.bookmarks && !self.told;
+        self.candidates.retain_mut(|candidate| {
+            let due = !(state_only && candidate.initial.is_empty());
+            due && candidate.accepts(event, view, history)
+        });
+        if self.told {
+            self.last = event.revision;
+        }
+        if self.candidates.is_empty() { Err("not the next event") } else { Ok(()) }
+    }
+
+    /// From where a client can resume: what it saw last. `None` while it does not know whether it has
+    /// the whole state.
+    pub fn resumable(&self) -> Option<Revision> {
+        self.told.then_some(self.last)
+    }
+
+    /// Whether everything up to a revision has been delivered.
+    pub fn is_complete(&self, upto: Revision, history: &History) -> bool {
+        let told = self.told || !self.bookmarks;
+        told && self.candidates.iter().any(|candidate| candidate.is_complete(upto, &self.view, history))
+    }
+
+    /// The changes that the watch has not got behind it and that touch a view.
+    pub fn unread<'a>(
+        &self,
+        view: &'a View,
+        history: &'a History,
+    ) -> impl Iterator<Item = (usize, &'a Change)> + use<'a> {
+        let next = self.candidates.iter().map(|candidate| candidate.next).min();
+        let changes = history.changes().iter().enumerate().skip(next.unwrap_or(0));
+        changes.filter(move |(_, change)| view.is_touched_by(change))
+    }
+
+    fn describe(&self, history: &History) -> String {
+        let next = |candidate: &Candidate| match candidate.expected(&self.view, history) {
+            Some(((kind, object, revision), _)) => {
+                format!(
+                    "{kind:?} {} of {} at {revision} (from {:?})",
+                    object.key, object.revision, candidate.at
+                )
+            }
+            None => format!("nothing (from {:?})", candidate.at),
+        };
+        let shown: Vec<String> = self.candidates.iter().take(3).map(next).collect();
+        format!("{}, {} possible beginnings", shown.join(" or "), self.candidates.len())
+    }
+}
+
+/// An event for the trace.
+pub fn show(event: &Event) -> String {
+    match &event.element {
+        None if event.initial_events_end => format!("end of state at {}", event.revision),
+        None => format!("bookmark at {}", event.revision),
+        Some(element) => {
+            format!("{:?} {} of {} at {}", event.kind, element.key(), element.revision(), event.revision)
+        }
+    }
+}

@@ -1,0 +1,335 @@
+//! A client that watches as client-go's reflectors do: from a list or from the state that the watch
+//! begins with, resuming from what it saw last, and from the start when that is too old.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use cacher::{Error, Event, EventType, Freshness, ListQuery, WatchQuery, WatchStart};
+use futures::StreamExt;
+use storage::Revision;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::kinds::View;
+use super::random::Random;
+use super::sabotage::Tampered;
+use super::session::{Begin, Session, show};
+use super::world::{Asked, Violation, World, violation};
+
+/// How often a watch looks whether it is done.
+const LOOKS_EVERY: Duration = Duration::from_secs(5);
+/// In calm weather an event is there after so long.
+const AT_ONCE: Duration = Duration::from_millis(50);
+/// How long before the deadline the last bookmark comes, and how late it may be.
+const LAST_BOOKMARK: Duration = Duration::from_secs(2);
+
+/// How a client reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pace {
+    /// Whatever there is, at once.
+    Eager,
+    /// With pauses.
+    Slow,
+    /// With pauses so long that it falls behind.
+    Stalling,
+}
+
+/// A watcher.
+pub struct Watcher {
+    pub world: Arc<World>,
+    pub random: Random,
+    pub name: String,
+    pub pace: Pace,
+    pub view: View,
+    pub bookmarks: bool,
+}
+
+/// A watch under way.
+struct Running {
+    watch: Tampered,
+    session: Session,
+    asked: Asked,
+    begun: Instant,
+    deadline: Instant,
+    last_bookmark: Option<Instant>,
+}
+
+/// How a watch ended.
+enum End {
+    /// Everything was delivered.
+    Done,
+    /// Go on from what was seen last.
+    Resume,
+    /// Begin again.
+    Restart,
+}
+
+impl Watcher {
+    /// Watches until it has everything.
+    pub async fn run(mut self) -> Result<(), Violation> {
+        let mut seen = None;
+        loop {
+            match self.one(&mut seen).await.map_err(|why| Violation(format!("{}: {why}", self.name)))? {
+                End::Done => return Ok(()),
+                End::Resume => self.world.journal.count("watch resumed"),
+                End::Restart => seen = None,
+            }
+            let time = self.random.millis(1..1500);
+            sleep(time).await;
+        }
+    }
+
+    /// One watch, from `seen` if that is known.
+    async fn one(&mut self, seen: &mut Option<Revision>) -> Result<End, Violation> {
+        let start = match *seen {
+            Some(revision) => WatchStart::After(revision),
+            None => match self.start().await? {
+                Some(start) => start,
+                None => return Ok(End::Restart),
+            },
+        };
+        let time = self.random.millis(3000..150_000);
+        let deadline = if self.world.is_stormy() { Instant::now() + time } else { far() };
+        let query = WatchQuery {
+            scope: self.view.scope.clone(),
+            start,
+            predicate: self.view.predicate(),
+            bookmarks: self.bookmarks,
+            deadline,
+        };
+        let (asked, begun) = (self.world.ask(), Instant::now());
+        let world = Arc::clone(&self.world);
+        let what = format!("watch {} {start:?}", self.view.scope.prefix);
+        let request = world.delegator.watch(world.resource(self.view.kind), query);
+        match world.answer(&what, request).await? {
+            Ok(watch) => {
+                world.journal.count(kind_of_start(start));
+                world.journal.count(self.view.label());
+                world.journal.note(&self.name, &format!("{what} begins"));
+                let session = self.session(start, &asked).await;
+                let watch = Tampered::new(watch, world.bug, &mut self.random);
+                let running = Running { watch, session, asked, begun, deadline, last_bookmark: None };
+                let (end, last) = self.follow(running).await?;
+                *seen = last;
+                Ok(end)
+            }
+            Err(error) => {
+                world.journal.note(&self.name, &format!("{what} fails: {error:?}"));
+                self.refused(&asked, start, &error).map_err(|why| Violation(format!("{what}: {why}")))
+            }
+        }
+    }
+
+    /// The check of a watch that begins now.
+    async fn session(&self, start: WatchStart, asked: &Asked) -> Session {
+        let read = match start {
+            WatchStart::State(_) => Revision::MAX,
+            WatchStart::After(_) => self.world.cached_to(self.view.kind).await,
+        };
+        let filled = if self.view.kind.cached { self.world.link.filled_at(self.view.kind.prefix) } else { 0 };
+        self.world.history(|history| {
+            let now = history.revision();
+            let (begin, at) = match start {
+                WatchStart::State(Freshness::Consistent) => (Begin::State, asked.observed..=now),
+                WatchStart::State(Freshness::NotOlderThan(wanted) | Freshness::Exact(wanted)) => {
+                    (Begin::State, wanted.max(filled)..=now)
+                }
+                WatchStart::After(0) => (Begin::Changes, filled..=now),
+                WatchStart::After(revision) => (Begin::Changes, revision..=revision),
+            };
+            Session::new(&self.view, begin, self.bookmarks, at, read, history)
+        })
+    }
+
+    /// Chooses how to begin; `None` when that failed.
+    async fn start(&mut self) -> Result<Option<WatchStart>, Violation> {
+        let observed = self.world.ask().observed.max(1);
+        Ok(Some(match self.random.below(8) {
+            0..3 => WatchStart::State(Freshness::Consistent),
+            3 => WatchStart::State(Freshness::NotOlderThan(0)),
+            4 => {
+                let wanted = observed + self.random.pick(&[-9, 0, 2]);
+                WatchStart::State(Freshness::NotOlderThan(wanted.max(1)))
+            }
+            5 => WatchStart::After(0),
+            6 => WatchStart::After(observed + self.random.pick(&[0, 1, 5])),
+            _ => return self.list().await,
+        }))
+    }
+
+    /// Lists, to watch from there.
+    async fn list(&mut self) -> Result<Option<WatchStart>, Violation> {
+        let freshness = self.random.pick(&[Freshness::Consistent, Freshness::NotOlderThan(0)]);
+        let (scope, predicate) = (self.view.scope.clone(), self.view.predicate());
+        let query = ListQuery { scope, start: None, limit: 0, freshness, predicate };
+        let world = &self.world;
+        let asked = world.ask();
+        let request = world.delegator.list(world.resource(self.view.kind), query);
+        match world.answer("list", request).await? {
+            Ok(page) => {
+                world.check_revision(&asked, freshness, page.revision)?;
+                Ok(Some(WatchStart::After(page.revision)))
+            }
+            Err(error) => world.excuse(&asked, self.view.kind, asked.revision, &error).map(|()| None),
+        }
+    }
+
+    fn refused(&self, asked: &Asked, start: WatchStart, error: &Error) -> Result<End, Violation> {
+        let needed = if let WatchStart::After(revision @ 1..) = start { revision } else { asked.revision };
+        self.world.excuse(asked, self.view.kind, needed, error)?;
+        Ok(match (start, error) {
+            (_, Error::TooOld { .. } | Error::Storage(storage::Error::Compacted { .. })) => End::Restart,
+            (WatchStart::After(_), _) => End::Resume,
+            _ => End::Restart,
+        })
+    }
+
+    /// Reads a watch to its end; says what to do next, and from where it can be resumed.
+    async fn follow(&mut self, mut running: Running) -> Result<(End, Option<Revision>), Violation> {
+        let world = Arc::clone(&self.world);
+        let begun = running.session.resumable();
+        loop {
+            let finish = world.finish.load(Relaxed);
+            if finish > 0 && world.history(|history| running.session.is_complete(finish, history)) {
+                return Ok((End::Done, None));
+            }
+            if world.is_stormy() && self.random.chance(8) {
+                world.journal.count("watch dropped");
+                return Ok(self.left(&running));
+            }
+            self.pause(finish).await;
+            let look = Instant::now() + LOOKS_EVERY;
+            let next = timeout_at(look.min(running.deadline), running.watch.next()).await;
+            match next {
+                Ok(Some(Ok(event))) => self.take(&mut running, &event)?,
+                Ok(Some(Err(error))) => {
+                    world.journal.note(&self.name, &format!("watch fails: {error:?}"));
+                    let needed = running.session.resumable().or(begun).unwrap_or(running.asked.revision);
+                    world.excuse(&running.asked, self.view.kind, needed, &error)?;
+                    let compacted = matches!(error, Error::Storage(storage::Error::Compacted { .. }));
+                    return Ok(if compacted { (End::Restart, None) } else { self.left(&running) });
+                }
+                Ok(None) | Err(_) if Instant::now() >= running.deadline => {
+                    self.check_last_bookmark(&running)?;
+                    world.journal.count("watch at its deadline");
+                    return Ok(self.left(&running));
+                }
+                Ok(None) => {
+                    self.ended(&running)?;
+                    return Ok(self.left(&running));
+                }
+                Err(_) if finish > 0 => {
+                    let unread = world.history(|history| running.session.unread(&self.view, history).count());
+                    return violation(format!("{:?} is silent, {unread} changes are unread", self.view));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// What to do after a watch that did not deliver everything.
+    fn left(&self, running: &Running) -> (End, Option<Revision>) {
+        match running.session.resumable().filter(|revision| *revision > 0) {
+            Some(revision) => (End::Resume, Some(revision)),
+            None => (End::Restart, None),
+        }
+    }
+
+    async fn pause(&mut self, finish: Revision) {
+        let time = match self.pace {
+            _ if finish > 0 => return,
+            Pace::Eager => return,
+            Pace::Slow if self.random.chance(700) => self.random.millis(0..1000),
+            Pace::Slow => return,
+            Pace::Stalling if self.random.chance(150) => self.random.millis(5000..40_000),
+            Pace::Stalling => self.random.millis(0..100),
+        };
+        sleep(time).await;
+    }
+
+    fn take(&self, running: &mut Running, event: &Event) -> Result<(), Violation> {
+        let world = &self.world;
+        world.journal.note(&self.name, &show(event));
+        if event.kind == EventType::Bookmark {
+            running.last_bookmark = Some(Instant::now());
+            world.journal.count(if event.initial_events_end { "end of state" } else { "bookmark" });
+        }
+        world.observe(event.revision);
+        let checked = world.history(|history| running.session.accept(event, history));
+        checked.map_err(|problem| Violation(format!("{:?}: {problem}", self.view)))?;
+        self.check_delay(running, event)
+    }
+
+    /// In calm weather whoever waits is woken by a change, not by the next thing that happens.
+    fn check_delay(&self, running: &Running, event: &Event) -> Result<(), Violation> {
+        let Some(calm_since) = self.world.calm_since.get() else { return Ok(()) };
+        if event.kind == EventType::Bookmark || self.pace != Pace::Eager {
+            return Ok(());
+        }
+        let happened = self.world.history(|history| {
+            history.changes().get(history.after(event.revision - 1)).map(|change| change.at)
+        });
+        let Some(happened) = happened.filter(|at| at > calm_since.max(&running.begun)) else { return Ok(()) };
+        self.world.journal.count("event in calm weather");
+        if happened.elapsed() < AT_ONCE {
+            return Ok(());
+        }
+        violation(format!("{:?}: {} came after {:?}", self.view, show(event), happened.elapsed()))
+    }
+
+    /// A watch that ended without an error must have had a reason.
+    fn ended(&self, running: &Running) -> Result<(), Violation> {
+        let world = &self.world;
+        if world.link.gaps() > running.asked.gaps {
+            world.journal.count("watch ended by a gap");
+            return Ok(());
+        }
+        // Who has far to go reads everything until it gets near.
+        let searches = world.limits.scan_max < world.limits.events_max;
+        let overrun = world.history(|history| {
+            let everything = View::everything(self.view.kind);
+            let view = if searches { &everything } else { &self.view };
+            let oldest = running.session.unread(view, history).next();
+            oldest.is_some_and(|(at, change)| world.may_be_forgotten(self.view.kind, history, at, change))
+        });
+        world.journal.note(&self.name, "watch ended");
+        if !overrun || !self.view.kind.cached {
+            return violation(format!("{:?} ended without a reason", self.view));
+        }
+        world.journal.count("watch overrun");
+        Ok(())
+    }
+
+    /// Who reads all the time has had the bookmark that is due before the deadline.
+    fn check_last_bookmark(&self, running: &Running) -> Result<(), Violation> {
+        let world = &self.world;
+        let due = running.deadline - LAST_BOOKMARK;
+        let expected = self.bookmarks
+            && self.pace == Pace::Eager
+            && self.view.kind.cached
+            && running.begun + LAST_BOOKMARK < due;
+        if !expected {
+            return Ok(());
+        }
+        world.journal.count("bookmark before the deadline");
+        match running.last_bookmark {
+            Some(at) if at >= due => Ok(()),
+            at => violation(format!("no bookmark before the deadline, the last one was at {at:?}")),
+        }
+    }
+}
+
+/// Later than any run takes.
+fn far() -> Instant {
+    Instant::now() + Duration::from_secs(24 * 3600)
+}
+
+fn kind_of_start(start: WatchStart) -> &'static str {
+    match start {
+        WatchStart::State(Freshness::Consistent) => "watch from the latest state",
+        WatchStart::State(Freshness::NotOlderThan(0)) => "watch from any state",
+        WatchStart::State(_) => "watch from a state not older",
+        WatchStart::After(0) => "watch from now",
+        WatchStart::After(_) => "watch from a revision",
+    }
+}

@@ -1,0 +1,188 @@
+//! What everybody in a run has at hand, and the rules about what may fail.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use cacher::cache::Limits;
+use cacher::{Delegator, Error, Freshness, Resource};
+use storage::Revision;
+use tokio::time::{Instant, timeout};
+
+use super::history::{Change, History};
+use super::journal::Journal;
+use super::kinds::Kind;
+use super::link::Link;
+use super::sabotage::Bug;
+
+/// How long the cache lets a read wait.
+const WAIT_MAX: Duration = Duration::from_secs(3);
+/// No read takes longer, whatever goes wrong.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+/// More than an object of the simulation pins in memory.
+const OBJECT_BYTES_MAX: usize = 512;
+
+/// What must not be, and was.
+#[derive(Debug)]
+pub struct Violation(pub String);
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Fails a check.
+pub fn violation<T>(what: impl Into<String>) -> Result<T, Violation> {
+    Err(Violation(what.into()))
+}
+
+/// The system and its surroundings.
+pub struct World {
+    pub delegator: Delegator,
+    pub link: Arc<Link>,
+    pub journal: Arc<Journal>,
+    pub limits: Limits,
+    pub bug: Option<Bug>,
+    /// The highest revision that anybody was told of.
+    pub observed: AtomicI64,
+    /// The clients go on.
+    pub storm: AtomicBool,
+    /// Since when nothing is in the way of a delivery.
+    pub calm_since: OnceLock<Instant>,
+    /// Watches are done when they have everything up to this revision; 0 while that is open.
+    pub finish: AtomicI64,
+}
+
+/// The circumstances in which a request was made.
+pub struct Asked {
+    at: Instant,
+    failures: u64,
+    pub gaps: u64,
+    /// What was known to exist.
+    pub observed: Revision,
+    /// What existed.
+    pub revision: Revision,
+}
+
+impl World {
+    /// The resource of a kind.
+    pub fn resource(&self, kind: &Kind) -> &Arc<Resource> {
+        self.delegator.resource(kind.prefix).unwrap()
+    }
+
+    /// Looks something up in the history.
+    pub fn history<T>(&self, look: impl FnOnce(&History) -> T) -> T {
+        self.link.ledger.history(look)
+    }
+
+    /// Whether clients go on.
+    pub fn is_stormy(&self) -> bool {
+        self.storm.load(Relaxed)
+    }
+
+    /// Somebody learned that this revision exists.
+    pub fn observe(&self, revision: Revision) {
+        self.observed.fetch_max(revision, Relaxed);
+    }
+
+    /// How far the cache has come. It says so at once.
+    pub async fn cached_to(&self, kind: &Kind) -> Revision {
+        let anything = self.delegator.get(self.resource(kind), "", Freshness::NotOlderThan(0));
+        if kind.cached { anything.await.map_or(0, |found| found.revision) } else { 0 }
+    }
+
+    /// Takes note of the circumstances before a request.
+    pub fn ask(&self) -> Asked {
+        Asked {
+            at: Instant::now(),
+            failures: self.link.failures(),
+            gaps: self.link.gaps(),
+            observed: self.observed.load(Relaxed),
+            revision: self.history(History::revision),
+        }
+    }
+
+    /// The answer to a request, which must come.
+    pub async fn answer<T>(&self, what: &str, request: impl Future<Output = T>) -> Result<T, Violation> {
+        timeout(HANGS_AFTER, request).await.or_else(|_| violation(format!("{what} hangs")))
+    }
+
+    /// Whether the answer to a read may have a revision.
+    pub fn check_revision(
+        &self,
+        asked: &Asked,
+        freshness: Freshness,
+        revision: Revision,
+    ) -> Result<(), Violation> {
+        let (low, high) = match freshness {
+            Freshness::Consistent => (asked.observed, self.history(History::revision)),
+            Freshness::NotOlderThan(wanted) => (wanted, self.history(History::revision)),
+            Freshness::Exact(wanted) => (wanted, wanted),
+        };
+        if (low..=high).contains(&revision) {
+            return Ok(());
+        }
+        violation(format!("{freshness:?} was answered at {revision}, which is not in {low}..={high}"))
+    }
+
+    /// Whether an error is an answer that the circumstances excuse. `needed` is the oldest revision that
+    /// had to be read.
+    pub fn excuse(
+        &self,
+        asked: &Asked,
+        kind: &Kind,
+        needed: Revision,
+        error: &Error,
+    ) -> Result<(), Violation> {
+        let waited = asked.at.elapsed() >= WAIT_MAX;
+        let (name, excused) = match error {
+            Error::Storage(storage::Error::Unavailable(_)) => {
+                ("unavailable", waited || self.link.failures() > asked.failures)
+            }
+            Error::Storage(storage::Error::Compacted { .. }) => {
+                ("compacted", needed < self.link.ledger.compacted_to())
+            }
+            Error::FutureRevision { requested, retry_after_seconds: 0, .. } => {
+                ("future revision, from storage", *requested > asked.revision)
+            }
+            Error::FutureRevision { .. } => ("future revision, from the cache", waited && kind.cached),
+            Error::NotReady { .. } => ("not ready", kind.cached && self.link.may_be_unready()),
+            Error::TooOld { requested, oldest } => {
+                let named = *requested == needed && requested < oldest;
+                ("too old", named && self.may_begin_after(kind, *oldest))
+            }
+            _ => ("no error that a request may have", false),
+        };
+        self.journal.count(name);
+        if excused { Ok(()) } else { violation(format!("there is no excuse for {error:?}")) }
+    }
+
+    /// Whether a watch may have to begin after a revision: it is that of the fill, or the cache may have
+    /// forgotten the last change up to there. If several have its revision, the first of them is enough.
+    fn may_begin_after(&self, kind: &Kind, oldest: Revision) -> bool {
+        let filled = self.link.filled_at(kind.prefix);
+        oldest == filled
+            || self.history(|history| {
+                let changes = history.changes().iter().enumerate();
+                let before = changes.take(history.after(oldest)).skip(history.after(filled));
+                let mut of_kind = before.filter(|(_, change)| change.key.starts_with(kind.prefix)).rev();
+                let last = of_kind.next();
+                let revision = last.map(|(_, change)| change.revision);
+                let with_last = of_kind.take_while(|(_, change)| Some(change.revision) == revision);
+                let first = with_last.last().or(last);
+                first.is_some_and(|(at, change)| self.may_be_forgotten(kind, history, at, change))
+            })
+    }
+
+    /// Whether the cache may have forgotten a change.
+    pub fn may_be_forgotten(&self, kind: &Kind, history: &History, at: usize, change: &Change) -> bool {
+        let later = history.changes().iter().skip(at + 1);
+        let later = later.filter(|change| change.key.starts_with(kind.prefix)).count();
+        let limits = &self.limits;
+        later >= limits.events_max
+            || (later + 1) * OBJECT_BYTES_MAX >= limits.bytes_max
+            || (later >= limits.events_min && change.at.elapsed() > limits.age_max)
+    }
+}
