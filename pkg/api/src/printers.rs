@@ -10,6 +10,7 @@ mod apiregistration;
 mod apps;
 mod autoscaling;
 mod batch;
+mod cell;
 mod certificates;
 mod coordination;
 mod core;
@@ -32,14 +33,102 @@ mod storagemigration;
 mod view;
 mod volumes;
 
-use apimachinery::time::{UnixTime, parse_time};
+use apimachinery::time::{GO_ZERO_TIME, UnixTime};
+use schema::proto::inplace::{Irregular, MessageRef};
+use schema::table::Message;
 use serde_json::{Map, Value};
-use view::View;
+use view::{Doubt, View};
 
+pub use cell::Cell;
 pub use descriptions::{column_descriptions, scale_column_descriptions, status_column_descriptions};
 
 /// Makes the cells of one object; ages count up to the given time.
-type Cells = fn(View<'_>, UnixTime) -> Vec<Value>;
+type Cells = for<'a> fn(View<'a>, UnixTime) -> Vec<Cell<'a>>;
+
+/// What prints the rows of one resource: found once, used for every object.
+#[derive(Debug, Clone, Copy)]
+pub struct Printer {
+    own: Option<Cells>,
+    pods: bool,
+}
+
+/// The part of a row that is made from the object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row<'a> {
+    /// One for each column, in their order.
+    pub cells: Vec<Cell<'a>>,
+    /// What the row says about the object.
+    pub condition: Option<RowCondition>,
+}
+
+impl Printer {
+    /// The printer of a resource. One without a printer of its own shows its name and creation time.
+    ///
+    /// `group_version` is the served one (`v1`, `apps/v1`), `resource` the plural name. A `Scale`
+    /// goes by the name `scale`, in any group that has it.
+    pub fn of(group_version: &str, resource: &str) -> Printer {
+        Printer { own: printer(group_version, resource), pods: (group_version, resource) == ("v1", "pods") }
+    }
+
+    /// Whether the resource has a printer of its own. Where it has none, upstream answers an empty
+    /// list with `rows: null` instead of `[]`.
+    pub fn is_own(&self) -> bool {
+        self.own.is_some()
+    }
+
+    /// The row of an object. Ages count up to `now`.
+    ///
+    /// An autoscaler in version 1 has lost the order of its metrics (and all CPU metrics but one),
+    /// which the column shows; a caller that has the version 2 form at hand prints that.
+    ///
+    /// # Errors
+    /// The subject is a message that cannot be read in place; its tree has to be printed instead. Of a
+    /// tree there is always a row.
+    pub fn row<'a>(&self, subject: &'a Subject<'a>, now: UnixTime) -> Result<Row<'a>, Irregular> {
+        let view = subject.view();
+        let cells = match self.own {
+            Some(print) => print(view, now),
+            None => name_and_created_at(view),
+        };
+        let condition = if self.pods { end_of_pod(view) } else { None };
+        if subject.doubt.exists() {
+            return Err(Irregular);
+        }
+        Ok(Row { cells, condition })
+    }
+}
+
+/// An object to be printed, in the version whose printer is used.
+#[derive(Debug)]
+pub struct Subject<'a> {
+    form: Form<'a>,
+    doubt: Doubt,
+}
+
+#[derive(Debug)]
+enum Form<'a> {
+    Tree(&'a Map<String, Value>),
+    Message(MessageRef<'a>),
+}
+
+impl<'a> Subject<'a> {
+    /// A tree.
+    pub fn tree(object: &'a Map<String, Value>) -> Self {
+        Subject { form: Form::Tree(object), doubt: Doubt::default() }
+    }
+
+    /// The canonical bytes of a message, out of which only what the columns show is read.
+    pub fn message(message: &'static Message, raw: &'a [u8]) -> Self {
+        Subject { form: Form::Message(MessageRef::new(message, raw)), doubt: Doubt::default() }
+    }
+
+    fn view(&self) -> View<'_> {
+        match self.form {
+            Form::Tree(object) => View::of(object),
+            Form::Message(message) => View::of_message(message, &self.doubt),
+        }
+    }
+}
 
 /// A condition of a Table row; upstream sets one on pods that have ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,46 +143,16 @@ pub struct RowCondition {
     pub message: &'static str,
 }
 
-/// The cells of an object of a resource, or, for a resource without a printer
-/// of its own, its name and creation time.
-///
-/// An autoscaler in version 1 has lost the order of its metrics (and all CPU
-/// metrics but one), which the column shows; a caller that has the version 2
-/// form at hand passes that, with its group version.
-///
-/// `group_version` is the served one (`v1`, `apps/v1`), `resource` the plural
-/// name. A `Scale` goes by the name `scale`, in any group that has it.
-pub fn cells(group_version: &str, resource: &str, object: &Map<String, Value>, now: UnixTime) -> Vec<Value> {
-    let view = View::of(object);
-    match printer(group_version, resource) {
-        Some(print) => print(view, now),
-        None => name_and_created_at(view),
-    }
-}
-
-/// Whether a resource has a printer of its own. Where it has none, upstream
-/// answers an empty list with `rows: null` instead of `[]`.
-pub fn has_printer(group_version: &str, resource: &str) -> bool {
-    printer(group_version, resource).is_some()
-}
-
 /// The cells of a `Status` that stands in for an object: status, reason and
 /// message.
-pub fn status_cells(status: &Map<String, Value>) -> Vec<Value> {
+pub fn status_cells(status: &Map<String, Value>) -> Vec<Cell<'_>> {
     let view = View::of(status);
     ["status", "reason", "message"].map(|name| view.get(name).text().into()).into()
 }
 
 /// The condition of the row of a pod that has ended.
-pub fn row_condition(
-    group_version: &str,
-    resource: &str,
-    object: &Map<String, Value>,
-) -> Option<RowCondition> {
-    if (group_version, resource) != ("v1", "pods") {
-        return None;
-    }
-    let (reason, message) = match View::of(object).at("status.phase").text() {
+fn end_of_pod(pod: View<'_>) -> Option<RowCondition> {
+    let (reason, message) = match pod.at("status.phase").text() {
         "Succeeded" => ("Succeeded", "The pod has completed successfully."),
         "Failed" => ("Failed", "The pod failed."),
         _ => return None,
@@ -128,9 +187,8 @@ fn printer(group_version: &str, resource: &str) -> Option<Cells> {
     }
 }
 
-fn name_and_created_at(object: View<'_>) -> Vec<Value> {
-    let created = parse_time(object.at("metadata.creationTimestamp").text());
-    let created = created.unwrap_or(apimachinery::time::GO_ZERO_TIME);
+fn name_and_created_at(object: View<'_>) -> Vec<Cell<'_>> {
+    let created = object.at("metadata.creationTimestamp").time().unwrap_or(GO_ZERO_TIME);
     vec![object.name(), created.rfc3339().to_string().into()]
 }
 

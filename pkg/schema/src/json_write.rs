@@ -12,7 +12,7 @@ pub(crate) mod string;
 pub(crate) mod typed;
 mod untyped;
 
-pub use number::write_double;
+pub use number::{write_double, write_integer};
 pub use pretty::indent;
 pub use raw::{RawError, compact};
 pub use string::write_string;

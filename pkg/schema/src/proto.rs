@@ -5,7 +5,8 @@
 //! both halves of each entry. [`decode`] takes what gogo takes: any order, repeated structs merged,
 //! packed lists, unknown fields dropped; and fails with gogo's words. The rest reads or edits
 //! encoded objects in place: the envelope ([`Envelope`]), the resource version
-//! ([`with_resource_version`]), single values ([`field_at`], [`meta::Header`]).
+//! ([`with_resource_version`]), single values ([`field_at`], [`meta::Header`]), some members of many
+//! ([`inplace`]).
 
 mod canonical;
 pub(crate) mod decode;
@@ -13,6 +14,7 @@ mod encode;
 mod envelope;
 pub(crate) mod fault;
 pub(crate) mod index;
+pub mod inplace;
 pub mod meta;
 pub(crate) mod names;
 mod peek;

@@ -355,7 +355,7 @@ impl Writer<'_> {
 
     #[inline]
     fn integer(&mut self, value: i64) {
-        self.out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        json_write::write_integer(value, self.out);
     }
 }
 

@@ -1,10 +1,10 @@
 //! Rows of webhook configurations and admission policies.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{UNSET, age};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -16,11 +16,11 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn webhooks(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn webhooks(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.get("webhooks").count(), age(object, now)]
 }
 
-fn policy(object: View<'_>, steps: &str, now: UnixTime) -> Vec<Value> {
+fn policy<'a>(object: View<'a>, steps: &str, now: UnixTime) -> Vec<Cell<'a>> {
     let kind = object.at("spec.paramKind");
     let kind = match kind.exists() {
         true => format!("{}/{}", kind.get("apiVersion").text(), kind.get("kind").text()),
@@ -29,7 +29,7 @@ fn policy(object: View<'_>, steps: &str, now: UnixTime) -> Vec<Value> {
     vec![object.name(), object.get("spec").get(steps).count(), kind.into(), age(object, now)]
 }
 
-fn policy_binding(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn policy_binding(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![
         object.name(),
         object.at("spec.policyName").into(),

@@ -1,16 +1,16 @@
 //! Rows of aggregated API services.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::age;
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     (resource == "apiservices").then_some(api_service)
 }
 
-fn api_service(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn api_service(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let service = object.at("spec.service");
     let service = match service.exists() {
         true => format!("{}/{}", service.get("namespace").text(), service.get("name").text()),

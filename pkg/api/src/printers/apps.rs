@@ -1,11 +1,11 @@
 //! Rows of workloads that keep pods running.
 
+use super::cell::Cell;
 use super::format::{NONE, age, containers, group_resource, label_selector, labels};
 use super::view::View;
 use super::{Cells, autoscaling};
 use apimachinery::labels::from_label_selector;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -19,7 +19,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn controller_revision(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn controller_revision(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let owner = object.at("metadata.ownerReferences").items().find(|o| o.get("controller").flag());
     vec![
         object.name(),
@@ -39,7 +39,7 @@ fn owner_name(owner: View<'_>) -> String {
     format!("{}/{name}", group_resource(group, kind).to_lowercase())
 }
 
-fn daemon_set(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn daemon_set(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("spec.template.spec"));
     let count = |name| object.get("status").get(name).int().into();
     vec![
@@ -57,10 +57,10 @@ fn daemon_set(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn deployment(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn deployment(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("spec.template.spec"));
     // Other kinds say <none> and <error> here.
-    let selector = match from_label_selector(object.at("spec.selector").object()) {
+    let selector = match from_label_selector(object.at("spec.selector").object().as_deref()) {
         Ok(selector) => selector.to_string(),
         Err(_) => "<invalid>".to_owned(),
     };
@@ -76,7 +76,7 @@ fn deployment(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn replica_set(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn replica_set(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("spec.template.spec"));
     vec![
         object.name(),
@@ -90,7 +90,7 @@ fn replica_set(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn stateful_set(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn stateful_set(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("spec.template.spec"));
     vec![object.name(), ready(object).into(), age(object, now), names, images]
 }

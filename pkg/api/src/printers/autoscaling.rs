@@ -1,11 +1,11 @@
 //! Rows of autoscalers, and of the `scale` subresource.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{UNSET, age};
 use super::metrics;
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(version: &str, resource: &str) -> Option<Cells> {
     Some(match (version, resource) {
@@ -16,7 +16,7 @@ pub(super) fn printer(version: &str, resource: &str) -> Option<Cells> {
     })
 }
 
-fn autoscaler(object: View<'_>, metrics: String, now: UnixTime) -> Vec<Value> {
+fn autoscaler(object: View<'_>, metrics: String, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let target = spec.get("scaleTargetRef");
     let min = spec.get("minReplicas");
@@ -31,7 +31,7 @@ fn autoscaler(object: View<'_>, metrics: String, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-pub(super) fn scale(object: View<'_>, now: UnixTime) -> Vec<Value> {
+pub(super) fn scale(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![
         object.name(),
         object.at("spec.replicas").int().into(),

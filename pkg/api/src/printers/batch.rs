@@ -1,11 +1,11 @@
 //! Rows of jobs and cron jobs.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{NONE, age, bool_or_unset, containers, label_selector, since, time};
 use super::view::View;
 use apimachinery::duration::human_duration;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -15,7 +15,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn cron_job(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn cron_job(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let [names, images] = containers(spec.at("jobTemplate.spec.template.spec"));
     let last = object.at("status.lastScheduleTime");
@@ -33,7 +33,7 @@ fn cron_job(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn job(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn job(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("spec.template.spec"));
     vec![
         object.name(),

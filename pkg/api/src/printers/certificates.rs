@@ -1,11 +1,11 @@
 //! Rows of certificate requests and trust bundles.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{NONE, age, labels};
 use super::view::View;
 use apimachinery::duration::human_duration;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -16,7 +16,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn signing_request(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn signing_request(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let expiration = spec.get("expirationSeconds");
     let duration = match expiration.exists() {
@@ -42,18 +42,18 @@ fn condition(status: View<'_>) -> String {
         (false, false) => "Pending",
     };
     let failed = if has("Failed") { ",Failed" } else { "" };
-    let issued = if status.get("certificate").text().is_empty() { "" } else { ",Issued" };
+    let issued = if status.get("certificate").has_bytes() { ",Issued" } else { "" };
     format!("{decision}{failed}{issued}")
 }
 
-fn trust_bundle(object: View<'_>, _: UnixTime) -> Vec<Value> {
+fn trust_bundle(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.at("spec.signerName").filled_or(NONE).into()]
 }
 
-fn pod_request(object: View<'_>, _: UnixTime) -> Vec<Value> {
+fn pod_request(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let types = object.at("status.conditions").items().map(|c| c.get("type").text());
-    let state = types.rev().find(|t| matches!(*t, "Issued" | "Denied" | "Failed"));
+    let state = types.filter(|t| matches!(*t, "Issued" | "Denied" | "Failed")).last();
     vec![
         object.name(),
         spec.get("podName").into(),

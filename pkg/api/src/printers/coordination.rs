@@ -1,10 +1,10 @@
 //! Rows of leases and the candidates for them.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::age;
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -14,7 +14,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn candidate(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn candidate(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     vec![
         object.name(),
@@ -25,6 +25,6 @@ fn candidate(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn lease(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn lease(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.at("spec.holderIdentity").into(), age(object, now)]
 }

@@ -1,11 +1,11 @@
 //! Rows of the core group; pods, volumes and events have their own files.
 
-use super::format::{NONE, UNKNOWN, age, containers, labels, list_with_more, or_none, quantity};
+use super::cell::Cell;
+use super::format::{NONE, UNKNOWN, age, containers, labels, or_none, quantity, with_more};
 use super::view::View;
 use super::{Cells, autoscaling, events, pod, volumes};
 use apimachinery::time::UnixTime;
-use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -29,7 +29,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn component_status(object: View<'_>, _: UnixTime) -> Vec<Value> {
+fn component_status(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
     let Some(condition) = object.get("conditions").condition("Healthy") else {
         return vec![object.name(), "Unknown".into(), "".into(), "".into()];
     };
@@ -42,25 +42,29 @@ fn component_status(object: View<'_>, _: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn config_map(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn config_map(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let keys = object.get("data").len() + object.get("binaryData").len();
     vec![object.name(), keys.into(), age(object, now)]
 }
 
-/// Up to three `address:port`, or addresses where there are no ports.
-fn endpoints(object: View<'_>, now: UnixTime) -> Vec<Value> {
+/// Up to three `address:port`, or addresses where there are no ports. Each address goes with each port,
+/// which can be too many to make them all.
+fn endpoints(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
+    const SHOWN_MAX: usize = 3;
     let subsets = object.get("subsets");
-    let mut texts = Vec::new();
+    let (mut shown, mut count) = (Vec::new(), 0_usize);
     for subset in subsets.items() {
-        let addresses = || subset.get("addresses").items().map(|address| address.get("ip").text());
-        if subset.get("ports").len() == 0 {
-            texts.extend(addresses().map(str::to_owned));
-        }
-        for port in subset.get("ports").items() {
-            texts.extend(addresses().map(|ip| host_port(ip, port.get("port").int())));
-        }
+        let (addresses, ports) = (subset.get("addresses"), subset.get("ports"));
+        count = count.saturating_add(addresses.len().saturating_mul(ports.len().max(1)));
+        let ips = || addresses.items().map(|address| address.get("ip").text());
+        let bare = ips().filter(|_| ports.len() == 0).map(str::to_owned);
+        let paired = ports.items().take(SHOWN_MAX).flat_map(|port| {
+            let number = port.get("port").int();
+            ips().map(move |ip| host_port(ip, number))
+        });
+        shown.extend(bare.chain(paired).take(SHOWN_MAX - shown.len()));
     }
-    let text = if subsets.len() == 0 { NONE.to_owned() } else { list_with_more(&texts, 3, ",") };
+    let text = if subsets.len() == 0 { NONE.to_owned() } else { with_more(&shown, count, ",") };
     vec![object.name(), text.into(), age(object, now)]
 }
 
@@ -68,11 +72,11 @@ fn host_port(host: &str, port: i64) -> String {
     if host.contains([':', '%']) { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 
-fn namespace(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn namespace(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.at("status.phase").into(), age(object, now)]
 }
 
-fn node(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn node(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let info = object.at("status.nodeInfo");
     let architecture = info.get("architecture").text();
     let mut kernel = info.get("kernelVersion").filled_or(UNKNOWN).to_owned();
@@ -95,7 +99,7 @@ fn node(object: View<'_>, now: UnixTime) -> Vec<Value> {
 
 /// The last `Ready` condition, and whether pods may be scheduled.
 fn node_status(node: View<'_>) -> String {
-    let ready = node.at("status.conditions").items().rev().find(|c| c.get("type").text() == "Ready");
+    let ready = node.at("status.conditions").items().filter(|c| c.get("type").text() == "Ready").last();
     let status = match ready.map(|condition| condition.get("status").text()) {
         Some("True") => "Ready",
         Some(_) => "NotReady",
@@ -123,12 +127,12 @@ fn node_address<'a>(node: View<'a>, address_type: &str) -> &'a str {
     address.map_or(NONE, |address| address.get("address").text())
 }
 
-fn pod_template(object: View<'_>, _: UnixTime) -> Vec<Value> {
+fn pod_template(object: View<'_>, _: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("template.spec"));
     vec![object.name(), names, images, labels(object.at("template.metadata.labels")).into()]
 }
 
-fn replication_controller(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn replication_controller(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let [names, images] = containers(object.at("spec.template.spec"));
     vec![
         object.name(),
@@ -143,25 +147,29 @@ fn replication_controller(object: View<'_>, now: UnixTime) -> Vec<Value> {
 }
 
 /// `used/hard` of every resource; those named `limits.…` in a column of their own.
-fn resource_quota(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn resource_quota(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let (mut requests, mut limits) = (Vec::new(), Vec::new());
-    let used = object.at("status.used");
+    let used: BTreeMap<&str, View<'_>> = object.at("status.used").entries().collect();
     for (resource, hard) in object.at("status.hard").entries() {
-        let text = format!("{resource}: {}/{}", quantity(used.get(resource)), quantity(hard));
+        let text = format!(
+            "{resource}: {}/{}",
+            quantity(used.get(resource).copied().unwrap_or_default()),
+            quantity(hard)
+        );
         if resource.starts_with("limits.") { limits.push(text) } else { requests.push(text) }
     }
     vec![object.name(), requests.join(", ").into(), limits.join(", ").into(), age(object, now)]
 }
 
-fn secret(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn secret(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.get("type").into(), object.get("data").count(), age(object, now)]
 }
 
-fn service_account(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn service_account(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), age(object, now)]
 }
 
-fn service(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn service(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let cluster_ip = spec.get("clusterIPs").items().next().map_or(NONE, View::text);
     vec![

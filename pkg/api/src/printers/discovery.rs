@@ -1,10 +1,10 @@
 //! Rows of endpoint slices.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{UNSET, age, list_with_more};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 /// Most ports, and most addresses, shown.
 const SHOWN_MAX: usize = 3;
@@ -13,7 +13,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     (resource == "endpointslices").then_some(endpoint_slice)
 }
 
-fn endpoint_slice(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn endpoint_slice(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let ports: Vec<String> = object.get("ports").items().map(port).collect();
     let endpoints = object.get("endpoints").items();
     let addresses = endpoints.flat_map(|endpoint| endpoint.get("addresses").texts());

@@ -1,10 +1,10 @@
 //! Rows of events, which the two groups that serve them name differently.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{UNKNOWN, since, time};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 /// Where a version keeps what it renamed.
 struct Names {
@@ -41,11 +41,11 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     (resource == "events").then_some(|object, now| event(object, now, &EVENTS))
 }
 
-pub(super) fn core_event(object: View<'_>, now: UnixTime) -> Vec<Value> {
+pub(super) fn core_event(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     event(object, now, &CORE)
 }
 
-fn event(object: View<'_>, now: UnixTime, names: &Names) -> Vec<Value> {
+fn event<'a>(object: View<'a>, now: UnixTime, names: &Names) -> Vec<Cell<'a>> {
     let target = object.get(names.object);
     let series = object.get("series");
     let first = [names.first, "eventTime"].map(|name| object.get(name));

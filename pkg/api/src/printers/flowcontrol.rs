@@ -1,10 +1,10 @@
 //! Rows of flow schemas and priority levels.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{NONE, age};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -14,7 +14,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn flow_schema(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn flow_schema(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let method = spec.get("distinguisherMethod");
     let dangling = object.at("status.conditions").condition("Dangling");
@@ -28,10 +28,10 @@ fn flow_schema(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn priority_level(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn priority_level(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let limited = object.at("spec.limited");
     let queuing = limited.at("limitResponse.queuing");
-    let number = |parent: View<'_>, name: &str| -> Value {
+    let number = |parent: View<'_>, name: &str| -> Cell<'static> {
         if parent.exists() { parent.get(name).int().into() } else { NONE.into() }
     };
     vec![

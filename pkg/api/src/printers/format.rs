@@ -1,12 +1,12 @@
 //! What several printers have in common: ages, label selectors, containers,
 //! lists cut short.
 
+use super::cell::Cell;
 use super::view::View;
 use apimachinery::duration::human_duration;
 use apimachinery::labels::from_label_selector;
 use apimachinery::quantity::canonicalize;
-use apimachinery::time::{UnixTime, parse_time};
-use serde_json::Value;
+use apimachinery::time::UnixTime;
 use std::borrow::Cow;
 
 /// What a missing value is called in most columns.
@@ -18,7 +18,7 @@ pub(super) const UNKNOWN: &str = "<unknown>";
 
 /// The time in a field, if it is set.
 pub(super) fn time(field: View<'_>) -> Option<UnixTime> {
-    parse_time(field.text()).ok().filter(|time| !time.is_go_zero())
+    field.time().filter(|time| !time.is_go_zero())
 }
 
 /// How long ago the time in a field was.
@@ -30,7 +30,7 @@ pub(super) fn since(field: View<'_>, now: UnixTime) -> String {
 }
 
 /// The cell with the age of the object.
-pub(super) fn age(object: View<'_>, now: UnixTime) -> Value {
+pub(super) fn age(object: View<'_>, now: UnixTime) -> Cell<'static> {
     since(object.at("metadata.creationTimestamp"), now).into()
 }
 
@@ -42,14 +42,14 @@ pub(super) fn labels(map: View<'_>) -> String {
 
 /// A label selector as text: `<none>` if it is empty, `<error>` if it is bad.
 pub(super) fn label_selector(selector: View<'_>) -> String {
-    match from_label_selector(selector.object()) {
+    match from_label_selector(selector.object().as_deref()) {
         Ok(selector) => or_none(selector.to_string()),
         Err(_) => "<error>".to_owned(),
     }
 }
 
 /// The names and the images of containers, each joined by commas.
-pub(super) fn containers(pod_spec: View<'_>) -> [Value; 2] {
+pub(super) fn containers(pod_spec: View<'_>) -> [Cell<'static>; 2] {
     ["name", "image"].map(|field| {
         let texts: Vec<&str> = pod_spec.get("containers").items().map(|c| c.get(field).text()).collect();
         texts.join(",").into()
@@ -58,10 +58,15 @@ pub(super) fn containers(pod_spec: View<'_>) -> [Value; 2] {
 
 /// The first `max` texts, and how many there are beyond them.
 pub(super) fn list_with_more(texts: &[String], max: usize, separator: &str) -> String {
-    let shown = texts.get(..max).unwrap_or(texts).join(separator);
-    match texts.len().checked_sub(max) {
-        None | Some(0) => shown,
-        Some(more) => format!("{shown} + {more} more..."),
+    with_more(texts.get(..max).unwrap_or(texts), texts.len(), separator)
+}
+
+/// The texts that are shown, and how many of all `count` are not.
+pub(super) fn with_more(shown: &[String], count: usize, separator: &str) -> String {
+    let text = shown.join(separator);
+    match count.saturating_sub(shown.len()) {
+        0 => text,
+        more => format!("{text} + {more} more..."),
     }
 }
 

@@ -1,16 +1,16 @@
 //! Rows of storage versions, which API servers report to each other.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{UNSET, age, list_with_more};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     (resource == "storageversions").then_some(storage_version)
 }
 
-fn storage_version(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn storage_version(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let status = object.get("status");
     let version = |version: View<'_>| {
         format!("{}={}", version.get("apiServerID").text(), version.get("encodingVersion").text())

@@ -1,11 +1,11 @@
 //! Rows of ingresses, network policies and addresses.
 
 use super::Cells;
+use super::cell::Cell;
 use super::core::load_balancer;
 use super::format::{NONE, age, group_resource, label_selector};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -18,7 +18,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn ingress_class(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn ingress_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let is_default = object.at("metadata.annotations").get("ingressclass.kubernetes.io/is-default-class");
     let suffix = if is_default.text() == "true" { " (default)" } else { "" };
     vec![
@@ -39,7 +39,7 @@ fn parameters(parameters: View<'_>) -> String {
     format!("{kind}{dot}{}/{name}", group.text())
 }
 
-fn ingress(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn ingress(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     vec![
         object.name(),
@@ -70,7 +70,7 @@ fn hosts(rules: View<'_>) -> String {
     }
 }
 
-fn ip_address(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn ip_address(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), parent(object.at("spec.parentRef")).into(), age(object, now)]
 }
 
@@ -87,10 +87,10 @@ fn parent(parent: View<'_>) -> String {
     }
 }
 
-fn network_policy(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn network_policy(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), label_selector(object.at("spec.podSelector")).into(), age(object, now)]
 }
 
-fn service_cidr(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn service_cidr(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.at("spec.cidrs").texts().join(",").into(), age(object, now)]
 }

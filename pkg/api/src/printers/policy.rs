@@ -1,17 +1,17 @@
 //! Rows of disruption budgets.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::age;
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 use std::borrow::Cow;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     (resource == "poddisruptionbudgets").then_some(disruption_budget)
 }
 
-fn disruption_budget(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn disruption_budget(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![
         object.name(),
         int_or_string(object.at("spec.minAvailable")).into(),

@@ -1,18 +1,18 @@
 //! Rows of role bindings.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::age;
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     matches!(resource, "clusterrolebindings" | "rolebindings").then_some(binding)
 }
 
-fn binding(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn binding(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let role = object.get("roleRef");
-    let subjects = |kind: &str, text: fn(View<'_>) -> String| -> Value {
+    let subjects = |kind: &str, text: fn(View<'_>) -> String| -> Cell<'static> {
         let subjects = object.get("subjects").items().filter(|s| s.get("kind").text() == kind);
         let texts: Vec<String> = subjects.map(text).collect();
         texts.join(", ").into()

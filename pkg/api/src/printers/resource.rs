@@ -1,10 +1,10 @@
 //! Rows of dynamic resource allocation.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{NONE, age, since};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -17,11 +17,11 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn name_and_age(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn name_and_age(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), age(object, now)]
 }
 
-fn taint_rule(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn taint_rule(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let taint = object.at("spec.taint");
     let added = taint.get("timeAdded");
     vec![
@@ -34,7 +34,7 @@ fn taint_rule(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn claim(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn claim(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let deleted = object.at("metadata.deletionTimestamp").exists();
     let allocated = object.at("status.allocation").exists();
     let reserved = object.at("status.reservedFor").len() > 0;
@@ -49,7 +49,7 @@ fn claim(object: View<'_>, now: UnixTime) -> Vec<Value> {
     vec![object.name(), state.into(), age(object, now)]
 }
 
-fn slice(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn slice(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     vec![
         object.name(),
@@ -60,7 +60,7 @@ fn slice(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn pool_status(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn pool_status(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let status = object.get("status");
     let pools = status.get("pools");
     let ends = |condition: &View<'_>| {
@@ -77,7 +77,7 @@ fn pool_status(object: View<'_>, now: UnixTime) -> Vec<Value> {
         false => end_type.to_owned(),
     };
     let counted = status.exists() && !failed;
-    let sum = |name: &str| -> Value {
+    let sum = |name: &str| -> Cell<'static> {
         let total: i64 = pools.items().map(|pool| pool.get(name).int()).sum();
         if counted { total.to_string() } else { "-".to_owned() }.into()
     };

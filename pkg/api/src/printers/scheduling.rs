@@ -1,10 +1,10 @@
 //! Rows of priority classes, workloads and pod groups.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{NONE, age};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -15,7 +15,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn priority_class(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn priority_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![
         object.name(),
         object.get("value").int().into(),
@@ -25,7 +25,7 @@ fn priority_class(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn pod_group(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn pod_group(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let gang = spec.at("schedulingPolicy.gang").exists();
     let template = spec.get("podGroupTemplateRef");
@@ -41,7 +41,7 @@ fn pod_group(object: View<'_>, now: UnixTime) -> Vec<Value> {
 /// The last condition of each type counts.
 fn pod_group_status(conditions: View<'_>) -> String {
     let last =
-        |condition_type: &str| conditions.items().rev().find(|c| c.get("type").text() == condition_type);
+        |condition_type: &str| conditions.items().filter(|c| c.get("type").text() == condition_type).last();
     let scheduled = last("PodGroupScheduled").map(|c| c.get("status").text() == "True");
     match (last("DisruptionTarget"), scheduled) {
         (Some(target), _) => target.get("reason").text().to_owned(),

@@ -1,10 +1,10 @@
 //! Rows of storage classes and CSI drivers.
 
 use super::Cells;
+use super::cell::Cell;
 use super::format::{UNSET, age, or_none};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 pub(super) fn printer(resource: &str) -> Option<Cells> {
     Some(match resource {
@@ -18,7 +18,7 @@ pub(super) fn printer(resource: &str) -> Option<Cells> {
     })
 }
 
-fn csi_driver(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn csi_driver(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let requests = spec.get("tokenRequests");
     let audiences: Vec<&str> = requests.items().map(|request| request.get("audience").text()).collect();
@@ -34,11 +34,11 @@ fn csi_driver(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn csi_node(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn csi_node(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.at("spec.drivers").count(), age(object, now)]
 }
 
-fn storage_class(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn storage_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     const IS_DEFAULT: [&str; 2] =
         ["storageclass.kubernetes.io/is-default-class", "storageclass.beta.kubernetes.io/is-default-class"];
     let annotations = object.at("metadata.annotations");
@@ -54,7 +54,7 @@ fn storage_class(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn volume_attachment(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn volume_attachment(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     vec![
         object.name(),
@@ -66,6 +66,6 @@ fn volume_attachment(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-fn volume_attributes_class(object: View<'_>, now: UnixTime) -> Vec<Value> {
+fn volume_attributes_class(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     vec![object.name(), object.get("driverName").into(), age(object, now)]
 }

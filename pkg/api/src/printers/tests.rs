@@ -6,14 +6,38 @@ use super::*;
 use crate::resources;
 use serde_json::json;
 
+mod in_place;
 mod pods;
 
 /// 2024-01-02T03:04:05Z
 const NOW: UnixTime = UnixTime::from_seconds(1_704_164_645);
 
+/// Prints an object, as a tree and, where it is one of a built-in type, as a message.
 fn check(group_version: &str, resource: &str, object: Value, expected: Value) {
-    let cells = cells(group_version, resource, object.as_object().unwrap(), NOW);
-    assert_eq!(Value::Array(cells), expected, "{resource} {object}");
+    let tree = object.as_object().unwrap();
+    assert_eq!(printed(group_version, resource, &Subject::tree(tree)), expected, "{resource} {object}");
+    let of_name = |row: &&resources::Resource| (row.group_version, row.plural) == (group_version, resource);
+    for row in resources::all().filter(of_name).filter(|row| !row.columns.is_empty()) {
+        let mut raw = Vec::new();
+        schema::proto::encode(row.message, tree, &mut raw).unwrap();
+        let subject = Subject::message(row.message, &raw);
+        assert_eq!(printed(group_version, resource, &subject), expected, "{resource} {object}");
+    }
+}
+
+fn printed(group_version: &str, resource: &str, subject: &Subject<'_>) -> Value {
+    json_of(&Printer::of(group_version, resource).row(subject, NOW).unwrap().cells)
+}
+
+/// The cells as they are written.
+fn json_of(cells: &[Cell<'_>]) -> Value {
+    let mut out = Vec::new();
+    for cell in cells {
+        out.push(if out.is_empty() { b'[' } else { b',' });
+        cell.write(&mut out);
+    }
+    out.push(b']');
+    serde_json::from_slice(&out).unwrap()
 }
 
 #[test]
@@ -23,12 +47,16 @@ fn every_resource_has_a_cell_and_a_description_for_each_column() {
     for resource in rows {
         let (gv, name) = (resource.group_version, resource.plural);
         let columns = resource.columns.len();
+        let printer = Printer::of(gv, name);
+        let empty = Map::new();
+        let subject = Subject::tree(&empty);
+        let row = printer.row(&subject, NOW).unwrap();
         // Upstream gives IP addresses an age, but no column for it.
         let surplus = usize::from(name == "ipaddresses");
-        assert_eq!(cells(gv, name, &Map::new(), NOW).len(), columns + surplus, "{gv} {name}");
+        assert_eq!(row.cells.len(), columns + surplus, "{gv} {name}");
         assert_eq!(column_descriptions(resource.group, name).len(), columns, "{gv} {name}");
         let default = resource.columns.iter().any(|column| column.name == "Created At");
-        assert_eq!(has_printer(gv, name), !default, "{gv} {name}");
+        assert_eq!(printer.is_own(), !default, "{gv} {name}");
         count += 1;
     }
     assert!(count > 80, "only {count} resources have columns");
@@ -98,6 +126,14 @@ fn core_kinds() {
         json!(["", "10.0.0.1:80,[fd00::1]:80,10.0.0.1:81 + 2 more...", "<unknown>"]),
     );
     check("v1", "endpoints", json!({"subsets": [{"addresses": []}]}), json!(["", "", "<unknown>"]));
+    let many = json!({"subsets": [
+        {"addresses": vec![json!({"ip": "10.0.0.1"}); 300], "ports": vec![json!({"port": 80}); 300]}]});
+    check(
+        "v1",
+        "endpoints",
+        many,
+        json!(["", "10.0.0.1:80,10.0.0.1:80,10.0.0.1:80 + 89997 more...", "<unknown>"]),
+    );
     check(
         "v1",
         "resourcequotas",
@@ -404,7 +440,8 @@ fn server_kinds() {
         json!(["", "", 9, "<none>", "<unknown>", "?"]),
     );
     let status = json!({"status": "Failure", "reason": "NotFound", "message": "gone"});
-    assert_eq!(status_cells(status.as_object().unwrap()), ["Failure", "NotFound", "gone"]);
+    let cells = status_cells(status.as_object().unwrap());
+    assert_eq!(json_of(&cells), json!(["Failure", "NotFound", "gone"]));
 }
 
 #[test]

@@ -1,23 +1,44 @@
-//! Reading JSON where anything may be missing: an absent member reads as the
-//! zero value of its type, as it does in a Go struct.
+//! Reading an object where anything may be missing: an absent member reads as the
+//! zero value of its type, as it does in a Go struct. The object is a tree, or the
+//! bytes of a message, in which only what is asked for is read.
 
+use super::cell::Cell;
+use apimachinery::time::{UnixTime, parse_time};
+use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
 use serde_json::{Map, Value};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 
 /// A place in an object, which may be empty.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct View<'a>(Node<'a>);
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 enum Node<'a> {
+    #[default]
     Absent,
     Object(&'a Map<String, Value>),
     Value(&'a Value),
+    Wire(MemberRef<'a>, &'a Doubt),
+}
+
+/// Whether a reader met something irregular and read it as absent.
+#[derive(Debug, Default)]
+pub(super) struct Doubt(std::cell::Cell<bool>);
+
+impl Doubt {
+    pub(super) fn exists(&self) -> bool {
+        self.0.get()
+    }
 }
 
 impl<'a> View<'a> {
     pub(super) fn of(object: &'a Map<String, Value>) -> Self {
         View(Node::Object(object))
+    }
+
+    pub(super) fn of_message(message: MessageRef<'a>, doubt: &'a Doubt) -> Self {
+        View(Node::Wire(MemberRef::Message(message), doubt))
     }
 
     fn of_value(value: Option<&'a Value>) -> Self {
@@ -28,24 +49,55 @@ impl<'a> View<'a> {
         }
     }
 
+    fn of_member(member: MemberRef<'a>, doubt: &'a Doubt) -> Self {
+        match member {
+            MemberRef::Absent => View(Node::Absent),
+            member => View(Node::Wire(member, doubt)),
+        }
+    }
+
     /// The member `name`, which may contain dots.
     pub(super) fn get(self, name: &str) -> Self {
-        Self::of_value(self.object().and_then(|object| object.get(name)))
+        match self.0 {
+            Node::Object(object) => Self::of_value(object.get(name)),
+            Node::Wire(MemberRef::Message(message), doubt) => {
+                Self::of_member(certain(message.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
+            }
+            Node::Wire(MemberRef::Map(map), doubt) => {
+                Self::of_member(certain(map.get(name), doubt).unwrap_or(MemberRef::Absent), doubt)
+            }
+            _ => View(Node::Absent),
+        }
     }
 
     /// The member at a path of names separated by dots.
     pub(super) fn at(self, path: &str) -> Self {
-        path.split('.').fold(self, View::get)
+        // Paths are short: looking at each byte is faster than what looks for bytes in long texts.
+        match path.bytes().position(|byte| byte == b'.').and_then(|at| path.split_at_checked(at)) {
+            Some((name, rest)) => self.get(name).at(rest.get(1..).unwrap_or_default()),
+            None => self.get(path),
+        }
     }
 
     /// False for an absent member and for null: a nil pointer in Go.
     pub(super) fn exists(self) -> bool {
-        !matches!(self.0, Node::Absent)
+        match self.0 {
+            Node::Absent => false,
+            Node::Wire(MemberRef::Message(message), doubt) => {
+                certain(message.is_set(), doubt).unwrap_or(false)
+            }
+            _ => true,
+        }
     }
 
-    pub(super) fn object(self) -> Option<&'a Map<String, Value>> {
+    /// The members as a tree.
+    pub(super) fn object(self) -> Option<Cow<'a, Map<String, Value>>> {
         match self.0 {
-            Node::Object(object) => Some(object),
+            Node::Object(object) => Some(Cow::Borrowed(object)),
+            Node::Wire(MemberRef::Message(message), doubt) if self.exists() => {
+                certain(message.tree().map_err(Irregular::from), doubt).map(Cow::Owned)
+            }
+            Node::Wire(MemberRef::Map(_), doubt) => certain(Err(Irregular), doubt),
             _ => None,
         }
     }
@@ -55,7 +107,13 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Value(Value::String(text)) => Some(Cow::Borrowed(text)),
             Node::Value(value) => Some(Cow::Owned(value.to_string())),
-            Node::Absent | Node::Object(_) => None,
+            Node::Wire(MemberRef::Text(text) | MemberRef::Quantity(text), _) => Some(Cow::Borrowed(text)),
+            Node::Wire(MemberRef::Int(number), _) => Some(Cow::Owned(number.to_string())),
+            Node::Wire(MemberRef::Bool(flag), _) => Some(Cow::Owned(flag.to_string())),
+            Node::Wire(MemberRef::Bytes(_) | MemberRef::Time(_) | MemberRef::List(_), doubt) => {
+                certain(Err(Irregular), doubt)
+            }
+            Node::Wire(..) | Node::Absent | Node::Object(_) => None,
         }
     }
 
@@ -63,7 +121,29 @@ impl<'a> View<'a> {
     pub(super) fn text(self) -> &'a str {
         match self.0 {
             Node::Value(Value::String(text)) => text,
+            Node::Wire(MemberRef::Text(text), _) => text,
+            // In a tree these are texts that have to be made.
+            Node::Wire(MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_), doubt) => {
+                certain(Err(Irregular), doubt).unwrap_or_default()
+            }
             _ => "",
+        }
+    }
+
+    /// Whether there are any bytes (in a tree, base64).
+    pub(super) fn has_bytes(self) -> bool {
+        match self.0 {
+            Node::Wire(MemberRef::Bytes(bytes), _) => !bytes.is_empty(),
+            _ => !self.text().is_empty(),
+        }
+    }
+
+    /// The time, also that of year 1.
+    pub(super) fn time(self) -> Option<UnixTime> {
+        match self.0 {
+            Node::Wire(MemberRef::Time(time), _) => Some(time),
+            Node::Absent => None,
+            _ => parse_time(self.text()).ok(),
         }
     }
 
@@ -83,12 +163,13 @@ impl<'a> View<'a> {
     pub(super) fn int(self) -> i64 {
         match self.0 {
             Node::Value(value) => value.as_i64().unwrap_or_default(),
+            Node::Wire(MemberRef::Int(number), _) => number,
             _ => 0,
         }
     }
 
     pub(super) fn flag(self) -> bool {
-        matches!(self.0, Node::Value(Value::Bool(true)))
+        matches!(self.0, Node::Value(Value::Bool(true)) | Node::Wire(MemberRef::Bool(true), _))
     }
 
     pub(super) fn flag_or(self, default: bool) -> bool {
@@ -96,18 +177,37 @@ impl<'a> View<'a> {
     }
 
     /// The items of a list.
-    pub(super) fn items(self) -> impl DoubleEndedIterator<Item = View<'a>> + ExactSizeIterator {
-        let items = match self.0 {
-            Node::Value(Value::Array(items)) => items.as_slice(),
-            _ => &[],
+    pub(super) fn items(self) -> impl Iterator<Item = View<'a>> {
+        let (tree, wire) = match self.0 {
+            Node::Value(Value::Array(items)) => (items.as_slice(), None),
+            Node::Wire(MemberRef::List(list), doubt) => (&[][..], Some((list.iter(), doubt))),
+            _ => (&[][..], None),
         };
-        items.iter().map(|item| View::of_value(Some(item)))
+        let wire = wire.into_iter().flat_map(|(list, doubt)| {
+            list.map(move |item| View::of_member(certain(item, doubt).unwrap_or(MemberRef::Absent), doubt))
+        });
+        tree.iter().map(|item| View::of_value(Some(item))).chain(wire)
+    }
+
+    /// The items of a list, the last one first.
+    pub(super) fn items_backwards(self) -> impl Iterator<Item = View<'a>> {
+        self.items().collect::<SmallVec<[View<'a>; 4]>>().into_iter().rev()
     }
 
     /// The entries of a map, by key.
     pub(super) fn entries(self) -> impl Iterator<Item = (&'a str, View<'a>)> {
-        let entries = self.object().into_iter().flatten();
-        entries.map(|(key, value)| (key.as_str(), View::of_value(Some(value))))
+        let (tree, wire) = match self.0 {
+            Node::Object(object) => (Some(object), None),
+            Node::Wire(MemberRef::Map(map), doubt) => (None, Some((map.iter(), doubt))),
+            Node::Wire(MemberRef::Message(_), doubt) => (certain(Err(Irregular), doubt), None),
+            _ => (None, None),
+        };
+        let wire = wire.into_iter().flat_map(|(map, doubt)| {
+            map.filter_map(move |entry| certain(entry, doubt))
+                .map(move |(k, v)| (k, View::of_member(v, doubt)))
+        });
+        let tree = tree.into_iter().flatten();
+        tree.map(|(key, value)| (key.as_str(), View::of_value(Some(value)))).chain(wire)
     }
 
     /// The number of items or entries.
@@ -115,12 +215,15 @@ impl<'a> View<'a> {
         match self.0 {
             Node::Object(object) => object.len(),
             Node::Value(Value::Array(items)) => items.len(),
+            Node::Wire(MemberRef::List(list), _) => list.len(),
+            Node::Wire(MemberRef::Map(map), _) => map.len(),
+            Node::Wire(MemberRef::Message(_), doubt) => certain(Err(Irregular), doubt).unwrap_or_default(),
             _ => 0,
         }
     }
 
     /// The cell with the number of items or entries.
-    pub(super) fn count(self) -> Value {
+    pub(super) fn count(self) -> Cell<'static> {
         self.len().into()
     }
 
@@ -135,14 +238,22 @@ impl<'a> View<'a> {
     }
 
     /// The cell with the name of the object.
-    pub(super) fn name(self) -> Value {
+    pub(super) fn name(self) -> Cell<'a> {
         self.at("metadata.name").text().into()
     }
 }
 
-impl From<View<'_>> for Value {
+impl<'a> From<View<'a>> for Cell<'a> {
     /// The cell with a text.
-    fn from(view: View<'_>) -> Value {
+    fn from(view: View<'a>) -> Cell<'a> {
         view.text().into()
     }
+}
+
+/// What was read, or a doubt.
+fn certain<T>(result: Result<T, Irregular>, doubt: &Doubt) -> Option<T> {
+    if result.is_err() {
+        doubt.0.set(true);
+    }
+    result.ok()
 }

@@ -1,14 +1,14 @@
 //! Rows of persistent volumes and their claims.
 
+use super::cell::Cell;
 use super::format::{UNSET, age, quantity};
 use super::view::View;
 use apimachinery::time::UnixTime;
-use serde_json::Value;
 
 /// Names the storage class where `spec.storageClassName` came too late.
 const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 
-pub(super) fn persistent_volume(object: View<'_>, now: UnixTime) -> Vec<Value> {
+pub(super) fn persistent_volume(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let spec = object.get("spec");
     let claim = spec.get("claimRef");
     let claim = match claim.exists() {
@@ -30,7 +30,7 @@ pub(super) fn persistent_volume(object: View<'_>, now: UnixTime) -> Vec<Value> {
     ]
 }
 
-pub(super) fn persistent_volume_claim(object: View<'_>, now: UnixTime) -> Vec<Value> {
+pub(super) fn persistent_volume_claim(object: View<'_>, now: UnixTime) -> Vec<Cell<'_>> {
     let (spec, status) = (object.get("spec"), object.get("status"));
     let volume = spec.get("volumeName").text();
     let (capacity, modes) = match volume {

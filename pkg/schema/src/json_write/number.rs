@@ -1,6 +1,12 @@
-//! Floating-point numbers as Go writes them into JSON.
+//! Numbers as Go writes them into JSON.
 
 use super::Error;
+
+/// Appends an integer.
+#[inline]
+pub fn write_integer(value: i64, out: &mut Vec<u8>) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
 
 /// Appends the shortest decimal that reads back as the same number; with an exponent below 1e-6 and
 /// from 1e21 on, without leading zeros in the exponent.

@@ -1,0 +1,63 @@
+//! One cell of a row.
+
+use schema::json_write::{write_integer, write_string};
+use std::borrow::Cow;
+
+/// What a row shows in one column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cell<'a> {
+    /// Text, taken from the object where it stands there.
+    Text(Cow<'a, str>),
+    /// An integer.
+    Int(i64),
+    /// A boolean.
+    Flag(bool),
+}
+
+impl Cell<'_> {
+    /// Appends the cell as JSON.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        match self {
+            Cell::Text(text) => write_string(text.as_bytes(), out),
+            Cell::Int(number) => write_integer(*number, out),
+            Cell::Flag(flag) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
+        }
+    }
+}
+
+impl<'a> From<&'a str> for Cell<'a> {
+    fn from(text: &'a str) -> Self {
+        Cell::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Cell<'_> {
+    fn from(text: String) -> Self {
+        Cell::Text(Cow::Owned(text))
+    }
+}
+
+impl<'a> From<Cow<'a, str>> for Cell<'a> {
+    fn from(text: Cow<'a, str>) -> Self {
+        Cell::Text(text)
+    }
+}
+
+impl From<i64> for Cell<'_> {
+    fn from(number: i64) -> Self {
+        Cell::Int(number)
+    }
+}
+
+impl From<usize> for Cell<'_> {
+    /// The cell with a count.
+    fn from(count: usize) -> Self {
+        Cell::Int(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<bool> for Cell<'_> {
+    fn from(flag: bool) -> Self {
+        Cell::Flag(flag)
+    }
+}

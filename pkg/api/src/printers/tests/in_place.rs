@@ -1,0 +1,244 @@
+//! Rows read out of bytes against rows of the decoded tree, for every kind with columns: over the
+//! objects that Kubernetes itself wrote (`pkg/schema/testdata`), which fill every field, and over
+//! variants of them.
+
+use super::*;
+use apimachinery::time::parse_time;
+use schema::proto::{self, Envelope, is_canonical};
+use schema::table::Message;
+use std::io::Read;
+
+/// What a row says.
+type Shown = (Value, Option<RowCondition>);
+
+fn row(printer: Printer, subject: &Subject<'_>) -> Result<Shown, Irregular> {
+    let row = printer.row(subject, NOW)?;
+    Ok((json_of(&row.cells), row.condition))
+}
+
+/// Whether bytes that are an object print in place; if so, what they print is what their tree prints.
+fn check_raw(name: &str, printer: Printer, message: &'static Message, raw: &[u8]) -> bool {
+    let Ok(tree) = proto::decode(message, raw) else { return false };
+    let of_tree = row(printer, &Subject::tree(&tree)).unwrap();
+    match row(printer, &Subject::message(message, raw)) {
+        Ok(in_place) => {
+            assert_eq!(in_place, of_tree, "{name}: {tree:?}");
+            true
+        }
+        Err(Irregular) => false,
+    }
+}
+
+/// An object and what prints it.
+struct Case {
+    name: String,
+    printer: Printer,
+    message: &'static Message,
+    raw: Vec<u8>,
+}
+
+/// Every object of a kind that has columns, once for each resource of the kind.
+fn cases() -> Vec<Case> {
+    let rows: Vec<_> = resources::all().filter(|resource| !resource.columns.is_empty()).collect();
+    let mut cases = Vec::new();
+    for archive in ["fixtures", "generated"] {
+        let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
+        for (name, bytes) in files(&std::fs::read(path).unwrap()) {
+            if !name.ends_with(".pb") || name.contains("after_roundtrip") {
+                continue;
+            }
+            let envelope = Envelope::parse(&bytes).unwrap();
+            let of_kind = |r: &&&resources::Resource| {
+                r.kind == envelope.kind && r.kind_group_version == envelope.api_version
+            };
+            for resource in rows.iter().filter(of_kind) {
+                cases.push(Case {
+                    name: name.clone(),
+                    printer: Printer::of(resource.group_version, resource.plural),
+                    message: resource.message,
+                    raw: envelope.raw.to_vec(),
+                });
+            }
+        }
+    }
+    cases
+}
+
+/// The regular files of a gzipped tar archive.
+fn files(gzip: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut tar = Vec::new();
+    flate2::read::GzDecoder::new(gzip).read_to_end(&mut tar).unwrap();
+    let text = |field: &[u8]| {
+        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
+        String::from_utf8(field[..end].to_vec()).unwrap()
+    };
+    let mut files = Vec::new();
+    let mut rest = &tar[..];
+    while rest.len() >= 512 && rest[0] != 0 {
+        let (header, body) = rest.split_at(512);
+        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
+        if matches!(header[156], b'0' | 0) {
+            files.push((text(&header[..100]), body[..size].to_vec()));
+        }
+        rest = &body[size.next_multiple_of(512)..];
+    }
+    files
+}
+
+/// A small generator, so that a failure can be replayed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n.max(1)
+    }
+
+    fn of<'a>(&mut self, words: &[&'a str]) -> &'a str {
+        words[self.below(words.len())]
+    }
+}
+
+/// Words that printers look for.
+const WORDS: [&str; 34] = [
+    "",
+    "True",
+    "False",
+    "Always",
+    "Ready",
+    "Running",
+    "Pending",
+    "Failed",
+    "Succeeded",
+    "Complete",
+    "Completed",
+    "Initialized",
+    "PodInitializing",
+    "PodScheduled",
+    "SchedulingGated",
+    "NodeLost",
+    "Available",
+    "Dangling",
+    "ClusterIP",
+    "NodePort",
+    "LoadBalancer",
+    "ExternalName",
+    "InternalIP",
+    "ExternalIP",
+    "User",
+    "Group",
+    "ServiceAccount",
+    "Resource",
+    "Pods",
+    "Object",
+    "External",
+    "ContainerResource",
+    "ReadWriteOnce",
+    "fd00::1",
+];
+
+/// Changes one value somewhere inside; likely one that is near the surface.
+fn vary(value: &mut Value, random: &mut Random) {
+    let stop = random.below(4) == 0;
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let name = members.keys().nth(random.below(members.len())).unwrap().clone();
+            match stop && random.below(3) == 0 {
+                true => drop(members.remove(&name)),
+                false => vary(&mut members[&name], random),
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let at = random.below(items.len());
+            match random.below(6) {
+                0 => items.clear(),
+                1 => items.push(items[at].clone()),
+                _ => vary(&mut items[at], random),
+            }
+        }
+        Value::String(text) if parse_time(text).is_ok() => {
+            let times = ["", "0001-01-01T00:00:00Z", "2024-01-02T03:04:05Z", "2023-01-02T03:04:05.000006Z"];
+            *value = match random.of(&times) {
+                "" => Value::Null,
+                time => time.into(),
+            };
+        }
+        Value::String(_) => *value = random.of(&WORDS).into(),
+        Value::Number(_) => *value = [0, 1, 3, -1, 1 << 30][random.below(5)].into(),
+        Value::Bool(flag) => *flag = !*flag,
+        _ => {}
+    }
+}
+
+#[test]
+fn rows_in_place_are_those_of_the_tree() {
+    let mut kinds = std::collections::BTreeSet::new();
+    for case in cases() {
+        assert!(check_raw(&case.name, case.printer, case.message, &case.raw), "{}", case.name);
+        kinds.insert(case.message.name);
+    }
+    assert!(kinds.len() > 70, "{}", kinds.len());
+}
+
+#[test]
+fn rows_in_place_are_those_of_varied_trees() {
+    let mut random = Random(5);
+    let (mut same, mut count) = (0, 0);
+    for case in cases() {
+        let mut tree = Value::Object(proto::decode(case.message, &case.raw).unwrap());
+        for _ in 0..40 {
+            vary(&mut tree, &mut random);
+            let mut raw = Vec::new();
+            // A word in the place of a quantity is none; the tree is as good as lost.
+            if proto::encode(case.message, tree.as_object().unwrap(), &mut raw).is_err() {
+                tree = Value::Object(proto::decode(case.message, &case.raw).unwrap());
+                continue;
+            }
+            count += 1;
+            same += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
+        }
+    }
+    // Whatever an encoder writes can be read in place.
+    assert!(count > 20_000 && same == count, "{same} of {count}");
+}
+
+#[test]
+fn canonical_bytes_print_alike_however_they_came_about() {
+    let mut random = Random(11);
+    let (mut same, mut canonical, mut other) = (0, 0, 0);
+    for case in cases() {
+        for _ in 0..40 {
+            let mut raw = case.raw.clone();
+            let at = random.below(raw.len());
+            match random.below(3) {
+                0 => raw[at] = random.below(256) as u8,
+                1 => raw[at] ^= 1 << random.below(8),
+                _ => raw.truncate(at),
+            }
+            if is_canonical(case.message, &raw) {
+                canonical += 1;
+                same += usize::from(check_raw(&case.name, case.printer, case.message, &raw));
+            } else {
+                // No more than that it comes to an end.
+                let _ = row(case.printer, &Subject::message(case.message, &raw));
+                other += 1;
+            }
+        }
+    }
+    // The rest have text that is no UTF-8 in a column.
+    assert!(canonical > 2000 && other > 2000 && same > canonical * 9 / 10, "{same} {canonical} {other}");
+}
+
+#[test]
+fn what_cannot_be_read_in_place_is_an_error() {
+    let message = schema::builtin::kind("v1", "ServiceAccount").unwrap();
+    let check = |raw: &[u8]| {
+        let printer = Printer::of("v1", "serviceaccounts");
+        assert_eq!(row(printer, &Subject::message(message, raw)), Err(Irregular), "{raw:?}");
+    };
+    // A name that is no UTF-8, one that is cut off, one that is a number; a creation time in year 10000.
+    check(b"\x0a\x03\x0a\x01\xff");
+    check(b"\x0a\x03\x0a\x02a");
+    check(b"\x0a\x02\x08\x01");
+    check(b"\x0a\x0a\x42\x08\x08\x80\xdd\xdb\xff\xaf\x07\x00");
+}
