@@ -1,0 +1,246 @@
+//! The command line: which servers, which workloads, how much of each.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use clap::Parser;
+use serde::Serialize;
+
+/// Drives API servers side by side with the same work and compares rate, latency, CPU and memory.
+#[derive(Parser, Debug)]
+#[command(version, about, after_help = "Run `apibench list` for the workloads, `all` runs every one.")]
+pub(crate) struct Args {
+    /// name=NAME,url=https://HOST:PORT[,pid=PID][,token=TOKEN][,ca=FILE][,cert=FILE,key=FILE], or
+    /// name=NAME,kubeconfig=FILE[,pid=PID]. Repeat for each server; ratios are to the first one.
+    #[arg(long = "server", value_name = "SPEC")]
+    pub(crate) servers: Vec<ServerSpec>,
+
+    /// name=NAME,cmd=COMMAND (everything after cmd= is the command): start that server, measure the
+    /// time to /readyz and its memory then, use its process for CPU and memory, stop it at the end.
+    #[arg(long = "start", value_name = "SPEC")]
+    pub(crate) starts: Vec<StartSpec>,
+
+    /// Do not verify the servers' certificates.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+
+    /// What to run: workload names, `all`, or `list`.
+    #[arg(value_name = "WORKLOAD")]
+    pub(crate) workloads: Vec<String>,
+
+    /// Write everything measured as one JSON document.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+
+    /// Write a chart of the CPU ratios as SVG.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// Delete the pods and config maps of the run at the end; its namespaces stay.
+    #[arg(long)]
+    pub(crate) cleanup: bool,
+
+    /// How much of everything.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// The size of the work; the same for every server. Part of the JSON output.
+#[derive(clap::Args, Debug, Clone, Serialize)]
+pub(crate) struct Settings {
+    /// Pods that each server holds while it is measured.
+    #[arg(long, default_value_t = 5000, value_parser = clap::value_parser!(u64).range(25..=1_000_000))]
+    pub(crate) objects: u64,
+    /// Seconds that a timed part lasts.
+    #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) seconds: u64,
+    /// Requests in flight in workloads of single objects, and in list-concurrent.
+    #[arg(long, default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) concurrency: u64,
+    /// Requests in flight in the other workloads that list.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) list_concurrency: u64,
+    /// TCP connections of request workloads.
+    #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) connections: u64,
+    /// Times that each workload runs on each server.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) rounds: u64,
+    /// Watchers or informers of the watch workloads.
+    #[arg(long, default_value_t = 500, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) watchers: u64,
+    /// Watches on one TCP connection.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u64).range(1..=250))]
+    pub(crate) streams: u64,
+    /// Watches in watch-fanout that select an object nobody changes.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=100_000))]
+    pub(crate) idle_watchers: u64,
+    /// Watches in watch-fanout that are opened and never read.
+    #[arg(long, default_value_t = 0, value_parser = clap::value_parser!(u64).range(0..=10_000))]
+    pub(crate) slow_watchers: u64,
+    /// Updates per second in watch-fanout.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) rate: u64,
+    /// Seconds that a request may take.
+    #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) timeout: u64,
+    /// Namespace of the pods; the names of the other namespaces start with it.
+    #[arg(long, default_value = "apibench")]
+    pub(crate) namespace: String,
+}
+
+impl Settings {
+    /// Nodes that the pods are spread over: about 25 pods each.
+    pub(crate) fn nodes(&self) -> u64 {
+        (self.objects / 25).max(1)
+    }
+
+    /// How many pods are on `node`.
+    pub(crate) fn pods_on(&self, node: u64) -> u64 {
+        members(self.objects, self.nodes(), node)
+    }
+
+    /// How many pods have the label of `app`.
+    pub(crate) fn pods_of(&self, app: u64) -> u64 {
+        members(self.objects, crate::bodies::APPS, app)
+    }
+}
+
+/// How many of `0..total` leave the rest `class` when divided by `classes`.
+fn members(total: u64, classes: u64, class: u64) -> u64 {
+    total / classes + u64::from(total % classes > class)
+}
+
+/// One server as the command line describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct ServerSpec {
+    /// What the reports call it.
+    pub(crate) name: String,
+    /// `https://HOST[:PORT]`; from the kubeconfig if absent.
+    pub(crate) url: Option<String>,
+    /// The process whose CPU and memory are read from `/proc`.
+    pub(crate) pid: Option<u32>,
+    /// Bearer token.
+    pub(crate) token: Option<String>,
+    /// PEM file of the authorities that may have signed the server's certificate.
+    pub(crate) ca: Option<PathBuf>,
+    /// PEM file of the client certificate.
+    pub(crate) cert: Option<PathBuf>,
+    /// PEM file of the client key.
+    pub(crate) key: Option<PathBuf>,
+    /// A kubeconfig that fills in what the other keys leave open.
+    pub(crate) kubeconfig: Option<PathBuf>,
+}
+
+impl FromStr for ServerSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut spec = Self::default();
+        for pair in text.split(',') {
+            let (key, value) = pair.split_once('=').ok_or_else(|| format!("{pair:?} is not KEY=VALUE"))?;
+            let text = || Some(value.to_owned());
+            let file = || Some(PathBuf::from(value));
+            match key {
+                "name" => spec.name = value.to_owned(),
+                "url" => spec.url = text(),
+                "pid" => spec.pid = Some(value.parse().map_err(|e| format!("pid {value:?}: {e}"))?),
+                "token" => spec.token = text(),
+                "ca" => spec.ca = file(),
+                "cert" => spec.cert = file(),
+                "key" => spec.key = file(),
+                "kubeconfig" => spec.kubeconfig = file(),
+                _ => return Err(format!("unknown key {key:?}")),
+            }
+        }
+        if spec.name.is_empty() {
+            return Err("name= is missing".to_owned());
+        }
+        if spec.url.is_none() && spec.kubeconfig.is_none() {
+            return Err("url= or kubeconfig= is missing".to_owned());
+        }
+        if spec.cert.is_some() != spec.key.is_some() {
+            return Err("cert= and key= go together".to_owned());
+        }
+        Ok(spec)
+    }
+}
+
+/// A server to start: the command of the `--server` with the same name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StartSpec {
+    /// Name of a `--server`.
+    pub(crate) name: String,
+    /// Command line for `sh`, which replaces itself with it, so that the process is the server.
+    pub(crate) command: String,
+}
+
+impl FromStr for StartSpec {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let rest = text.strip_prefix("name=").ok_or("must begin with name=")?;
+        let (name, command) = rest.split_once(",cmd=").ok_or(",cmd= is missing")?;
+        if name.is_empty() || command.is_empty() {
+            return Err("the name and the command must not be empty".to_owned());
+        }
+        Ok(Self { name: name.to_owned(), command: command.to_owned() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, expected: Result<ServerSpec, &str>) {
+        assert_eq!(text.parse::<ServerSpec>(), expected.map_err(str::to_owned));
+    }
+
+    #[test]
+    fn server_specs_are_comma_separated_pairs() {
+        let named = |name: &str| ServerSpec { name: name.into(), ..Default::default() };
+        check(
+            "name=a,url=https://h:1,pid=7,token=t=1",
+            Ok(ServerSpec {
+                url: Some("https://h:1".into()),
+                pid: Some(7),
+                token: Some("t=1".into()),
+                ..named("a")
+            }),
+        );
+        check("name=a,kubeconfig=k", Ok(ServerSpec { kubeconfig: Some("k".into()), ..named("a") }));
+        check("url=https://h", Err("name= is missing"));
+        check("name=a", Err("url= or kubeconfig= is missing"));
+        check("name=a,url=u,cert=c", Err("cert= and key= go together"));
+        check("name=a,port=1", Err("unknown key \"port\""));
+        check("name", Err("\"name\" is not KEY=VALUE"));
+    }
+
+    #[test]
+    fn start_specs_keep_commas_of_the_command() {
+        let spec = "name=a,cmd=x --y=1,2 z".parse::<StartSpec>();
+        assert_eq!(spec, Ok(StartSpec { name: "a".into(), command: "x --y=1,2 z".into() }));
+        assert!("cmd=x".parse::<StartSpec>().is_err());
+        assert!("name=a,cmd=".parse::<StartSpec>().is_err());
+    }
+
+    #[test]
+    fn the_command_line_parses_with_flags_after_workloads() {
+        let line = ["apibench", "--server", "name=a,url=https://h", "get", "all", "--seconds", "2"];
+        let args = Args::try_parse_from(line).unwrap();
+        assert_eq!(args.workloads, ["get", "all"]);
+        assert_eq!((args.settings.seconds, args.settings.objects, args.servers.len()), (2, 5000, 1));
+        assert!(Args::try_parse_from(["apibench", "--rounds", "0"]).is_err());
+    }
+
+    #[test]
+    fn members_of_all_classes_add_up() {
+        for (total, classes) in [(5000, 200), (26, 7), (3, 50)] {
+            let sum: u64 = (0..classes).map(|class| members(total, classes, class)).sum();
+            assert_eq!(sum, total);
+            let counted = (0..total).filter(|i| i % classes == 2).count();
+            assert_eq!(members(total, classes, 2), u64::try_from(counted).unwrap());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The objects that the workloads write.
+
+use std::fmt::Write as _;
+
+use crate::args::Settings;
+
+/// Values that the pods' label `app` takes.
+pub(crate) const APPS: u64 = 50;
+
+/// Name of pod `i`.
+pub(crate) fn pod_name(i: u64) -> String {
+    format!("pod-{i:06}")
+}
+
+/// Name of the node that pod `i` is on.
+pub(crate) fn node_of(i: u64, settings: &Settings) -> String {
+    format!("node-{}", i % settings.nodes())
+}
+
+/// A pod as a deployment makes it: 2 KB as sent, about 5 KB as served with defaults and managed fields.
+pub(crate) fn pod(name: &str, app: u64, node: &str) -> String {
+    let mut env = String::new();
+    for i in 0..12 {
+        let comma = if i == 0 { "" } else { "," };
+        // Writing to a String cannot fail.
+        let _ = write!(env, r#"{comma}{{"name":"VARIABLE_{i}","value":"some-configuration-value-{i}"}}"#);
+    }
+    format!(
+        r#"{{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{name}","labels":{{"app":"app-{app}","shard":"{shard}","pod-template-hash":"7d4b9c6f5"}},"annotations":{{"example.com/checksum":"0123456789abcdef0123456789abcdef"}}}},"spec":{{"nodeName":"{node}","containers":[{{"name":"main","image":"registry.example.com/team/app:v1.2.3","args":["--listen=:8080","--log-level=info"],"env":[{env}],"ports":[{{"containerPort":8080,"name":"http"}}],"resources":{{"requests":{{"cpu":"100m","memory":"128Mi"}},"limits":{{"memory":"256Mi"}}}},"readinessProbe":{{"httpGet":{{"path":"/ready","port":8080}}}},"volumeMounts":[{{"name":"config","mountPath":"/etc/app"}}]}}],"volumes":[{{"name":"config","configMap":{{"name":"app"}}}}]}}}}"#,
+        shard = app % 7,
+    )
+}
+
+/// Pod `i` of the measured set.
+pub(crate) fn nth_pod(i: u64, settings: &Settings) -> String {
+    pod(&pod_name(i), i % APPS, &node_of(i, settings))
+}
+
+/// A config map with one value of its own and about 1 KB beside it.
+pub(crate) fn config_map(name: &str, value: &str) -> String {
+    format!(
+        r#"{{"apiVersion":"v1","kind":"ConfigMap","metadata":{{"name":"{name}"}},"data":{{"value":"{value}","filler":"{}"}}}}"#,
+        filler()
+    )
+}
+
+/// 1000 bytes.
+pub(crate) fn filler() -> String {
+    "x".repeat(1000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bodies_are_json_with_what_selectors_select() {
+        let pod: serde_json::Value = serde_json::from_str(&pod("p", 7, "node-3")).unwrap();
+        assert_eq!(pod.pointer("/metadata/labels/app").unwrap(), "app-7");
+        assert_eq!(pod.pointer("/spec/nodeName").unwrap(), "node-3");
+        assert_eq!(pod.pointer("/spec/containers/0/env").unwrap().as_array().unwrap().len(), 12);
+        let map: serde_json::Value = serde_json::from_str(&config_map("m", "v")).unwrap();
+        assert_eq!(map.pointer("/data/value").unwrap(), "v");
+    }
+}

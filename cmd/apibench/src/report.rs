@@ -1,0 +1,159 @@
+//! What was measured, gathered over the rounds and put next to the first server's.
+
+mod document;
+mod plot;
+mod table;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+pub(crate) use document::document;
+pub(crate) use plot::plot;
+pub(crate) use table::{startup_table, table};
+
+use crate::stats::{Measured, median};
+
+/// All measurements of a run, in the order in which they were made.
+#[derive(Debug, Default)]
+pub(crate) struct Results {
+    entries: Vec<Entry>,
+}
+
+/// All rounds of one workload on one server.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    workload: &'static str,
+    server: String,
+    rounds: Vec<Measured>,
+}
+
+/// The median over the rounds, figure by figure. What a server did not answer rightly has none.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Summary {
+    /// Operations per second.
+    pub(crate) rate: Option<f64>,
+    /// Latency in milliseconds.
+    pub(crate) p50_ms: Option<f64>,
+    /// Latency in milliseconds.
+    pub(crate) p99_ms: Option<f64>,
+    /// Latency in milliseconds.
+    pub(crate) max_ms: Option<f64>,
+    /// CPU of the server for one operation, in milliseconds.
+    pub(crate) cpu_ms_per_op: Option<f64>,
+    /// The most resident memory, in KiB.
+    pub(crate) rss_peak_kib: Option<f64>,
+    /// Peak minus resident memory before, in KiB.
+    pub(crate) rss_growth_kib: Option<f64>,
+    /// Bytes of the body of one operation's answers. CPU figures compare only where these do.
+    pub(crate) bytes_per_op: Option<f64>,
+    /// Errors of all rounds together.
+    pub(crate) errors: u64,
+    /// The first error's text, or why the workload was skipped.
+    pub(crate) note: Option<String>,
+    /// The workload's own figures.
+    pub(crate) extra: BTreeMap<&'static str, f64>,
+}
+
+impl Results {
+    /// Nothing has been measured.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Adds one measurement.
+    pub(crate) fn add(&mut self, workload: &'static str, server: &str, measured: Measured) {
+        match self.entries.iter_mut().find(|entry| entry.workload == workload && entry.server == server) {
+            Some(entry) => entry.rounds.push(measured),
+            None => {
+                let (server, rounds) = (server.to_owned(), vec![measured]);
+                self.entries.push(Entry { workload, server, rounds });
+            }
+        }
+    }
+
+    /// The workloads, each with its servers in the order of `servers`; the first is the baseline.
+    fn by_workload<'a>(
+        &'a self,
+        servers: &'a [String],
+    ) -> impl Iterator<Item = (&'static str, Vec<(&'a str, Summary)>)> {
+        let mut names: Vec<&'static str> = Vec::new();
+        for entry in &self.entries {
+            if !names.contains(&entry.workload) {
+                names.push(entry.workload);
+            }
+        }
+        names.into_iter().map(move |name| {
+            let find = |server: &'a String| {
+                let entry = self.entries.iter().find(|e| e.workload == name && e.server == *server)?;
+                Some((server.as_str(), entry.summary()))
+            };
+            (name, servers.iter().filter_map(find).collect())
+        })
+    }
+}
+
+impl Entry {
+    fn summary(&self) -> Summary {
+        let of = |figure: &dyn Fn(&Measured) -> Option<f64>| median(self.rounds.iter().filter_map(figure));
+        let done = |figure: &dyn Fn(&Measured) -> Option<f64>| {
+            of(&|m| if m.operations > 0 { figure(m) } else { None })
+        };
+        let keys = self.rounds.iter().flat_map(|m| m.extra.keys().copied());
+        let extra = keys.filter_map(|key| Some((key, of(&|m| m.extra.get(key).copied())?)));
+        let why = |m: &Measured| m.skipped.as_ref().map(|why| format!("skipped: {why}"));
+        Summary {
+            rate: done(&Measured::rate),
+            p50_ms: of(&|m| Some(m.latency_ms?.p50)),
+            p99_ms: of(&|m| Some(m.latency_ms?.p99)),
+            max_ms: of(&|m| Some(m.latency_ms?.max)),
+            cpu_ms_per_op: of(&Measured::cpu_ms_per_op),
+            rss_peak_kib: done(&|m| Some(m.rss_peak_kib? as f64)),
+            rss_growth_kib: done(&Measured::growth_kib),
+            bytes_per_op: of(&Measured::bytes_per_op),
+            errors: self.rounds.iter().map(|m| m.errors).sum(),
+            note: self.rounds.iter().find_map(|m| m.first_error.clone().or_else(|| why(m))),
+            extra: extra.collect(),
+        }
+    }
+}
+
+/// How many times `baseline` the `value` is: above 1 it is the more. Nothing without both, or of 0.
+fn ratio(value: Option<f64>, baseline: Option<f64>) -> Option<f64> {
+    let (value, baseline) = (value?, baseline?);
+    (value > 0.0 && baseline > 0.0).then(|| value / baseline)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A measurement with this CPU for 100 operations.
+    pub(super) fn measured(cpu_ms: f64) -> Measured {
+        Measured { operations: 100, seconds: 2.0, cpu_ms: Some(cpu_ms), ..Measured::default() }
+    }
+
+    #[test]
+    fn a_ratio_above_one_says_that_the_later_server_needs_more() {
+        assert_eq!(ratio(Some(6.0), Some(2.0)), Some(3.0));
+        assert_eq!(ratio(Some(0.0), Some(2.0)), None);
+        assert_eq!(ratio(Some(2.0), Some(0.0)), None);
+        assert_eq!(ratio(None, Some(2.0)), None);
+    }
+
+    #[test]
+    fn a_summary_is_the_median_of_the_rounds_that_worked() {
+        let mut results = Results::default();
+        for cpu in [300.0, 100.0, 200.0] {
+            results.add("get", "a", measured(cpu));
+        }
+        let failed = Measured { errors: 1, first_error: Some("boom".into()), ..Measured::default() };
+        results.add("get", "a", failed);
+        let servers = ["a".to_owned(), "b".to_owned()];
+        let (name, rows) = results.by_workload(&servers).next().unwrap();
+        let (server, summary) = rows.first().unwrap();
+        assert_eq!((name, *server, rows.len()), ("get", "a", 1));
+        assert_eq!((summary.cpu_ms_per_op, summary.rate), (Some(2.0), Some(50.0)));
+        assert_eq!((summary.errors, summary.note.as_deref()), (1, Some("boom")));
+    }
+}

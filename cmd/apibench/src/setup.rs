@@ -1,0 +1,152 @@
+//! Brings a server to the state that is measured: the namespaces, and the pods spread over apps and
+//! nodes. What is already there is used again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use http::Method;
+use tokio::task::JoinSet;
+
+use crate::args::Settings;
+use crate::bodies;
+use crate::check::{self, MAX_BODY};
+use crate::client::{Call, Client, JSON, Windows};
+use crate::error::{Error, Result};
+use crate::target::Target;
+
+/// Media type of lists that carry metadata only.
+pub(crate) const METADATA_LIST: &str = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io";
+
+/// Deletions of a collection are repeated this often before the run gives up.
+const DELETE_ATTEMPTS: u32 = 50;
+
+/// Path of a resource in the namespace of the pods.
+pub(crate) fn path(settings: &Settings, resource: &str) -> String {
+    format!("/api/v1/namespaces/{}/{resource}", settings.namespace)
+}
+
+/// Path of a resource in the namespace whose objects come and go.
+pub(crate) fn churn_path(settings: &Settings, resource: &str) -> String {
+    format!("/api/v1/namespaces/{}-churn/{resource}", settings.namespace)
+}
+
+/// Connections for `settings`.
+pub(crate) async fn connect(target: &Arc<Target>, settings: &Settings) -> Result<Client> {
+    let time_limit = Duration::from_secs(settings.timeout);
+    Client::connect(target, settings.connections, Windows::LARGE, time_limit).await
+}
+
+/// Creates what is missing. Answers how many pods it had to create.
+pub(crate) async fn prepare(target: &Arc<Target>, settings: &Arc<Settings>) -> Result<u64> {
+    let client = Arc::new(connect(target, settings).await?);
+    for suffix in ["", "-churn"] {
+        let namespace = format!("{}{suffix}", settings.namespace);
+        create_namespace(&client, &namespace).await?;
+    }
+    delete_all(&client, &churn_path(settings, "pods")).await?;
+    let pods = path(settings, "pods");
+    if spread_as_wanted(&client, settings).await? {
+        return Ok(0);
+    }
+    delete_all(&client, &pods).await?;
+    let wanted = Arc::clone(settings);
+    let body = move |i| bodies::nth_pod(i, &wanted);
+    create(&client, &pods, settings.objects, settings.concurrency, body).await?;
+    Ok(settings.objects)
+}
+
+/// Deletes the pods and config maps of the run. The namespaces stay: a server without a controller
+/// manager could not finish them, and the next run uses them again.
+pub(crate) async fn cleanup(target: &Arc<Target>, settings: &Settings) -> Result<()> {
+    let client = connect(target, settings).await?;
+    for path in [path(settings, "pods"), path(settings, "configmaps"), churn_path(settings, "pods")] {
+        delete_all(&client, &path).await?;
+    }
+    Ok(())
+}
+
+/// A namespace with the service account that admission wants pods to have.
+async fn create_namespace(client: &Client, name: &str) -> Result<()> {
+    let namespace = format!(r#"{{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{name}"}}}}"#);
+    let account = r#"{"apiVersion":"v1","kind":"ServiceAccount","metadata":{"name":"default"}}"#.to_owned();
+    let accounts = format!("/api/v1/namespaces/{name}/serviceaccounts");
+    for (path, body) in [("/api/v1/namespaces".to_owned(), namespace), (accounts, account)] {
+        let answer = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
+        if answer.status != 409 {
+            answer.expect(201)?;
+        }
+    }
+    Ok(())
+}
+
+async fn spread_as_wanted(client: &Client, settings: &Settings) -> Result<bool> {
+    if count(client, &path(settings, "pods")).await? != settings.objects {
+        return Ok(false);
+    }
+    let last = settings.nodes() - 1;
+    let on_node = format!("{}?fieldSelector=spec.nodeName%3Dnode-{last}", path(settings, "pods"));
+    let answer = client.call(0, Call::get(on_node).accept(METADATA_LIST), MAX_BODY).await?.expect(200)?;
+    Ok(check::json_list(&answer)?.1 == settings.pods_on(last))
+}
+
+/// How many objects there are at `path`.
+pub(crate) async fn count(client: &Client, path: &str) -> Result<u64> {
+    let call = Call::get(format!("{path}?limit=1")).accept(METADATA_LIST);
+    let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
+    let (metadata, items) = check::json_list(&answer)?;
+    Ok(items + metadata.remaining)
+}
+
+/// The revision of the server's state now: where a watch that wants no history begins.
+pub(crate) async fn resource_version(client: &Client, settings: &Settings) -> Result<String> {
+    let call = Call::get(format!("{}?limit=1", path(settings, "configmaps"))).accept(METADATA_LIST);
+    let answer = client.call(0, call, MAX_BODY).await?.expect(200)?;
+    Ok(check::json_list(&answer)?.0.resource_version)
+}
+
+/// Deletes everything at `path`, now and not after a grace period.
+pub(crate) async fn delete_all(client: &Client, path: &str) -> Result<()> {
+    for _ in 0..DELETE_ATTEMPTS {
+        if count(client, path).await? == 0 {
+            return Ok(());
+        }
+        client
+            .call(0, Call::delete(format!("{path}?gracePeriodSeconds=0&limit=2000")), 0)
+            .await?
+            .expect(200)?;
+    }
+    Err(Error::Wrong(format!("{path}: objects are still there after {DELETE_ATTEMPTS} deletions")))
+}
+
+/// Creates objects `0..total` at `path`, `lanes` at a time.
+pub(crate) async fn create(
+    client: &Arc<Client>,
+    path: &str,
+    total: u64,
+    lanes: u64,
+    body: impl Fn(u64) -> String + Send + Sync + 'static,
+) -> Result<()> {
+    let (next, body) = (Arc::new(AtomicU64::new(0)), Arc::new(body));
+    let mut tasks: JoinSet<Result<()>> = JoinSet::new();
+    for lane in 0..usize::try_from(lanes).unwrap_or(1) {
+        let (client, path) = (Arc::clone(client), path.to_owned());
+        let (next, body) = (Arc::clone(&next), Arc::clone(&body));
+        tasks.spawn(async move {
+            loop {
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                if i >= total {
+                    return Ok(());
+                }
+                client
+                    .call(lane, Call::send(Method::POST, path.as_str(), JSON, body(i)), 0)
+                    .await?
+                    .expect(201)?;
+            }
+        });
+    }
+    while let Some(done) = tasks.join_next().await {
+        done.map_err(|e| Error::Wrong(e.to_string()))??;
+    }
+    Ok(())
+}

@@ -1,0 +1,280 @@
+//! Numbers of a run: a histogram of latencies, counters that all tasks of a workload share, medians.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use serde::Serialize;
+
+use crate::process::Usage;
+
+/// Bits of a value that its bucket tells apart: a figure is off by less than 1 part in 128.
+const BITS: u32 = 7;
+const SUB: usize = 1 << BITS;
+const BUCKETS: usize = SUB * (64 - BITS as usize + 1);
+
+/// Counts durations in buckets that grow with the value. The size is fixed whatever the length of a
+/// run, and tasks add to it without a lock.
+#[derive(Debug)]
+pub(crate) struct Histogram {
+    buckets: Box<[AtomicU64]>,
+    max: AtomicU64,
+}
+
+impl Default for Histogram {
+    fn default() -> Self {
+        Self { buckets: (0..BUCKETS).map(|_| AtomicU64::new(0)).collect(), max: AtomicU64::new(0) }
+    }
+}
+
+fn bucket_of(nanos: u64) -> usize {
+    let shift = (u64::BITS - nanos.leading_zeros()).saturating_sub(BITS + 1);
+    // At most 2 * SUB - 1, so that the next shift's buckets follow without a hole.
+    let top = usize::try_from(nanos >> shift).unwrap_or(0);
+    shift as usize * SUB + top
+}
+
+/// The middle of a bucket.
+fn value_of(bucket: usize) -> u64 {
+    let shift = (bucket / SUB).saturating_sub(1);
+    let low = ((bucket - shift * SUB) as u64) << shift;
+    low + ((1_u64 << shift) >> 1)
+}
+
+impl Histogram {
+    /// Counts one duration.
+    pub(crate) fn add(&self, duration: Duration) {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        if let Some(bucket) = self.buckets.get(bucket_of(nanos)) {
+            bucket.fetch_add(1, Relaxed);
+        }
+        self.max.fetch_max(nanos, Relaxed);
+    }
+
+    /// Quantiles of what was counted; `None` if nothing was.
+    pub(crate) fn latency(&self) -> Option<Latency> {
+        let counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Relaxed)).collect();
+        let total: u64 = counts.iter().sum();
+        let max = self.max.load(Relaxed);
+        let at = |q: f64| ms(quantile(&counts, total, q).min(max));
+        (total > 0).then(|| Latency {
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: ms(max),
+        })
+    }
+}
+
+/// The smallest bucket value that at least the share `q` of all counts does not exceed.
+fn quantile(counts: &[u64], total: u64, q: f64) -> u64 {
+    let rank = ((total as f64 * q).ceil() as u64).max(1);
+    let mut seen = 0;
+    let found = counts.iter().position(|count| {
+        seen += count;
+        seen >= rank
+    });
+    found.map_or(0, value_of)
+}
+
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+/// Quantiles of a latency in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Latency {
+    /// Half of all took at most this.
+    pub(crate) p50: f64,
+    /// 90 of 100.
+    pub(crate) p90: f64,
+    /// 99 of 100.
+    pub(crate) p99: f64,
+    /// 999 of 1000.
+    pub(crate) p999: f64,
+    /// The slowest; exact.
+    pub(crate) max: f64,
+}
+
+/// What the tasks of one measurement count together; the progress line reads it meanwhile.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Operations that went right.
+    pub(crate) operations: AtomicU64,
+    /// Operations that did not.
+    errors: AtomicU64,
+    first_error: Mutex<Option<String>>,
+    /// Bytes of bodies received.
+    pub(crate) bytes: AtomicU64,
+    /// Latencies of the operations that went right.
+    pub(crate) latency: Histogram,
+}
+
+impl Tally {
+    /// One operation went right.
+    pub(crate) fn success(&self, took: Duration, bytes: u64) {
+        self.operations.fetch_add(1, Relaxed);
+        self.bytes.fetch_add(bytes, Relaxed);
+        self.latency.add(took);
+    }
+
+    /// `count` operations went wrong; the text of the first is kept.
+    pub(crate) fn failure(&self, count: u64, error: impl std::fmt::Display) {
+        self.errors.fetch_add(count, Relaxed);
+        // A poisoned lock only means that another task died while it wrote its text.
+        let mut first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        first.get_or_insert_with(|| error.to_string());
+    }
+
+    /// The measurement that these counts and `usage` make.
+    pub(crate) fn measured(&self, usage: Usage) -> Measured {
+        let first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        Measured {
+            operations: self.operations.load(Relaxed),
+            errors: self.errors.load(Relaxed),
+            first_error: first.clone(),
+            bytes: self.bytes.load(Relaxed),
+            latency_ms: self.latency.latency(),
+            seconds: usage.seconds,
+            cpu_ms: usage.cpu_ms,
+            rss_before_kib: usage.rss_before_kib,
+            rss_after_kib: usage.rss_after_kib,
+            rss_peak_kib: usage.rss_peak_kib,
+            client_cpu_ms: usage.client_cpu_ms,
+            ..Measured::default()
+        }
+    }
+
+    /// `measured` with the errors that came to light after its clock was stopped.
+    pub(crate) fn with_errors(&self, measured: Measured) -> Measured {
+        let Measured { errors, first_error, .. } = self.measured(Usage::default());
+        Measured { errors, first_error, ..measured }
+    }
+}
+
+/// One workload on one server in one round. The JSON output is made of these.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub(crate) struct Measured {
+    /// Operations that went right.
+    pub(crate) operations: u64,
+    /// Operations that did not.
+    pub(crate) errors: u64,
+    /// Text of the first error.
+    pub(crate) first_error: Option<String>,
+    /// Why the server could not be measured at all.
+    pub(crate) skipped: Option<String>,
+    /// Length of the timed part.
+    pub(crate) seconds: f64,
+    /// Bytes of bodies received.
+    pub(crate) bytes: u64,
+    /// Latency of the operations that went right.
+    pub(crate) latency_ms: Option<Latency>,
+    /// CPU that the server used in the timed part.
+    pub(crate) cpu_ms: Option<f64>,
+    /// Resident memory of the server at the start.
+    pub(crate) rss_before_kib: Option<u64>,
+    /// Resident memory of the server at the end.
+    pub(crate) rss_after_kib: Option<u64>,
+    /// The most resident memory seen.
+    pub(crate) rss_peak_kib: Option<u64>,
+    /// CPU that apibench itself used in the timed part: near the machine's cores, it was the limit.
+    pub(crate) client_cpu_ms: Option<f64>,
+    /// Figures that only this workload has.
+    pub(crate) extra: BTreeMap<&'static str, f64>,
+}
+
+impl Measured {
+    /// Operations per second.
+    pub(crate) fn rate(&self) -> Option<f64> {
+        (self.seconds > 0.0).then(|| self.operations as f64 / self.seconds)
+    }
+
+    /// CPU of the server per operation that went right, in milliseconds.
+    pub(crate) fn cpu_ms_per_op(&self) -> Option<f64> {
+        (self.operations > 0).then_some(self.cpu_ms?).map(|cpu| cpu / self.operations as f64)
+    }
+
+    /// Bytes of the body of one operation's answers.
+    pub(crate) fn bytes_per_op(&self) -> Option<f64> {
+        (self.operations > 0).then(|| self.bytes as f64 / self.operations as f64)
+    }
+
+    /// What the run added to resident memory at its worst, in KiB.
+    pub(crate) fn growth_kib(&self) -> Option<f64> {
+        Some(self.rss_peak_kib?.saturating_sub(self.rss_before_kib?) as f64)
+    }
+}
+
+/// The median; of an even number of values the mean of the middle two.
+pub(crate) fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.into_iter().collect();
+    values.sort_by(f64::total_cmp);
+    let upper = *values.get(values.len() / 2)?;
+    let lower = *values.get(values.len().saturating_sub(1) / 2)?;
+    Some(f64::midpoint(lower, upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_are_contiguous_and_close_to_their_values() {
+        let mut last = 0;
+        for nanos in 0..100_000_u64 {
+            let bucket = bucket_of(nanos);
+            assert!(bucket == last || bucket == last + 1, "{nanos}");
+            last = bucket;
+            assert!(value_of(bucket).abs_diff(nanos) * 128 <= nanos, "{nanos}");
+        }
+        assert!(bucket_of(u64::MAX) < BUCKETS);
+        assert_eq!(bucket_of(u64::MAX), BUCKETS - 1);
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_sorted_list() {
+        let histogram = Histogram::default();
+        for ms in 1..=1000 {
+            histogram.add(Duration::from_millis(ms));
+        }
+        let latency = histogram.latency().unwrap();
+        let near = |value: f64, wanted: f64| assert!((value / wanted - 1.0).abs() < 0.01, "{value} {wanted}");
+        near(latency.p50, 500.0);
+        near(latency.p90, 900.0);
+        near(latency.p99, 990.0);
+        near(latency.p999, 999.0);
+        assert_eq!(latency.max, 1000.0);
+    }
+
+    #[test]
+    fn one_value_is_every_quantile_and_none_is_none() {
+        assert_eq!(Histogram::default().latency(), None);
+        let histogram = Histogram::default();
+        histogram.add(Duration::from_millis(3));
+        let latency = histogram.latency().unwrap();
+        assert_eq!((latency.p50, latency.p999, latency.max), (3.0, 3.0, 3.0));
+    }
+
+    #[test]
+    fn medians() {
+        assert_eq!(median([]), None);
+        assert_eq!(median([5.0]), Some(5.0));
+        assert_eq!(median([9.0, 1.0, 4.0]), Some(4.0));
+        assert_eq!(median([4.0, 1.0, 2.0, 9.0]), Some(3.0));
+    }
+
+    #[test]
+    fn a_tally_keeps_the_first_error_and_counts_only_successes() {
+        let tally = Tally::default();
+        tally.success(Duration::from_millis(1), 100);
+        tally.failure(1, "first");
+        tally.failure(2, "second");
+        let usage = Usage { seconds: 2.0, cpu_ms: Some(6.0), ..Usage::default() };
+        let measured = tally.measured(usage);
+        assert_eq!((measured.operations, measured.errors, measured.bytes), (1, 3, 100));
+        assert_eq!(measured.first_error.as_deref(), Some("first"));
+        assert_eq!((measured.rate(), measured.cpu_ms_per_op()), (Some(0.5), Some(6.0)));
+    }
+}

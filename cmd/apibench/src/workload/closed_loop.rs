@@ -1,0 +1,133 @@
+//! So many requests in flight for so many seconds: each lane sends its next request when the one
+//! before is answered. The rate is what the server can do, not what is asked of it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use async_trait::async_trait;
+use tokio::task::JoinSet;
+
+use super::{Context, Workload};
+use crate::args::Settings;
+use crate::client::Client;
+use crate::error::{Error, Result};
+use crate::process::Meter;
+use crate::setup;
+use crate::stats::Measured;
+
+/// A lane that fails this often in a row stops, so that a server that is gone costs no spinning.
+const MAX_FAILURES: u32 = 20;
+
+/// What a closed loop repeats.
+#[async_trait]
+pub(crate) trait Operation: Send + Sync + 'static {
+    /// How the command line calls the workload.
+    fn name(&self) -> &'static str;
+
+    /// One line that says what is done and measured.
+    fn about(&self) -> &'static str;
+
+    /// How many lanes there are.
+    fn lanes(&self, settings: &Settings) -> u64 {
+        settings.concurrency
+    }
+
+    /// Brings the server to the state where the loop begins. Not timed.
+    async fn prepare(&self, _context: &Context, _client: &Arc<Client>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Looks at the content of an answer, before the timed part. Answers the least number of bytes
+    /// that an operation of the timed part must bring to be believed.
+    async fn verify(&self, context: &Context, client: &Client) -> Result<u64>;
+
+    /// Operation number `i`. Checks the status and answers the bytes received; `None` says that
+    /// there is no more to do.
+    async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>>;
+
+    /// Looks again after the timed part, in which `attempts` operations were begun. What it finds
+    /// wrong counts as an error of the run.
+    async fn verify_after(&self, context: &Context, client: &Client, _attempts: u64) -> Result<()> {
+        self.verify(context, client).await.map(|_| ())
+    }
+}
+
+/// Makes a workload of an operation.
+pub(crate) struct ClosedLoop<O>(Arc<O>);
+
+impl<O: Operation> ClosedLoop<O> {
+    /// The workload that repeats `operation`.
+    pub(crate) fn of(operation: O) -> Box<dyn Workload> {
+        Box::new(Self(Arc::new(operation)))
+    }
+}
+
+#[async_trait]
+impl<O: Operation> Workload for ClosedLoop<O> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn about(&self) -> &'static str {
+        self.0.about()
+    }
+
+    async fn run(&self, context: &Context) -> Result<Measured> {
+        let client = Arc::new(setup::connect(&context.target, &context.settings).await?);
+        self.0.prepare(context, &client).await?;
+        let least = self.0.verify(context, &client).await?;
+        let meter = Meter::start(context.target.pid);
+        let attempts = drive(&self.0, context, &client, least).await?;
+        let measured = context.tally.measured(meter.stop());
+        if let Err(error) = self.0.verify_after(context, &client, attempts).await {
+            context.tally.failure(1, &error);
+        }
+        Ok(context.tally.with_errors(measured))
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+async fn drive<O: Operation>(
+    operation: &Arc<O>,
+    context: &Context,
+    client: &Arc<Client>,
+    least: u64,
+) -> Result<u64> {
+    let end = Instant::now() + context.duration();
+    let next = Arc::new(AtomicU64::new(0));
+    let mut lanes = JoinSet::new();
+    for lane in 0..usize::try_from(operation.lanes(&context.settings)).unwrap_or(1) {
+        let (operation, context) = (Arc::clone(operation), context.clone());
+        let (client, next) = (Arc::clone(client), Arc::clone(&next));
+        lanes.spawn(async move {
+            let mut failures = 0;
+            while failures < MAX_FAILURES {
+                let started = Instant::now();
+                if started >= end {
+                    break;
+                }
+                let i = next.fetch_add(1, Ordering::Relaxed);
+                match operation.run(&context, &client, lane, i).await {
+                    Ok(None) => break,
+                    Ok(Some(bytes)) if bytes >= least => {
+                        context.tally.success(started.elapsed(), bytes);
+                        failures = 0;
+                    }
+                    Ok(Some(bytes)) => {
+                        context.tally.failure(1, format!("{bytes} bytes, at least {least} expected"));
+                        failures += 1;
+                    }
+                    Err(error) => {
+                        context.tally.failure(1, error);
+                        failures += 1;
+                    }
+                }
+            }
+        });
+    }
+    while let Some(done) = lanes.join_next().await {
+        done.map_err(|e| Error::Wrong(e.to_string()))?;
+    }
+    Ok(next.load(Ordering::Relaxed))
+}

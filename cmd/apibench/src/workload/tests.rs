@@ -1,0 +1,119 @@
+//! Workloads against a server that answers rightly, and one that does not: a wrong answer is an error,
+//! never a fast result.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use super::{Context, all, chosen};
+use crate::error::{Error, Result};
+use crate::stats::Measured;
+use crate::testing::{Handler, serve};
+
+/// One workload, once, with 25 pods on one node. Each ends by itself long before its time is over.
+async fn run(name: &str, handler: Arc<Handler>) -> (Result<Measured>, Context) {
+    let line =
+        ["--objects", "25", "--seconds", "60", "--timeout", "20", "--watchers", "3", "--concurrency", "2"];
+    let context = serve(&line, handler).await;
+    let workload = chosen(&[name.to_owned()]).unwrap().pop().unwrap();
+    (workload.run(&context).await, context)
+}
+
+fn list(items: u64) -> String {
+    let item = format!(r#"{{"filler":"{}"}}"#, "x".repeat(100));
+    let items = vec![item; usize::try_from(items).unwrap()].join(",");
+    format!(r#"{{"kind":"PodList","metadata":{{"resourceVersion":"7"}},"items":[{items}]}}"#)
+}
+
+/// Keeps count of what is created and deleted; forgets every `lost`-th creation.
+fn store(lost: u64) -> Arc<Handler> {
+    let (pods, requests) = (AtomicU64::new(0), AtomicU64::new(1));
+    Arc::new(move |request| match request.split(' ').next() {
+        Some("POST") => {
+            let kept = u64::from(requests.fetch_add(1, Relaxed) % lost != 0);
+            pods.fetch_add(kept, Relaxed);
+            (201, "x".repeat(3000))
+        }
+        Some("DELETE") if request.contains("/pods/") => {
+            pods.fetch_sub(1, Relaxed);
+            (200, "{}".to_owned())
+        }
+        Some("DELETE") => {
+            pods.store(0, Relaxed);
+            (200, "{}".to_owned())
+        }
+        _ => (200, list(pods.load(Relaxed))),
+    })
+}
+
+#[tokio::test]
+async fn creations_and_deletions_are_counted_and_the_work_is_limited() {
+    for name in ["create", "delete"] {
+        let measured = run(name, store(u64::MAX)).await.0.unwrap();
+        assert_eq!((measured.operations, measured.errors), (25, 0), "{name}: {:?}", measured.first_error);
+    }
+}
+
+#[tokio::test]
+async fn a_creation_that_left_nothing_behind_is_an_error() {
+    let measured = run("create", store(5)).await.0.unwrap();
+    assert_eq!((measured.operations, measured.errors), (25, 1));
+    assert_eq!(measured.first_error.as_deref(), Some("20 pods, expected 25"));
+}
+
+#[tokio::test]
+async fn a_list_that_lacks_a_pod_is_not_measured() {
+    let (outcome, context) = run("list-json", Arc::new(|_| (200, list(24)))).await;
+    assert_eq!(outcome.unwrap_err().to_string(), "24 items, expected 25");
+    assert_eq!(context.tally.operations.load(Relaxed), 0);
+}
+
+#[tokio::test]
+async fn lists_that_turn_short_or_fail_under_load_are_errors() {
+    for (status, body) in [(200, list(3)), (429, "slow down".to_owned())] {
+        let seen = AtomicU64::new(0);
+        let handler = move |_: &str| match seen.fetch_add(1, Relaxed) {
+            0 => (200, list(25)),
+            _ => (status, body.clone()),
+        };
+        let measured = run("list-json", Arc::new(handler)).await.0.unwrap();
+        assert_eq!(measured.operations, 0);
+        // Each of 4 lanes gives up after 20 failures; the check after the loop fails as well.
+        assert_eq!(measured.errors, 81, "{:?}", measured.first_error);
+    }
+}
+
+#[tokio::test]
+async fn apply_is_skipped_where_it_is_not_supported() {
+    let outcome = run("apply", Arc::new(|_| (415, "{}".to_owned()))).await.0;
+    assert!(matches!(outcome, Err(Error::Unsupported(_))), "{outcome:?}");
+}
+
+/// The initial events of a node with so many pods.
+fn initial_events(pods: usize) -> String {
+    let added = "{\"type\":\"ADDED\",\"object\":{}}\n".repeat(pods);
+    let end = r#"{"k8s.io/initial-events-end":"true"}"#;
+    format!("{added}{{\"type\":\"BOOKMARK\",\"object\":{{\"metadata\":{{\"annotations\":{end}}}}}}}\n")
+}
+
+#[tokio::test]
+async fn an_informer_is_in_sync_with_all_its_pods_only() {
+    let measured = run("watchlist-storm", Arc::new(|_| (200, initial_events(25)))).await.0.unwrap();
+    assert_eq!((measured.operations, measured.errors), (3, 0), "{:?}", measured.first_error);
+    let measured = run("watchlist-storm", Arc::new(|_| (200, initial_events(24)))).await.0.unwrap();
+    assert_eq!((measured.operations, measured.errors), (0, 3));
+    assert_eq!(measured.first_error.as_deref(), Some("node-0: 24 pods, expected 25"));
+    let no_end = |_: &str| (200, "{\"type\":\"ADDED\",\"object\":{}}\n".to_owned());
+    let measured = run("watchlist-storm", Arc::new(no_end)).await.0.unwrap();
+    assert_eq!(measured.first_error.as_deref(), Some("the server ended the stream"));
+}
+
+#[test]
+fn names_are_unique_and_choose() {
+    let names: Vec<_> = all().iter().map(|workload| workload.name()).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+    assert_eq!(chosen(&["all".to_owned()]).unwrap().len(), names.len());
+    let two = chosen(&["watch-fanout".to_owned(), "get".to_owned()]).unwrap();
+    assert_eq!(two.iter().map(|w| w.name()).collect::<Vec<_>>(), ["get", "watch-fanout"]);
+    assert!(chosen(&["gett".to_owned()]).is_err());
+}

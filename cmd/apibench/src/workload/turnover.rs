@@ -1,0 +1,108 @@
+//! Objects that come and go: creation and deletion of pods, in a namespace of their own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use http::Method;
+
+use super::closed_loop::{ClosedLoop, Operation};
+use super::{Context, Workload};
+use crate::args::Settings;
+use crate::bodies;
+use crate::client::{Call, Client, JSON};
+use crate::error::{Error, Result};
+use crate::setup::{self, churn_path};
+
+/// Creation and deletion.
+pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
+    vec![ClosedLoop::of(Create), ClosedLoop::of(Delete)]
+}
+
+fn pod(i: u64) -> String {
+    bodies::pod(&bodies::pod_name(i), i % bodies::APPS, &format!("churn-node-{}", i % 50))
+}
+
+async fn expect_count(context: &Context, client: &Client, expected: u64) -> Result<()> {
+    let found = setup::count(client, &churn_path(&context.settings, "pods")).await?;
+    if found == expected { Ok(()) } else { Err(Error::Wrong(format!("{found} pods, expected {expected}"))) }
+}
+
+/// Operations that were begun and not refused: attempts beyond the last object did nothing.
+fn done(context: &Context, attempts: u64) -> u64 {
+    attempts.min(context.settings.objects)
+}
+
+/// Creates pods, at most as many as the server holds otherwise.
+struct Create;
+
+#[async_trait]
+impl Operation for Create {
+    fn name(&self) -> &'static str {
+        "create"
+    }
+
+    fn about(&self) -> &'static str {
+        "POST of a pod, at most --objects of them"
+    }
+
+    async fn prepare(&self, context: &Context, client: &Arc<Client>) -> Result<()> {
+        setup::delete_all(client, &churn_path(&context.settings, "pods")).await
+    }
+
+    async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
+        expect_count(context, client, 0).await.map(|()| pod(0).len() as u64)
+    }
+
+    async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>> {
+        let settings: &Settings = &context.settings;
+        if i >= settings.objects {
+            return Ok(None);
+        }
+        let call = Call::send(Method::POST, churn_path(settings, "pods"), JSON, pod(i));
+        client.call(lane, call, 0).await?.expect(201).map(|answer| Some(answer.bytes))
+    }
+
+    async fn verify_after(&self, context: &Context, client: &Client, attempts: u64) -> Result<()> {
+        expect_count(context, client, done(context, attempts)).await?;
+        setup::delete_all(client, &churn_path(&context.settings, "pods")).await
+    }
+}
+
+/// Deletes pods that were created before.
+struct Delete;
+
+#[async_trait]
+impl Operation for Delete {
+    fn name(&self) -> &'static str {
+        "delete"
+    }
+
+    fn about(&self) -> &'static str {
+        "DELETE of a pod without grace period, at most --objects of them"
+    }
+
+    async fn prepare(&self, context: &Context, client: &Arc<Client>) -> Result<()> {
+        let (settings, pods) = (&context.settings, churn_path(&context.settings, "pods"));
+        setup::delete_all(client, &pods).await?;
+        setup::create(client, &pods, settings.objects, settings.concurrency, pod).await
+    }
+
+    async fn verify(&self, context: &Context, client: &Client) -> Result<u64> {
+        expect_count(context, client, context.settings.objects).await.map(|()| 1)
+    }
+
+    async fn run(&self, context: &Context, client: &Client, lane: usize, i: u64) -> Result<Option<u64>> {
+        let settings: &Settings = &context.settings;
+        if i >= settings.objects {
+            return Ok(None);
+        }
+        let path = churn_path(settings, &format!("pods/{}?gracePeriodSeconds=0", bodies::pod_name(i)));
+        client.call(lane, Call::delete(path), 0).await?.expect(200).map(|answer| Some(answer.bytes))
+    }
+
+    async fn verify_after(&self, context: &Context, client: &Client, attempts: u64) -> Result<()> {
+        let left = context.settings.objects - done(context, attempts);
+        expect_count(context, client, left).await?;
+        setup::delete_all(client, &churn_path(&context.settings, "pods")).await
+    }
+}

@@ -1,0 +1,166 @@
+//! Many watchers of few objects: what delivering one event costs, how late it comes, and whether every
+//! watcher sees every update once, also when others are idle or do not read.
+
+mod mark;
+mod updates;
+mod watcher;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use tokio::task::JoinSet;
+
+use super::{Context, Workload, events};
+use crate::client::{Client, Windows};
+use crate::error::Result;
+use crate::process::Meter;
+use crate::setup::{self, path};
+use crate::stats::Measured;
+
+/// How long after the last update a delivery may be late before it counts as missing.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// The one workload of this kind.
+pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
+    vec![Box::new(Fanout)]
+}
+
+struct Fanout;
+
+/// What all watchers of a measurement find out together.
+#[derive(Debug, Default)]
+struct Findings {
+    /// Events seen for the first time, over all watchers.
+    delivered: AtomicU64,
+    /// Updates that a later update of the same object overtook or replaced.
+    gaps: AtomicU64,
+    /// Events seen again, or after a later one of the same object.
+    duplicates: AtomicU64,
+}
+
+#[async_trait]
+impl Workload for Fanout {
+    fn name(&self) -> &'static str {
+        "watch-fanout"
+    }
+
+    fn about(&self) -> &'static str {
+        "--watchers see --rate updates per second of 20 config maps; one operation is one event delivered"
+    }
+
+    #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+    async fn run(&self, context: &Context) -> Result<Measured> {
+        let settings = &context.settings;
+        let writer = Arc::new(setup::connect(&context.target, settings).await?);
+        updates::create_objects(context, &writer).await?;
+        let from = setup::resource_version(&writer, settings).await?;
+        let (epoch, findings) = (Instant::now(), Arc::new(Findings::default()));
+
+        let mut watchers = JoinSet::new();
+        let healthy = events::connect(context, settings.watchers, Windows::LARGE).await?;
+        for lane in 0..usize::try_from(settings.watchers).unwrap_or(0) {
+            let body = events::open(&healthy, lane, watch_path(context, &from)).await?;
+            watchers.spawn(watcher::watch(body, context.clone(), Arc::clone(&findings), epoch));
+        }
+        let _idle = open_idle(context, &from).await?;
+        let _slow = open_slow(context, &from).await?;
+
+        let meter = Meter::start(context.target.pid);
+        let sent = updates::send(context, &writer, epoch).await?;
+        let expected = sent * settings.watchers;
+        wait_for(&findings, expected).await;
+        let measured = context.tally.measured(meter.stop());
+        Ok(judge(context, &findings, expected, sent, measured))
+    }
+}
+
+fn watch_path(context: &Context, from: &str) -> String {
+    // The selector keeps other config maps of the namespace out, and costs the server next to nothing.
+    path(&context.settings, &format!("configmaps?watch=true&timeoutSeconds=3600&resourceVersion={from}"))
+}
+
+/// Streams that are open as long as this is held.
+struct Held {
+    _client: Client,
+    _streams: Vec<hyper::body::Incoming>,
+}
+
+/// Watches of objects that nobody changes: the server must sort every event out for them.
+async fn open_idle(context: &Context, from: &str) -> Result<Held> {
+    let count = context.settings.idle_watchers;
+    let client = events::connect(context, count, Windows::LARGE).await?;
+    let mut streams = Vec::new();
+    for lane in 0..usize::try_from(count).unwrap_or(0) {
+        let selector = format!("{}&fieldSelector=metadata.name%3Didle-{lane}", watch_path(context, from));
+        streams.push(events::open(&client, lane, selector).await?);
+    }
+    Ok(Held { _client: client, _streams: streams })
+}
+
+/// Watches of everything that are never read, behind the smallest windows.
+async fn open_slow(context: &Context, from: &str) -> Result<Held> {
+    let count = context.settings.slow_watchers;
+    let client = events::connect(context, count, Windows::SMALL).await?;
+    let mut streams = Vec::new();
+    for lane in 0..usize::try_from(count).unwrap_or(0) {
+        streams.push(events::open(&client, lane, watch_path(context, from)).await?);
+    }
+    Ok(Held { _client: client, _streams: streams })
+}
+
+/// Waits until all events are there, or the grace period is over.
+async fn wait_for(findings: &Findings, expected: u64) {
+    let arrived = async {
+        while findings.delivered.load(Relaxed) < expected {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // Too late is no error here: what is missing is counted.
+    let _ = tokio::time::timeout(GRACE, arrived).await;
+}
+
+fn judge(context: &Context, findings: &Findings, expected: u64, sent: u64, measured: Measured) -> Measured {
+    let (delivered, gaps) = (findings.delivered.load(Relaxed), findings.gaps.load(Relaxed));
+    let duplicates = findings.duplicates.load(Relaxed);
+    let missing = expected.saturating_sub(delivered);
+    if missing + duplicates > 0 {
+        context.tally.failure(
+            missing + duplicates,
+            format!("{missing} of {expected} events missing ({gaps} skipped over), {duplicates} duplicates"),
+        );
+    }
+    let figures = [
+        ("updates", sent as f64),
+        ("updates_planned", (context.settings.rate * context.settings.seconds) as f64),
+        ("events_missing", missing as f64),
+        ("gaps", gaps as f64),
+        ("duplicates", duplicates as f64),
+    ];
+    context.tally.with_errors(Measured { extra: figures.into_iter().collect(), ..measured })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::serve;
+
+    #[tokio::test]
+    async fn missing_and_repeated_events_are_errors_of_the_run() {
+        let context = serve(&[], Arc::new(|_| (200, String::new()))).await;
+        let check = |delivered, gaps, duplicates, expected_errors, text: Option<&str>| {
+            let context = Context { tally: Arc::default(), ..context.clone() };
+            let findings = Findings {
+                delivered: AtomicU64::new(delivered),
+                gaps: AtomicU64::new(gaps),
+                duplicates: AtomicU64::new(duplicates),
+            };
+            let measured = judge(&context, &findings, 100, 10, Measured::default());
+            assert_eq!((measured.errors, measured.first_error.as_deref()), (expected_errors, text));
+        };
+        check(100, 0, 0, 0, None);
+        check(97, 2, 0, 3, Some("3 of 100 events missing (2 skipped over), 0 duplicates"));
+        check(100, 0, 4, 4, Some("0 of 100 events missing (0 skipped over), 4 duplicates"));
+    }
+}

@@ -1,0 +1,79 @@
+//! Sends the updates: each object's in order, one after the other, all objects together at the rate.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use http::Method;
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval_at};
+
+use super::super::Context;
+use super::mark::Mark;
+use crate::bodies;
+use crate::client::{Call, Client, JSON};
+use crate::error::{Error, Result};
+use crate::setup::path;
+
+/// Objects that are updated in turn, so that an update need not wait for the one before.
+pub(super) const OBJECTS: usize = 20;
+
+fn name(object: usize) -> String {
+    format!("watched-{object}")
+}
+
+/// Creates the objects if they are not there.
+pub(super) async fn create_objects(context: &Context, client: &Client) -> Result<()> {
+    for object in 0..OBJECTS {
+        let (path, body) = (path(&context.settings, "configmaps"), bodies::config_map(&name(object), "new"));
+        let answer = client.call(0, Call::send(Method::POST, path, JSON, body), 0).await?;
+        if answer.status != 409 {
+            answer.expect(201)?;
+        }
+    }
+    Ok(())
+}
+
+/// Updates for the length of the timed part. Answers how many went right; the others are in the tally.
+pub(super) async fn send(context: &Context, client: &Arc<Client>, epoch: Instant) -> Result<u64> {
+    let gap = Duration::from_secs(1).div_f64(context.settings.rate as f64);
+    let begin = tokio::time::Instant::now();
+    let mut lanes = JoinSet::new();
+    for object in 0..OBJECTS {
+        let (context, client) = (context.clone(), Arc::clone(client));
+        let first = begin + gap.mul_f64(object as f64);
+        lanes.spawn(update(context, client, epoch, object, first, gap.mul_f64(OBJECTS as f64)));
+    }
+    let mut sent = 0;
+    while let Some(done) = lanes.join_next().await {
+        sent += done.map_err(|e| Error::Wrong(e.to_string()))?;
+    }
+    Ok(sent)
+}
+
+/// Updates one object every `gap`. An update that is late because the one before took longer is
+/// skipped, not made up for: the latency of the rest stays that of the rate.
+async fn update(
+    context: Context,
+    client: Arc<Client>,
+    epoch: Instant,
+    object: usize,
+    first: tokio::time::Instant,
+    gap: Duration,
+) -> u64 {
+    let mut ticks = interval_at(first, gap);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let end = first + context.duration();
+    let path = path(&context.settings, &format!("configmaps/{}", name(object)));
+    let filler = bodies::filler();
+    let mut done = 0;
+    while ticks.tick().await < end {
+        let mark = Mark { object, number: done + 1, sent: epoch.elapsed() };
+        let body = format!(r#"{{"data":{{"mark":"{mark}","filler":"{filler}"}}}}"#);
+        let call = Call::send(Method::PATCH, path.as_str(), "application/merge-patch+json", body);
+        match client.call(object, call, 0).await.and_then(|answer| answer.expect(200)) {
+            Ok(_) => done += 1,
+            Err(error) => context.tally.failure(1, error),
+        }
+    }
+    done
+}

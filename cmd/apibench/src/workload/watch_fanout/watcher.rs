@@ -1,0 +1,83 @@
+//! One watcher: notes when each update arrives, and that none is left out or comes twice.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Instant;
+
+use hyper::body::Incoming;
+
+use super::super::Context;
+use super::super::events::{self, Lines};
+use super::Findings;
+use super::mark::{Finder, Mark};
+use super::updates::OBJECTS;
+
+/// Follows one stream until the measurement ends, which aborts the task.
+pub(super) async fn watch(mut body: Incoming, context: Context, findings: Arc<Findings>, epoch: Instant) {
+    let (mut lines, finder, mut order) = (Lines::default(), Finder::default(), Order::default());
+    loop {
+        let data = match events::next_data(&mut body).await {
+            Ok(data) => data,
+            Err(error) => return context.tally.failure(1, error),
+        };
+        let arrived = epoch.elapsed();
+        let fed = lines.feed(&data, |event| match finder.find(event).map(|mark| (mark, order.note(mark))) {
+            None => {}
+            Some((mark, Seen::New { skipped })) => {
+                findings.delivered.fetch_add(1, Relaxed);
+                findings.gaps.fetch_add(skipped, Relaxed);
+                context.tally.success(arrived.saturating_sub(mark.sent), event.len() as u64);
+            }
+            Some((_, Seen::Again)) => {
+                findings.duplicates.fetch_add(1, Relaxed);
+            }
+        });
+        if let Err(error) = fed {
+            return context.tally.failure(1, error);
+        }
+    }
+}
+
+/// The number of the last update seen of each object.
+#[derive(Debug, Default)]
+struct Order([u64; OBJECTS]);
+
+#[derive(Debug, PartialEq, Eq)]
+enum Seen {
+    /// Later than all before; so many in between were not seen.
+    New { skipped: u64 },
+    /// Seen before, or overtaken.
+    Again,
+}
+
+impl Order {
+    fn note(&mut self, mark: Mark) -> Seen {
+        match self.0.get_mut(mark.object) {
+            Some(last) if mark.number > *last => {
+                let skipped = mark.number - *last - 1;
+                *last = mark.number;
+                Seen::New { skipped }
+            }
+            _ => Seen::Again,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn gaps_and_repetitions_are_told_from_progress() {
+        let mut order = Order::default();
+        let mut note = |object, number| order.note(Mark { object, number, sent: Duration::ZERO });
+        assert_eq!(note(0, 1), Seen::New { skipped: 0 });
+        assert_eq!(note(1, 1), Seen::New { skipped: 0 });
+        assert_eq!(note(0, 4), Seen::New { skipped: 2 });
+        assert_eq!(note(0, 4), Seen::Again);
+        assert_eq!(note(0, 3), Seen::Again);
+        assert_eq!(note(OBJECTS, 1), Seen::Again);
+    }
+}
