@@ -10,11 +10,13 @@ use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use authentication::Authenticator;
 use authorization::Authorizer;
 use bytes::Bytes;
 use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
+pub use crate::compressed::CompressedLists;
 use crate::dispatch::{Body, Dispatch, Request, Response};
 use crate::handlers;
 use crate::negotiate::{self, Offer, Representation};
@@ -22,6 +24,7 @@ use crate::query::Query;
 use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
 use crate::table::{IncludeObject, TableRequest};
+pub use crate::watch_metrics::WatchMetrics;
 
 /// Documents that describe the API (discovery, OpenAPI): they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
@@ -43,12 +46,18 @@ pub struct Api {
     pub admission: Chain,
     /// Whom access reviews ask: the one that the chain asks.
     pub authorizer: Arc<dyn Authorizer>,
+    /// Whom token reviews ask: the one that the chain asks.
+    pub authenticator: Authenticator,
     /// Discovery, OpenAPI, version; asked in order.
     pub documents: Vec<Box<dyn Documents>>,
     /// Least time that a watch without a timeout lives; the actual one is up to twice that.
     pub watch_timeout_min: Duration,
     /// Uniformly distributed in `0..1`, for watch timeouts.
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
+    /// Compressed lists that were asked for more than once.
+    pub compressed_lists: CompressedLists,
+    /// What watches have sent.
+    pub watch_metrics: Arc<WatchMetrics>,
     /// Ends watches when the server stops.
     pub shutdown: CancellationToken,
 }
@@ -105,6 +114,7 @@ impl<'a> Call<'a> {
             headers: self.headers,
             representation: self.representation,
             warnings: self.warnings.clone(),
+            budget: self.api.registry.budget(),
             table: TableRequest {
                 version: self.representation.transform_version,
                 include,
@@ -163,8 +173,15 @@ fn negotiated(parts: &http::request::Parts, route: &Route) -> Result<(Representa
     let query = Query::parse(parts.uri.query());
     let streams = matches!(route.action, Action::List | Action::Watch) && route.main.serves("watch");
     negotiate::produces(&parts.headers, streams)?;
-    let representation = negotiate::output(&parts.headers, query.get("pretty"), Offer { transforms: true })?;
+    let representation = negotiate::output(&parts.headers, query.get("pretty"), offer(route.endpoint))?;
     Ok((representation, query))
+}
+
+/// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever
+/// created, have no tables.
+fn offer(endpoint: &Resource) -> Offer {
+    let tables = !endpoint.columns.is_empty() || matches!(endpoint.subresource, "status" | "scale");
+    if tables { Offer::Tables } else { Offer::Metadata }
 }
 
 async fn run(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {

@@ -181,7 +181,7 @@ fn plain(
     message: &'static Message,
     tree: impl Fn() -> Object,
 ) -> Answer {
-    let offer = Offer { transforms: false };
+    let offer = Offer::Objects;
     let wanted = negotiate::output(&request.headers, query_pretty(request), offer)?;
     let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
     Ok(response(wanted.format.media_type(), body))

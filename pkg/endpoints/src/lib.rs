@@ -3,9 +3,13 @@
 
 pub mod api;
 mod body;
+mod chunks;
+mod compressed;
 pub mod discovery;
 pub mod dispatch;
 mod encode;
+mod forms;
+mod gzip;
 mod handlers;
 mod list_body;
 pub mod negotiate;
@@ -14,3 +18,8 @@ mod query;
 pub mod respond;
 mod route;
 mod table;
+#[cfg(test)]
+mod testing;
+mod watch_body;
+mod watch_frame;
+mod watch_metrics;

@@ -1,34 +1,74 @@
-//! The body of a list: kind, list metadata, items.
+//! Lists: kind, list metadata, and items that are encoded one by one while the list is sent.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use registry::generic::ListPage;
+use registry::{Budget, Element, ItemsIter};
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META;
 use schema::object::Object;
-use schema::{builtin, json_write, proto, yaml};
+use schema::{json_write, proto};
 use serde_json::Value;
 
-use crate::encode::{Outgoing, failed};
-use crate::negotiate::Format;
+use crate::chunks::{CHUNK_BYTES, Source};
+use crate::encode::{self, Outgoing, Shape, failed, protobuf_len, put_varint, varint_len};
+use crate::table::{self, TableRequest};
 
-/// Appends a list in a format, ready to be sent.
-pub(crate) fn write(
-    endpoint: &'static Resource,
-    storage: &'static StorageRow,
-    page: &ListPage,
-    format: Format,
-    out: &mut Vec<u8>,
-) -> Result<(), Box<Status>> {
-    let kind = format!("{}List", endpoint.kind);
-    match format {
-        Format::Json => json(endpoint, storage, page, &kind, out)?,
-        Format::Yaml => {
-            let mut text = Vec::new();
-            json(endpoint, storage, page, &kind, &mut text)?;
-            yaml::from_json(&text, out).map_err(failed)?;
-        }
-        Format::Protobuf => protobuf(endpoint, storage, page, &kind, out)?,
+/// How the items of a list are shown.
+#[derive(Clone)]
+pub(crate) struct Listing {
+    /// The endpoint's row: the served version.
+    pub(crate) endpoint: &'static Resource,
+    /// How items are stored.
+    pub(crate) storage: &'static StorageRow,
+    /// How much of each item is shown.
+    pub(crate) shape: Shape,
+    /// What encoded forms may take.
+    pub(crate) budget: Arc<Budget>,
+}
+
+impl Listing {
+    fn outgoing<'a>(&'a self, element: &'a Element) -> Outgoing<'a> {
+        Outgoing::element(self.endpoint, self.storage, element, element.revision(), &self.budget)
     }
-    Ok(())
+
+    /// Appends an item as a field of a protobuf list; `part` is room to work in.
+    fn put(&self, element: &Element, part: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        part.clear();
+        encode::protobuf(&self.outgoing(element), self.shape, part)?;
+        proto::put_bytes(2, part, out);
+        Ok(())
+    }
+
+    /// What the list calls itself.
+    fn type_meta(&self) -> (&'static str, String) {
+        match self.shape {
+            Shape::Whole => (self.endpoint.group_version, format!("{}List", self.endpoint.kind)),
+            Shape::Metadata(version) => {
+                (encode::meta_api_version(version), format!("{}List", encode::PARTIAL_KIND))
+            }
+        }
+    }
+}
+
+/// Has items written until `out` holds `enough` bytes or none is left; returns whether it is the former.
+fn each(
+    items: &mut ItemsIter,
+    out: &mut Vec<u8>,
+    enough: usize,
+    mut write: impl FnMut(&Element, &mut Vec<u8>) -> Result<(), Box<Status>>,
+) -> Result<bool, Box<Status>> {
+    let mut written = Ok(());
+    if out.len() < enough {
+        items.visit(|element| {
+            written = write(element, out);
+            let stop = written.is_err() || out.len() >= enough;
+            if stop { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+    written.map(|()| out.len() >= enough)
 }
 
 /// `ListMeta` of a page as a tree.
@@ -44,50 +84,186 @@ pub(crate) fn list_meta(page: &ListPage) -> Object {
     meta
 }
 
-fn json(
-    endpoint: &'static Resource,
-    storage: &'static StorageRow,
-    page: &ListPage,
-    kind: &str,
-    out: &mut Vec<u8>,
-) -> Result<(), Box<Status>> {
-    let stored: usize = page.items.iter().map(|item| item.value.len()).sum();
-    out.reserve(stored * 2 + 256);
-    out.extend_from_slice(
-        format!("{{\"kind\":\"{kind}\",\"apiVersion\":\"{}\",\"metadata\":", endpoint.group_version)
-            .as_bytes(),
-    );
-    json_write::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), out)
-        .map_err(failed)?;
-    out.extend_from_slice(b",\"items\":[");
-    for (at, stored) in page.items.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        Outgoing { endpoint, storage, stored }.json(false, out)?;
-    }
-    out.extend_from_slice(b"]}\n");
-    Ok(())
+/// A list in JSON.
+pub(crate) struct Json {
+    listing: Listing,
+    meta: Object,
+    items: ItemsIter,
+    begun: bool,
 }
 
-fn protobuf(
-    endpoint: &'static Resource,
-    storage: &'static StorageRow,
-    page: &ListPage,
-    kind: &str,
-    out: &mut Vec<u8>,
-) -> Result<(), Box<Status>> {
-    let stored: usize = page.items.iter().map(|item| item.value.len() + 16).sum();
-    let mut raw = Vec::with_capacity(stored + 64);
-    let mut part = Vec::new();
-    proto::encode(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, &list_meta(page), &mut part)
-        .map_err(failed)?;
-    proto::put_bytes(1, &part, &mut raw);
-    for stored in &page.items {
-        part.clear();
-        Outgoing { endpoint, storage, stored }.protobuf(&mut part)?;
-        proto::put_bytes(2, &part, &mut raw);
+impl Json {
+    /// The list of a page.
+    pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
+        Json { listing, meta: list_meta(page), items: page.items.iter(), begun: false }
     }
-    proto::wrap(endpoint.group_version, kind, &raw, out);
-    Ok(())
+
+    fn end(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(match (self.begun, self.listing.shape) {
+            (true, _) => b"]}\n",
+            (false, Shape::Whole) => b",\"items\":[]}\n",
+            // Upstream leaves the items of an empty partial list nil.
+            (false, Shape::Metadata(_)) => b",\"items\":null}\n",
+        });
+    }
 }
+
+impl Source for Json {
+    fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        let (api_version, kind) = self.listing.type_meta();
+        for part in ["{\"kind\":\"", &kind, "\",\"apiVersion\":\"", api_version, "\",\"metadata\":"] {
+            out.extend_from_slice(part.as_bytes());
+        }
+        json_write::encode(&LIST_META, &self.meta, out).map_err(failed)
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        let Json { listing, items, begun, .. } = self;
+        let more = each(items, out, enough, |element, out| {
+            out.extend_from_slice(if *begun { b"," } else { b",\"items\":[" });
+            *begun = true;
+            match listing.shape {
+                Shape::Whole => listing.outgoing(element).json(false, out),
+                Shape::Metadata(version) => listing.outgoing(element).partial_json(version, out),
+            }
+        })?;
+        if !more {
+            self.end(out);
+        }
+        Ok(more)
+    }
+}
+
+/// A list as a table.
+pub(crate) struct Table {
+    listing: Listing,
+    meta: Object,
+    items: ItemsIter,
+    writer: table::Writer,
+}
+
+impl Table {
+    /// The table of a page.
+    pub(crate) fn new(listing: Listing, page: &ListPage, request: TableRequest) -> Self {
+        let writer = table::Writer::new(listing.endpoint, request);
+        Table { listing, meta: list_meta(page), items: page.items.iter(), writer }
+    }
+}
+
+impl Source for Table {
+    fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        self.writer.begin(&self.meta, true, out)
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        let Table { listing, items, writer, .. } = self;
+        let more = each(items, out, enough, |element, out| writer.stored(&listing.outgoing(element), out))?;
+        if !more {
+            writer.end(out);
+            out.push(b'\n');
+        }
+        Ok(more)
+    }
+}
+
+/// What is behind the object in an envelope: content encoding and type, both empty.
+const ENVELOPE_END: [u8; 4] = [0x1a, 0, 0x22, 0];
+
+/// A list in protobuf. Its size stands in front of it, so the items are measured before the first byte
+/// is sent; those of a small list are encoded meanwhile.
+pub(crate) struct Protobuf {
+    listing: Listing,
+    page: ListPage,
+    /// What is encoded already, from the first item on,
+    begun: Vec<u8>,
+    /// and what follows.
+    items: ItemsIter,
+    /// How many bytes of items are still to come after `begun`.
+    due: usize,
+}
+
+impl Protobuf {
+    /// The list of a page.
+    pub(crate) fn new(listing: Listing, page: ListPage) -> Self {
+        Protobuf { listing, items: page.items.iter(), page, begun: Vec::new(), due: 0 }
+    }
+
+    /// Begins with the items and measures the others.
+    fn measure(&mut self) -> Result<(), Box<Status>> {
+        let (mut part, mut count) = (Vec::new(), 0);
+        let Protobuf { listing, items, begun, .. } = self;
+        each(items, begun, CHUNK_BYTES, |element, out| {
+            count += 1;
+            listing.put(element, &mut part, out)
+        })?;
+        let mut others = self.page.items.iter();
+        if count > 0 {
+            others.nth(count - 1);
+        }
+        let (mut due, mut failed) = (0, None);
+        others.visit(|element| match protobuf_len(&listing.outgoing(element), listing.shape) {
+            Ok(len) => {
+                due += field_len(len);
+                ControlFlow::Continue(())
+            }
+            Err(status) => {
+                failed = Some(status);
+                ControlFlow::Break(())
+            }
+        });
+        self.due = due;
+        failed.map_or(Ok(()), Err)
+    }
+}
+
+impl Source for Protobuf {
+    fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        match rest {
+            Some(rest) => self.due = rest.saturating_sub(ENVELOPE_END.len()),
+            None => self.measure()?,
+        }
+        let (api_version, kind) = self.listing.type_meta();
+        let (mut type_meta, mut meta) = (Vec::new(), Vec::new());
+        proto::put_bytes(1, api_version.as_bytes(), &mut type_meta);
+        proto::put_bytes(2, kind.as_bytes(), &mut type_meta);
+        proto::encode(&LIST_META, &list_meta(&self.page), &mut meta).map_err(failed)?;
+        out.extend_from_slice(&proto::PREFIX);
+        proto::put_bytes(1, &type_meta, out);
+        out.push(0x12);
+        put_varint(field_len(meta.len()) + self.begun.len() + self.due, out);
+        proto::put_bytes(1, &meta, out);
+        Ok(())
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        out.append(&mut self.begun);
+        let Protobuf { listing, items, due, .. } = self;
+        let mut part = Vec::new();
+        let more = each(items, out, enough, |element, out| {
+            let before = out.len();
+            listing.put(element, &mut part, out)?;
+            *due = due.checked_sub(out.len() - before).ok_or_else(mismeasured)?;
+            Ok(())
+        })?;
+        if !more {
+            out.extend_from_slice(&ENVELOPE_END);
+        }
+        match more || *due == 0 {
+            true => Ok(more),
+            false => Err(mismeasured()),
+        }
+    }
+}
+
+/// The list on the wire would not have the length that it announced.
+fn mismeasured() -> Box<Status> {
+    failed("an item of a list is not as long as it was measured")
+}
+
+/// The size of a delimited field of a low number.
+fn field_len(len: usize) -> usize {
+    1 + varint_len(len) + len
+}
+
+#[cfg(test)]
+mod tests;

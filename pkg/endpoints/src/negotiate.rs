@@ -111,11 +111,15 @@ fn clause(text: &str) -> Option<Clause<'_>> {
     Some(clause)
 }
 
-/// What an endpoint can be asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Offer {
-    /// Objects can be turned into tables and partial metadata.
-    pub transforms: bool,
+/// What an endpoint can be asked for; each includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Offer {
+    /// Objects as they are.
+    Objects,
+    /// Their metadata alone.
+    Metadata,
+    /// Tables.
+    Tables,
 }
 
 /// The first look at `Accept`, by exact media type and without parameters: what fails here gets the
@@ -202,11 +206,11 @@ fn accepted(clause: &Clause<'_>, format: Format, offer: Offer) -> Option<(Repres
 }
 
 fn transform(kind: &str, group: &str, version: &str, format: Format, offer: Offer) -> Option<Transform> {
-    if !offer.transforms || group != "meta.k8s.io" || !matches!(version, "v1" | "v1beta1") {
+    if offer < Offer::Metadata || group != "meta.k8s.io" || !matches!(version, "v1" | "v1beta1") {
         return None;
     }
     match kind {
-        "Table" if format != Format::Protobuf => Some(Transform::Table),
+        "Table" if format != Format::Protobuf && offer >= Offer::Tables => Some(Transform::Table),
         "PartialObjectMetadata" => Some(Transform::PartialObject),
         "PartialObjectMetadataList" => Some(Transform::PartialList),
         _ => None,
@@ -237,13 +241,14 @@ pub fn input(headers: &HeaderMap) -> Result<Format, Box<Status>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     fn pick(accept: &str) -> Option<Representation> {
         let mut headers = HeaderMap::new();
         headers.insert("accept", http::HeaderValue::from_str(accept).ok()?);
-        output(&headers, None, Offer { transforms: true }).ok()
+        output(&headers, None, Offer::Tables).ok()
     }
 
     fn check(accept: &str, format: Format, transform: Transform) {
@@ -281,5 +286,20 @@ mod tests {
         ] {
             assert_eq!(pick(accept), None, "{accept}");
         }
+    }
+
+    #[test]
+    fn what_is_not_offered_is_passed_over() {
+        let check = |kind: &str, offer: Offer, expected: Option<Transform>| {
+            let accept = format!("application/json;as={kind};v=v1;g=meta.k8s.io");
+            let mut headers = HeaderMap::new();
+            headers.insert("accept", http::HeaderValue::from_str(&accept).unwrap());
+            assert_eq!(output(&headers, None, offer).ok().map(|r| r.transform), expected, "{kind} {offer:?}");
+        };
+        check("Table", Offer::Tables, Some(Transform::Table));
+        check("Table", Offer::Metadata, None);
+        check("PartialObjectMetadata", Offer::Tables, Some(Transform::PartialObject));
+        check("PartialObjectMetadata", Offer::Metadata, Some(Transform::PartialObject));
+        check("PartialObjectMetadata", Offer::Objects, None);
     }
 }

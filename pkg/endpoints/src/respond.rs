@@ -1,6 +1,9 @@
 //! Answers: status line, headers, body. The one place where an error becomes a response.
 
+mod list;
+
 use std::io::Write;
+use std::sync::Arc;
 
 use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
@@ -9,17 +12,17 @@ use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY, WARNING,
 };
 use http_body_util::{BodyExt, Full};
-use registry::Stored;
-use registry::generic::ListPage;
-use schema::builtin;
+use registry::{Budget, Element, StoredRef};
 use schema::object::Object;
 use schema::table::Message;
+use schema::{builtin, yaml};
 
 use crate::dispatch::{Body, Response};
-use crate::encode::{self, Outgoing};
-use crate::list_body;
+use crate::encode::{self, Outgoing, Shape};
 use crate::negotiate::{self, Format, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
+
+pub(crate) use list::Name;
 
 /// Bodies above this size are compressed for clients that take gzip (upstream's threshold).
 const GZIP_ABOVE_BYTES: usize = 128 * 1024;
@@ -40,6 +43,8 @@ pub(crate) struct Reply<'r> {
     pub(crate) warnings: Vec<String>,
     /// What tables need.
     pub(crate) table: TableRequest,
+    /// What encoded forms may take.
+    pub(crate) budget: &'r Arc<Budget>,
 }
 
 impl Reply<'_> {
@@ -49,65 +54,57 @@ impl Reply<'_> {
         code: u16,
         endpoint: &'static Resource,
         storage: &'static StorageRow,
-        stored: &Stored,
+        stored: StoredRef<'_>,
     ) -> Result<Response, Box<Status>> {
-        let outgoing = Outgoing { endpoint, storage, stored };
-        let mut out = Vec::with_capacity(stored.value.len() * 2 + 64);
-        match self.representation.transform {
-            Transform::None => encode::object(&outgoing, self.representation.format, &mut out)?,
-            Transform::PartialObject => {
-                let partial = outgoing.partial(self.representation.transform_version)?;
-                self.tree_into(
-                    &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
-                    &partial,
-                    &mut out,
-                )?;
-            }
+        self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None })
+    }
+
+    /// One element, whose encoded forms are shared.
+    pub(crate) fn element(
+        &self,
+        code: u16,
+        endpoint: &'static Resource,
+        storage: &'static StorageRow,
+        element: &Element,
+    ) -> Result<Response, Box<Status>> {
+        let revision = element.revision();
+        self.outgoing(code, &Outgoing::element(endpoint, storage, element, revision, self.budget))
+    }
+
+    fn outgoing(&self, code: u16, outgoing: &Outgoing<'_>) -> Result<Response, Box<Status>> {
+        let Representation { format, transform, transform_version, .. } = self.representation;
+        let mut out = Vec::with_capacity(outgoing.stored.value.len() * 2 + 64);
+        let shape = match transform {
+            Transform::None => Shape::Whole,
+            Transform::PartialObject => Shape::Metadata(transform_version),
             Transform::PartialList => {
-                return Err(wrong_shape("PartialObjectMetadataList", "is not a list", endpoint));
+                return Err(not_a_list(outgoing.endpoint));
             }
             Transform::Table => {
-                let table =
-                    table::table(endpoint, &[outgoing], table::metadata_of(&outgoing), self.table, true)?;
-                self.tree_into(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_TABLE, &table, &mut out)?;
+                let meta = table::metadata_of(outgoing);
+                table::write(outgoing.endpoint, &[*outgoing], &meta, self.table, true, &mut out)?;
+                return self.json(code, out);
+            }
+        };
+        match format {
+            Format::Protobuf => encode::object(outgoing, shape, format, &mut out)?,
+            _ => {
+                encode::object(outgoing, shape, Format::Json, &mut out)?;
+                return self.json(code, out);
             }
         }
         Ok(self.bytes(code, out))
     }
 
-    /// A list.
-    pub(crate) fn list(
-        &self,
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
-        page: &ListPage,
-    ) -> Result<Response, Box<Status>> {
-        let mut out = Vec::new();
-        let outgoing: Vec<Outgoing<'_>> = match self.representation.transform {
-            Transform::None => Vec::new(),
-            _ => page.items.iter().map(|stored| Outgoing { endpoint, storage, stored }).collect(),
-        };
-        match self.representation.transform {
-            Transform::None => {
-                list_body::write(endpoint, storage, page, self.representation.format, &mut out)?
-            }
-            Transform::PartialObject => {
-                return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint));
-            }
-            Transform::PartialList => {
-                let list = partial_list(&outgoing, page, self.representation.transform_version)?;
-                self.tree_into(
-                    &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST,
-                    &list,
-                    &mut out,
-                )?;
-            }
-            Transform::Table => {
-                let table = table::table(endpoint, &outgoing, list_body::list_meta(page), self.table, true)?;
-                self.tree_into(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_TABLE, &table, &mut out)?;
-            }
+    /// A body of JSON, without its final newline, in the negotiated text format.
+    fn json(&self, code: u16, mut json: Vec<u8>) -> Result<Response, Box<Status>> {
+        if self.representation.format == Format::Yaml {
+            let mut out = Vec::with_capacity(json.len());
+            yaml::from_json(&json, &mut out).map_err(encode::failed)?;
+            return Ok(self.bytes(code, out));
         }
-        Ok(self.bytes(200, out))
+        json.push(b'\n');
+        Ok(self.bytes(code, json))
     }
 
     /// An object that is not stored in this shape, such as a Scale.
@@ -150,13 +147,19 @@ impl Reply<'_> {
     fn bytes(&self, code: u16, body: Vec<u8>) -> Response {
         let body = if self.representation.pretty { pretty(body) } else { body };
         let gzip = body.len() > GZIP_ABOVE_BYTES && takes_gzip(self.headers);
-        let zipped = if gzip { compress(&body) } else { None };
-        let encoded = zipped.is_some();
-        let mut response = http::Response::new(full(zipped.unwrap_or(body)));
+        match if gzip { compress(&body) } else { None } {
+            Some(zipped) => self.response(code, full(zipped), true),
+            None => self.response(code, full(body), false),
+        }
+    }
+
+    /// A response with a body in the negotiated format.
+    fn response(&self, code: u16, body: Body, gzip: bool) -> Response {
+        let mut response = http::Response::new(body);
         *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::OK);
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(self.representation.format.media_type()));
-        if encoded {
+        if gzip {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
@@ -178,18 +181,9 @@ pub(crate) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
     }
 }
 
-fn partial_list(items: &[Outgoing<'_>], page: &ListPage, version: &str) -> Result<Object, Box<Status>> {
-    let mut list = Object::new();
-    list.insert("kind".to_owned(), "PartialObjectMetadataList".into());
-    list.insert("apiVersion".to_owned(), format!("meta.k8s.io/{version}").into());
-    list.insert("metadata".to_owned(), list_body::list_meta(page).into());
-    let items = items.iter().map(|item| item.partial(version).map(serde_json::Value::Object));
-    let items = items.collect::<Result<Vec<_>, _>>()?;
-    // Upstream leaves the items of an empty partial list nil.
-    if !items.is_empty() {
-        list.insert("items".to_owned(), items.into());
-    }
-    Ok(list)
+/// 406 for asking one object as a list.
+pub(crate) fn not_a_list(endpoint: &Resource) -> Box<Status> {
+    wrong_shape("PartialObjectMetadataList", "is not a list", endpoint)
 }
 
 /// 406 for asking one object as a list or the reverse; upstream names its internal Go type.
@@ -224,23 +218,28 @@ fn compress(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// A Status as a response in the format that the client accepts, JSON if it accepts none.
+/// A Status as a response in the format that the client accepts. Nobody makes a table of an error, so an
+/// `Accept` that wants nothing else fits nothing; as where it fits nothing at all, the answer is indented
+/// JSON then, without a final newline (upstream's `WriteObjectNegotiated`).
 pub fn status_response(
     headers: &HeaderMap,
     representation: Option<Representation>,
     status: &Status,
     warnings: &[String],
 ) -> Response {
-    let negotiated = representation.unwrap_or_else(|| {
-        negotiate::output(headers, None, Offer { transforms: true }).unwrap_or(Representation::JSON)
-    });
+    let negotiated = representation.map_or_else(|| negotiate::output(headers, None, Offer::Objects), Ok);
+    let acceptable = negotiated.is_ok();
+    let negotiated = negotiated.unwrap_or(Representation { pretty: true, ..Representation::JSON });
     let mut out = Vec::new();
     let mut format = negotiated.format;
     if encode::tree(encode::status_message(), &encode::status_tree(status), format, &mut out).is_err() {
         format = Format::Json;
         out = serde_json::to_vec(status).unwrap_or_default();
     }
-    let body = if negotiated.pretty && format == Format::Json { pretty(out) } else { out };
+    let mut body = if negotiated.pretty && format == Format::Json { pretty(out) } else { out };
+    if !acceptable && body.last() == Some(&b'\n') {
+        body.pop();
+    }
     let mut response = http::Response::new(full(body));
     let code = if status.code == 0 { 200 } else { status.code };
     *response.status_mut() =

@@ -64,6 +64,10 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
     if !rows.any(|r| r.version == info.version) {
         return Err(Status::unknown_path().into());
     }
+    if info.verb == "proxy" {
+        // Nothing is served there any more, but requests are still authorized as what they ask for.
+        return Err(Status::unknown_path().into());
+    }
     if info.verb == "watch" && info.resource == "watch" || info.parts.is_empty() {
         return Err(Status::internal_error("unable to determine kind and namespace from url").into());
     }
@@ -82,6 +86,9 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
     }
     let has_items = ["get", "update", "patch", "delete"].iter().any(|verb| endpoint.serves(verb));
     if named && endpoint.subresource.is_empty() && !has_items {
+        return Err(Status::unknown_path().into());
+    }
+    if info.watch_segment && !endpoint.serves("watch") {
         return Err(Status::unknown_path().into());
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;

@@ -5,10 +5,11 @@
 
 use api::resources::{Encoding, Storage as StorageRow};
 use bytes::Bytes;
+use cacher::Element;
 use schema::object::Object;
 use schema::proto::Envelope;
 use schema::{json, json_write, proto};
-use storage::Revision;
+use storage::{KeyValue, Revision};
 
 use crate::meta;
 
@@ -22,6 +23,37 @@ pub struct Stored {
     /// The revision that wrote them: the object's resource version. 0 for an object that was never
     /// written (a dry run).
     pub revision: Revision,
+}
+
+impl Stored {
+    /// The object, borrowed.
+    pub fn as_ref(&self) -> StoredRef<'_> {
+        StoredRef { key: &self.key, value: &self.value, revision: self.revision }
+    }
+}
+
+/// A stored object, borrowed from a [`Stored`] or an [`Element`].
+#[derive(Debug, Clone, Copy)]
+pub struct StoredRef<'a> {
+    /// Its key in storage, for the log.
+    pub key: &'a str,
+    /// The stored bytes, without a resource version.
+    pub value: &'a [u8],
+    /// Its resource version; 0 for none.
+    pub revision: Revision,
+}
+
+impl<'a> StoredRef<'a> {
+    /// A pair of the store.
+    pub fn of(kv: &'a KeyValue) -> Self {
+        StoredRef { key: &kv.key, value: &kv.value, revision: kv.mod_revision }
+    }
+
+    /// An element. One that cannot be read is empty, which nothing decodes; reads never hand it out.
+    pub fn element(element: &'a Element) -> Self {
+        let value = element.value().map_or(&[][..], |value| value);
+        StoredRef { key: element.key(), value, revision: element.revision() }
+    }
 }
 
 /// The bytes to store for an object. `resourceVersion` and `selfLink` are never stored.
@@ -56,10 +88,8 @@ pub fn strip_revision(object: &mut Object) {
 ///
 /// # Errors
 /// The text of what cannot be read.
-pub fn decode(row: &StorageRow, stored: &Stored) -> Result<Object, String> {
-    let mut object = decode_value(row, &stored.value)?;
-    object.insert("kind".to_owned(), row.kind.into());
-    object.insert("apiVersion".to_owned(), row.group_version.into());
+pub fn decode(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String> {
+    let mut object = decode_value(row, stored.value)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
 }
@@ -69,17 +99,35 @@ pub fn revision_text(revision: Revision) -> String {
     if revision == 0 { String::new() } else { revision.to_string() }
 }
 
-fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
-    if !Envelope::recognizes(value) {
-        let head = json::type_meta(value).map_err(|e| e.to_string())?;
-        let message = version_of(row, &head.api_version, &head.kind)?;
-        let object = json::decode(message, value).map_err(|e| e.to_string())?.object;
-        return Ok(to_storage_version(row, object, &head.api_version));
-    }
+/// Reads stored bytes into a tree of the row's version, without a resource version.
+pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
+    let (object, from) = match Envelope::recognizes(value) {
+        true => decode_protobuf(row, value)?,
+        false => decode_json(row, value)?,
+    };
+    let mut object = match from == row.group_version {
+        true => object,
+        false => api::conversion::convert(object, &from, row.group_version, row.kind),
+    };
+    object.insert("kind".to_owned(), row.kind.into());
+    object.insert("apiVersion".to_owned(), row.group_version.into());
+    Ok(object)
+}
+
+/// An object and its version.
+fn decode_protobuf(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
     let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &envelope.api_version, &envelope.kind)?;
     let object = proto::decode(message, envelope.raw).map_err(|e| e.to_string())?;
-    Ok(to_storage_version(row, object, &envelope.api_version))
+    Ok((object, envelope.api_version.into_owned()))
+}
+
+/// An object and its version.
+fn decode_json(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+    let head = json::type_meta(value).map_err(|e| e.to_string())?;
+    let message = version_of(row, &head.api_version, &head.kind)?;
+    let decoded = json::decode(message, value).map_err(|e| e.to_string())?;
+    Ok((decoded.object, head.api_version.to_string()))
 }
 
 fn version_of(
@@ -93,12 +141,4 @@ fn version_of(
     schema::builtin::kind(api_version, kind)
         .filter(|_| kind == row.kind)
         .ok_or_else(|| format!("no kind \"{kind}\" is registered for version \"{api_version}\""))
-}
-
-fn to_storage_version(row: &StorageRow, object: Object, from: &str) -> Object {
-    if from == row.group_version {
-        object
-    } else {
-        api::conversion::convert(object, from, row.group_version, row.kind)
-    }
 }

@@ -36,7 +36,7 @@ impl ContinueToken {
     /// The text for the 400.
     pub fn decode(token: &str) -> Result<Self, String> {
         let invalid = |what: String| format!("continue key is not valid: {what}");
-        let bytes = LENIENT.decode(token).map_err(|e| invalid(base64_error(&e, token)))?;
+        let bytes = decode_base64(token).map_err(invalid)?;
         let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
         if !value.is_object() && !value.is_null() {
             let kind = go_kind(&value);
@@ -96,12 +96,17 @@ fn go_kind(value: &Value) -> &'static str {
     }
 }
 
-fn base64_error(error: &base64::DecodeError, token: &str) -> String {
-    let at = match error {
-        base64::DecodeError::InvalidByte(at, _) => *at,
-        _ => token.len(),
-    };
-    format!("illegal base64 data at input byte {at}")
+/// Decodes as Go's decoder does, which passes over line breaks. It counts from 0, and finds a single
+/// byte too many at the end of the text, whatever follows that byte.
+fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
+    let illegal = |at: usize| format!("illegal base64 data at input byte {at}");
+    let is_break = |byte: u8| matches!(byte, b'\n' | b'\r');
+    let is_digit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_');
+    if let Some(at) = text.bytes().position(|byte| !is_digit(byte) && !is_break(byte)) {
+        return Err(illegal(at));
+    }
+    let digits: Vec<u8> = text.bytes().filter(|&byte| !is_break(byte)).collect();
+    LENIENT.decode(digits).map_err(|_| illegal(text.len().saturating_sub(1)))
 }
 
 /// Whether a path has no empty, `.` or `..` segments: it must not lead out of the list's prefix.
@@ -130,6 +135,26 @@ mod tests {
             ContinueToken::decode(&encoded).unwrap(),
             ContinueToken { revision: -1, start: "a/b\0".to_owned() }
         );
+    }
+
+    #[test]
+    fn base64_is_read_as_go_reads_it() {
+        let check = |text: &str, expected: Result<&str, &str>| {
+            let expected = expected.map(|text| text.as_bytes().to_vec());
+            let illegal = |at: &str| format!("illegal base64 data at input byte {at}");
+            assert_eq!(decode_base64(text), expected.map_err(illegal), "{text:?}");
+        };
+        check("", Ok(""));
+        check("YWJj", Ok("abc"));
+        check("YWI", Ok("ab"));
+        check("YWJ", Ok("ab"));
+        check("YW\nJ\r\nj\n", Ok("abc"));
+        check("x", Err("0"));
+        check("YWJjx", Err("4"));
+        check("YWJjx\n\n", Err("6"));
+        check("YWI=", Err("3"));
+        check("YW+j", Err("2"));
+        check("Y\nW é", Err("3"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ mod read;
 mod update;
 mod watch;
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,7 +27,10 @@ use apimachinery::time::UnixTime;
 use cacher::Delegator;
 use schema::object::Object;
 
-pub use cacher::EventType;
+use crate::StoredRef;
+use crate::ingest::{self, Fields};
+
+pub use cacher::{Event, EventType};
 pub use create::{AdmitCreate, CreateRequest};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use list::ListPage;
@@ -73,19 +77,36 @@ impl Target<'_> {
     }
 }
 
+/// A stored resource as the delegator knows it.
+struct StoredResource {
+    resource: Arc<cacher::Resource>,
+    fields: Fields,
+}
+
+impl StoredResource {
+    /// The prefix of all keys, or of one namespace's among them; ends in `/`.
+    fn key_prefix(&self, namespace: &str) -> String {
+        let prefix = &self.resource.config().prefix;
+        match namespace {
+            "" => prefix.clone(),
+            namespace => format!("{prefix}{namespace}/"),
+        }
+    }
+}
+
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
 pub struct Registry {
     delegator: Delegator,
-    prefix: Arc<str>,
+    stored: Arc<HashMap<&'static str, StoredResource>>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     event_ttl: Duration,
 }
 
 impl Registry {
-    /// Verbs over `delegator`. Keys begin with `prefix`, for example `/registry`; events live for
-    /// `event_ttl`.
+    /// Verbs over `delegator`, which must have been given what [`crate::ingest::resources`] makes of
+    /// `prefix`, for example `/registry`. Events live for `event_ttl`.
     pub fn new(
         delegator: Delegator,
         prefix: &str,
@@ -93,8 +114,19 @@ impl Registry {
         entropy: Arc<dyn Entropy>,
         event_ttl: Duration,
     ) -> Self {
-        let prefix = format!("/{}", prefix.trim_matches('/'));
-        Registry { delegator, prefix: prefix.into(), clock, entropy, event_ttl }
+        let prefix = prefix.trim_matches('/');
+        let stored = ingest::stored_rows().filter_map(|(_, storage)| {
+            let resource = delegator.resource(&format!("/{prefix}/{}/", storage.prefix))?;
+            let resource = Arc::clone(resource);
+            Some((storage.prefix, StoredResource { resource, fields: Fields::of(storage.prefix) }))
+        });
+        let stored = Arc::new(stored.collect());
+        Registry { delegator, stored, clock, entropy, event_ttl }
+    }
+
+    /// What encoded forms of elements may take.
+    pub fn budget(&self) -> &Arc<cacher::Budget> {
+        self.delegator.budget()
     }
 
     /// The time, for what verbs write and printers show.
@@ -102,12 +134,13 @@ impl Registry {
         self.clock.now()
     }
 
-    /// The prefix of a resource's keys, or of one namespace's in it; ends in `/`.
-    fn key_prefix(&self, storage: &StorageRow, namespace: &str) -> String {
-        match namespace {
-            "" => format!("{}/{}/", self.prefix, storage.prefix),
-            namespace => format!("{}/{}/{namespace}/", self.prefix, storage.prefix),
-        }
+    /// The resource of a storage row.
+    ///
+    /// # Errors
+    /// 500 when the delegator was not given it.
+    fn stored(&self, storage: &StorageRow) -> Result<&StoredResource> {
+        let unknown = || Status::internal_error(format!("nothing stores {}", storage.prefix)).into();
+        self.stored.get(storage.prefix).ok_or_else(unknown)
     }
 
     /// The key of an object.
@@ -123,7 +156,7 @@ impl Registry {
             );
         }
         let namespace = if target.row.namespaced { target.namespace } else { "" };
-        Ok(self.key_prefix(storage, namespace) + target.name)
+        Ok(self.stored(storage)?.key_prefix(namespace) + target.name)
     }
 
     /// How the row is stored.
@@ -143,7 +176,7 @@ impl Registry {
     }
 
     /// Decodes a stored object; a corrupt one is a 500 that names the key in the log only.
-    fn decode(&self, storage: &StorageRow, key: &str, stored: &crate::Stored) -> Result<Object> {
+    fn decode(&self, storage: &StorageRow, key: &str, stored: StoredRef<'_>) -> Result<Object> {
         crate::codec::decode(storage, stored).map_err(|message| error::corrupt(key, &message))
     }
 }

@@ -4,8 +4,10 @@
 pub mod codec;
 pub mod continue_token;
 pub mod generic;
+pub mod ingest;
 pub mod meta;
 pub mod strategy;
 
-pub use codec::Stored;
+pub use cacher::{Budget, Element, Items, ItemsIter, Memo};
+pub use codec::{Stored, StoredRef};
 pub use generic::{Entropy, Registry, Result, Target};

@@ -45,7 +45,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let request = CreateRequest { user: call.user, dry_run: admit.dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let stored = call.api.registry.create(&target, object, request).await?;
-    call.reply()?.stored(201, call.endpoint(), storage, &stored)
+    call.reply()?.stored(201, call.endpoint(), storage, stored.as_ref())
 }
 
 /// Clients do not set what the system sets (upstream's `WipeObjectMetaSystemFields`).

@@ -23,7 +23,7 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
         DeleteOutcome::Object { stored, gone } => {
             let cascades = options.orphan_dependents == Some(false);
             let code = if !gone && cascades { 202 } else { 200 };
-            call.reply()?.stored(code, call.endpoint(), storage, &stored)
+            call.reply()?.stored(code, call.endpoint(), storage, stored.as_ref())
         }
     }
 }
@@ -34,7 +34,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     let storage = call.storage()?;
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
-    call.reply()?.list(call.endpoint(), storage, &page)
+    call.reply()?.list(call.endpoint(), storage, page, None)
 }
 
 async fn admit(call: &Call<'_>, name: &str) -> Result<(), Box<Status>> {

@@ -8,6 +8,7 @@ use apimachinery::status::Status;
 use super::watch;
 use crate::api::Call;
 use crate::dispatch::Response;
+use crate::respond::Name;
 use crate::route::Action;
 
 pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
@@ -18,7 +19,11 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     let storage = call.storage()?;
     let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
-    reply.list(call.endpoint(), storage, &page)
+    let name = options.continue_token.is_empty().then(|| Name {
+        lists: &call.api.compressed_lists,
+        selection: format!("{}?{}&{}", call.info.namespace, options.label_selector, options.field_selector),
+    });
+    reply.list(call.endpoint(), storage, page, name)
 }
 
 /// The options of a request on a collection: decoded, defaulted, validated, field labels converted.

@@ -89,10 +89,10 @@ pub(super) fn answer(call: &Call<'_>, outcome: &UpdateOutcome) -> Result<Respons
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().subresource == "scale" {
-        let object = codec::decode(storage, &outcome.stored).map_err(crate::encode::failed)?;
+        let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
         return call.reply()?.tree(code, call.endpoint().message, &strategy::scale_of(&object));
     }
-    call.reply()?.stored(code, call.endpoint(), storage, &outcome.stored)
+    call.reply()?.stored(code, call.endpoint(), storage, outcome.stored.as_ref())
 }
 
 async fn replace_scale(call: &Call<'_>, scale: &Object, dry_run: bool) -> Result<Response, Box<Status>> {

@@ -11,7 +11,7 @@ use storage::{Storage, Written};
 
 use super::dryrun::DryRun;
 use super::{Registry, Result, Target, error};
-use crate::{Stored, codec, meta, strategy};
+use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Attempts to find a free generated name.
 const GENERATE_ATTEMPTS: usize = 8;
@@ -88,11 +88,9 @@ impl Registry {
                     "" => Status::already_exists(&target.group_resource(), &name),
                     _ => Status::generate_name_conflict(&target.group_resource(), &name),
                 };
-                if let Some(kv) = current {
-                    let existing = Stored { key: kv.key, value: kv.value, revision: kv.mod_revision };
-                    if self.decode(storage, &key, &existing).is_ok_and(|o| meta::is_deleting(&o)) {
-                        status.message = format!("object is being deleted: {}", status.message);
-                    }
+                let existing = current.and_then(|kv| self.decode(storage, &key, StoredRef::of(&kv)).ok());
+                if existing.is_some_and(|existing| meta::is_deleting(&existing)) {
+                    status.message = format!("object is being deleted: {}", status.message);
                 }
                 Err(status.into())
             }

@@ -70,7 +70,7 @@ impl Registry {
                 return Err(Status::not_found(&resource, target.name).into());
             };
             let stored = Stored { key: kv.key.clone(), value: kv.value.clone(), revision: kv.mod_revision };
-            let existing = self.decode(storage, &key, &stored)?;
+            let existing = self.decode(storage, &key, stored.as_ref())?;
             check_preconditions(target, request.options, &existing)?;
             match self.step(target, request.options, existing.clone()) {
                 Step::Leave => return Ok(self.answer(target, &existing, stored, false)),

@@ -1,9 +1,10 @@
 //! DELETE of a collection: every object that a list finds, one after the other.
 
 use api::options::ListOptions;
+use cacher::Items;
 
 use super::{DeleteRequest, ListPage, Registry, Result, Target};
-use crate::meta;
+use crate::{StoredRef, meta};
 
 /// Objects listed and deleted at a time (upstream's page size).
 const PAGE: i64 = 10_000;
@@ -26,11 +27,12 @@ impl Registry {
         if !limited {
             options.limit = PAGE;
         }
-        let mut all: Option<ListPage> = None;
+        let mut all = Vec::new();
+        let mut revision = None;
         loop {
             let mut page = self.list(target, &options).await?;
-            for item in &page.items {
-                let object = self.decode(storage, target.row.plural, item)?;
+            for item in page.items.iter() {
+                let object = self.decode(storage, item.key(), StoredRef::element(&item))?;
                 let namespace = meta::text(&object, "namespace");
                 let one = Target { namespace, name: meta::text(&object, "name"), ..*target };
                 match self.delete(&one, request).await {
@@ -43,16 +45,11 @@ impl Registry {
                 page.continue_token = next;
                 return Ok(page);
             }
-            match &mut all {
-                None => all = Some(page),
-                Some(all) => all.items.append(&mut page.items),
-            }
+            all.extend(page.items.iter());
+            let revision = *revision.get_or_insert(page.revision);
             if next.is_empty() {
-                let empty =
-                    ListPage { items: Vec::new(), revision: 0, continue_token: next, remaining: None };
-                let mut page = all.unwrap_or(empty);
-                page.remaining = None;
-                return Ok(page);
+                let items = Items::listed(all);
+                return Ok(ListPage { items, revision, continue_token: next, remaining: None });
             }
             options.continue_token = next;
             options.resource_version.clear();

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
+use tokio::sync::watch;
 
 /// A store that answers writes as the one below would, without doing them. A write that would have
 /// happened reports the revision it was conditioned on, so that the object keeps its old resource
@@ -67,6 +68,10 @@ impl Storage for DryRun {
 
     async fn compact(&self, _: Revision) -> Result<(), Error> {
         Ok(())
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.0.compacted()
     }
 
     async fn healthy(&self) -> Result<(), Error> {

@@ -16,7 +16,7 @@ deleted between the time the first chunk was returned and now may show up in the
 pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage::Error) -> Box<Status> {
     let status = match &error {
         storage::Error::Compacted { .. } => Status::expired(LIST_TOO_OLD),
-        storage::Error::FutureRevision { requested, current } => too_large(*requested, *current),
+        storage::Error::FutureRevision { requested, current } => too_large(*requested, *current, 0),
         storage::Error::Unavailable(message) => {
             tracing::warn!(%message, operation, resource = %resource, "storage did not answer");
             Status::server_timeout(resource, operation, 2)
@@ -33,17 +33,66 @@ pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage:
 pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Error) -> Box<Status> {
     match error {
         cacher::Error::Storage(error) => storage(resource, operation, error),
-        cacher::Error::FutureRevision { requested, current } => too_large(requested, current).into(),
+        cacher::Error::FutureRevision { requested, current, retry_after_seconds } => {
+            too_large(requested, current, retry_after_seconds).into()
+        }
+        cacher::Error::TooOld { requested, oldest } => {
+            Status::expired(format!("too old resource version: {requested} ({oldest})")).into()
+        }
+        cacher::Error::NotReady { retry_after_seconds, reason } => {
+            not_ready(retry_after_seconds, reason).into()
+        }
         cacher::Error::Corrupt { key, message } => corrupt(&key, &message),
     }
 }
 
-fn too_large(requested: i64, current: i64) -> Status {
-    Status::too_large_resource_version(requested.unsigned_abs(), current.unsigned_abs(), 1)
+fn too_large(requested: i64, current: i64, retry_after_seconds: u32) -> Status {
+    let retry_after = i32::try_from(retry_after_seconds).unwrap_or(i32::MAX);
+    Status::too_large_resource_version(requested.unsigned_abs(), current.unsigned_abs(), retry_after)
+}
+
+/// 429 while a cache is being filled (upstream's `cacher/ready.go`).
+fn not_ready(retry_after_seconds: u32, reason: Option<String>) -> Status {
+    let message = match reason {
+        Some(reason) => format!("storage is (re)initializing: {reason}"),
+        None => "storage is (re)initializing".to_owned(),
+    };
+    Status::too_many_requests(&message, i32::try_from(retry_after_seconds).unwrap_or(i32::MAX))
 }
 
 /// A stored value that cannot be read. The key goes to the log, the client learns what is wrong.
 pub(crate) fn corrupt(key: &str, message: &str) -> Box<Status> {
     tracing::error!(key, message, "a stored object cannot be decoded");
     Status::internal_error(format!("unable to decode an object from storage: {message}")).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failed_reads_are_the_statuses_that_clients_know() {
+        let check = |error: cacher::Error, code: u16, reason: &str, message: &str, retry_after: i32| {
+            let status = read(&GroupResource::new("", "pods"), "list", error);
+            assert_eq!((status.code, status.reason, &*status.message), (code, reason, message));
+            assert_eq!(status.retry_after_seconds(), retry_after);
+        };
+        let not_ready = |reason: Option<&str>| cacher::Error::NotReady {
+            retry_after_seconds: 3,
+            reason: reason.map(str::to_owned),
+        };
+        check(not_ready(None), 429, "TooManyRequests", "storage is (re)initializing", 3);
+        check(not_ready(Some("no etcd")), 429, "TooManyRequests", "storage is (re)initializing: no etcd", 3);
+        let too_old = cacher::Error::TooOld { requested: 5, oldest: 9 };
+        check(too_old, 410, "Expired", "too old resource version: 5 (9)", 0);
+        let future =
+            |retry| cacher::Error::FutureRevision { requested: 9, current: 5, retry_after_seconds: retry };
+        check(future(1), 504, "Timeout", "Timeout: Too large resource version: 9, current: 5", 1);
+        check(future(0), 504, "Timeout", "Timeout: Too large resource version: 9, current: 5", 0);
+        let compacted = storage::Error::Compacted { oldest: 2 };
+        check(cacher::Error::Storage(compacted), 410, "Expired", LIST_TOO_OLD, 0);
+        let corrupt = cacher::Error::Corrupt { key: "k".to_owned(), message: "m".to_owned() };
+        let message = "Internal error occurred: unable to decode an object from storage: m";
+        check(corrupt, 500, "InternalError", message, 0);
+    }
 }

@@ -29,7 +29,7 @@ use super::{
     AdmitCreate, CreateRequest, DeleteOutcome, DeleteRequest, Entropy, Registry, Result, Target,
     UpdateRequest,
 };
-use crate::{Stored, codec};
+use crate::{StoredRef, codec};
 
 /// 2025-01-01T00:00:00Z.
 const NOW: i64 = 1_735_689_600;
@@ -109,7 +109,7 @@ fn named(plural: &str, name: &str, more: Value) -> Object {
     all
 }
 
-fn decode(plural: &str, stored: &Stored) -> Value {
+fn decode(plural: &str, stored: StoredRef<'_>) -> Value {
     Value::Object(codec::decode(row(plural).storage.as_ref().unwrap(), stored).unwrap())
 }
 
@@ -118,7 +118,7 @@ impl World {
         let store = Arc::new(Memory::new());
         let clock = Arc::new(TestClock::at(UnixTime { seconds: NOW, nanos: 5 }));
         let script = Arc::new(Script::default());
-        let delegator = Delegator::new(store.clone());
+        let delegator = Delegator::uncached(store.clone(), crate::ingest::resources("/registry", |_| true));
         let registry = Registry::new(delegator, "/registry", clock.clone(), script.clone(), EVENT_TTL);
         let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
         World { store, clock, script, registry, user }
@@ -131,7 +131,7 @@ impl World {
     async fn post(&self, plural: &str, object: Object, dry_run: bool) -> Result<Value> {
         let request = CreateRequest { user: &self.user, dry_run, admit: &Anything };
         let stored = self.registry.create(&target(plural, ""), object, request).await?;
-        Ok(decode(plural, &stored))
+        Ok(decode(plural, stored.as_ref()))
     }
 
     /// Creates what has to be there for a test to begin.
@@ -140,7 +140,8 @@ impl World {
     }
 
     async fn get(&self, plural: &str, name: &str) -> Result<Value> {
-        Ok(decode(plural, &self.registry.get(&target(plural, name), "").await?))
+        let element = self.registry.get(&target(plural, name), "").await?;
+        Ok(decode(plural, StoredRef::element(&element)))
     }
 
     fn update<'w>(&'w self, endpoint: &str) -> UpdateRequest<'w> {
@@ -162,7 +163,7 @@ impl World {
         request.uid = crate::meta::text(&object, "uid").to_owned();
         let outcome =
             self.registry.update(&target(plural, &name), &request, &mut |_| Ok(object.clone())).await?;
-        Ok(decode(plural, &outcome.stored))
+        Ok(decode(plural, outcome.stored.as_ref()))
     }
 
     async fn delete(&self, plural: &str, name: &str, options: &DeleteOptions) -> Result<DeleteOutcome> {

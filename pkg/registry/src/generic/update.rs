@@ -10,7 +10,7 @@ use storage::{KeyValue, Storage, Update, Updated, guaranteed_update};
 
 use super::dryrun::DryRun;
 use super::{Registry, Result, Target, error};
-use crate::{Stored, codec, meta, strategy};
+use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Makes the new object of the current one, which is `None` when there is none. May run several times,
 /// each time on a newer state.
@@ -90,11 +90,7 @@ impl Registry {
     ) -> std::result::Result<Update, Failure> {
         let existing = match current {
             None => None,
-            Some(kv) => {
-                let stored =
-                    Stored { key: kv.key.clone(), value: kv.value.clone(), revision: kv.mod_revision };
-                Some(self.decode(storage, key, &stored)?)
-            }
+            Some(kv) => Some(self.decode(storage, key, StoredRef::of(kv))?),
         };
         let old = existing.as_ref();
         check_uid(target, key, request, old)?;

@@ -1,85 +1,100 @@
 //! Watches: where they start and what their failures look like.
 
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
 use api::options::ListOptions;
+use api::resources::Resource;
+use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
-use cacher::{EventType, Freshness, WatchQuery, WatchStart};
-use futures::StreamExt;
-use futures::stream::BoxStream;
+use cacher::{Event, Freshness, Watch, WatchQuery, WatchStart};
+use futures::{Stream, StreamExt};
 use tokio::time::Instant;
 
-use super::{Registry, Result, Target, error, filter};
-use crate::Stored;
+use super::filter::{self, Selection};
+use super::{Registry, Result, Target, error};
 
 /// What a client's watch delivers.
+#[derive(Debug)]
 pub enum WatchEvent {
-    /// An object changed.
-    Object {
-        /// What happened; never a bookmark.
-        kind: EventType,
-        /// The object.
-        stored: Stored,
-    },
-    /// Nothing happened up to a revision.
-    Bookmark {
-        /// The revision.
-        revision: i64,
-        /// The initial state is complete.
-        initial_events_end: bool,
-    },
+    /// Something happened, or nothing up to a revision.
+    Event(Event),
     /// The watch failed and is over.
     Error(Box<Status>),
 }
 
-/// Events in order, ended by an `Error` or by dropping it.
-pub type WatchEvents = BoxStream<'static, WatchEvent>;
+/// Events in order, ended by an `Error` or by dropping it. An end without one means that the client
+/// resumes from what it saw last.
+pub struct WatchEvents {
+    row: &'static Resource,
+    /// Whether to say when the initial state is complete.
+    marks_end: bool,
+    state: State,
+}
+
+/// How far a watch is.
+enum State {
+    Running(Watch),
+    Failed(Box<Status>),
+    Over,
+}
 
 impl Registry {
-    /// Starts a watch. `options` have passed defaulting and validation; `deadline` is when the caller
-    /// will end it.
+    /// Starts a watch. `options` have passed defaulting and validation; It ends at `deadline`.
     ///
     /// # Errors
-    /// Only what must be an HTTP error: a malformed version (500, upstream does not map it). A version
-    /// that is too old or too new is the first event instead.
+    /// Only what must be an HTTP error: a malformed version (500, upstream does not map it), and a
+    /// cache that is not filled yet (429). A version that is too old or too new is the first event
+    /// instead.
     pub async fn watch(
         &self,
         target: &Target<'_>,
         options: &ListOptions,
         deadline: Instant,
     ) -> Result<WatchEvents> {
-        let storage = self.storage_of(target, "watch")?;
-        let namespace = filter::namespace_of(target, options);
-        let mut prefix = self.key_prefix(storage, &namespace);
-        let name = filter::name_of(options).filter(|_| !target.row.namespaced || !namespace.is_empty());
-        let exact = name.is_some();
-        prefix.push_str(name.unwrap_or(""));
+        let stored = self.stored(self.storage_of(target, "watch")?)?;
+        let Selection { scope, predicate } = filter::of(target, stored, options, false);
         let query = WatchQuery {
-            prefix,
-            exact,
+            scope,
             start: start(options)?,
-            filter: filter::of(target.row, options),
+            predicate,
             bookmarks: options.allow_watch_bookmarks,
             deadline,
         };
-        let resource = target.group_resource();
-        let events = match self.delegator.watch(query).await {
-            Ok(events) => events,
-            Err(e) => return Ok(futures::stream::once(async move { failed(&resource, e) }).boxed()),
+        let state = match self.delegator.watch(&stored.resource, query).await {
+            Ok(events) => State::Running(events),
+            Err(e @ cacher::Error::NotReady { .. }) => {
+                return Err(error::read(&target.group_resource(), "watch", e));
+            }
+            Err(e) => State::Failed(failed(target.row, e)),
         };
-        Ok(events
-            .map(move |event| match event {
-                Ok(event) => match event.object {
-                    Some(kv) => WatchEvent::Object {
-                        kind: event.kind,
-                        stored: Stored { key: kv.key, value: kv.value, revision: event.revision },
-                    },
-                    None => WatchEvent::Bookmark {
-                        revision: event.revision,
-                        initial_events_end: event.initial_events_end,
-                    },
-                },
-                Err(e) => failed(&resource, e),
-            })
-            .boxed())
+        let marks_end = options.send_initial_events == Some(true);
+        Ok(WatchEvents { row: target.row, marks_end, state })
+    }
+}
+
+impl Stream for WatchEvents {
+    type Item = WatchEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
+        let this = &mut *self;
+        let next = match &mut this.state {
+            State::Running(events) => loop {
+                match ready!(events.poll_next_unpin(cx)) {
+                    Some(Ok(event)) if event.initial_events_end && !this.marks_end => {}
+                    Some(Ok(event)) => return Poll::Ready(Some(WatchEvent::Event(event))),
+                    Some(Err(e)) => break Some(WatchEvent::Error(failed(this.row, e))),
+                    None => break None,
+                }
+            },
+            State::Failed(_) => match std::mem::replace(&mut this.state, State::Over) {
+                State::Failed(status) => Some(WatchEvent::Error(status)),
+                _ => None,
+            },
+            State::Over => None,
+        };
+        this.state = State::Over;
+        Poll::Ready(next)
     }
 }
 
@@ -90,20 +105,20 @@ fn start(options: &ListOptions) -> Result<WatchStart> {
         "" => Freshness::Consistent,
         _ => Freshness::NotOlderThan(parsed),
     };
-    Ok(match options.send_initial_events {
-        Some(true) => WatchStart::State(freshness),
+    Ok(match (options.send_initial_events, parsed) {
+        // The old watch paths come without defaults; there, no version has always meant this.
+        (Some(true), _) | (None, 0) => WatchStart::State(freshness),
         _ => WatchStart::After(parsed),
     })
 }
 
-/// The ERROR event that ends a watch.
-fn failed(resource: &apimachinery::gvk::GroupResource, error: cacher::Error) -> WatchEvent {
-    let status = match error {
+/// The Status of the ERROR event that ends a watch.
+fn failed(row: &Resource, error: cacher::Error) -> Box<Status> {
+    match error {
         cacher::Error::Storage(storage::Error::Compacted { .. }) => {
             Status::expired("The resourceVersion for the provided watch is too old.").into()
         }
         cacher::Error::Storage(storage::Error::Internal(message)) => Status::internal_error(message).into(),
-        other => error::read(resource, "watch", other),
-    };
-    WatchEvent::Error(status)
+        other => error::read(&GroupResource::new(row.group, row.plural), "watch", other),
+    }
 }

@@ -159,10 +159,13 @@ async fn a_collection_is_deleted_by_its_selector() {
     let options = DeleteOptions::default();
     let request = DeleteRequest { options: &options, dry_run: false };
     let page = world.registry.delete_collection(&target("configmaps", ""), &list, &request).await.unwrap();
-    assert_eq!(page.items.len(), 2, "the list as it was found");
+    assert_eq!(page.items.iter().count(), 2, "the list as it was found");
     let left = world.registry.list(&target("configmaps", ""), &ListOptions::default()).await.unwrap();
-    let names: Vec<Value> =
-        left.items.iter().map(|item| decode("configmaps", item)["metadata"]["name"].clone()).collect();
+    let names: Vec<Value> = left
+        .items
+        .iter()
+        .map(|item| decode("configmaps", StoredRef::element(&item))["metadata"]["name"].clone())
+        .collect();
     assert_eq!(names, ["b"]);
 }
 

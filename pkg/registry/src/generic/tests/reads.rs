@@ -12,7 +12,9 @@ use crate::generic::{EventType, ListPage, WatchEvent};
 fn names(plural: &str, page: &ListPage) -> Vec<String> {
     page.items
         .iter()
-        .map(|item| decode(plural, item)["metadata"]["name"].as_str().unwrap().to_owned())
+        .map(|item| {
+            decode(plural, StoredRef::element(&item))["metadata"]["name"].as_str().unwrap().to_owned()
+        })
         .collect()
 }
 
@@ -93,7 +95,7 @@ async fn the_limit_does_not_count_at_version_zero() {
     let world = three().await;
     let options = ListOptions { resource_version: "0".to_owned(), ..options(1, "") };
     let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
-    assert_eq!(page.items.len(), 3);
+    assert_eq!(page.items.iter().count(), 3);
 }
 
 #[tokio::test]
@@ -107,7 +109,7 @@ async fn an_exact_list_shows_the_past() {
         ..ListOptions::default()
     };
     let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
-    assert_eq!((page.items.len(), page.revision), (3, then));
+    assert_eq!((page.items.iter().count(), page.revision), (3, then));
 }
 
 #[tokio::test]
@@ -122,7 +124,10 @@ async fn bad_versions_and_tokens_are_bad_requests() {
     let first = world.registry.list(&target("pods", ""), &options(1, "")).await.unwrap();
     check("x", "", "invalid resource version").await;
     check("", "%", "invalid continue token").await;
-    check("5", &first.continue_token, "specifying resource version is not allowed when using continue").await;
+    for version in ["5", "x"] {
+        let expected = "specifying resource version is not allowed when using continue";
+        check(version, &first.continue_token, expected).await;
+    }
 }
 
 #[tokio::test]
@@ -150,12 +155,12 @@ async fn a_watch_reports_a_deletion_at_its_own_version() {
     let now = world.revision().await;
     loop {
         match events.next().await.unwrap() {
-            WatchEvent::Object { kind: EventType::Deleted, stored } => {
-                assert_eq!(stored.revision, now);
+            WatchEvent::Event(event) if event.kind == EventType::Deleted => {
+                assert_eq!(event.revision, now);
                 return;
             }
-            WatchEvent::Object { .. } => {}
-            _ => panic!("neither bookmarks nor errors were to come"),
+            WatchEvent::Event(_) => {}
+            _ => panic!("no errors were to come"),
         }
     }
 }
@@ -172,4 +177,31 @@ async fn a_watch_from_the_compacted_past_is_one_error_event() {
         _ => panic!("the past is gone"),
     }
     assert!(events.next().await.is_none());
+}
+
+#[tokio::test]
+async fn a_watch_without_version_and_defaults_begins_with_the_state() {
+    let world = three().await;
+    let later = Instant::now() + Duration::from_secs(3600);
+    for version in ["", "0"] {
+        let options = ListOptions {
+            resource_version: version.to_owned(),
+            allow_watch_bookmarks: true,
+            ..ListOptions::default()
+        };
+        let events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
+        world.given("configmaps", &format!("between{version}"), json!({})).await;
+        let at_once = DeleteOptions { grace_period_seconds: Some(0), ..DeleteOptions::default() };
+        let name = if version.is_empty() { "a" } else { "b" };
+        world.delete("pods", name, &at_once).await.unwrap();
+        let events: Vec<_> = events.take(if version.is_empty() { 4 } else { 3 }).collect().await;
+        let kinds = events.iter().map(|event| match event {
+            WatchEvent::Event(event) => event.kind,
+            WatchEvent::Error(status) => panic!("{}", status.message),
+        });
+        let kinds: Vec<_> = kinds.collect();
+        let (last, first) = kinds.split_last().unwrap();
+        assert!(first.iter().all(|kind| *kind == EventType::Added), "no bookmark in between: {kinds:?}");
+        assert!(matches!(last, EventType::Modified | EventType::Deleted), "{kinds:?}");
+    }
 }

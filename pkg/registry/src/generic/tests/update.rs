@@ -169,7 +169,7 @@ async fn a_dry_put_answers_with_the_old_version_and_writes_nothing() {
     let request = UpdateRequest { dry_run: true, ..world.update("configmaps") };
     let outcome =
         world.registry.update(&target("configmaps", "a"), &request, &mut |_| Ok(changed.clone())).await;
-    let answer = decode("configmaps", &outcome.unwrap().stored);
+    let answer = decode("configmaps", outcome.unwrap().stored.as_ref());
     assert_eq!(answer["data"]["k"], "2");
     assert_eq!(answer["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
     assert_eq!(world.get("configmaps", "a").await.unwrap(), made);

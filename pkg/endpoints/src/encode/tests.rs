@@ -1,0 +1,68 @@
+//! Objects encoded from stored bytes against the same objects as trees.
+#![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+
+use super::*;
+use crate::testing;
+
+#[test]
+fn an_object_is_its_item_behind_a_head() {
+    for testing::Stored { endpoint, storage, elements } in testing::all() {
+        for element in &elements {
+            let budget = Budget::new(1 << 20);
+            let kept = Outgoing::element(endpoint, storage, element, element.revision(), &budget);
+            let mut expected = Vec::new();
+            json_write::encode(endpoint.message, &kept.tree().unwrap(), &mut expected).unwrap();
+            for time in ["made", "made again", "kept"] {
+                let mut out = b"before".to_vec();
+                kept.json(true, &mut out).unwrap();
+                assert!(out.strip_prefix(b"before") == Some(&expected), "{} {time}", endpoint.group_version);
+                assert_eq!(budget.used() > 0, time != "made");
+            }
+        }
+    }
+}
+
+#[test]
+fn protobuf_objects_are_those_of_their_trees() {
+    let budget = Budget::new(0);
+    for testing::Stored { endpoint, storage, elements } in testing::all() {
+        for element in &elements {
+            let outgoing = Outgoing::element(endpoint, storage, element, element.revision(), &budget);
+            for shape in [Shape::Whole, Shape::Metadata("v1")] {
+                let (mut got, mut expected) = (Vec::new(), Vec::new());
+                object(&outgoing, shape, Format::Protobuf, &mut got).unwrap();
+                let whole = outgoing.tree().unwrap();
+                let (message, object) = match shape {
+                    Shape::Whole => (endpoint.message, whole),
+                    Shape::Metadata(version) => (&PARTIAL, partial(whole, version)),
+                };
+                tree(message, &object, Format::Protobuf, &mut expected).unwrap();
+                assert!(got == expected, "{} {shape:?}", endpoint.group_version);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_deletion_shows_its_own_version_and_keeps_nothing() {
+    let budget = Budget::new(1 << 20);
+    let testing::Stored { endpoint, storage, elements } = testing::of("", "v1", "pods");
+    let element = elements.first().unwrap();
+    for _ in 0..3 {
+        let deleted = Outgoing::element(endpoint, storage, element, 9, &budget);
+        let mut out = Vec::new();
+        deleted.json(false, &mut out).unwrap();
+        let object: Value = serde_json::from_slice(&out).unwrap();
+        assert_eq!(object["metadata"]["resourceVersion"], "9");
+    }
+    assert_eq!(budget.used(), 0);
+}
+
+#[test]
+fn varints_are_as_long_as_they_are_measured() {
+    for number in [0, 1, 127, 128, 16_383, 16_384, 1 << 21, (1 << 32) - 1, usize::MAX] {
+        let mut out = Vec::new();
+        put_varint(number, &mut out);
+        assert_eq!(out.len(), varint_len(number), "{number}");
+    }
+}

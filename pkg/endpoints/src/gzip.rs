@@ -1,0 +1,125 @@
+//! gzip for lists: streamed, and in two parts, so that the second one, the items, can be remembered in
+//! compressed form and put behind another head.
+//!
+//! The head is deflated and flushed to a byte boundary; the rest begins with an empty window and
+//! refers to nothing before it. The checksum of the whole follows from those of the parts.
+
+use crc32fast::Hasher;
+use flate2::{Compress, Compression, FlushCompress, Status};
+
+/// The header: deflate, no flags, no time, fastest level, unknown system; as Go writes it.
+pub(crate) const HEADER: [u8; 10] = [0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 4, 0xff];
+
+/// A deflate stream under way, at the fastest level (upstream's choice).
+pub(crate) struct Deflate {
+    compress: Compress,
+    plain: Hasher,
+    plain_len: usize,
+}
+
+/// What was put into a deflate stream.
+#[derive(Clone)]
+pub(crate) struct Plain {
+    /// Its checksum.
+    pub(crate) crc: Hasher,
+    /// Its length in bytes.
+    pub(crate) len: usize,
+}
+
+impl Deflate {
+    /// A stream with an empty window.
+    pub(crate) fn new() -> Self {
+        Deflate { compress: Compress::new(Compression::fast(), false), plain: Hasher::new(), plain_len: 0 }
+    }
+
+    /// Deflates some more; what comes out is appended to `out`, not necessarily at once.
+    pub(crate) fn write(&mut self, input: &[u8], out: &mut Vec<u8>) {
+        self.run(input, FlushCompress::None, out);
+    }
+
+    /// Brings out what is still inside and goes to a byte boundary; more parts may follow.
+    pub(crate) fn flush(mut self, out: &mut Vec<u8>) -> Plain {
+        self.run(&[], FlushCompress::Sync, out);
+        Plain { crc: self.plain, len: self.plain_len }
+    }
+
+    /// Ends the stream.
+    pub(crate) fn finish(mut self, out: &mut Vec<u8>) -> Plain {
+        self.run(&[], FlushCompress::Finish, out);
+        Plain { crc: self.plain, len: self.plain_len }
+    }
+
+    fn run(&mut self, input: &[u8], flush: FlushCompress, out: &mut Vec<u8>) {
+        self.plain.update(input);
+        self.plain_len += input.len();
+        let mut rest = input;
+        loop {
+            out.reserve(rest.len() / 4 + 1024);
+            let taken = self.compress.total_in();
+            let status = self.compress.compress_vec(rest, out, flush);
+            let taken = usize::try_from(self.compress.total_in() - taken).unwrap_or(usize::MAX);
+            rest = rest.get(taken..).unwrap_or_default();
+            let room = out.len() < out.capacity();
+            // Deflating into memory fails only in streams that are over, and this one ends with `self`.
+            if matches!(status, Ok(Status::StreamEnd) | Err(_)) || rest.is_empty() && room {
+                return;
+            }
+        }
+    }
+}
+
+/// The checksum and length that end the gzip member of two parts.
+pub(crate) fn trailer(head: &Plain, rest: &Plain) -> [u8; 8] {
+    let mut crc = head.crc.clone();
+    crc.combine(&rest.crc);
+    // The length counts modulo 2^32.
+    let (crc, len) = (crc.finalize().to_le_bytes(), (head.len.wrapping_add(rest.len) as u32).to_le_bytes());
+    let [a, b, c, d] = crc;
+    let [e, f, g, h] = len;
+    [a, b, c, d, e, f, g, h]
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io::Read;
+
+    use super::*;
+
+    /// Bytes that compress neither very well nor badly.
+    fn text(len: usize) -> Vec<u8> {
+        let mut state = 1u32;
+        let mut next = || {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            b"abcdefgh \n\"{}:,01"[(state >> 24) as usize % 17]
+        };
+        (0..len).map(|_| next()).collect()
+    }
+
+    fn inflate(member: &[u8]) -> Vec<u8> {
+        let mut out = Vec::new();
+        flate2::read::GzDecoder::new(member).read_to_end(&mut out).unwrap();
+        out
+    }
+
+    #[test]
+    fn a_head_can_be_put_in_front_of_any_rest() {
+        for (head_len, rest_len, step) in
+            [(0, 0, 1), (1, 1, 1), (100, 300_000, 65_536), (70_000, 5, 2), (300, 1_000_000, 1_000_000)]
+        {
+            let (head, rest) = (text(head_len), text(rest_len));
+            let (mut member, mut deflated) = (HEADER.to_vec(), Vec::new());
+            let mut first = Deflate::new();
+            first.write(&head, &mut member);
+            let first = first.flush(&mut member);
+            let mut second = Deflate::new();
+            for part in rest.chunks(step) {
+                second.write(part, &mut deflated);
+            }
+            let second = second.finish(&mut deflated);
+            member.extend_from_slice(&deflated);
+            member.extend_from_slice(&trailer(&first, &second));
+            assert_eq!(inflate(&member), [head, rest].concat(), "{head_len} {rest_len}");
+        }
+    }
+}

@@ -1,0 +1,371 @@
+//! Access reviews: may somebody do something?
+
+use apimachinery::field::{Error, Path};
+use apimachinery::gvk::GroupKind;
+use apimachinery::names::{is_label_key, is_label_value};
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use apimachinery::{fields, labels};
+use authorization::{Attributes, Decision};
+use schema::object::{Object, get_object, get_str};
+use serde_json::{Value, json};
+
+use super::texts;
+use crate::api::Call;
+
+/// Whom a review may be about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// Whoever it names.
+    Anyone,
+    /// Whoever it names, in the namespace that it was sent to.
+    AnyoneHere,
+    /// Whoever sends it.
+    Sender,
+}
+
+/// Asks the server's own authorizer. A refusal is an answer, not an error.
+///
+/// # Errors
+/// 422 for a review that does not say clearly what it asks.
+pub(super) async fn review(call: &Call<'_>, object: &Object, about: About) -> Result<Value, Box<Status>> {
+    let errors = errors(object, about);
+    if !errors.is_empty() {
+        // Upstream leaves the kind empty here.
+        return Err(Status::invalid(&GroupKind::new(call.endpoint().group, ""), "", &errors).into());
+    }
+    let named = subject(object);
+    let user = if about == About::Sender { call.user } else { &named };
+    let info = question(object);
+    let (allowed, denied, reason) = match call.api.authorizer.decide(Attributes { user, info: &info }).await {
+        Decision::Allow => (true, false, String::new()),
+        Decision::Deny(reason) => (false, true, reason),
+        Decision::NoOpinion(reason) => (false, false, reason),
+    };
+    let mut status = json!({"allowed": allowed});
+    if denied {
+        status["denied"] = true.into();
+    }
+    if !reason.is_empty() {
+        status["reason"] = reason.into();
+    }
+    let unread = unread_selectors(object);
+    if !unread.is_empty() {
+        status["evaluationError"] = unread.join("; ").into();
+    }
+    Ok(status)
+}
+
+/// The user that a review names.
+fn subject(object: &Object) -> UserInfo {
+    let text = |name: &str| get_str(object, &["spec", name]).unwrap_or("").to_owned();
+    let spec = get_object(object, &["spec"]);
+    let groups = spec.and_then(|spec| spec.get("groups")).map(texts).unwrap_or_default();
+    let extra = get_object(object, &["spec", "extra"]).into_iter().flatten();
+    let extra = extra.map(|(key, values)| (key.to_lowercase(), texts(values))).collect();
+    UserInfo { name: text("user"), uid: text("uid"), groups, extra }
+}
+
+/// What a review asks about, as the chain would see a request for it.
+fn question(object: &Object) -> RequestInfo {
+    let resource = get_object(object, &["spec", "resourceAttributes"]);
+    let from = resource.or_else(|| get_object(object, &["spec", "nonResourceAttributes"]));
+    let text = |name: &str| from.map_or("", |from| member(from, name)).to_owned();
+    match resource {
+        Some(_) => RequestInfo {
+            is_resource: true,
+            verb: text("verb"),
+            group: text("group"),
+            version: text("version"),
+            namespace: text("namespace"),
+            resource: text("resource"),
+            subresource: text("subresource"),
+            name: text("name"),
+            ..RequestInfo::default()
+        },
+        None => RequestInfo { verb: text("verb"), path: text("path"), ..RequestInfo::default() },
+    }
+}
+
+fn member<'o>(object: &'o Object, name: &str) -> &'o str {
+    object.get(name).and_then(Value::as_str).unwrap_or("")
+}
+
+/// Everything that is wrong with a review (upstream's `apis/authorization/validation`).
+fn errors(object: &Object, about: About) -> Vec<Error> {
+    let spec = Path::root("spec");
+    let (at_resource, at_path) = (spec.child("resourceAttributes"), spec.child("nonResourceAttributes"));
+    let resource = get_object(object, &["spec", "resourceAttributes"]);
+    let path = get_object(object, &["spec", "nonResourceAttributes"]);
+    let go_path = |path: &Object| json!({"Path": member(path, "path"), "Verb": member(path, "verb")});
+    let mut errors = Vec::new();
+    match (resource, path) {
+        (Some(_), Some(path)) => {
+            let detail = "cannot be specified in combination with resourceAttributes";
+            errors.push(Error::invalid(&at_path, &go_path(path), detail));
+        }
+        (None, None) => {
+            let detail = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
+            errors.push(Error::invalid(&at_resource, &Value::Null, detail));
+        }
+        _ => {}
+    }
+    let named = subject(object);
+    if about != About::Sender && named.name.is_empty() && named.groups.is_empty() {
+        let detail = "at least one of user or group must be specified";
+        errors.push(Error::invalid(&spec.child("user"), "", detail));
+    }
+    if let Some(resource) = resource {
+        for (name, kind) in [("fieldSelector", Selector::Fields), ("labelSelector", Selector::Labels)] {
+            if let Some(selector) = get_object(resource, &[name]) {
+                selector_errors(selector, kind, &at_resource.child(name), &mut errors);
+            }
+        }
+    }
+    metadata_errors(object, about, &mut errors);
+    if about == About::AnyoneHere {
+        let here = get_str(object, &["metadata", "namespace"]).unwrap_or("");
+        if let Some(asked) = resource.map(|resource| member(resource, "namespace"))
+            && asked != here
+        {
+            let detail = "must match metadata.namespace";
+            errors.push(Error::invalid(&at_resource.child("namespace"), asked, detail));
+        }
+        if let Some(path) = path {
+            errors.push(Error::invalid(&at_path, &go_path(path), "disallowed on this kind of request"));
+        }
+    }
+    errors
+}
+
+/// A review is nothing that could have a name.
+fn metadata_errors(object: &Object, about: About, errors: &mut Vec<Error>) {
+    let Some(given) = get_object(object, &["metadata"]) else { return };
+    let local = about == About::AnyoneHere;
+    let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
+    if given.keys().any(|name| !may_be_there(name)) {
+        let detail = if local { "must be empty except for namespace" } else { "must be empty" };
+        errors.push(Error::invalid(&Path::root("metadata"), &Value::Object(given.clone()), detail));
+    }
+}
+
+/// What a selector of a review selects by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Selector {
+    Fields,
+    Labels,
+}
+
+/// The requirements of a selector.
+fn requirements(selector: &Object) -> impl Iterator<Item = &Object> {
+    selector.get("requirements").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
+}
+
+fn selector_errors(selector: &Object, kind: Selector, at: &Path<'_>, errors: &mut Vec<Error>) {
+    let raw = member(selector, "rawSelector");
+    let empty = requirements(selector).next().is_none();
+    let at_requirements = at.child("requirements");
+    if !raw.is_empty() && !empty {
+        let detail = "may not specified at the same time as requirements";
+        errors.push(Error::invalid(&at.child("rawSelector"), raw, detail));
+    }
+    if raw.is_empty() && empty {
+        let detail = format!("when {at} is specified, requirements or rawSelector is required");
+        errors.push(Error::required(&at_requirements, detail));
+    }
+    for (index, requirement) in requirements(selector).enumerate() {
+        let at = at_requirements.index(index);
+        let key = member(requirement, "key");
+        if kind == Selector::Fields && key.is_empty() {
+            errors.push(Error::required(&at.child("key"), "must be specified"));
+        }
+        let values = requirement.get("values").map(texts).unwrap_or_default();
+        let at_values = at.child("values");
+        match member(requirement, "operator") {
+            "In" | "NotIn" if values.is_empty() => {
+                let detail = "must be specified when `operator` is 'In' or 'NotIn'";
+                errors.push(Error::required(&at_values, detail));
+            }
+            "Exists" | "DoesNotExist" if !values.is_empty() => {
+                let detail = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
+                errors.push(Error::forbidden(&at_values, detail));
+            }
+            _ => {}
+        }
+        if kind == Selector::Labels {
+            let invalid = |detail: String| Error::invalid(&at.child("key"), key, detail);
+            errors.extend(is_label_key(key).into_iter().map(invalid));
+            for (index, value) in values.iter().enumerate() {
+                let invalid = |detail: String| Error::invalid(&at_values.index(index), value, detail);
+                errors.extend(is_label_value(value).into_iter().map(invalid));
+            }
+        }
+    }
+}
+
+/// Selectors that the authorizer does not get to see, because no one can read them. Without them the
+/// question is the broader one, so nothing is allowed by that.
+fn unread_selectors(object: &Object) -> Vec<String> {
+    let mut unread = Vec::new();
+    for (name, kind) in [("fieldSelector", Selector::Fields), ("labelSelector", Selector::Labels)] {
+        let Some(selector) = get_object(object, &["spec", "resourceAttributes", name]) else { continue };
+        let raw = member(selector, "rawSelector");
+        let readable = match kind {
+            Selector::Fields => fields::parse(raw).is_ok(),
+            Selector::Labels => labels::parse(raw).is_ok(),
+        };
+        let all = requirements(selector).count();
+        let known = requirements(selector).filter(|requirement| is_known(requirement, kind)).count();
+        let how = match (readable && known == all, known) {
+            (true, _) => continue,
+            (false, 0) => "ignored",
+            (false, _) => "partially ignored",
+        };
+        unread.push(format!("spec.resourceAttributes.{name} {how} due to parse error"));
+    }
+    unread
+}
+
+/// Whether a valid requirement is one that can be evaluated: fields are compared with one value.
+fn is_known(requirement: &Object, kind: Selector) -> bool {
+    let values = requirement.get("values").and_then(Value::as_array).map_or(0, Vec::len);
+    match (kind, member(requirement, "operator")) {
+        (Selector::Fields, "In" | "NotIn") => values == 1,
+        (Selector::Labels, operator) => ["In", "NotIn", "Exists", "DoesNotExist"].contains(&operator),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn object(value: Value) -> Object {
+        value.as_object().unwrap().clone()
+    }
+
+    /// The errors of a review of `user` zed; `spec` may take that away.
+    fn check(about: About, mut spec: Value, expected: &[&str]) {
+        if about != About::Sender && spec.get("user").is_none() {
+            spec["user"] = "zed".into();
+        }
+        let review = object(json!({"metadata": {"namespace": "ns"}, "spec": spec}));
+        let review = match about {
+            About::AnyoneHere => review,
+            _ => object(json!({"spec": review["spec"]})),
+        };
+        let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
+        assert_eq!(got, expected, "{about:?} {review:?}");
+    }
+
+    #[test]
+    fn a_review_asks_about_one_thing_and_about_somebody() {
+        let resource = json!({"namespace": "ns", "verb": "get", "resource": "pods"});
+        let path = json!({"verb": "get", "path": "/"});
+        let neither = "spec.resourceAttributes: Invalid value: null: exactly one of nonResourceAttributes or resourceAttributes must be specified";
+        let both = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: cannot be specified in combination with resourceAttributes";
+        let nobody = "spec.user: Invalid value: \"\": at least one of user or group must be specified";
+        for about in [About::Anyone, About::AnyoneHere, About::Sender] {
+            check(about, json!({"resourceAttributes": resource}), &[]);
+            check(about, json!({}), &[neither]);
+        }
+        for about in [About::Anyone, About::Sender] {
+            check(about, json!({"nonResourceAttributes": path}), &[]);
+            check(about, json!({"resourceAttributes": resource, "nonResourceAttributes": path}), &[both]);
+        }
+        check(About::Anyone, json!({"user": "", "groups": ["g"], "nonResourceAttributes": path}), &[]);
+        check(About::Anyone, json!({"user": ""}), &[neither, nobody]);
+    }
+
+    #[test]
+    fn a_local_review_is_about_its_own_namespace() {
+        let elsewhere = json!({"resourceAttributes": {"namespace": "other"}});
+        let mismatch =
+            "spec.resourceAttributes.namespace: Invalid value: \"other\": must match metadata.namespace";
+        check(About::AnyoneHere, elsewhere.clone(), &[mismatch]);
+        check(About::Anyone, elsewhere, &[]);
+        let path = json!({"nonResourceAttributes": {"verb": "get", "path": "/"}});
+        let disallowed = "spec.nonResourceAttributes: Invalid value: {\"Path\":\"/\",\"Verb\":\"get\"}: disallowed on this kind of request";
+        check(About::AnyoneHere, path, &[disallowed]);
+    }
+
+    #[test]
+    fn a_review_has_no_metadata() {
+        let check = |about: About, metadata: Value, expected: &[&str]| {
+            let review =
+                object(json!({"metadata": metadata, "spec": {"user": "z", "resourceAttributes": {}}}));
+            let got: Vec<String> = errors(&review, about).iter().map(Error::to_string).collect();
+            assert_eq!(got, expected, "{review:?}");
+        };
+        check(About::Anyone, json!({"managedFields": []}), &[]);
+        check(
+            About::Anyone,
+            json!({"name": "x"}),
+            &["metadata: Invalid value: {\"name\":\"x\"}: must be empty"],
+        );
+        let local = "metadata: Invalid value: {\"name\":\"x\"}: must be empty except for namespace";
+        check(About::AnyoneHere, json!({"name": "x"}), &[local]);
+    }
+
+    #[test]
+    fn selectors_say_what_they_select() {
+        let check = |name: &str, selector: Value, expected: &[&str]| {
+            let prefix = format!("spec.resourceAttributes.{name}");
+            let expected: Vec<String> = expected.iter().map(|text| text.replace('@', &prefix)).collect();
+            let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+            check(About::Anyone, json!({"resourceAttributes": {name: selector}}), &expected);
+        };
+        let one = json!([{"key": "a", "operator": "In", "values": ["b"]}]);
+        for name in ["fieldSelector", "labelSelector"] {
+            check(name, json!({"requirements": one}), &[]);
+            check(name, json!({"rawSelector": "a=b"}), &[]);
+            check(name, json!({"requirements": [{"key": "a", "operator": "Bogus"}]}), &[]);
+            let both =
+                "@.rawSelector: Invalid value: \"a=b\": may not specified at the same time as requirements";
+            check(name, json!({"rawSelector": "a=b", "requirements": one}), &[both]);
+            let none = "@.requirements: Required value: when @ is specified, requirements or rawSelector is required";
+            check(name, json!({}), &[none]);
+            let values =
+                json!([{"key": "a", "operator": "Exists", "values": ["x"]}, {"key": "a", "operator": "In"}]);
+            check(
+                name,
+                json!({"requirements": values}),
+                &[
+                    "@.requirements[0].values: Forbidden: may not be specified when `operator` is 'Exists' or 'DoesNotExist'",
+                    "@.requirements[1].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
+                ],
+            );
+        }
+        let keyless = json!({"requirements": [{"operator": "Bogus"}]});
+        check("fieldSelector", keyless, &["@.requirements[0].key: Required value: must be specified"]);
+    }
+
+    #[test]
+    fn selectors_that_nobody_can_read_are_told() {
+        let check = |name: &str, selector: Value, expected: Option<&str>| {
+            let review = object(json!({"spec": {"resourceAttributes": {name: selector}}}));
+            let told = |how: &str| format!("spec.resourceAttributes.{name} {how} due to parse error");
+            let expected: Vec<String> = expected.into_iter().map(told).collect();
+            assert_eq!(unread_selectors(&review), expected, "{review:?}");
+        };
+        let exists = json!({"key": "a", "operator": "Exists"});
+        let is = json!({"key": "a", "operator": "In", "values": ["b"]});
+        let bogus = json!({"key": "a", "operator": "Bogus"});
+        for name in ["fieldSelector", "labelSelector"] {
+            check(name, json!({"rawSelector": "a=b"}), None);
+            check(name, json!({"rawSelector": "bad selector!!"}), Some("ignored"));
+            check(name, json!({"requirements": [is]}), None);
+            check(name, json!({"requirements": [is, bogus]}), Some("partially ignored"));
+            check(name, json!({"requirements": [bogus]}), Some("ignored"));
+        }
+        check("fieldSelector", json!({"requirements": [exists]}), Some("ignored"));
+        check("labelSelector", json!({"requirements": [exists]}), None);
+        check(
+            "fieldSelector",
+            json!({"requirements": [{"key": "a", "operator": "In", "values": ["b", "c"]}]}),
+            Some("ignored"),
+        );
+    }
+}

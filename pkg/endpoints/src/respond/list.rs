@@ -1,0 +1,114 @@
+//! Lists as answers: streamed, compressed if they are large and the client takes that.
+
+use api::resources::{Resource, Storage as StorageRow};
+use apimachinery::status::Status;
+use http_body_util::BodyExt;
+use registry::generic::ListPage;
+use schema::yaml;
+
+use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
+use crate::chunks::{CHUNK_BYTES, Chunks, Source};
+use crate::compressed::{Compressed, CompressedLists, Remembered, Wanted};
+use crate::dispatch::Response;
+use crate::encode::{self, Shape};
+use crate::list_body::{Json, Listing, Protobuf, Table};
+use crate::negotiate::{Format, Representation, Transform};
+
+/// Where compressed lists are remembered, and what this one is called there.
+pub(crate) struct Name<'n> {
+    /// Where.
+    pub(crate) lists: &'n CompressedLists,
+    /// Whatever selects the items: namespace and selectors.
+    pub(crate) selection: String,
+}
+
+impl Reply<'_> {
+    /// A list. `name` is `None` for what is not worth remembering: parts of lists.
+    pub(crate) fn list(
+        &self,
+        endpoint: &'static Resource,
+        storage: &'static StorageRow,
+        page: ListPage,
+        name: Option<Name<'_>>,
+    ) -> Result<Response, Box<Status>> {
+        let Representation { format, transform, transform_version, .. } = self.representation;
+        let shape = match transform {
+            Transform::None | Transform::Table => Shape::Whole,
+            Transform::PartialList => Shape::Metadata(transform_version),
+            Transform::PartialObject => {
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint));
+            }
+        };
+        let wanted = name.and_then(|name| self.wanted(endpoint, &page, name));
+        let listing = Listing { endpoint, storage, shape, budget: self.budget.clone() };
+        match (transform, format) {
+            // Ages change from second to second.
+            (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None),
+            (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted),
+            _ => self.send(Json::new(listing, &page), wanted),
+        }
+    }
+
+    /// The list under which the answer is remembered, if it is one that can be.
+    fn wanted(&self, endpoint: &'static Resource, page: &ListPage, name: Name<'_>) -> Option<Wanted> {
+        let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
+        if !takes_gzip(self.headers) || self.whole() {
+            return None;
+        }
+        let Representation { format, transform, transform_version, .. } = self.representation;
+        let Name { lists, selection } = name;
+        let name = format!(
+            "{}/{} {format:?} {transform:?} {transform_version} {selection}",
+            endpoint.group_version, endpoint.plural
+        );
+        Some(Wanted { lists: lists.clone(), name, version })
+    }
+
+    /// Whether the answer has to be complete before any of it can be written.
+    fn whole(&self) -> bool {
+        self.representation.pretty || self.representation.format == Format::Yaml
+    }
+
+    /// Sends what a source makes: at once if it is small, else while it is made. What fails before the
+    /// first byte is out is a proper error.
+    fn send<S: Source + Unpin>(
+        &self,
+        mut source: S,
+        wanted: Option<Wanted>,
+    ) -> Result<Response, Box<Status>> {
+        let mut made = Vec::with_capacity(4096);
+        if let Some(rest) = wanted.as_ref().and_then(Wanted::rest) {
+            source.head(Some(rest.plain_len()), &mut made)?;
+            return Ok(self.response(200, Remembered::new(&made, rest).boxed_unsync(), true));
+        }
+        source.head(None, &mut made)?;
+        if self.whole() {
+            source.fill(&mut made, usize::MAX)?;
+            return self.text(made);
+        }
+        let head = made.len();
+        let gzip = takes_gzip(self.headers);
+        let more = source.fill(&mut made, if gzip { GZIP_ABOVE_BYTES + 1 } else { CHUNK_BYTES })?;
+        let source = more.then_some(source);
+        if gzip && made.len() > GZIP_ABOVE_BYTES {
+            let remembering = wanted.and_then(Wanted::miss);
+            let body = Compressed::new(made, head, source, remembering);
+            return Ok(self.response(200, body.boxed_unsync(), true));
+        }
+        let body = match source {
+            Some(source) => Chunks::new(made, source).boxed_unsync(),
+            None => full(made),
+        };
+        Ok(self.response(200, body, false))
+    }
+
+    /// A complete list in JSON, as indented JSON or YAML.
+    fn text(&self, json: Vec<u8>) -> Result<Response, Box<Status>> {
+        if self.representation.format != Format::Yaml {
+            return Ok(self.bytes(200, json));
+        }
+        let mut out = Vec::with_capacity(json.len());
+        yaml::from_json(&json, &mut out).map_err(encode::failed)?;
+        Ok(self.bytes(200, out))
+    }
+}

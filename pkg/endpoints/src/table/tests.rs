@@ -1,0 +1,205 @@
+//! Tables as they are written against the same tables as trees, over every object that Kubernetes
+//! itself wrote (`pkg/schema/testdata`).
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
+
+use super::*;
+use api::printers::{Printer, Subject, column_descriptions};
+use schema::proto::{self, Envelope};
+use schema::{builtin, json_write};
+use serde_json::{Value, json};
+use std::io::Read;
+
+/// 2024-01-02T03:04:05Z
+const NOW: UnixTime = UnixTime::from_seconds(1_704_164_645);
+
+fn request(include: IncludeObject) -> TableRequest {
+    TableRequest { version: "v1", include, now: NOW }
+}
+
+/// What a list's table says, put together as a tree of the Table type and written as one.
+fn whole(endpoint: &'static Resource, trees: &[Object], metadata: &Object, request: TableRequest) -> String {
+    let printer = Printer::of(endpoint.group_version, endpoint.plural);
+    let rows: Vec<Value> = trees.iter().map(|tree| whole_row(endpoint, printer, tree, request)).collect();
+    let descriptions = column_descriptions(endpoint.group, endpoint.plural);
+    let columns = endpoint.columns.iter().enumerate().map(|(at, column)| {
+        json!({
+            "name": column.name, "type": column.kind, "format": column.format,
+            "description": descriptions[at], "priority": column.priority,
+        })
+    });
+    let nil = rows.is_empty() && !printer.is_own();
+    let table = json!({
+        "kind": "Table", "apiVersion": format!("meta.k8s.io/{}", request.version), "metadata": metadata,
+        "columnDefinitions": columns.collect::<Vec<_>>(), "rows": if nil { Value::Null } else { rows.into() },
+    });
+    written(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_TABLE, table.as_object().unwrap())
+}
+
+fn whole_row(endpoint: &Resource, printer: Printer, tree: &Object, request: TableRequest) -> Value {
+    let subject = Subject::tree(tree);
+    let row = printer.row(&subject, NOW).unwrap();
+    let cells = row.cells.iter().map(|cell| {
+        let mut out = Vec::new();
+        cell.write(&mut out);
+        serde_json::from_slice::<Value>(&out).unwrap()
+    });
+    let mut whole = json!({"cells": cells.collect::<Vec<_>>()});
+    if let Some(condition) = row.condition {
+        whole["conditions"] = json!([{
+            "type": condition.condition_type, "status": condition.status,
+            "reason": condition.reason, "message": condition.message,
+        }]);
+    }
+    let partial = crate::encode::partial(tree.clone(), request.version);
+    match request.include {
+        IncludeObject::None => {}
+        IncludeObject::Object => whole["object"] = written(endpoint.message, tree).into(),
+        IncludeObject::Metadata => {
+            whole["object"] =
+                written(&builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA, &partial)
+                    .into();
+        }
+    }
+    whole
+}
+
+fn written(message: &'static schema::table::Message, tree: &Object) -> String {
+    let mut out = Vec::new();
+    json_write::encode(message, tree, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+fn streamed(
+    endpoint: &'static Resource,
+    items: &[Item<'_>],
+    metadata: &Object,
+    request: TableRequest,
+) -> String {
+    let (mut out, mut part) = (Vec::new(), Vec::new());
+    let mut table = Writer::new(endpoint, request);
+    table.begin(metadata, true, &mut part).unwrap();
+    for item in items {
+        // As a body is streamed: the writer does not look back at what it has written.
+        out.append(&mut part);
+        table.row(item, &mut part).unwrap();
+    }
+    table.end(&mut part);
+    out.append(&mut part);
+    String::from_utf8(out).unwrap()
+}
+
+/// The objects of the archives: type and message.
+fn objects() -> Vec<(String, String, Vec<u8>)> {
+    let mut objects = Vec::new();
+    for archive in ["fixtures", "generated"] {
+        let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
+        for (name, bytes) in files(&std::fs::read(path).unwrap()) {
+            if name.ends_with(".pb") && !name.contains("after_roundtrip") {
+                let envelope = Envelope::parse(&bytes).unwrap();
+                let head = (envelope.api_version.into_owned(), envelope.kind.into_owned());
+                objects.push((head.0, head.1, envelope.raw.to_vec()));
+            }
+        }
+    }
+    objects
+}
+
+/// The regular files of a gzipped tar archive.
+fn files(gzip: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let mut tar = Vec::new();
+    flate2::read::GzDecoder::new(gzip).read_to_end(&mut tar).unwrap();
+    let text = |field: &[u8]| {
+        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
+        String::from_utf8(field[..end].to_vec()).unwrap()
+    };
+    let mut files = Vec::new();
+    let mut rest = &tar[..];
+    while rest.len() >= 512 && rest[0] != 0 {
+        let (header, body) = rest.split_at(512);
+        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
+        if matches!(header[156], b'0' | 0) {
+            files.push((text(&header[..100]), body[..size].to_vec()));
+        }
+        rest = &body[size.next_multiple_of(512)..];
+    }
+    files
+}
+
+fn metadata() -> Object {
+    json!({"resourceVersion": "7", "continue": "x", "remainingItemCount": 3}).as_object().unwrap().clone()
+}
+
+/// The tree of a message as the registry has it: with its type and a resource version.
+fn tree(endpoint: &Resource, raw: &[u8], version: &str) -> Object {
+    let mut tree = proto::decode(endpoint.message, raw).unwrap();
+    tree.insert("kind".to_owned(), endpoint.kind.into());
+    tree.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    let metadata = tree.entry("metadata").or_insert_with(|| json!({}));
+    metadata["resourceVersion"] = version.into();
+    tree
+}
+
+#[test]
+fn a_streamed_table_is_the_whole_tree_written() {
+    let objects = objects();
+    let mut tables = 0;
+    for endpoint in api::resources::all().filter(|row| !row.columns.is_empty()) {
+        let of_kind =
+            objects.iter().filter(|(v, k, _)| v == endpoint.kind_group_version && k == endpoint.kind);
+        let raws: Vec<&[u8]> = of_kind.map(|(_, _, raw)| &raw[..]).collect();
+        let trees: Vec<Object> = raws.iter().map(|raw| tree(endpoint, raw, "42")).collect();
+        for include in [IncludeObject::None, IncludeObject::Metadata, IncludeObject::Object] {
+            let expected = whole(endpoint, &trees, &metadata(), request(include));
+            let messages: Vec<Item<'_>> = raws.iter().map(|raw| Item::Message(raw, "42")).collect();
+            let plain: Vec<Item<'_>> = trees.iter().cloned().map(Item::Tree).collect();
+            for items in [messages, plain] {
+                let ours = streamed(endpoint, &items, &metadata(), request(include));
+                assert_eq!(ours, expected, "{} {include:?}", endpoint.plural);
+                tables += usize::from(!items.is_empty());
+            }
+        }
+    }
+    assert!(tables > 400, "{tables}");
+}
+
+#[test]
+fn an_empty_table_has_empty_rows_or_none() {
+    let check = |plural: &str, end: &str| {
+        let endpoint = api::resources::find("", "v1", plural, "").unwrap();
+        let request = request(IncludeObject::Metadata);
+        let ours = streamed(endpoint, &[], &Object::new(), request);
+        assert_eq!(ours, whole(endpoint, &[], &Object::new(), request));
+        assert!(ours.ends_with(end), "{ours}");
+    };
+    check("pods", ",\"rows\":[]}");
+    check("limitranges", ",\"rows\":null}");
+}
+
+#[test]
+fn a_row_that_fails_leaves_the_table_as_it_was() {
+    let endpoint = api::resources::find("", "v1", "pods", "").unwrap();
+    let mut table = Writer::new(endpoint, request(IncludeObject::Object));
+    let mut out = Vec::new();
+    assert!(table.row(&Item::Message(b"\x0a\x05broken", "1"), &mut out).is_err());
+    assert!(out.is_empty());
+    // Managed fields that are no JSON: the cells can be made, the object cannot.
+    let metadata = b"\x8a\x01\x06\x3a\x04\x0a\x02{]";
+    let raw = [&[0x0a, metadata.len() as u8], &metadata[..]].concat();
+    assert!(table.row(&Item::Message(&raw, "1"), &mut out).is_err());
+    assert!(out.is_empty());
+    table.end(&mut out);
+    assert_eq!(out, b"[]}");
+}
+
+#[test]
+fn what_cannot_be_read_in_place_still_has_a_row() {
+    let endpoint = api::resources::find("", "v1", "serviceaccounts", "").unwrap();
+    let raw = b"\x0a\x04\x0a\x02\xffa";
+    let mut table = Writer::new(endpoint, request(IncludeObject::None));
+    let mut out = Vec::new();
+    table.row(&Item::Message(raw, "1"), &mut out).unwrap();
+    assert_eq!(
+        String::from_utf8(out).unwrap(),
+        "[{\"cells\":[\"\u{fffd}a\",\"\\u003cunknown\\u003e\"],\"object\":null}"
+    );
+}

@@ -1,0 +1,146 @@
+//! Claims about how a watch is cut into pieces, and when it ends.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
+
+use std::collections::VecDeque;
+use std::task::Waker;
+
+use apimachinery::status::Status;
+use registry::generic::EventType;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::encode::Shape;
+use crate::negotiate::Format;
+use crate::testing;
+
+/// Events that are ready; when they are used up, more may come, or none.
+struct Script {
+    events: VecDeque<WatchEvent>,
+    ends: bool,
+}
+
+impl Stream for Script {
+    type Item = WatchEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
+        match self.events.pop_front() {
+            Some(event) => Poll::Ready(Some(event)),
+            None if self.ends => Poll::Ready(None),
+            None => Poll::Pending,
+        }
+    }
+}
+
+fn bookmark(revision: i64, end: bool) -> WatchEvent {
+    WatchEvent::Event(Event::bookmark(revision, end))
+}
+
+fn body(events: Vec<WatchEvent>, ends: bool, stop: &CancellationToken) -> WatchBody<Script> {
+    let stored = testing::of("", "v1", "pods");
+    WatchBody::new(
+        Script { events: events.into(), ends },
+        Encoder::of(stored.endpoint, stored.storage, Format::Json, Shape::Whole),
+        Box::pin(stop.clone().cancelled_owned()),
+        Arc::default(),
+        (Scope::Cluster, Instant::now()),
+    )
+}
+
+/// The next piece; `None` at the end.
+fn poll(body: &mut WatchBody<Script>) -> Poll<Option<String>> {
+    let mut cx = Context::from_waker(Waker::noop());
+    Pin::new(body).poll_frame(&mut cx).map(|frame| {
+        frame.map(|frame| String::from_utf8(frame.unwrap().into_data().unwrap().to_vec()).unwrap())
+    })
+}
+
+#[test]
+fn events_that_are_ready_go_out_together() {
+    let stop = CancellationToken::new();
+    let mut body = body(vec![bookmark(1, true), bookmark(2, false), bookmark(3, false)], false, &stop);
+    let Poll::Ready(Some(piece)) = poll(&mut body) else { panic!("three are ready") };
+    let revisions = piece.lines().map(|line| {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        event["object"]["metadata"]["resourceVersion"].as_str().unwrap().to_owned()
+    });
+    assert_eq!(revisions.collect::<Vec<_>>(), ["1", "2", "3"]);
+    assert_eq!(poll(&mut body), Poll::Pending);
+    assert!(!body.is_end_stream());
+}
+
+#[test]
+fn many_events_go_out_in_pieces() {
+    let stop = CancellationToken::new();
+    let stored = testing::of("", "v1", "pods");
+    let events = stored.elements.iter().cycle().take(200);
+    let events =
+        events.map(|e| WatchEvent::Event(Event::object(EventType::Added, Arc::clone(e), e.revision())));
+    let largest = 64 * 1024;
+    let mut body = body(events.collect(), true, &stop);
+    let (mut lines, mut pieces) = (0, 0);
+    while let Poll::Ready(Some(piece)) = poll(&mut body) {
+        assert!(piece.len() < CHUNK_BYTES + largest && piece.ends_with('\n'));
+        lines += piece.lines().count();
+        pieces += 1;
+    }
+    assert_eq!(lines, 200);
+    assert!(pieces > 3, "{pieces}");
+    assert!(body.is_end_stream());
+}
+
+#[test]
+fn an_error_is_the_last_event() {
+    let stop = CancellationToken::new();
+    let error = WatchEvent::Error(Status::expired("gone").into());
+    let mut body = body(vec![bookmark(1, false), error, bookmark(2, false)], false, &stop);
+    let Poll::Ready(Some(piece)) = poll(&mut body) else { panic!("two are ready") };
+    assert_eq!(piece.lines().count(), 2);
+    assert_eq!(poll(&mut body), Poll::Ready(None));
+}
+
+#[test]
+fn a_watch_ends_when_the_server_stops() {
+    let stop = CancellationToken::new();
+    let mut body = body(Vec::new(), false, &stop);
+    assert_eq!(poll(&mut body), Poll::Pending);
+    stop.cancel();
+    assert_eq!(poll(&mut body), Poll::Ready(None));
+}
+
+#[test]
+fn a_watch_that_cannot_go_on_ends() {
+    let stop = CancellationToken::new();
+    assert_eq!(poll(&mut body(Vec::new(), true, &stop)), Poll::Ready(None));
+}
+
+#[test]
+fn a_shared_frame_that_goes_alone_is_not_copied() {
+    let frame = Bytes::from_static(b"shared");
+    let mut piece = Piece::default();
+    piece.push(frame.clone());
+    assert_eq!(piece.finish().unwrap().as_ptr(), frame.as_ptr());
+}
+
+#[test]
+fn frames_keep_their_order_in_a_piece() {
+    let check = |steps: &str, expected: &str| {
+        let mut piece = Piece::default();
+        for step in steps.chars() {
+            match step.is_uppercase() {
+                true => piece.push(step.to_string().into()),
+                false => piece.buffer().push(step as u8),
+            }
+        }
+        let got = piece.finish().map(|bytes| String::from_utf8(bytes.to_vec()).unwrap());
+        assert_eq!(got.as_deref().unwrap_or(""), expected);
+    };
+    for steps in ["", "A", "a", "AB", "Ab", "aB", "ABcDe", "abC", "AbcD"] {
+        check(steps, steps);
+    }
+}
+
+#[test]
+fn an_idle_watch_is_small() {
+    let size = size_of::<WatchBody<registry::generic::WatchEvents>>();
+    assert!(size <= 384, "{size}");
+}

@@ -1,0 +1,203 @@
+//! What watches send: upstream's metrics of watches, by resource.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use api::resources::{self, Resource};
+use apimachinery::request_info::RequestInfo;
+
+/// Upper bounds of event sizes, in bytes.
+const SIZES: [u64; 8] = [1024, 2048, 4096, 8192, 16_384, 32_768, 65_536, 131_072];
+
+/// Upper bounds of the time until the initial state is sent, in milliseconds.
+const LIST_TIMES: [u64; 17] = [
+    50, 100, 200, 400, 600, 800, 1000, 2000, 4000, 6000, 8000, 10_000, 15_000, 20_000, 30_000, 45_000, 60_000,
+];
+
+/// What a watch is about: one object, one namespace, or everything.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// One object.
+    Resource,
+    /// One namespace.
+    Namespace,
+    /// Everything.
+    Cluster,
+}
+
+/// The scopes in the order of [`Scope`], as they are labelled.
+const SCOPES: [&str; 3] = ["resource", "namespace", "cluster"];
+
+impl Scope {
+    /// The scope of a request.
+    pub(crate) fn of(info: &RequestInfo, name: &str) -> Self {
+        match (name, &*info.namespace) {
+            ("", "") => Scope::Cluster,
+            ("", _) => Scope::Namespace,
+            _ => Scope::Resource,
+        }
+    }
+}
+
+/// Counts of values in buckets, and one more for those above all bounds.
+struct Histogram<const BOUNDS: usize> {
+    counts: [AtomicU64; BOUNDS],
+    above: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl<const BOUNDS: usize> Default for Histogram<BOUNDS> {
+    fn default() -> Self {
+        let counts = std::array::from_fn(|_| AtomicU64::new(0));
+        Histogram { counts, above: AtomicU64::new(0), sum: AtomicU64::new(0) }
+    }
+}
+
+impl<const BOUNDS: usize> Histogram<BOUNDS> {
+    fn observe(&self, bounds: &[u64; BOUNDS], value: u64) {
+        let bucket = bounds.partition_point(|bound| *bound < value);
+        self.counts.get(bucket).unwrap_or(&self.above).fetch_add(1, Relaxed);
+        self.sum.fetch_add(value, Relaxed);
+    }
+
+    /// Appends the samples, with bounds and sum divided by `unit`; nothing if there are none.
+    fn write(&self, name: &str, labels: &str, bounds: &[u64; BOUNDS], unit: f64, out: &mut String) {
+        let counts: Vec<u64> = self.counts.iter().map(|count| count.load(Relaxed)).collect();
+        let total = counts.iter().sum::<u64>() + self.above.load(Relaxed);
+        if total == 0 {
+            return;
+        }
+        let mut below = 0;
+        for (bound, count) in bounds.iter().zip(&counts) {
+            below += count;
+            let bound = *bound as f64 / unit;
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
+        }
+        let sum = self.sum.load(Relaxed) as f64 / unit;
+        let _ = writeln!(
+            out,
+            "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
+        );
+    }
+}
+
+/// What the watches of one resource have sent.
+#[derive(Default)]
+pub(crate) struct Counters {
+    events: AtomicU64,
+    sizes: Histogram<{ SIZES.len() }>,
+    lists: [Histogram<{ LIST_TIMES.len() }>; SCOPES.len()],
+}
+
+impl Counters {
+    /// An event went out, in so many bytes.
+    pub(crate) fn sent(&self, bytes: usize) {
+        self.events.fetch_add(1, Relaxed);
+        self.sizes.observe(&SIZES, bytes as u64);
+    }
+
+    /// The initial state was complete after this time.
+    pub(crate) fn listed(&self, scope: Scope, took: Duration) {
+        if let Some(times) = self.lists.get(scope as usize) {
+            times.observe(&LIST_TIMES, u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
+        }
+    }
+}
+
+/// What the watches of all resources have sent.
+pub struct WatchMetrics {
+    /// By group version and plural name, sorted.
+    rows: Vec<(&'static Resource, Arc<Counters>)>,
+    places: HashMap<(&'static str, &'static str), usize>,
+}
+
+impl Default for WatchMetrics {
+    fn default() -> Self {
+        let watched = resources::all().filter(|row| row.subresource.is_empty() && row.serves("watch"));
+        let mut rows: Vec<_> = watched.map(|row| (row, Arc::new(Counters::default()))).collect();
+        rows.sort_by_key(|(row, _)| (row.group, row.version, row.plural));
+        let places = rows.iter().enumerate().map(|(at, (row, _))| ((row.group_version, row.plural), at));
+        let places = places.collect();
+        WatchMetrics { rows, places }
+    }
+}
+
+impl WatchMetrics {
+    /// The counters of a resource; those of one that is not built in count for nothing.
+    pub(crate) fn of(&self, row: &Resource) -> Arc<Counters> {
+        let at = self.places.get(&(row.group_version, row.plural));
+        at.and_then(|at| self.rows.get(*at)).map(|(_, counters)| Arc::clone(counters)).unwrap_or_default()
+    }
+
+    /// Appends the metrics in the Prometheus text format.
+    pub fn write(&self, out: &mut String) {
+        let rows = || {
+            self.rows.iter().map(|(row, counters)| {
+                let Resource { group, version, plural, .. } = row;
+                (format!("group=\"{group}\",resource=\"{plural}\",version=\"{version}\""), counters)
+            })
+        };
+        let name = "apiserver_watch_events_total";
+        family(out, name, "counter", "[ALPHA] Events that watches have sent.");
+        for (labels, counters) in rows() {
+            let events = counters.events.load(Relaxed);
+            if events > 0 {
+                let _ = writeln!(out, "{name}{{{labels}}} {events}");
+            }
+        }
+        let name = "apiserver_watch_events_sizes";
+        family(out, name, "histogram", "[ALPHA] Sizes of the events that watches have sent, in bytes.");
+        for (labels, counters) in rows() {
+            counters.sizes.write(name, &labels, &SIZES, 1.0, out);
+        }
+        let name = "apiserver_watch_list_duration_seconds";
+        family(
+            out,
+            name,
+            "histogram",
+            "[BETA] Time until watches had sent the initial state they were asked for.",
+        );
+        for (labels, counters) in rows() {
+            for (scope, times) in SCOPES.iter().zip(&counters.lists) {
+                times.write(name, &format!("{labels},scope=\"{scope}\""), &LIST_TIMES, 1000.0, out);
+            }
+        }
+    }
+}
+
+fn family(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn sent_events_are_counted_by_resource_and_size() {
+        let metrics = WatchMetrics::default();
+        let pods = metrics.of(resources::find("", "v1", "pods", "").unwrap());
+        pods.sent(1024);
+        pods.sent(1025);
+        pods.sent(1 << 20);
+        pods.listed(Scope::Namespace, Duration::from_millis(1500));
+        let mut page = String::new();
+        metrics.write(&mut page);
+        for line in [
+            "apiserver_watch_events_total{group=\"\",resource=\"pods\",version=\"v1\"} 3",
+            "apiserver_watch_events_sizes_bucket{group=\"\",resource=\"pods\",version=\"v1\",le=\"1024\"} 1",
+            "apiserver_watch_events_sizes_bucket{group=\"\",resource=\"pods\",version=\"v1\",le=\"131072\"} 2",
+            "apiserver_watch_events_sizes_bucket{group=\"\",resource=\"pods\",version=\"v1\",le=\"+Inf\"} 3",
+            "apiserver_watch_events_sizes_sum{group=\"\",resource=\"pods\",version=\"v1\"} 1050625",
+            "apiserver_watch_list_duration_seconds_bucket{group=\"\",resource=\"pods\",version=\"v1\",scope=\"namespace\",le=\"2\"} 1",
+            "apiserver_watch_list_duration_seconds_sum{group=\"\",resource=\"pods\",version=\"v1\",scope=\"namespace\"} 1.5",
+        ] {
+            assert!(page.lines().any(|l| l == line), "no {line} in\n{page}");
+        }
+        assert!(!page.contains("configmaps"), "what nobody watches is not shown");
+    }
+}

@@ -1,0 +1,163 @@
+//! Stored values on their way into the cache: made canonical once, filed under their labels and
+//! selectable fields.
+
+use std::sync::Arc;
+
+use api::resources::{self, Encoding, Resource, Storage as StorageRow};
+use bytes::Bytes;
+use cacher::{HeaderBuilder, Ingest, ResourceConfig};
+use schema::object::Object;
+use schema::proto::meta::Header;
+use schema::proto::{self, Envelope, ScalarRef};
+use serde_json::Value;
+
+use crate::{codec, meta};
+
+/// Every stored resource, once, with its keys below `prefix` (for example `/registry`). `cached`
+/// says whether reads of a resource go through the watch cache.
+pub fn resources(prefix: &str, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
+    let prefix = prefix.trim_matches('/');
+    let config = |(row, storage): (&'static Resource, &'static StorageRow)| {
+        let fields = Fields::of(storage.prefix);
+        ResourceConfig {
+            prefix: format!("/{prefix}/{}/", storage.prefix),
+            group: row.group.to_owned(),
+            resource: row.plural.to_owned(),
+            cached: cached(row),
+            index: row.index_fields.first().and_then(|path| fields.position(path)),
+            ingest: Arc::new(StoredForm { storage, fields }),
+        }
+    };
+    stored_rows().map(config).collect()
+}
+
+/// The first row of each storage: several versions, and for events several groups, share one.
+pub(crate) fn stored_rows() -> impl Iterator<Item = (&'static Resource, &'static StorageRow)> {
+    let mut seen = Vec::new();
+    resources::all().filter_map(move |row| {
+        let storage = row.storage.as_ref().filter(|storage| !seen.contains(&storage.prefix))?;
+        seen.push(storage.prefix);
+        Some((row, storage))
+    })
+}
+
+/// The paths that objects under one storage prefix can be selected by, besides name and namespace. The
+/// position of a path is that of its value in an element's header.
+#[derive(Debug, Clone)]
+pub(crate) struct Fields(Vec<&'static str>);
+
+impl Fields {
+    /// The paths of all rows that share a storage prefix.
+    pub(crate) fn of(storage_prefix: &str) -> Self {
+        let rows = resources::all().filter(|row| row.storage.is_some_and(|s| s.prefix == storage_prefix));
+        let paths = rows.flat_map(|row| row.field_selectors.iter().map(|(_, path)| *path));
+        let mut paths: Vec<_> = paths.filter(|path| !path.starts_with("metadata.")).collect();
+        paths.sort_unstable();
+        paths.dedup();
+        Fields(paths)
+    }
+
+    /// Where the value of a path is.
+    pub(crate) fn position(&self, path: &str) -> Option<usize> {
+        self.0.binary_search(&path).ok()
+    }
+}
+
+/// Where a selectable field is in a stored object; the first place that is not empty counts. Rows name
+/// paths of upstream's internal objects; where storage spells them differently, the difference is here
+/// (upstream's `ToSelectableFields` functions).
+fn places(kind: &str, path: &'static str) -> &'static [&'static [&'static str]] {
+    match (kind, path) {
+        ("Pod", "status.podIP" | "status.podIPs") => &[&["status", "podIPs", "ip"]],
+        ("Event", "source") => &[&["source", "component"], &["reportingComponent"]],
+        ("Job", "status.successful") => &[&["status", "succeeded"]],
+        _ => &[],
+    }
+}
+
+/// How values of one storage row are read.
+struct StoredForm {
+    storage: &'static StorageRow,
+    fields: Fields,
+}
+
+impl Ingest for StoredForm {
+    fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        match self.storage.encoding {
+            Encoding::Protobuf => self.protobuf(value, header),
+            Encoding::Json => self.json(value, header),
+        }
+    }
+}
+
+impl StoredForm {
+    fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        let value = match self.is_canonical(&value) {
+            true => value,
+            false => codec::encode(self.storage, &codec::decode_value(self.storage, &value)?)?,
+        };
+        let raw = Envelope::parse(&value).map_err(|e| e.to_string())?.raw;
+        for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {
+            header.push_label(key, label);
+        }
+        for path in &self.fields.0 {
+            self.push(path, header, |place| scalar_text(proto::field_at(raw, self.storage.message, place)));
+        }
+        Ok(value)
+    }
+
+    /// Whether a value is what we would write.
+    fn is_canonical(&self, value: &[u8]) -> bool {
+        Envelope::parse(value).is_ok_and(|envelope| {
+            envelope.api_version == self.storage.group_version
+                && envelope.kind == self.storage.kind
+                && proto::is_canonical(self.storage.message, envelope.raw)
+        })
+    }
+
+    fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        let object = codec::decode_value(self.storage, &value)?;
+        let labels = meta::metadata(&object).and_then(|m| m.get("labels")).and_then(Value::as_object);
+        for (key, label) in labels.into_iter().flatten() {
+            header.push_label(key, label.as_str().unwrap_or(""));
+        }
+        for path in &self.fields.0 {
+            self.push(path, header, |place| tree_text(&object, place));
+        }
+        codec::encode(self.storage, &object)
+    }
+
+    /// Reads a field at its places and pushes the first text that is not empty.
+    fn push(&self, path: &'static str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
+        let found = match places(self.storage.kind, path) {
+            [] => read(&path.split('.').collect::<Vec<_>>()),
+            places => {
+                places.iter().map(|place| read(place)).find(|text| !text.is_empty()).unwrap_or_default()
+            }
+        };
+        header.push_field(&found);
+    }
+}
+
+fn scalar_text(value: Option<ScalarRef<'_>>) -> String {
+    match value {
+        Some(ScalarRef::Str(text)) => text.to_owned(),
+        Some(ScalarRef::Bool(flag)) => flag.to_string(),
+        Some(ScalarRef::Int(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// The text at a path of a tree.
+fn tree_text(object: &Object, path: &[&str]) -> String {
+    let Some((first, rest)) = path.split_first() else { return String::new() };
+    match rest.iter().try_fold(object.get(*first), |at, name| Some(at?.get(*name))).flatten() {
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Bool(flag)) => flag.to_string(),
+        Some(Value::Number(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,146 @@
+//! Claims about what elements show of stored values.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use cacher::Element;
+use serde_json::json;
+use storage::KeyValue;
+
+use super::*;
+
+fn form(plural: &str) -> StoredForm {
+    let (_, storage) = stored_rows().find(|(row, _)| row.plural == plural).unwrap();
+    StoredForm { storage, fields: Fields::of(storage.prefix) }
+}
+
+fn object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        other => panic!("{other} is no object"),
+    }
+}
+
+/// The element of a value under a key that does not matter.
+fn element(plural: &str, value: Bytes) -> Arc<Element> {
+    let kv = KeyValue { key: "/registry/x/ns/a".to_owned(), value, mod_revision: 5 };
+    Element::new(kv, &form(plural))
+}
+
+fn encoded(plural: &str, value: Value) -> Bytes {
+    let storage = form(plural).storage;
+    let mut object = object(value);
+    object.insert("kind".to_owned(), storage.kind.into());
+    object.insert("apiVersion".to_owned(), storage.group_version.into());
+    codec::encode(storage, &object).unwrap()
+}
+
+#[test]
+fn selectable_fields_have_upstreams_values() {
+    let check = |plural: &str, value: Value, path: &str, expected: &str| {
+        let at = form(plural).fields.position(path).unwrap();
+        let element = element(plural, encoded(plural, value));
+        assert_eq!(element.header().field(at), expected, "{plural} {path}");
+    };
+    let pod = json!({
+        "spec": {"nodeName": "n", "hostNetwork": true, "schedulerName": "s"},
+        "status": {"phase": "Running", "podIPs": [{"ip": "10.0.0.1"}, {"ip": "::1"}]},
+    });
+    check("pods", pod.clone(), "spec.nodeName", "n");
+    check("pods", pod.clone(), "spec.hostNetwork", "true");
+    check("pods", pod.clone(), "spec.schedulerName", "s");
+    check("pods", pod.clone(), "spec.restartPolicy", "");
+    check("pods", pod.clone(), "status.phase", "Running");
+    check("pods", pod, "status.podIPs", "10.0.0.1");
+    check("pods", json!({"spec": {}}), "spec.hostNetwork", "false");
+    check("nodes", json!({}), "spec.unschedulable", "false");
+    check("jobs", json!({"status": {"succeeded": 3}}), "status.successful", "3");
+    check("jobs", json!({}), "status.successful", "0");
+    check("replicationcontrollers", json!({"status": {"replicas": 2}}), "status.replicas", "2");
+    check("secrets", json!({"type": "Opaque"}), "type", "Opaque");
+    let event = json!({"source": {"component": "kubelet"}, "reportingComponent": "r", "reason": "x"});
+    check("events", event.clone(), "source", "kubelet");
+    check("events", event, "reportingComponent", "r");
+    check("events", json!({"reportingComponent": "r"}), "source", "r");
+    check("events", json!({"involvedObject": {"name": "p"}}), "involvedObject.name", "p");
+}
+
+#[test]
+fn every_selectable_field_leads_somewhere() {
+    let leads = |message: &'static schema::table::Message, place: &[&str]| {
+        let mut at = Some(message);
+        place.iter().all(|name| {
+            let field = at.and_then(|m| find(m, name));
+            at = field.and_then(|f| match f.ty {
+                schema::table::Type::Message(inner) => Some(inner),
+                _ => None,
+            });
+            field.is_some()
+        })
+    };
+    fn find(message: &'static schema::table::Message, name: &str) -> Option<&'static schema::table::Field> {
+        message.fields.iter().find_map(|field| match field.ty {
+            schema::table::Type::Message(inner) if field.inlined() => find(inner, name),
+            _ => (field.name == name).then_some(field),
+        })
+    }
+    for (_, storage) in stored_rows() {
+        for path in Fields::of(storage.prefix).0 {
+            let split = [&path.split('.').collect::<Vec<_>>()[..]];
+            let known = places(storage.kind, path);
+            let places = if known.is_empty() { &split[..] } else { known };
+            for place in places {
+                assert!(leads(storage.message, place), "{} has no {place:?}", storage.kind);
+            }
+        }
+    }
+}
+
+#[test]
+fn canonical_values_are_kept_as_they_are() {
+    for plural in ["pods", "events", "customresourcedefinitions"] {
+        let value = encoded(plural, json!({"metadata": {"name": "a", "labels": {"k": "v", "app": "x"}}}));
+        let element = element(plural, value.clone());
+        assert_eq!(element.value().unwrap(), &value, "{plural}");
+        assert_eq!(element.header().label("k"), Some("v"), "{plural}");
+        assert_eq!(element.header().labels().count(), 2, "{plural}");
+    }
+    let value = encoded("pods", json!({"metadata": {"name": "a"}}));
+    assert_eq!(element("pods", value.clone()).value().unwrap().as_ptr(), value.as_ptr(), "not a copy");
+}
+
+#[test]
+fn other_encodings_and_versions_become_canonical() {
+    let json =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    let canonical = encoded("configmaps", json.clone());
+    assert_eq!(element("configmaps", json.to_string().into()).value().unwrap(), &canonical);
+    let old = json!({
+        "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "a"}, "spec": {"maxReplicas": 3, "scaleTargetRef": {"kind": "x", "name": "y"}},
+    });
+    let element = element("horizontalpodautoscalers", old.to_string().into());
+    let envelope = Envelope::parse(element.value().unwrap()).unwrap();
+    assert_eq!(envelope.api_version, "autoscaling/v2");
+}
+
+#[test]
+fn what_cannot_be_read_says_why() {
+    for (plural, value) in [("pods", &b"k8s\0\xff"[..]), ("pods", b"{"), ("customresourcedefinitions", b"[]")]
+    {
+        let element = element(plural, Bytes::from_static(value));
+        assert!(element.value().is_err(), "{plural} {value:?}");
+    }
+}
+
+#[test]
+fn each_storage_prefix_is_one_resource() {
+    let configs = resources("/registry/", |row| row.watch_cache);
+    let of = |prefix: &str| configs.iter().filter(|c| c.prefix == prefix).collect::<Vec<_>>();
+    let events = of("/registry/events/");
+    assert_eq!((events.len(), events[0].cached, &*events[0].group), (1, false, ""));
+    let pods = of("/registry/pods/")[0];
+    let node = form("pods").fields.position("spec.nodeName");
+    assert_eq!((pods.cached, pods.index), (true, node));
+    assert!(node.is_some());
+    assert_eq!(of("/registry/services/specs/").len(), 1);
+    assert_eq!(of("/registry/horizontalpodautoscalers/").len(), 1);
+}
