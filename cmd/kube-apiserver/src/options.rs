@@ -13,7 +13,7 @@ use std::time::Duration;
 use authorization::Mode;
 use controlplane::config::{
     AuthenticationConfig, Config, EtcdConfig, PodConfig, ServiceAccountConfig, ServiceConfig, ServingConfig,
-    StorageConfig,
+    StorageConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -68,6 +68,7 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
     let data_dir = flags.optional("embedded-data-dir").map_or_else(data_dir, PathBuf::from);
     let storage = storage(flags, &data_dir);
     let authentication = authentication(flags);
+    let watch_cache = watch_cache(flags, errors);
     let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
     let advertise_address =
         match flags.optional("advertise-address").and_then(|text| text.trim().parse().ok()) {
@@ -76,6 +77,7 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
         };
     Some(Config {
         storage,
+        watch_cache,
         authentication,
         authorization_modes: checks::modes(flags),
         chain: chain(flags),
@@ -83,6 +85,7 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
         feature_gates: gates(flags),
         watch_min: seconds(flags.int("min-request-timeout")),
         event_ttl: duration(flags, "event-ttl"),
+        object_count_period: duration(flags, "etcd-count-metric-poll-period"),
         delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
             .unwrap_or(1)
             .max(1),
@@ -96,6 +99,14 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
         advertise_address,
         serving,
     })
+}
+
+/// Which resources are kept in memory.
+fn watch_cache(flags: &Flags, errors: &mut Vec<String>) -> WatchCacheConfig {
+    let sizes = flags.list("watch-cache-sizes");
+    let resources = WatchCacheConfig::parse_sizes(sizes.iter().map(String::as_str));
+    let resources = resources.map_err(|error| errors.push(error)).unwrap_or_default();
+    WatchCacheConfig { enabled: flags.bool("watch-cache"), resources }
 }
 
 fn storage(flags: &Flags, data_dir: &std::path::Path) -> StorageConfig {

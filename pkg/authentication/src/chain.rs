@@ -14,11 +14,23 @@ const TOKEN_BYTES_MAX: usize = 64 * 1024;
 /// Something that knows bearer tokens.
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync + 'static {
-    /// The user of a token; `None` when the token is not of this authenticator's kind.
+    /// The user of a token; `None` when the token is not of this authenticator's kind. A token that
+    /// names whom it is meant for has to name one of `audiences`, unless that is empty.
     ///
     /// # Errors
-    /// The reason, for the log, why a token of this kind is not accepted. Others are asked still.
-    async fn authenticate(&self, token: &str) -> Result<Option<UserInfo>, String>;
+    /// The reason, for the log and for token reviews, why a token of this kind is not accepted. Others
+    /// are asked still.
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String>;
+}
+
+/// Whom a token stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenUser {
+    /// The user.
+    pub user: UserInfo,
+    /// Those of the audiences asked about whom the token is meant for. An authenticator whose tokens say
+    /// nothing of audiences leaves this empty: they are meant for this API.
+    pub audiences: Vec<String>,
 }
 
 /// The certificate that a client presented, as the transport judged it.
@@ -41,11 +53,14 @@ pub struct Credentials<'a> {
     pub now: i64,
 }
 
-/// Every way to prove an identity that this server was configured with.
-#[derive(Default)]
+/// Every way to prove an identity that this server was configured with. Cheap to clone.
+#[derive(Clone, Default)]
 pub struct Authenticator {
     /// Asked in this order.
     pub tokens: Vec<Arc<dyn TokenAuthenticator>>,
+    /// `--api-audiences`: the names of this API, one of which a token has to be meant for. Audiences do
+    /// not matter where there is none.
+    pub api_audiences: Vec<String>,
     /// Whether a request without credentials is `system:anonymous` instead of a 401.
     pub anonymous: bool,
 }
@@ -64,9 +79,9 @@ impl Authenticator {
             Err(reason) => refused = refuse(&reason),
         }
         if let Some(token) = credentials.authorization.and_then(bearer_token) {
-            match self.token_user(token).await {
-                Ok(user) => return Ok(Authenticated::new(with_authenticated_group(user))),
-                Err(reason) => refused = refuse(&reason),
+            match self.token_user(token, &self.api_audiences).await {
+                Ok(found) => return Ok(Authenticated::new(found.user)),
+                Err(reasons) => refused = refuse(&joined(reasons)),
             }
         }
         match self.anonymous && !refused {
@@ -75,19 +90,58 @@ impl Authenticator {
         }
     }
 
-    async fn token_user(&self, token: &str) -> Result<UserInfo, String> {
-        let mut reasons = Vec::new();
-        if token.len() <= TOKEN_BYTES_MAX {
-            for authenticator in &self.tokens {
-                match authenticator.authenticate(token).await {
-                    Ok(Some(user)) => return Ok(user),
-                    Ok(None) => {}
-                    Err(reason) => reasons.push(reason),
+    /// Finds out for somebody else whom a token stands for, if it is meant for one of `audiences`, or of
+    /// this API's when those are empty. The token is read as if it stood in a header, so white space
+    /// makes it no credential at all; `None` is the answer to that where nobody may be anonymous.
+    ///
+    /// # Errors
+    /// Why the token is not accepted, for whoever asks.
+    pub async fn review(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+        let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
+        match bearer_token(&format!("Bearer {token}")) {
+            Some(token) => self.token_user(token, audiences).await.map(Some).map_err(joined),
+            None => Ok(self
+                .anonymous
+                .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
+        }
+    }
+
+    async fn token_user(&self, token: &str, audiences: &[String]) -> Result<TokenUser, Vec<String>> {
+        let mut reasons = vec!["invalid bearer token".to_owned()];
+        if token.len() > TOKEN_BYTES_MAX {
+            return Err(reasons);
+        }
+        for authenticator in &self.tokens {
+            match authenticator.authenticate(token, audiences).await {
+                Ok(Some(found)) => {
+                    if let Some(found) = self.meant_for(found, audiences) {
+                        return Ok(TokenUser { user: with_authenticated_group(found.user), ..found });
+                    }
                 }
+                Ok(None) => {}
+                Err(reason) => reasons.push(reason),
             }
         }
-        reasons.insert(0, "invalid bearer token".to_owned());
-        Err(reasons.join(", "))
+        Err(reasons)
+    }
+
+    /// Takes a token that says nothing of audiences for one that is meant for this API. `None` if that
+    /// is not asked about.
+    fn meant_for(&self, found: TokenUser, asked: &[String]) -> Option<TokenUser> {
+        if asked.is_empty() || !found.audiences.is_empty() {
+            return Some(found);
+        }
+        let audiences: Vec<String> =
+            self.api_audiences.iter().filter(|audience| asked.contains(audience)).cloned().collect();
+        (!audiences.is_empty()).then_some(TokenUser { audiences, ..found })
+    }
+}
+
+/// Several reasons as upstream's aggregate prints them.
+fn joined(mut reasons: Vec<String>) -> String {
+    match reasons.len() {
+        1 => reasons.swap_remove(0),
+        _ => format!("[{}]", reasons.join(", ")),
     }
 }
 

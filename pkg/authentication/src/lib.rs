@@ -17,7 +17,7 @@ mod token_file;
 
 pub use bearer::bearer_token;
 pub use certificate::{CertificateError, ClientCertificate};
-pub use chain::{Authenticator, Credentials, PresentedCertificate, TokenAuthenticator};
+pub use chain::{Authenticator, Credentials, PresentedCertificate, TokenAuthenticator, TokenUser};
 pub use proof::Authenticated;
 pub use token_file::{TokenFile, TokenFileError};
 

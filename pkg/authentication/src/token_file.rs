@@ -6,7 +6,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
-use crate::chain::TokenAuthenticator;
+use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::csv;
 
 /// The tokens of a file. Looked up by digest, so that the time a lookup takes says nothing about
@@ -76,8 +76,8 @@ fn digest(token: &str) -> [u8; 32] {
 
 #[async_trait]
 impl TokenAuthenticator for TokenFile {
-    async fn authenticate(&self, token: &str) -> Result<Option<UserInfo>, String> {
-        Ok(self.user(token).cloned())
+    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+        Ok(self.user(token).map(|user| TokenUser { user: user.clone(), audiences: Vec::new() }))
     }
 }
 

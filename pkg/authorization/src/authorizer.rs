@@ -54,13 +54,14 @@ pub async fn authorize(
 ) -> Result<Authorized, Box<Status>> {
     match authorizer.decide(attributes).await {
         Decision::Allow => Ok(Authorized { user: attributes.user.clone() }),
-        Decision::Deny(reason) | Decision::NoOpinion(reason) => Err(Box::new(refusal(attributes, &reason))),
+        Decision::Deny(reason) | Decision::NoOpinion(reason) => Err(Box::new(forbidden(attributes, &reason))),
     }
 }
 
-/// Upstream's text for a refused request. Names come from the request, so they are quoted as Go quotes
-/// them, and `&`, `<` and `>` are escaped so that no browser takes the text for markup.
-fn refusal(attributes: Attributes<'_>, reason: &str) -> Status {
+/// Upstream's 403 for a request that is refused with a reason, which may be empty. Names come from the
+/// request, so they are quoted as Go quotes them, and `&`, `<` and `>` are escaped so that no browser
+/// takes the text for markup.
+pub fn forbidden(attributes: Attributes<'_>, reason: &str) -> Status {
     let (info, user) = (attributes.info, attributes.user);
     let (name, verb) = (Quoted(&user.name), &info.verb);
     if !info.is_resource {

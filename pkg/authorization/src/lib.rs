@@ -6,6 +6,6 @@ mod mode;
 
 pub use attributes::Attributes;
 pub use authorizer::{
-    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize,
+    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize, forbidden,
 };
 pub use mode::Mode;

@@ -1,12 +1,14 @@
 //! What is behind the chain: the API, what it has to do at start, and what it brings along.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use admission::{Chain, NamespaceLifecycle};
 use api::resources::Resource;
-use authentication::TokenAuthenticator;
+use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
-use cacher::Delegator;
+use cacher::{Delegator, Driver, Options};
+use endpoints::api::{CompressedLists, WatchMetrics};
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
 use endpoints::openapi::OpenApi;
@@ -19,8 +21,12 @@ use tokio_util::sync::CancellationToken;
 use crate::bootstrap;
 use crate::config::Config;
 use crate::namespaces::StoredNamespaces;
+use crate::object_counts::ObjectCounts;
 use crate::run::RunError;
 use crate::system::{SystemClock, SystemEntropy};
+
+/// What compressed lists may take that are remembered, in bytes.
+const COMPRESSED_LISTS_BYTES_MAX: usize = 32 << 20;
 
 /// An API that is ready to be put behind a chain.
 pub struct Api {
@@ -30,10 +36,16 @@ pub struct Api {
     pub paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// Work to be done once the store answers; the server is ready when all of it is done.
     pub hooks: Vec<PostStartHook>,
-    /// Further kinds of bearer tokens.
-    pub token_authenticators: Vec<Arc<dyn TokenAuthenticator>>,
+    /// Who sends a request; token reviews ask it too.
+    pub authenticator: Authenticator,
     /// Further metrics.
     pub collectors: Vec<Arc<dyn Collector>>,
+    /// Keeps the watch cache up to date while it runs, which it should as long as requests are served.
+    pub cache_driver: Driver,
+    /// What else goes on as long as requests are served.
+    pub background: BoxFuture<'static, ()>,
+    /// Done when the watch cache is filled.
+    pub cache_filled: BoxFuture<'static, ()>,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -53,8 +65,9 @@ pub async fn build(
     storage: Arc<dyn Storage>,
     shutdown: CancellationToken,
 ) -> Result<Api, RunError> {
+    let (delegator, cache_driver) = cached(config, storage);
     let registry = Registry::new(
-        Delegator::new(storage),
+        delegator.clone(),
         config.storage.prefix(),
         Arc::new(SystemClock),
         Arc::new(SystemEntropy),
@@ -64,10 +77,13 @@ pub async fn build(
     let groups = builtin_groups(|row| !row.off_by_default);
     let paths = paths(&groups);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
+    let watch_metrics = Arc::new(WatchMetrics::default());
+    let authenticator = authenticator(config)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: Chain::new(vec![Box::new(lifecycle)]),
         authorizer: Mode::authorizer(&config.authorization_modes),
+        authenticator: authenticator.clone(),
         documents: vec![
             Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build())),
             Box::new(OpenApi::new(
@@ -78,19 +94,90 @@ pub async fn build(
         ],
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
+        compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
+        watch_metrics: Arc::clone(&watch_metrics),
         shutdown,
     };
     let namespaces = PostStartHook {
         name: "start-system-namespaces-controller",
         work: Box::pin(async move { bootstrap::system_namespaces(&registry).await }),
     };
+    let mut hooks = vec![namespaces];
+    let mut collectors: Vec<Arc<dyn Collector>> =
+        vec![Arc::new(CacheMetrics(delegator.clone())), Arc::new(Watches(watch_metrics))];
+    let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
         paths: Arc::new(move || paths.clone()),
-        hooks: vec![namespaces],
-        token_authenticators: Vec::new(),
-        collectors: Vec::new(),
+        hooks,
+        authenticator,
+        collectors,
+        cache_driver,
+        background,
+        cache_filled: Box::pin(async move { delegator.ready().await }),
     })
+}
+
+/// Reads of a store through the watch cache, as configured.
+fn cached(config: &Config, storage: Arc<dyn Storage>) -> (Delegator, Driver) {
+    let prefix = config.storage.prefix();
+    let cache = &config.watch_cache;
+    let resources =
+        registry::ingest::resources(prefix, |row| cache.caches(row.group, row.plural, row.watch_cache));
+    Delegator::new(storage, prefix, resources, Options { enabled: cache.enabled, ..Options::default() })
+}
+
+/// Everything that can prove an identity but certificates, which the transport knows about.
+fn authenticator(config: &Config) -> Result<Authenticator, RunError> {
+    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
+    if let Some(path) = &config.authentication.token_file {
+        let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
+        let file = TokenFile::parse(&path.display().to_string(), &text)
+            .map_err(|error| RunError::Credentials(error.to_string()))?;
+        tokens.push(Arc::new(file));
+    }
+    let api_audiences = config.service_accounts.api_audiences().to_vec();
+    Ok(Authenticator { tokens, api_audiences, anonymous: config.authentication.anonymous })
+}
+
+/// Counts objects, once before the server is ready and then every `period`, for the metrics. Returns what
+/// goes on; nothing does without a period.
+fn object_counts(
+    period: Duration,
+    delegator: &Delegator,
+    hooks: &mut Vec<PostStartHook>,
+    collectors: &mut Vec<Arc<dyn Collector>>,
+) -> BoxFuture<'static, ()> {
+    if period.is_zero() {
+        return Box::pin(std::future::ready(()));
+    }
+    let counts = Arc::new(ObjectCounts::new(delegator.clone()));
+    collectors.push(Arc::clone(&counts) as Arc<dyn Collector>);
+    let first = Arc::clone(&counts);
+    let work = Box::pin(async move {
+        first.poll().await;
+        Ok(())
+    });
+    hooks.insert(0, PostStartHook { name: "storage-object-count-tracker-hook", work });
+    Box::pin(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await })
+}
+
+/// The metrics of the watch cache, on the metrics page.
+struct CacheMetrics(Delegator);
+
+impl Collector for CacheMetrics {
+    fn collect(&self, out: &mut String) {
+        self.0.write_metrics(out);
+    }
+}
+
+/// The metrics of watches, on the metrics page.
+struct Watches(Arc<WatchMetrics>);
+
+impl Collector for Watches {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
 }
 
 /// The paths of the documents, for the list at `/`.

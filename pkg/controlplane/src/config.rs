@@ -15,6 +15,8 @@ use server::{BindOptions, ChainOptions};
 pub struct Config {
     /// Where objects are kept.
     pub storage: StorageConfig,
+    /// What is kept in memory of them.
+    pub watch_cache: WatchCacheConfig,
     /// Where and how to listen.
     pub serving: ServingConfig,
     /// How clients prove who they are.
@@ -33,6 +35,9 @@ pub struct Config {
     pub watch_min: Duration,
     /// `--event-ttl`: how long Events are kept.
     pub event_ttl: Duration,
+    /// `--etcd-count-metric-poll-period`: how often objects are counted that are not cached; zero for no
+    /// counts at all.
+    pub object_count_period: Duration,
     /// `--delete-collection-workers`.
     pub delete_collection_workers: usize,
     /// Services.
@@ -90,6 +95,52 @@ pub struct EtcdConfig {
     pub lease_reuse: Duration,
     /// `--etcd-compaction-interval`; `None` leaves compaction to others.
     pub compaction_interval: Option<Duration>,
+}
+
+/// Which resources are kept in memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WatchCacheConfig {
+    /// `--watch-cache`: whether any are.
+    pub enabled: bool,
+    /// `--watch-cache-sizes`: group and plural of a resource, and whether it is kept. Others are as
+    /// their rows say.
+    pub resources: Vec<(String, String, bool)>,
+}
+
+impl Default for WatchCacheConfig {
+    fn default() -> Self {
+        WatchCacheConfig { enabled: true, resources: Vec::new() }
+    }
+}
+
+impl WatchCacheConfig {
+    /// Whether a resource is kept in memory; `usual` is what its row says.
+    pub fn caches(&self, group: &str, resource: &str, usual: bool) -> bool {
+        let named = self.resources.iter().rev().find(|(g, r, _)| (&**g, &**r) == (group, resource));
+        self.enabled && named.map_or(usual, |(_, _, kept)| *kept)
+    }
+
+    /// Reads what `--watch-cache-sizes` lists: `resource[.group]#size`. Caches size themselves, so the
+    /// only size that means anything is 0, for none.
+    ///
+    /// # Errors
+    /// What is wrong with an entry, in upstream's words.
+    pub fn parse_sizes<'a>(
+        sizes: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Vec<(String, String, bool)>, String> {
+        let parse = |entry: &str| {
+            let parts = entry.split_once('#').filter(|(_, size)| !size.contains('#'));
+            let (resource, size) =
+                parts.ok_or_else(|| format!("invalid value of watch cache size: {entry}"))?;
+            let size: i64 = size.parse().map_err(|_| format!("invalid size of watch cache size: {entry}"))?;
+            if size < 0 {
+                return Err(format!("watch cache size cannot be negative: {entry}"));
+            }
+            let (resource, group) = resource.split_once('.').unwrap_or((resource, ""));
+            Ok((group.to_owned(), resource.to_owned(), size > 0))
+        };
+        sizes.into_iter().map(parse).collect()
+    }
 }
 
 /// Where and how to listen.
@@ -151,7 +202,7 @@ pub struct ServiceConfig {
 pub struct ServiceAccountConfig {
     /// `--service-account-issuer`; the first one issues, all are accepted.
     pub issuers: Vec<String>,
-    /// `--api-audiences`; the issuer where empty.
+    /// `--api-audiences`; see [`api_audiences`](Self::api_audiences).
     pub audiences: Vec<String>,
     /// `--service-account-key-file`: keys that tokens may be signed with.
     pub key_files: Vec<PathBuf>,
@@ -165,6 +216,14 @@ pub struct ServiceAccountConfig {
     pub extend_expiration: bool,
     /// `--service-account-lookup`.
     pub lookup: bool,
+}
+
+impl ServiceAccountConfig {
+    /// The names of this API, one of which a token has to be meant for: its issuers, unless told
+    /// otherwise.
+    pub fn api_audiences(&self) -> &[String] {
+        if self.audiences.is_empty() { &self.issuers } else { &self.audiences }
+    }
 }
 
 /// What the server knows about Pods.
@@ -228,6 +287,7 @@ impl Config {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
         Config {
             storage: StorageConfig::Memory,
+            watch_cache: WatchCacheConfig::default(),
             serving: ServingConfig {
                 bind: BindOptions { address, share_port: false },
                 cert_dir: dir,
@@ -248,6 +308,7 @@ impl Config {
             feature_gates: Vec::new(),
             watch_min: Duration::from_secs(1800),
             event_ttl: Duration::from_secs(3600),
+            object_count_period: Duration::from_secs(60),
             delete_collection_workers: 1,
             services: ServiceConfig {
                 cidrs: vec![Cidr { network: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), prefix_len: 24 }],
@@ -274,6 +335,35 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_resource_is_cached_unless_its_size_is_zero() {
+        let check = |sizes: &[&str], group: &str, resource: &str, usual: bool, expected: bool| {
+            let resources = WatchCacheConfig::parse_sizes(sizes.iter().copied()).unwrap();
+            let config = WatchCacheConfig { enabled: true, resources };
+            assert_eq!(config.caches(group, resource, usual), expected, "{sizes:?} {group}/{resource}");
+            let off = WatchCacheConfig { enabled: false, ..config };
+            assert!(!off.caches(group, resource, usual));
+        };
+        check(&[], "", "pods", true, true);
+        check(&[], "", "events", false, false);
+        check(&["pods#0"], "", "pods", true, false);
+        check(&["pods#0"], "metrics.k8s.io", "pods", true, true);
+        check(&["ingresses.networking.k8s.io#0"], "networking.k8s.io", "ingresses", true, false);
+        check(&["events#100"], "", "events", false, true);
+        check(&["pods#0", "pods#7"], "", "pods", true, true);
+    }
+
+    #[test]
+    fn a_cache_size_is_a_resource_and_a_number() {
+        let check = |entry: &str, expected: &str| {
+            assert_eq!(WatchCacheConfig::parse_sizes([entry]), Err(expected.to_owned()));
+        };
+        check("pods", "invalid value of watch cache size: pods");
+        check("a#b#1", "invalid value of watch cache size: a#b#1");
+        check("pods#x", "invalid size of watch cache size: pods#x");
+        check("pods#-1", "watch cache size cannot be negative: pods#-1");
+    }
 
     #[test]
     fn a_range_is_its_network() {

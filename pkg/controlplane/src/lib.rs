@@ -5,6 +5,7 @@ pub mod api;
 mod bootstrap;
 pub mod config;
 mod namespaces;
+mod object_counts;
 pub mod run;
 mod system;
 pub mod test_cluster;

@@ -4,7 +4,7 @@ use admission::{NamespaceState, Namespaces};
 use api::resources;
 use apimachinery::status::Status;
 use async_trait::async_trait;
-use registry::{Registry, Target, codec, meta};
+use registry::{Registry, StoredRef, Target, codec, meta};
 
 /// Looks namespaces up through the registry.
 pub(crate) struct StoredNamespaces(pub(crate) Registry);
@@ -21,7 +21,7 @@ impl Namespaces for StoredNamespaces {
             Err(status) if status.reason == "NotFound" => return Ok(NamespaceState::Absent),
             Err(status) => return Err(status),
         };
-        let object = codec::decode(storage, &stored).map_err(Status::internal_error)?;
+        let object = codec::decode(storage, StoredRef::element(&stored)).map_err(Status::internal_error)?;
         Ok(if meta::is_deleting(&object) { NamespaceState::Terminating } else { NamespaceState::Active })
     }
 }

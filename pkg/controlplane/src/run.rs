@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
 use endpoints::discovery::VersionInfo;
 use server::health::{Check, Grace, Group, Health, Hook, Log, NamedCheck, Ping, Shutdown};
@@ -33,6 +33,9 @@ use store::Store;
 /// How long requests under way may take to end once the server goes down, beyond their own deadline
 /// (upstream's default for its wait groups).
 const DRAIN_MAX: Duration = Duration::from_secs(60);
+/// How long the watch cache may take to be filled before storage counts as ready without it (upstream's
+/// `StorageReadinessHook`). The check `informer-sync` of `/readyz` goes on waiting.
+const CACHE_WAIT_MAX: Duration = Duration::from_secs(60);
 /// How often a store that does not answer yet is asked again at start.
 const STORE_RETRY: Duration = Duration::from_millis(250);
 
@@ -50,6 +53,7 @@ pub struct Running {
     lifecycle: Lifecycle,
     serving: JoinHandle<()>,
     ready: JoinHandle<Result<(), RunError>>,
+    cache: JoinHandle<()>,
     store: Store,
     config: Config,
 }
@@ -95,10 +99,11 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let api = api::build(&config, Arc::clone(&store.storage), watches.clone()).await?;
     let hooks: Vec<Arc<Hook>> = api.hooks.iter().map(|hook| Hook::new(hook.name)).collect();
     let storage_ready = Hook::new("storage-readiness");
-    let health = health(&config, &store, &lifecycle, &storage_ready, &hooks);
+    let informers = Hook::listed_as("informer-sync");
+    let health = health(&config, &store, &lifecycle, &informers, &storage_ready, &hooks);
     let metrics = Arc::new(Metrics::new(version(), now, api.collectors));
     let services = Services {
-        authenticator: authenticator(&config, api.token_authenticators)?,
+        authenticator: api.authenticator,
         authorizer: Mode::authorizer(&config.authorization_modes),
         dispatch: api.dispatch,
         api_paths: api.paths,
@@ -108,13 +113,17 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let chain = Chain::new(services, config.chain.clone(), env);
     tracing::info!(%address, "serving securely");
     let serving = serve(listener, &config, tls, credentials.files, contents, chain, &lifecycle, watches);
+    let (cache, background) = (api.cache_driver.run(), api.background);
+    let cache = tokio::spawn(async move {
+        tokio::join!(cache, background);
+    });
     let ready = tokio::spawn(become_ready(
         Arc::clone(&store.storage),
         config.serving.storage_wait_max,
-        storage_ready,
+        (api.cache_filled, informers, storage_ready),
         api.hooks.into_iter().zip(hooks).collect(),
     ));
-    Ok(Running { address, trust: credentials.trust, lifecycle, serving, ready, store, config })
+    Ok(Running { address, trust: credentials.trust, lifecycle, serving, ready, cache, store, config })
 }
 
 /// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.
@@ -158,6 +167,11 @@ impl Running {
         (&mut self.ready).await.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))?
     }
 
+    /// The store, for tests that look behind the server's back.
+    pub(crate) fn storage(&self) -> &Arc<dyn storage::Storage> {
+        &self.store.storage
+    }
+
     /// Goes down in order: not ready, no new connections, watches told to end, requests finished,
     /// store closed.
     pub async fn stop(self) {
@@ -167,6 +181,7 @@ impl Running {
         self.lifecycle.drain();
         let _ = self.serving.await;
         self.ready.abort();
+        self.cache.abort();
         self.store.close().await;
         tracing::info!("stopped");
     }
@@ -185,26 +200,12 @@ pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
 }
 
-fn authenticator(
-    config: &Config,
-    others: Vec<Arc<dyn TokenAuthenticator>>,
-) -> Result<Authenticator, RunError> {
-    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
-    if let Some(path) = &config.authentication.token_file {
-        let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
-        let file = TokenFile::parse(&path.display().to_string(), &text)
-            .map_err(|error| RunError::Credentials(error.to_string()))?;
-        tokens.push(Arc::new(file));
-    }
-    tokens.extend(others);
-    Ok(Authenticator { tokens, anonymous: config.authentication.anonymous })
-}
-
 /// Upstream's checks in upstream's order, as far as what they check exists here.
 fn health(
     config: &Config,
     store: &Store,
     lifecycle: &Lifecycle,
+    informers: &Arc<Hook>,
     storage_ready: &Arc<Hook>,
     hooks: &[Arc<Hook>],
 ) -> Health {
@@ -226,15 +227,20 @@ fn health(
     Health {
         healthz: group(vec![Arc::clone(&etcd)], hooks(), Vec::new()),
         livez: group(vec![etcd], hooks().into_iter().map(patient).collect(), Vec::new()),
-        readyz: group(Vec::new(), hooks(), vec![Arc::new(Shutdown(lifecycle.terminating().clone()))]),
+        readyz: group(
+            vec![Arc::clone(informers) as Arc<dyn Check>],
+            hooks(),
+            vec![Arc::new(Shutdown(lifecycle.terminating().clone()))],
+        ),
     }
 }
 
-/// Waits for the store, then runs the start hooks, all at once.
+/// Waits for the store, then runs the start hooks, all at once, one of which waits until the watch cache
+/// is filled.
 async fn become_ready(
     storage: Arc<dyn storage::Storage>,
     wait_max: Duration,
-    storage_ready: Arc<Hook>,
+    (mut cache_filled, informers, storage_ready): (BoxFuture<'static, ()>, Arc<Hook>, Arc<Hook>),
     hooks: Vec<(PostStartHook, Arc<Hook>)>,
 ) -> Result<(), RunError> {
     let answers = async {
@@ -244,7 +250,16 @@ async fn become_ready(
         }
     };
     timeout(wait_max, answers).await.map_err(|_| RunError::StoreSilent(wait_max))?;
-    storage_ready.done();
+    let filling = async {
+        if timeout(CACHE_WAIT_MAX, &mut cache_filled).await.is_err() {
+            tracing::warn!("the watch cache is not filled yet");
+            storage_ready.done();
+            cache_filled.await;
+        }
+        storage_ready.done();
+        informers.done();
+        Ok(())
+    };
     let running = hooks.into_iter().map(|(hook, state)| async move {
         let name = hook.name;
         hook.work
@@ -253,7 +268,7 @@ async fn become_ready(
         state.done();
         Ok(())
     });
-    futures::future::try_join_all(running).await.map(|_: Vec<()>| ())
+    futures::try_join!(futures::future::try_join_all(running), filling).map(|(_, ()): (Vec<()>, ())| ())
 }
 
 #[cfg(test)]

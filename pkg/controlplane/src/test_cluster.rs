@@ -1,6 +1,9 @@
 //! A whole server in this process, over a store in memory, for tests that want to see all of it.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use storage::Storage;
 
 use crate::config::Config;
 use crate::run::{RunError, Running, start, system_env};
@@ -59,6 +62,11 @@ impl TestServer {
     /// The bearer token of a user who may do nothing.
     pub fn nobody_token(&self) -> &'static str {
         TOKENS.1
+    }
+
+    /// The store behind the server, to look at it and to write to it past the server.
+    pub fn storage(&self) -> Arc<dyn Storage> {
+        Arc::clone(self.running.storage())
     }
 
     /// Where the server's files are.

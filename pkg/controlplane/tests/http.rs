@@ -9,6 +9,8 @@ mod forms;
 mod lists;
 #[path = "http/negotiation.rs"]
 mod negotiation;
+#[path = "http/read_options.rs"]
+mod read_options;
 #[path = "http/reviews.rs"]
 mod reviews;
 #[path = "http/watches.rs"]

@@ -22,12 +22,13 @@ use endpoints::dispatch::{Body, Dispatch, Request, Response};
 use crate::connection::{ActiveRequest, Peer};
 use crate::env::Env;
 use crate::health::Health;
+use crate::impersonation::{Actor, Impersonation};
 use crate::inflight::{Inflight, InflightLimits, Seat, is_long_running, is_mutating};
-use crate::metrics::{LongRunning, Metrics};
+use crate::metrics::{Answered, Metrics};
 use crate::query::{Query, decode_path};
 use crate::response_body::ResponseBody;
 use crate::routes::{Route, panicked, route};
-use crate::{duration, impersonation, respond};
+use crate::{duration, respond};
 
 /// What the chain asks.
 pub struct Services {
@@ -73,6 +74,7 @@ impl Default for ChainOptions {
 pub struct Chain {
     authenticator: Authenticator,
     authorizer: Arc<dyn Authorizer>,
+    impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
     pub(crate) api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     pub(crate) health: Health,
@@ -85,13 +87,13 @@ pub struct Chain {
 }
 
 /// A response on its way to the client.
-pub(crate) type Answer = http::Response<ResponseBody<Held>>;
+pub(crate) type Answer = http::Response<ResponseBody>;
 
 /// What a request holds until its answer is through.
 pub(crate) struct Held {
-    _active: Option<ActiveRequest>,
+    pub(crate) answered: Answered,
+    _active: ActiveRequest,
     _seat: Seat,
-    _long_running: Option<LongRunning>,
 }
 
 /// What a request brings along besides its body.
@@ -127,6 +129,7 @@ impl Chain {
         Arc::new(Chain {
             authenticator,
             authorizer,
+            impersonation: Impersonation::new(),
             dispatch,
             api_paths,
             health,
@@ -156,7 +159,8 @@ impl Chain {
         let received = Instant::now();
         let active = peer.begin();
         let (parts, body) = request.into_parts();
-        let (uri, headers, method) = (parts.uri.clone(), error_headers(&parts.headers), parts.method.clone());
+        let (uri, method, error_headers) =
+            (parts.uri.clone(), parts.method.clone(), ErrorHeaders::of(&parts));
         let audit_id = self.audit_id(&parts.headers);
         let query = Query::parse(uri.query().unwrap_or_default());
         let path = decode_path(uri.path());
@@ -169,31 +173,22 @@ impl Chain {
             None => Err(Refusal::from(Box::new(Status::bad_request("400 Bad Request")))),
         };
         let long_running = is_long_running(&info);
+        let answered = Answered::begin(&self.metrics, &parts, &info, &query, long_running, received);
         let outcome = match deadline {
             Err(refusal) => Err(refusal),
-            Ok(deadline) => {
-                let incoming = Incoming { parts, body, info: info.clone(), query: &query, peer, deadline };
-                self.bounded(incoming).await
-            }
+            Ok(deadline) => self.bounded(Incoming { parts, body, info, query: &query, peer, deadline }).await,
         };
-        let (mut response, seat) = match outcome {
-            Ok((response, seat)) => (response, seat),
-            Err(refusal) => (self.refuse(refusal, &headers), Seat::free()),
-        };
-        let code = response.status().as_u16();
-        let took = received.elapsed();
-        self.metrics.observe(&info, code, (!long_running).then_some(took));
-        tracing::debug!(verb = info.verb, %uri, code, ?took, audit_id = audit_id.to_str().unwrap_or_default(), "request");
+        let (mut response, seat) =
+            outcome.unwrap_or_else(|refusal| (self.refuse(refusal, error_headers), Seat::free()));
+        let code = response.status();
+        let id = audit_id.to_str().unwrap_or_default();
+        tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id = id, "request");
         self.decorate(&mut response, audit_id, method == http::Method::HEAD);
-        let held = Held {
-            _active: Some(active),
-            _seat: seat,
-            _long_running: long_running.then(|| self.metrics.long_running()),
-        };
         // A body of known length is in memory already; only one that is still being made can be late.
         let streamed = !long_running && response.body().size_hint().exact().is_none();
         let until = streamed.then(|| Box::pin(sleep_until(received + self.options.request_timeout)));
-        response.map(|body| ResponseBody::new(body, until, Arc::clone(&self.metrics), held))
+        let held = Held { answered: answered.with_code(code), _active: active, _seat: seat };
+        response.map(|body| ResponseBody::new(body, until, held))
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
@@ -215,10 +210,11 @@ impl Chain {
     async fn steps(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
         let Incoming { mut parts, body, info, query, peer, deadline } = incoming;
         let sender = self.authenticate(&mut parts.headers, peer).await?;
-        impersonation::check(&parts.headers, &sender, &info, self.authorizer.as_ref()).await?;
-        let seat = self.seat(&info, &sender)?;
-        let attributes = Attributes { user: sender.user(), info: &info };
-        let authorized = authorize(self.authorizer.as_ref(), attributes).await?;
+        let authorizer = self.authorizer.as_ref();
+        let actor = self.impersonation.actor(&mut parts.headers, sender, &info, authorizer).await?;
+        let seat = self.seat(&info, &actor)?;
+        let attributes = Attributes { user: actor.user(), info: &info };
+        let authorized = authorize(authorizer, attributes).await?;
         match route(self, &info.path, query, &parts.headers).await {
             Route::Answered(response) => Ok((response, seat)),
             Route::Api => {
@@ -244,10 +240,10 @@ impl Chain {
         sender
     }
 
-    fn seat(&self, info: &RequestInfo, sender: &Authenticated) -> Result<Seat, Refusal> {
+    fn seat(&self, info: &RequestInfo, actor: &Actor) -> Result<Seat, Refusal> {
         match is_long_running(info) {
             true => Ok(Seat::free()),
-            false => self.inflight.seat(info, sender.user()).ok_or(Refusal::TooMany),
+            false => self.inflight.seat(info, actor.user()).ok_or(Refusal::TooMany),
         }
     }
 
@@ -300,9 +296,9 @@ impl Chain {
         Box::new(Status::timeout("request did not complete within the allotted timeout", 0))
     }
 
-    fn refuse(&self, refusal: Refusal, headers: &HeaderMap) -> Response {
+    fn refuse(&self, refusal: Refusal, headers: ErrorHeaders) -> Response {
         match refusal {
-            Refusal::Status(status) => respond::status(&status, headers),
+            Refusal::Status(status) => respond::status(&status, &headers.into()),
             Refusal::TooMany => {
                 self.metrics.dropped.fetch_add(1, Relaxed);
                 respond::too_many_requests()
@@ -312,10 +308,18 @@ impl Chain {
 
     /// The client's own id for this request, or a new one.
     fn audit_id(&self, headers: &HeaderMap) -> HeaderValue {
-        match headers.get(&AUDIT_ID) {
+        let mut id = match headers.get(&AUDIT_ID) {
             Some(id) if !id.is_empty() => id.clone(),
-            _ => HeaderValue::from_str(&self.env.uuid().to_string()).unwrap_or(HeaderValue::from_static("")),
-        }
+            _ => {
+                let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+                let text = self.env.uuid().hyphenated().encode_lower(&mut text);
+                HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
+            }
+        };
+        // It is no secret, but it never comes twice: HTTP/2 shall not drive useful headers out of the
+        // connection's table of headers for it.
+        id.set_sensitive(true);
+        id
     }
 
     /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
@@ -336,15 +340,21 @@ impl Chain {
     }
 }
 
-/// The headers that decide how a failure is written.
-fn error_headers(headers: &HeaderMap) -> HeaderMap {
-    let mut kept = HeaderMap::new();
-    for name in [http::header::ACCEPT, http::header::USER_AGENT] {
-        if let Some(value) = headers.get(&name) {
-            kept.insert(name, value.clone());
-        }
+/// The headers that decide how a failure is written, kept for a failure that is not likely.
+struct ErrorHeaders([Option<HeaderValue>; 2]);
+
+const ERROR_HEADERS: [HeaderName; 2] = [http::header::ACCEPT, http::header::USER_AGENT];
+
+impl ErrorHeaders {
+    fn of(parts: &Parts) -> Self {
+        ErrorHeaders(ERROR_HEADERS.map(|name| parts.headers.get(name).cloned()))
     }
-    kept
+}
+
+impl From<ErrorHeaders> for HeaderMap {
+    fn from(kept: ErrorHeaders) -> Self {
+        ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! One connection: TLS, HTTP/1.1 or HTTP/2, and its end.
 
 use std::convert::Infallible;
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
@@ -24,6 +25,7 @@ use authentication::PresentedCertificate;
 use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
 use crate::chain::Answer;
+use crate::gather::Gathered;
 use crate::lifecycle::Lifecycle;
 use crate::request_body::RequestBody;
 use crate::tls::Tls;
@@ -34,6 +36,9 @@ const GOODBYE_MAX: Duration = Duration::from_secs(1);
 const HEAD_BYTES_MAX: u32 = 1 << 20;
 /// Receive window of a stream, and the largest frame. Nearly every object fits into one.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
+/// What a stream may have waiting for a client that reads slowly, besides the piece of the body that
+/// was asked for last.
+const SEND_BUFFER_BYTES: usize = 128 * 1024;
 
 /// What is spoken on a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,11 +160,15 @@ pub(crate) async fn serve<S>(
         let peer = Arc::clone(&peer);
         service_fn(move |request: http::Request<Incoming>| {
             let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
-            async move { Ok::<_, Infallible>(answer(&chain, &peer, request).await) }
+            // Boxed, so that what the chain needed is freed when an answer begins. The task of a
+            // stream lives as long as its answer, which for a watch is hours.
+            Box::pin(async move { Ok::<_, Infallible>(answer(&chain, &peer, request).await) })
         })
     };
     let builder = builder(peer.protocol, options);
-    let io = TokioIo::new(Observed { stream, peer: Arc::clone(&peer) });
+    let observed = Observed { stream, peer: Arc::clone(&peer) };
+    let output = Gathered::new(observed, peer.protocol == Protocol::Http2);
+    let io = TokioIo::new(output.clone());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let mut leaving = false;
     let mut expired = pin!(peer.activity.expired());
@@ -174,8 +183,8 @@ pub(crate) async fn serve<S>(
                 gone_by = Some(Instant::now() + GOODBYE_MAX);
             }
             () = sleep_until(gone_by.unwrap_or_else(Instant::now)), if gone_by.is_some() => return,
-            ended = connection.as_mut() => {
-                if let Err(error) = ended {
+            ended = poll_fn(|cx| output.poll_driving(connection.as_mut(), cx)) => {
+                if let Err(error) = ended.map_err(Into::into).flatten() {
                     tracing::debug!(remote = %peer.remote, error, "connection ended");
                 }
                 return;
@@ -187,9 +196,9 @@ pub(crate) async fn serve<S>(
     }
 }
 
-/// Answers a request, and on HTTP/1.1 makes way for the next one.
+/// Answers a request, and sees to it that the answer is not lost on a client that is still sending.
 async fn answer(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Incoming>) -> Answer {
-    if peer.protocol == Protocol::Http2 || request.body().is_end_stream() {
+    if request.body().is_end_stream() {
         return chain.serve(request.map(|body| body.map_err(Into::into).boxed_unsync()), peer).await;
     }
     let expects = request.headers().contains_key(http::header::EXPECT);
@@ -197,7 +206,7 @@ async fn answer(chain: &Arc<Chain>, peer: &Arc<Peer>, request: http::Request<Inc
     let (body, rest) = RequestBody::new(body);
     let body = body.map_err(Into::into).boxed_unsync();
     let mut answer = chain.serve(http::Request::from_parts(head, body), peer).await;
-    if !rest.discard(expects).await {
+    if !rest.discard(expects).await && peer.protocol == Protocol::Http1 {
         answer.headers_mut().insert(http::header::CONNECTION, http::HeaderValue::from_static("close"));
     }
     answer
@@ -219,6 +228,7 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(STREAM_WINDOW_BYTES.saturating_mul(streams).min((1 << 31) - 1))
         .max_frame_size(STREAM_WINDOW_BYTES)
+        .max_send_buf_size(SEND_BUFFER_BYTES)
         .max_header_list_size(HEAD_BYTES_MAX);
     match protocol {
         Protocol::Http1 => builder.http1_only(),

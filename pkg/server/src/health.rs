@@ -109,8 +109,7 @@ impl Check for Shutdown {
     }
 }
 
-/// Work that has to be done once after start, listed as `poststarthook/NAME`: fails until
-/// [`done`](Self::done) was called.
+/// Work that has to be done once after start: fails until [`done`](Self::done) was called.
 #[derive(Debug)]
 pub struct Hook {
     name: String,
@@ -118,9 +117,14 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// A hook that has not finished.
+    /// A hook that has not finished, listed as `poststarthook/NAME`.
     pub fn new(name: &str) -> Arc<Self> {
-        Arc::new(Hook { name: format!("poststarthook/{name}"), finished: AtomicBool::new(false) })
+        Self::listed_as(format!("poststarthook/{name}"))
+    }
+
+    /// As [`new`](Self::new), listed as it is called.
+    pub fn listed_as(name: impl Into<String>) -> Arc<Self> {
+        Arc::new(Hook { name: name.into(), finished: AtomicBool::new(false) })
     }
 
     /// The work is done.

@@ -1,101 +1,119 @@
-//! `Impersonate-*` headers. Acting for someone else is not built yet, so a request that asks for it
-//! is refused, never served as the one who sent it.
+//! `Impersonate-*` headers: acting as someone else, once the authorizer has allowed every part of it
+//! (KEP-5284, and the unconstrained impersonation of old).
+//!
+//! [`Impersonation::actor`] is the only way to an [`Actor`], so whatever is done in the name of one is
+//! done for its own sender or after a yes.
+
+mod mode;
+mod wanted;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use http::HeaderMap;
 
-use apimachinery::go_quote::quote;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
 use authentication::Authenticated;
-use authorization::{Attributes, Authorizer, authorize};
+use authorization::Authorizer;
 
-const USER: &str = "impersonate-user";
-const UID: &str = "impersonate-uid";
-const GROUP: &str = "impersonate-group";
-const EXTRA_PREFIX: &str = "impersonate-extra-";
+use mode::{Attempt, Mode};
+use wanted::Wanted;
 
-/// The verb prefix under which impersonating anyone is authorized (KEP-5284).
-const ON_USER_INFO: &str = "impersonate-on:user-info:";
+/// How many users' last modes are remembered, 4 bytes each.
+const REMEMBERED: usize = 4096;
 
-/// Passes requests that act for their own sender.
+/// For whom a request is carried out: its sender, or someone whom the sender may act as.
+#[derive(Debug)]
+pub(crate) enum Actor {
+    /// The sender.
+    Sender(Authenticated),
+    /// Someone else, whom the authorizer lets the sender be.
+    Other(UserInfo),
+}
+
+impl Actor {
+    /// Who it is.
+    pub(crate) fn user(&self) -> &UserInfo {
+        match self {
+            Actor::Sender(sender) => sender.user(),
+            Actor::Other(user) => user,
+        }
+    }
+}
+
+/// Decides about impersonation, and remembers by which mode each sender was last allowed to.
 ///
-/// # Errors
-/// 400 for headers that name no user; upstream's 403 for a sender who may not impersonate; 501 for
-/// one who may.
-pub(crate) async fn check(
-    headers: &HeaderMap,
-    sender: &Authenticated,
-    info: &RequestInfo,
-    authorizer: &dyn Authorizer,
-) -> Result<(), Box<Status>> {
-    if !headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
-        return Ok(());
-    }
-    let wanted = Wanted::from(headers);
-    if wanted.user.is_empty() {
-        return wanted.without_user();
-    }
-    let on_user_info = RequestInfo { verb: format!("{ON_USER_INFO}{}", info.verb), ..info.clone() };
-    authorize(authorizer, Attributes { user: sender.user(), info: &on_user_info }).await?;
-    let message = "impersonation is not supported by this version of the server";
-    Err(Box::new(Status::failure(501, "", message)))
+/// That mode is tried first, and its refusal is the one that is told. So a sender with rights of the old
+/// kind is refused in the old words, as upstream does. The memory is a table by hash: senders who share
+/// a slot displace each other, which costs order, never access.
+pub(crate) struct Impersonation {
+    last: Box<[AtomicU32]>,
 }
 
-/// Whom the headers name.
-struct Wanted<'h> {
-    user: &'h str,
-    uid: &'h str,
-    groups: Vec<&'h str>,
-    /// Keys in the spelling of Go's canonical headers, in order.
-    extra: Vec<(String, Vec<&'h str>)>,
-}
-
-impl<'h> From<&'h HeaderMap> for Wanted<'h> {
-    fn from(headers: &'h HeaderMap) -> Self {
-        let text = |value: &'h http::HeaderValue| value.to_str().unwrap_or_default();
-        let first = |name: &str| headers.get(name).map_or("", text);
-        let mut extra: Vec<(String, Vec<&str>)> = headers
-            .keys()
-            .filter_map(|name| {
-                let key = name.as_str().strip_prefix(EXTRA_PREFIX)?;
-                Some((key.to_owned(), headers.get_all(name).iter().map(text).collect()))
-            })
-            .collect();
-        extra.sort();
-        Wanted {
-            user: first(USER),
-            uid: first(UID),
-            groups: headers.get_all(GROUP).iter().map(text).collect(),
-            extra,
-        }
+impl Impersonation {
+    /// With nothing to remember yet.
+    pub(crate) fn new() -> Self {
+        Impersonation { last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
     }
-}
 
-impl Wanted<'_> {
-    /// Groups, a uid or extras of nobody are a mistake, reported as Go prints the user that they make;
-    /// other `Impersonate-` headers mean nothing.
-    fn without_user(&self) -> Result<(), Box<Status>> {
-        if self.uid.is_empty() && self.groups.is_empty() && self.extra.is_empty() {
-            return Ok(());
-        }
-        let list = |items: &[&str]| items.iter().map(|item| quote(item)).collect::<Vec<_>>().join(", ");
-        let groups = match self.groups.as_slice() {
-            [] => "[]string(nil)".to_owned(),
-            groups => format!("[]string{{{}}}", list(groups)),
-        };
-        let extra = match self.extra.as_slice() {
-            [] => "map[string][]string(nil)".to_owned(),
-            extra => {
-                let pairs: Vec<String> = extra
-                    .iter()
-                    .map(|(key, values)| format!("{}:[]string{{{}}}", quote(key), list(values)))
-                    .collect();
-                format!("map[string][]string{{{}}}", pairs.join(", "))
+    /// For whom a request is carried out. Headers that named someone else are taken off, so that nothing
+    /// behind can treat the request differently for them.
+    ///
+    /// # Errors
+    /// 400 for headers that want groups, a uid or extras of nobody; 403 for a sender who may not.
+    pub(crate) async fn actor(
+        &self,
+        headers: &mut HeaderMap,
+        sender: Authenticated,
+        info: &RequestInfo,
+        authorizer: &dyn Authorizer,
+    ) -> Result<Actor, Box<Status>> {
+        let Some(wanted) = Wanted::take(headers)? else { return Ok(Actor::Sender(sender)) };
+        let attempt = Attempt { sender: sender.user(), wanted: &wanted, info, authorizer };
+        let last = self.recall(&sender.user().name);
+        let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
+        let mut refusal = None;
+        for mode in last.into_iter().chain(others) {
+            match mode.check(&attempt).await {
+                Ok(None) => {}
+                Ok(Some(user)) => {
+                    self.remember(&sender.user().name, mode);
+                    tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
+                    return Ok(Actor::Other(user));
+                }
+                Err(status) => refusal = refusal.or(Some(status)),
             }
-        };
-        Err(Box::new(Status::bad_request(format!(
-            "requested &user.DefaultInfo{{Name:\"\", UID:{}, Groups:{groups}, Extra:{extra}}} without impersonating a user name",
-            quote(self.uid)
-        ))))
+        }
+        // The last mode applies to every request, so that there is a refusal if there was no yes.
+        Err(refusal.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
+    }
+
+    /// The mode that was last remembered for `name`.
+    fn recall(&self, name: &str) -> Option<Mode> {
+        let (slot, tag) = self.slot(name)?;
+        let value = slot.load(Relaxed);
+        let mode = Mode::ALL.get((value & 0xff).checked_sub(1)? as usize)?;
+        (value & !0xff == tag).then_some(*mode)
+    }
+
+    fn remember(&self, name: &str, mode: Mode) {
+        let index = (1_u32..).zip(Mode::ALL).find(|(_, other)| *other == mode);
+        if let (Some((slot, tag)), Some((index, _))) = (self.slot(name), index) {
+            slot.store(tag | index, Relaxed);
+        }
+    }
+
+    /// Where a name is remembered, and the 24 bits that tell it from others in the same place.
+    fn slot(&self, name: &str) -> Option<(&AtomicU32, u32)> {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        let hash = hasher.finish();
+        let slot = self.last.get(hash as usize % REMEMBERED)?;
+        Some((slot, (hash >> 32) as u32 & !0xff))
     }
 }
+
+#[cfg(test)]
+mod tests;

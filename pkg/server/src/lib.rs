@@ -21,6 +21,7 @@ mod chain;
 mod connection;
 mod duration;
 mod env;
+mod gather;
 mod impersonation;
 mod inflight;
 mod lifecycle;

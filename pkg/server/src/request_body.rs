@@ -1,9 +1,10 @@
 //! What is left of a request's body when its answer is ready.
 //!
-//! On HTTP/1.1 the next request follows the body on the same connection. A client that was refused
-//! before its body was read has often not sent all of it yet; closing the connection under it would
-//! look like a failure of the network, and the answer would be lost. So a short rest is read and
-//! thrown away first, as Go's server does.
+//! A client that was refused before its body was read has often not sent all of it yet. On HTTP/1.1
+//! the next request follows the body on the same connection; closing it would look like a failure of
+//! the network, and the answer would be lost. On HTTP/2 the stream is reset behind the answer, and some
+//! clients (curl) then report the reset and forget the answer. So a short rest is read and thrown away
+//! first, as Go's server does on HTTP/1.1.
 
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};

@@ -2,7 +2,6 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
@@ -12,30 +11,24 @@ use tokio::time::Sleep;
 
 use endpoints::dispatch::{Body, BoxError};
 
-use crate::metrics::Metrics;
+use crate::chain::Held;
 
 /// Passes frames through. A panic while a frame is made and a deadline that passes meanwhile end the
 /// body with an error, which cuts the stream: the client must not take what it has for the whole.
-pub(crate) struct ResponseBody<G> {
+pub(crate) struct ResponseBody {
     inner: Body,
     deadline: Option<Pin<Box<Sleep>>>,
-    metrics: Arc<Metrics>,
-    /// Seats and counters of the request, given back when the body is dropped.
-    _held: G,
+    /// What the request holds, given back when the body is dropped.
+    held: Held,
 }
 
-impl<G> ResponseBody<G> {
-    pub(crate) fn new(
-        inner: Body,
-        deadline: Option<Pin<Box<Sleep>>>,
-        metrics: Arc<Metrics>,
-        held: G,
-    ) -> Self {
-        ResponseBody { inner, deadline, metrics, _held: held }
+impl ResponseBody {
+    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, held: Held) -> Self {
+        ResponseBody { inner, deadline, held }
     }
 }
 
-impl<G: Unpin> http_body::Body for ResponseBody<G> {
+impl http_body::Body for ResponseBody {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -46,16 +39,20 @@ impl<G: Unpin> http_body::Body for ResponseBody<G> {
         let this = &mut *self;
         let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
         match frame {
-            Ok(Poll::Ready(frame)) => Poll::Ready(frame),
+            Ok(Poll::Ready(frame)) => {
+                let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
+                this.held.answered.add_bytes(data.map_or(0, Bytes::len));
+                Poll::Ready(frame)
+            }
             Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
                 Some(Poll::Ready(())) => {
-                    this.metrics.timeouts.fetch_add(1, Relaxed);
+                    this.held.answered.metrics().timeouts.fetch_add(1, Relaxed);
                     Poll::Ready(Some(Err("the request ran out of time while its answer was sent".into())))
                 }
                 _ => Poll::Pending,
             },
             Err(_) => {
-                this.metrics.panics.fetch_add(1, Relaxed);
+                this.held.answered.metrics().panics.fetch_add(1, Relaxed);
                 tracing::error!("panic while an answer was sent");
                 Poll::Ready(Some(Err("panic while the answer was made".into())))
             }

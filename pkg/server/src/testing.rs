@@ -17,8 +17,11 @@ use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, ResourceLabels};
 use crate::{Chain, ChainOptions, Env, Services, respond};
+
+const PODS: ResourceLabels<'static> =
+    ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
 
 /// The time in every test, in seconds since 1970.
 pub(crate) const NOW: i64 = 1_800_000_000;
@@ -34,7 +37,12 @@ pub(crate) struct Script {
     pub(crate) entered: Notify,
     /// Lets one `wait` go on.
     pub(crate) release: Notify,
+    /// Pieces that were asked for of an `endless` body.
+    pub(crate) pieces: Arc<AtomicUsize>,
 }
+
+/// The size of a piece of an `endless` body.
+pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 
 #[async_trait]
 impl Dispatch for Script {
@@ -58,6 +66,13 @@ impl Dispatch for Script {
                 Ok(body) => respond::text(200, body.to_bytes()),
                 Err(error) => respond::text(500, error.to_string()),
             },
+            "endless" => {
+                let pieces = Arc::clone(&self.pieces);
+                streamed(futures::stream::repeat_with(move || {
+                    pieces.fetch_add(1, SeqCst);
+                    Ok(http_body::Frame::data(Bytes::from_static(&[0; PIECE_BYTES])))
+                }))
+            }
             "slow-body" => streamed(futures::stream::once(std::future::pending())),
             "panic-body" => streamed(futures::stream::once(async { panic!("as the path says") })),
             _ => respond::text(200, "dispatched"),
@@ -83,7 +98,11 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
         Group::new(vec![Arc::new(Ping), sick])
     };
     let services = Services {
-        authenticator: Authenticator { tokens: vec![Arc::new(tokens)], anonymous: true },
+        authenticator: Authenticator {
+            tokens: vec![Arc::new(tokens)],
+            anonymous: true,
+            ..Authenticator::default()
+        },
         authorizer: Mode::authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
@@ -92,7 +111,7 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
             livez: Group::new(vec![Arc::new(Ping)]),
             readyz: group(),
         },
-        metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new())),
+        metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
     };
     Chain::new(services, options, env())
 }

@@ -7,7 +7,8 @@ use crate::TokenFile;
 fn authenticator(anonymous: bool) -> Authenticator {
     let tokens = "good,ann,1,\"dev\"\nanon,system:anonymous,2\nauthd,bob,3,\"system:authenticated,x\"\n";
     Authenticator {
-        tokens: vec![Arc::new(Picky), Arc::new(TokenFile::parse("t", tokens).unwrap())],
+        tokens: vec![Arc::new(Picky), Arc::new(Aware), Arc::new(TokenFile::parse("t", tokens).unwrap())],
+        api_audiences: vec!["api".to_owned(), "too".to_owned()],
         anonymous,
     }
 }
@@ -17,8 +18,23 @@ struct Picky;
 
 #[async_trait]
 impl TokenAuthenticator for Picky {
-    async fn authenticate(&self, token: &str) -> Result<Option<UserInfo>, String> {
+    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
         if token.starts_with("picky") { Err("picky".to_owned()) } else { Ok(None) }
+    }
+}
+
+/// Knows tokens `for-AUDIENCE`.
+struct Aware;
+
+#[async_trait]
+impl TokenAuthenticator for Aware {
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+        let Some(audience) = token.strip_prefix("for-").map(str::to_owned) else { return Ok(None) };
+        let user = UserInfo { name: "aware".to_owned(), ..UserInfo::default() };
+        match audiences.is_empty() || audiences.contains(&audience) {
+            true => Ok(Some(TokenUser { user, audiences: vec![audience] })),
+            false => Err(format!("not for {audiences:?}")),
+        }
     }
 }
 
@@ -89,4 +105,34 @@ async fn one_good_credential_is_enough() {
 async fn everyone_proven_is_in_the_authenticated_group_once() {
     check(true, None, Some("Bearer authd"), Ok(("bob", &["system:authenticated", "x"]))).await;
     check(true, None, Some("Bearer anon"), Ok(("system:anonymous", &[]))).await;
+}
+
+#[tokio::test]
+async fn a_token_for_others_is_none_of_ours() {
+    check(true, None, Some("Bearer for-api"), Ok(("aware", &["system:authenticated"]))).await;
+    check(true, None, Some("Bearer for-others"), Err(401)).await;
+}
+
+#[tokio::test]
+async fn a_review_says_whom_a_token_stands_for_and_is_meant_for() {
+    let check = async |token: &str, audiences: &[&str], expected: Result<(&str, &[&str]), &str>| {
+        let audiences: Vec<String> = audiences.iter().map(|&audience| audience.to_owned()).collect();
+        let got = authenticator(true).review(token, &audiences).await;
+        let got = got.map(Option::unwrap).map(|found| (found.user.name, found.audiences));
+        let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
+        let expected = expected.map(|(name, list)| (name.to_owned(), owned(list))).map_err(str::to_owned);
+        assert_eq!(got, expected, "{token:?} {audiences:?}");
+    };
+    check("good", &[], Ok(("ann", &["api", "too"]))).await;
+    check("good x", &["else", "too"], Ok(("ann", &["too"]))).await;
+    check("good", &["else"], Err("invalid bearer token")).await;
+    check("bad", &[], Err("invalid bearer token")).await;
+    check("for-else", &["else"], Ok(("aware", &["else"]))).await;
+    check("for-else", &[], Err("[invalid bearer token, not for [\"api\", \"too\"]]")).await;
+    check(" good", &["else"], Ok(("system:anonymous", &["else"]))).await;
+}
+
+#[tokio::test]
+async fn a_review_of_no_token_is_about_nobody_where_nobody_is_anonymous() {
+    assert_eq!(authenticator(false).review(" good", &[]).await, Ok(None));
 }

@@ -70,6 +70,31 @@ async fn a_server_becomes_ready_serves_and_stops() {
     assert!(!dir.exists());
 }
 
+#[tokio::test]
+async fn reads_are_answered_by_the_watch_cache_unless_it_is_off() {
+    let check = async |change: fn(&mut Config), expected: bool| {
+        let server = TestServer::start_with(change).await.unwrap();
+        let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+        let (trust, admin) = (server.trust(), Some(server.token()));
+        let (code, list) = get(address, trust, None, "/api/v1/namespaces", admin).await;
+        assert!(code == 200 && list.contains("kube-system"), "{code} {list}");
+        // Whatever the cache says, storage has it.
+        let stored = server.storage().get("/registry/namespaces/kube-system").await.unwrap();
+        assert!(stored.kv.is_some());
+        let page = get(address, trust, None, "/metrics", admin).await.1;
+        let line = "apiserver_watch_cache_consistent_read_total{fallback=\"false\",group=\"\",resource=\"namespaces\",success=\"true\"} 1\n";
+        assert_eq!(page.contains(line), expected);
+        server.stop().await;
+    };
+    check(|_| {}, true).await;
+    check(|config| config.watch_cache.enabled = false, false).await;
+    check(
+        |config| config.watch_cache.resources = vec![(String::new(), "namespaces".to_owned(), false)],
+        false,
+    )
+    .await;
+}
+
 /// Starts a server that makes its administrator up, asks it something as that one, and stops it.
 /// Returns the text of its authority's certificate.
 async fn first_contact(dir: &std::path::Path) -> String {

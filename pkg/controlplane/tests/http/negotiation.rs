@@ -17,9 +17,36 @@ async fn an_answer_has_the_media_type_that_was_asked_for() {
         ("text/html, application/yaml;q=0.5", 200, "application/yaml"),
         ("text/html", 406, JSON),
         ("application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 406, JSON),
+        ("application/yaml;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 406, JSON),
+        ("application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1", 406, JSON),
     ] {
         let answer = client.get(&path, accept).await;
         assert_eq!((answer.code, answer.header("content-type")), (code, expected), "{accept}");
+    }
+}
+
+#[tokio::test]
+async fn an_error_is_never_a_table_and_is_json_for_those_who_take_nothing_else() {
+    let client = Client::start().await;
+    let path = format!("{CONFIG_MAPS}/none");
+    for (accept, expected) in [
+        ("application/yaml;as=Table;g=meta.k8s.io;v=v1", JSON),
+        ("application/yaml;as=Table;g=meta.k8s.io;v=v1,application/yaml", "application/yaml"),
+        (PROTOBUF, PROTOBUF),
+    ] {
+        let answer = client.get(&path, accept).await;
+        assert_eq!((answer.code, answer.header("content-type")), (404, expected), "{accept}");
+    }
+    let indented = client.get(&path, "application/json;as=Table;g=meta.k8s.io;v=v1").await.body;
+    assert!(indented.starts_with(b"{\n  \"kind\": \"Status\"") && indented.ends_with(b"\n}"));
+}
+
+#[tokio::test]
+async fn objects_are_no_longer_exported() {
+    let client = Client::start().await;
+    client.config_map("a", "x").await;
+    for (query, code) in [("export=true", 400), ("export=", 400), ("export=0", 200), ("exports=true", 200)] {
+        assert_eq!(client.get(&format!("{CONFIG_MAPS}/a?{query}"), JSON).await.code, code, "{query}");
     }
 }
 

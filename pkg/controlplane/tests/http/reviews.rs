@@ -5,9 +5,11 @@ use serde_json::{Value, json};
 use crate::client::{Client, JSON};
 
 const ACCESS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+const ACCESS_OF_SELF: &str = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+const TOKENS: &str = "/apis/authentication.k8s.io/v1/tokenreviews";
 
 async fn ask(client: &Client, path: &str, kind: &str, spec: Value) -> (u16, Value) {
-    let group = if kind == "SelfSubjectReview" { "authentication" } else { "authorization" };
+    let group = if kind.ends_with("AccessReview") { "authorization" } else { "authentication" };
     let body = json!({"apiVersion": format!("{group}.k8s.io/v1"), "kind": kind, "spec": spec});
     let answer = client.send("POST", path, &[("content-type", JSON)], body.to_string()).await;
     (answer.code, answer.json())
@@ -45,5 +47,37 @@ async fn a_review_that_asks_nothing_or_about_nobody_is_invalid() {
     ] {
         let (code, status) = ask(&client, ACCESS, "SubjectAccessReview", spec).await;
         assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!(field)));
+    }
+}
+
+#[tokio::test]
+async fn a_token_review_says_whom_the_authenticator_of_the_chain_takes_a_token_for() {
+    let client = Client::start().await;
+    let api = "https://kubernetes.default.svc";
+    let nobody = json!({"username": "nobody", "uid": "2", "groups": ["system:authenticated"]});
+    let known = json!({"authenticated": true, "user": nobody, "audiences": [api]});
+    let unknown = json!({"error": "invalid bearer token", "user": {}});
+    for (spec, status) in [
+        (json!({"token": "nobody-token"}), &known),
+        (json!({"token": "nobody-token", "audiences": ["other", api]}), &known),
+        (json!({"token": "nobody-token", "audiences": ["other"]}), &unknown),
+        (json!({"token": "no-token"}), &unknown),
+    ] {
+        let (code, review) = ask(&client, TOKENS, "TokenReview", spec.clone()).await;
+        assert_eq!((code, &review["status"], &review["spec"]), (201, status, &spec));
+    }
+    let (code, status) = ask(&client, TOKENS, "TokenReview", json!({})).await;
+    let message = "token is required for TokenReview in authentication";
+    assert_eq!((code, &status["message"]), (400, &json!(message)));
+}
+
+#[tokio::test]
+async fn nobody_makes_a_table_of_a_review() {
+    let client = Client::start().await;
+    let body = json!({"spec": {"nonResourceAttributes": {"path": "/x", "verb": "get"}}}).to_string();
+    for (kind, code) in [("Table", 406), ("PartialObjectMetadata", 201)] {
+        let accept = format!("application/json;as={kind};g=meta.k8s.io;v=v1");
+        let headers = [("content-type", JSON), ("accept", &accept)];
+        assert_eq!(client.send("POST", ACCESS_OF_SELF, &headers, body.clone()).await.code, code, "{kind}");
     }
 }

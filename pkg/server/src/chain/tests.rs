@@ -264,29 +264,87 @@ async fn acting_for_someone_else_is_never_ignored() {
         .await;
     strict
         .check(
-            "GET /api",
+            "GET /api/v1/who",
             &[MASTER, "Impersonate-User: ann"],
-            501,
-            "impersonation is not supported by this version of the server",
+            403,
+            "who is forbidden: User \"ann\" cannot list resource \"who\" in API group \"\" at the cluster scope",
         )
         .await;
     assert_eq!(strict.script.begun.load(SeqCst), 0);
 }
 
 #[tokio::test]
+async fn a_request_for_someone_else_is_theirs_in_everything_behind() {
+    let setup = setup();
+    setup.check("GET /api/v1/who", &[MASTER, "Impersonate-User: ann"], 200, "ann").await;
+    let headers = [MASTER, "Impersonate-User: ann", "Impersonate-Extra-A: b", "Impersonate-Other: c"];
+    setup.check("GET /api/v1/headers", &headers, 200, "[\"impersonate-other\"]").await;
+}
+
+#[tokio::test]
 async fn answers_are_counted() {
     let setup = strict();
-    for (headers, code) in [([MASTER].as_slice(), 200), (&[], 403)] {
-        assert_eq!(setup.send("GET", "/api/v1/pods", headers).await.0, code);
+    let mut bytes = 0;
+    for (headers, expected) in [([MASTER].as_slice(), 200), (&[], 403)] {
+        let (code, _, body) = setup.send("GET", "/api/v1/pods", headers).await;
+        assert_eq!(code, expected);
+        bytes += body.unwrap().len();
     }
     let (_, headers, page) = setup.send("GET", "/metrics", &[MASTER]).await;
     let page = page.unwrap();
-    assert!(page.contains("apiserver_request_total{code=\"200\",verb=\"LIST\"} 1\n"), "{page}");
-    assert!(page.contains("apiserver_request_total{code=\"403\",verb=\"LIST\"} 1\n"), "{page}");
+    let rest = "group=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
+    for line in [
+        format!("apiserver_request_total{{code=\"200\",component=\"apiserver\",dry_run=\"\",{rest}}} 1\n"),
+        format!("apiserver_request_total{{code=\"403\",component=\"apiserver\",dry_run=\"\",{rest}}} 1\n"),
+        format!("apiserver_response_sizes_sum{{component=\"apiserver\",{rest}}} {bytes}\n"),
+    ] {
+        assert!(page.contains(&line), "no {line} in {page}");
+    }
     assert_eq!(headers["content-type"], "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
     let answer = setup
         .chain
         .serve(request("GET", "/metrics", &[MASTER, "Accept-Encoding: br, gzip"]), &setup.peer)
         .await;
     assert_eq!(answer.headers()["content-encoding"], "gzip");
+}
+
+#[tokio::test]
+async fn a_watch_is_counted_when_it_ends() {
+    let setup = strict();
+    let count = |page: &str, family: &str| {
+        let line = page.lines().find(|line| line.starts_with(family) && line.contains("\"WATCH\""));
+        line.and_then(|line| line.rsplit_once(' ')?.1.parse::<u64>().ok())
+    };
+    let page = async || setup.send("GET", "/metrics", &[MASTER]).await.2.unwrap();
+    let watch = setup.chain.serve(request("GET", "/api/v1/pods?watch=1", &[MASTER]), &setup.peer).await;
+    let during = page().await;
+    assert_eq!(count(&during, "apiserver_longrunning_requests"), Some(1));
+    assert_eq!(count(&during, "apiserver_request_total"), None);
+    drop(watch);
+    let after = page().await;
+    assert_eq!(count(&after, "apiserver_longrunning_requests"), Some(0));
+    assert_eq!(count(&after, "apiserver_request_total"), Some(1));
+}
+
+#[tokio::test]
+async fn a_request_that_is_given_up_is_not_counted() {
+    let setup = setup();
+    let sending = setup.chain.serve(request("GET", "/api/v1/watch/hang", &[]), &setup.peer);
+    tokio::select! {
+        _ = sending => unreachable!("nothing lets it go on"),
+        () = setup.script.entered.notified() => {}
+    }
+    let (_, _, page) = setup.send("GET", "/metrics", &[]).await;
+    let page = page.unwrap();
+    assert!(!page.contains("\napiserver_request_total{"), "{page}");
+    assert!(
+        page.lines().any(|line| line.starts_with("apiserver_longrunning_requests{") && line.ends_with(" 0")),
+        "{page}"
+    );
+}
+
+#[test]
+fn an_answer_under_way_holds_little() {
+    // There may be a hundred thousand watches; see also `connection::serve`, which boxes the rest.
+    assert!(std::mem::size_of::<ResponseBody>() <= 128, "{}", std::mem::size_of::<ResponseBody>());
 }

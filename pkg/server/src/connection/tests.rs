@@ -3,6 +3,8 @@
 
 mod tls;
 
+use std::sync::atomic::Ordering::SeqCst;
+
 use authorization::Mode;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
@@ -10,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::ChainOptions;
-use crate::testing::{PATIENCE, Script, chain};
+use crate::testing::{PATIENCE, PIECE_BYTES, Script, chain};
 
 struct Pipe {
     client: DuplexStream,
@@ -20,9 +22,13 @@ struct Pipe {
 }
 
 fn pipe(protocol: Protocol, modes: &[Mode]) -> Pipe {
+    pipe_with(protocol, modes, ChainOptions::default())
+}
+
+fn pipe_with(protocol: Protocol, modes: &[Mode], options: ChainOptions) -> Pipe {
     let (client, server) = duplex(64 * 1024);
     let (script, lifecycle) = (Arc::new(Script::default()), Lifecycle::new());
-    let chain = chain(&script, modes, ChainOptions::default());
+    let chain = chain(&script, modes, options);
     let peer = Peer::new("192.0.2.1:1".parse().unwrap(), protocol, None);
     let serving = tokio::spawn(serve(server, peer, chain, ConnectionOptions::default(), lifecycle.clone()));
     Pipe { client, serving, script, lifecycle }
@@ -109,6 +115,80 @@ async fn a_stranger_on_http2_gets_one_request() {
     assert_eq!(sender.send_request(get).await.unwrap().status(), 403);
     timeout(PATIENCE, client).await.unwrap().unwrap().unwrap();
     timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn the_lottery_of_goaway_ends_connections_of_http2_only() {
+    let options = || ChainOptions { goaway_chance: 1.0, ..ChainOptions::default() };
+    let pipe = pipe_with(Protocol::Http2, &[Mode::Rbac], options());
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
+    let client = tokio::spawn(connection);
+    let get = http::Request::get("https://x/api").header("authorization", "Bearer master");
+    let get = get.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap();
+    assert_eq!(sender.send_request(get).await.unwrap().status(), 200);
+    timeout(PATIENCE, client).await.unwrap().unwrap().unwrap();
+    timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
+
+    let mut pipe = pipe_with(Protocol::Http1, &[Mode::AlwaysAllow], options());
+    for _ in 0..2 {
+        exchange(&mut pipe.client, GET, "dispatched").await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_stops_reading_stops_the_body() {
+    const WINDOW: usize = 64 * 1024;
+    let pipe = pipe(Protocol::Http2, &[Mode::AlwaysAllow]);
+    let mut client = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+    client.initial_stream_window_size(WINDOW as u32);
+    let (mut sender, connection) = client.handshake(TokioIo::new(pipe.client)).await.unwrap();
+    tokio::spawn(connection);
+    let get = http::Request::get("https://x/api/v1/watch/endless").header("authorization", "Bearer master");
+    let answer = sender.send_request(get.body(http_body_util::Empty::<bytes::Bytes>::new()).unwrap()).await;
+    // Time that stands still goes on when nobody has anything left to do.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let asked_for = pipe.script.pieces.load(SeqCst) * PIECE_BYTES;
+    assert!((WINDOW..=WINDOW + SEND_BUFFER_BYTES + 2 * PIECE_BYTES).contains(&asked_for), "{asked_for}");
+    drop(answer);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_on_http2_comes_after_a_body_that_is_on_its_way() {
+    let pipe = pipe(Protocol::Http2, &[Mode::Rbac]);
+    let (mut sender, connection) =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(pipe.client)).await.unwrap();
+    tokio::spawn(connection);
+    let (upload, body) = tokio::io::duplex(64);
+    let body = futures::stream::once(async move {
+        let (mut body, mut read) = (body, Vec::new());
+        body.read_to_end(&mut read).await.map(|_| http_body::Frame::data(bytes::Bytes::from(read)))
+    });
+    let post = http::Request::post("https://x/api").header("authorization", "Bearer ann");
+    let post = post.body(http_body_util::StreamBody::new(Box::pin(body))).unwrap();
+    let answer = tokio::spawn(sender.send_request(post));
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!answer.is_finished());
+    drop(upload);
+    assert_eq!(timeout(Duration::from_secs(1), answer).await.unwrap().unwrap().unwrap().status(), 403);
+}
+
+#[tokio::test]
+async fn settings_of_http2_are_upstreams() {
+    let mut pipe = pipe(Protocol::Http2, &[Mode::AlwaysAllow]);
+    let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    pipe.client.write_all(preface).await.unwrap();
+    let mut head = [0; 9];
+    pipe.client.read_exact(&mut head).await.unwrap();
+    assert_eq!(head[3], 4, "SETTINGS comes first");
+    let mut payload = vec![0; usize::from(head[2])];
+    pipe.client.read_exact(&mut payload).await.unwrap();
+    let setting = |id: u8| {
+        let found = payload.chunks(6).find(|setting| setting[..2] == [0, id]).unwrap();
+        u32::from_be_bytes(found[2..].try_into().unwrap())
+    };
+    let [streams, window, frame, head] = [3, 4, 5, 6].map(setting);
+    assert_eq!((streams, window, frame, head), (100, 256 << 10, 256 << 10, 1 << 20));
 }
 
 #[tokio::test]

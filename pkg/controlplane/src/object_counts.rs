@@ -1,0 +1,138 @@
+//! How many objects there are of each resource, for the metrics (`--etcd-count-metric-poll-period`).
+//!
+//! What is cached is counted in the cache, whenever somebody looks. The rest is counted in the store from
+//! time to time, and so is what is cached while its cache is not filled.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::time::Duration;
+
+use cacher::{Delegator, Resource};
+use server::metrics::Collector;
+
+/// A count that nobody has taken yet.
+const UNKNOWN: i64 = i64::MIN;
+/// A count that could not be taken, as the metric shows it.
+const FAILED: i64 = -1;
+/// By how much a pause may be longer than the period, in multiples of it (upstream's
+/// `resourceCountPollPeriodJitter`), so that servers that start together do not count together.
+const JITTER: f64 = 1.2;
+
+/// The numbers of objects.
+pub(crate) struct ObjectCounts {
+    delegator: Delegator,
+    /// By prefix of keys: what the store said last.
+    polled: BTreeMap<String, AtomicI64>,
+}
+
+impl ObjectCounts {
+    /// Of all resources of `delegator`; none is counted yet.
+    pub(crate) fn new(delegator: Delegator) -> Self {
+        let unknown = |resource: &Resource| (resource.config().prefix.clone(), AtomicI64::new(UNKNOWN));
+        let polled = delegator.resources().map(unknown).collect();
+        ObjectCounts { delegator, polled }
+    }
+
+    /// Counts in the store what the cache does not know, one resource after the other.
+    pub(crate) async fn poll(&self) {
+        for (prefix, count) in &self.polled {
+            if self.cached(prefix).is_some() {
+                continue;
+            }
+            let counted = match self.delegator.storage().count(prefix).await {
+                Ok(counted) => i64::try_from(counted).unwrap_or(i64::MAX),
+                Err(error) => {
+                    tracing::debug!(prefix, %error, "objects were not counted");
+                    FAILED
+                }
+            };
+            count.store(counted, Relaxed);
+        }
+    }
+
+    /// Goes on counting, with a pause of `period` or somewhat more each time. `jitter` is uniformly
+    /// distributed in `0..1`.
+    pub(crate) async fn keep_polling(&self, period: Duration, jitter: impl Fn() -> f64) {
+        loop {
+            tokio::time::sleep(period.mul_f64(1.0 + JITTER * jitter())).await;
+            self.poll().await;
+        }
+    }
+
+    fn cached(&self, prefix: &str) -> Option<i64> {
+        let count = self.delegator.resource(prefix)?.cached_objects()?;
+        Some(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+}
+
+impl Collector for ObjectCounts {
+    fn collect(&self, out: &mut String) {
+        let mut rows: Vec<(&str, &str, i64)> = Vec::with_capacity(self.polled.len());
+        for (prefix, polled) in &self.polled {
+            let Some(resource) = self.delegator.resource(prefix) else { continue };
+            let count = self.cached(prefix).unwrap_or_else(|| polled.load(Relaxed));
+            if count != UNKNOWN {
+                rows.push((&resource.config().group, &resource.config().resource, count));
+            }
+        }
+        rows.sort_unstable();
+        out.push_str("# HELP apiserver_resource_objects [ALPHA] Stored objects; -1 when they could not be counted.\n# TYPE apiserver_resource_objects gauge\n");
+        for (group, resource, count) in &rows {
+            let _ =
+                writeln!(out, "apiserver_resource_objects{{group={group:?},resource={resource:?}}} {count}");
+        }
+        out.push_str("# HELP apiserver_storage_objects [STABLE] (Deprecated since 1.34.0) Stored objects; -1 when they could not be counted.\n# TYPE apiserver_storage_objects gauge\n");
+        for (group, resource, count) in &rows {
+            let dot = if group.is_empty() { "" } else { "." };
+            let _ = writeln!(out, "apiserver_storage_objects{{resource=\"{resource}{dot}{group}\"}} {count}");
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use cacher::Options;
+    use storage::Storage;
+    use storage::memory::Memory;
+
+    use super::*;
+
+    /// The counts of pods, which are cached, and of events, which are not.
+    fn counts(counts: &ObjectCounts) -> (Option<String>, Option<String>) {
+        let mut page = String::new();
+        counts.collect(&mut page);
+        let of = |name: &str| {
+            let line = page.lines().find_map(|line| line.strip_prefix(name))?;
+            Some(line.trim().to_owned())
+        };
+        let pods = of("apiserver_resource_objects{group=\"\",resource=\"pods\"}");
+        assert_eq!(of("apiserver_storage_objects{resource=\"pods\"}"), pods);
+        (pods, of("apiserver_storage_objects{resource=\"leases.coordination.k8s.io\"}"))
+    }
+
+    #[tokio::test]
+    async fn the_cache_counts_what_it_has_and_the_store_the_rest() {
+        let store: Arc<dyn Storage> = Arc::new(Memory::new());
+        for key in ["/registry/leases/a/x", "/registry/leases/b/y"] {
+            store.put(key, Bytes::from_static(b"{}"), 0, None).await.unwrap();
+        }
+        let resources = registry::ingest::resources("/registry", |row| row.plural == "pods");
+        let (delegator, driver) = Delegator::new(store, "/registry", resources, Options::default());
+        let object_counts = ObjectCounts::new(delegator.clone());
+        assert_eq!(counts(&object_counts), (None, None));
+        object_counts.poll().await;
+        let text = |count: &str| Some(count.to_owned());
+        assert_eq!(counts(&object_counts), (text("0"), text("2")));
+
+        let driver = tokio::spawn(driver.run());
+        delegator.ready().await;
+        driver.abort();
+        assert_eq!(delegator.resource("/registry/pods/").unwrap().cached_objects(), Some(0));
+        assert_eq!(delegator.resource("/registry/leases/").unwrap().cached_objects(), None);
+    }
+}

@@ -1,0 +1,159 @@
+//! Output of a connection, gathered before it is sent.
+//!
+//! HTTP/2 flushes after every frame of data. When an event reaches fifty watches of one connection,
+//! that would be fifty TLS records, fifty system calls and fifty packets. So a flush sends nothing
+//! here. What the streams of a connection have to say is gathered until every task that was ready to
+//! run by then has had its turn, or until there is enough of it, and then goes out at once.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// So much is sent without waiting for more, and nothing is taken on top of it while the client does
+/// not read. Four TLS records.
+const GATHERED_BYTES_MAX: usize = 64 * 1024;
+
+/// A stream whose output is gathered. Clones are the same stream: the connection writes to one and
+/// [`Gathered::poll_driving`] sends from the other. Both live in one task, so nobody waits for the lock.
+pub(crate) struct Gathered<S>(Arc<Mutex<Output<S>>>);
+
+/// What was written, on its way to the client.
+struct Output<S> {
+    stream: S,
+    /// Freed when it is sent: most connections are idle most of the time.
+    waiting: Vec<u8>,
+    /// How much of `waiting` the stream has taken.
+    taken: usize,
+    /// Whether a flush may wait for more to come.
+    gathers: bool,
+    /// Whether the stream may still hold something back.
+    unflushed: bool,
+    /// Whether other tasks have had their turn since there was something to send.
+    waited: bool,
+}
+
+impl<S> Clone for Gathered<S> {
+    fn clone(&self) -> Self {
+        Gathered(Arc::clone(&self.0))
+    }
+}
+
+impl<S> Gathered<S> {
+    /// Nothing written yet. Without `gathers` a flush is a flush: HTTP/1.1 knows best when to, and may
+    /// hand its stream on to someone who has never heard of [`Gathered::poll_driving`].
+    pub(crate) fn new(stream: S, gathers: bool) -> Self {
+        let (waiting, taken) = (Vec::new(), 0);
+        let output = Output { stream, waiting, taken, gathers, unflushed: false, waited: false };
+        Gathered(Arc::new(Mutex::new(output)))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Output<S>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Output<S> {
+    fn room(&self) -> usize {
+        GATHERED_BYTES_MAX.saturating_sub(self.waiting.len())
+    }
+
+    /// Hands what is waiting to the stream, and has the stream send it.
+    fn poll_send(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while let Some(rest @ [_, ..]) = self.waiting.get(self.taken..) {
+            let taken = ready!(Pin::new(&mut self.stream).poll_write(cx, rest))?;
+            if taken == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.taken += taken;
+        }
+        (self.waiting, self.taken) = (Vec::new(), 0);
+        ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
+        self.unflushed = false;
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Gathered<S> {
+    /// Polls a connection that writes to a clone of this, and sends what it has written.
+    ///
+    /// # Errors
+    /// Why nothing can be sent any more.
+    pub(crate) fn poll_driving<C: Future>(
+        &self,
+        connection: Pin<&mut C>,
+        cx: &mut Context<'_>,
+    ) -> Poll<io::Result<C::Output>> {
+        if let Poll::Ready(ended) = connection.poll(cx) {
+            return Poll::Ready(Ok(ended));
+        }
+        let mut output = self.lock();
+        if !output.unflushed {
+            return Poll::Pending;
+        }
+        if !output.waited && output.room() > 0 {
+            // To the end of the queue of tasks that can run now.
+            output.waited = true;
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        ready!(output.poll_send(cx))?;
+        output.waited = false;
+        Poll::Pending
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Gathered<S> {
+    fn poll_read(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.lock().stream).poll_read(cx, buf)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        self.poll_write_vectored(cx, &[io::IoSlice::new(buf)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let mut output = self.lock();
+        if output.room() == 0 {
+            ready!(output.poll_send(cx))?;
+        }
+        let before = output.waiting.len();
+        for buf in bufs {
+            let fits = buf.len().min(output.room());
+            output.waiting.extend_from_slice(buf.get(..fits).unwrap_or_default());
+        }
+        output.unflushed = true;
+        Poll::Ready(Ok(output.waiting.len() - before))
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        true
+    }
+
+    /// What is gathered [`Gathered::poll_driving`] will send.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut output = self.lock();
+        match output.gathers {
+            true => Poll::Ready(Ok(())),
+            false => output.poll_send(cx),
+        }
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let mut output = self.lock();
+        ready!(output.poll_send(cx))?;
+        Pin::new(&mut output.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,384 @@
+//! Claims about impersonation, with an authorizer that grants what a test lists.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use async_trait::async_trait;
+use authentication::{Authenticator, Credentials, TokenAuthenticator, TokenUser};
+use authorization::{Attributes, Decision};
+use http::{HeaderName, HeaderValue};
+
+use super::*;
+
+type Extra = BTreeMap<String, Vec<String>>;
+
+/// Grants what is listed, as `verb group/resource[/subresource] [namespace/]name` or `verb path`.
+#[derive(Default)]
+struct Grants {
+    listed: Vec<String>,
+    asked: Mutex<Vec<(String, Extra)>>,
+}
+
+#[async_trait]
+impl Authorizer for Grants {
+    async fn decide(&self, Attributes { user, info }: Attributes<'_>) -> Decision {
+        let join = |parts: [&str; 2]| parts.map(str::to_owned).into_iter().filter(|part| !part.is_empty());
+        let resource = join([&info.resource, &info.subresource]).collect::<Vec<_>>().join("/");
+        let name = join([&info.namespace, &info.name]).collect::<Vec<_>>().join("/");
+        let question = match info.is_resource {
+            true => format!("{} {}/{resource} {name}", info.verb, info.group),
+            false => format!("{} {}", info.verb, info.path),
+        };
+        let yes = self.listed.contains(&question);
+        self.asked.lock().unwrap().push((question, user.extra.clone()));
+        if yes { Decision::Allow } else { Decision::NoOpinion("no rule".to_owned()) }
+    }
+}
+
+struct Known(UserInfo);
+
+#[async_trait]
+impl TokenAuthenticator for Known {
+    async fn authenticate(&self, _: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+        Ok(Some(TokenUser { user: self.0.clone(), audiences: Vec::new() }))
+    }
+}
+
+async fn sender(user: UserInfo) -> Authenticated {
+    let authenticator =
+        Authenticator { tokens: vec![std::sync::Arc::new(Known(user))], ..Authenticator::default() };
+    let credentials = Credentials { authorization: Some("Bearer t"), ..Credentials::default() };
+    authenticator.authenticate(credentials).await.unwrap()
+}
+
+fn ann() -> UserInfo {
+    UserInfo { name: "ann".to_owned(), ..UserInfo::default() }
+}
+
+/// A service account's user; its token is bound to `node`.
+fn agent(node: &str) -> UserInfo {
+    let extra =
+        [("authentication.kubernetes.io/node-name", node), ("authentication.kubernetes.io/pod-name", "p")]
+            .map(|(key, value)| (key.to_owned(), vec![value.to_owned()]));
+    UserInfo {
+        name: "system:serviceaccount:kube-system:agent".to_owned(),
+        extra: extra.into(),
+        ..UserInfo::default()
+    }
+}
+
+fn headers(lines: &[&str]) -> HeaderMap {
+    let pair = |line: &&str| {
+        let (name, value) = line.split_once(':').unwrap();
+        let name: HeaderName = name.parse().unwrap();
+        (name, HeaderValue::from_bytes(value.trim_start().as_bytes()).unwrap())
+    };
+    let mut headers = HeaderMap::new();
+    for (name, value) in lines.iter().map(pair) {
+        headers.append(name, value);
+    }
+    headers
+}
+
+fn get_pods() -> RequestInfo {
+    let text = str::to_owned;
+    let namespace = text("ns");
+    RequestInfo {
+        is_resource: true,
+        verb: text("get"),
+        resource: text("pods"),
+        namespace,
+        name: text("p"),
+        ..RequestInfo::default()
+    }
+}
+
+/// `name|uid|groups|extra` of the actor, or the code and message of a refusal.
+async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&str]) -> String {
+    let mut headers = headers(lines);
+    let actor = memory.actor(&mut headers, sender(user).await, &get_pods(), grants).await;
+    match actor {
+        Err(status) => format!("{} {}", status.code, status.message),
+        Ok(Actor::Sender(_)) => "sender".to_owned(),
+        Ok(Actor::Other(user)) => {
+            assert!(headers.is_empty(), "{lines:?} left {headers:?}");
+            let extra: Vec<String> =
+                user.extra.iter().map(|(key, values)| format!("{key}={}", values.join("+"))).collect();
+            format!("{}|{}|{}|{}", user.name, user.uid, user.groups.join(","), extra.join(","))
+        }
+    }
+}
+
+fn grants(listed: &[&str]) -> Grants {
+    Grants { listed: listed.iter().map(|&line| line.to_owned()).collect(), ..Grants::default() }
+}
+
+async fn check(user: UserInfo, lines: &[&str], listed: &[&str], expected: &str) {
+    let got = ask(&Impersonation::new(), &grants(listed), user, lines).await;
+    assert_eq!(got, expected, "{lines:?} with {listed:?}");
+}
+
+const ON_USER: &str = "impersonate-on:user-info:get /pods ns/p";
+const AS_BOB: &str = "impersonate:user-info authentication.k8s.io/users bob";
+
+#[tokio::test]
+async fn a_request_without_impersonation_is_its_senders() {
+    for lines in [&[][..], &["Impersonate-User: "], &["Impersonate-Uid: "], &["Impersonate-Other: x"]] {
+        check(ann(), lines, &[], "sender").await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_has_no_groups_uid_or_extra() {
+    let check = async |lines: &[&str], expected: &str| {
+        let expected = format!(
+            "400 requested &user.DefaultInfo{{Name:\"\", {expected}}} without impersonating a user name"
+        );
+        check(ann(), lines, &[], &expected).await;
+    };
+    check(
+        &["Impersonate-Group: a", "Impersonate-Group: "],
+        "UID:\"\", Groups:[]string{\"a\", \"\"}, Extra:map[string][]string(nil)",
+    )
+    .await;
+    check(&["Impersonate-Uid: 7"], "UID:\"7\", Groups:[]string(nil), Extra:map[string][]string(nil)").await;
+    check(
+        &["Impersonate-Extra-B: 1", "Impersonate-Extra-A%2fx: 2", "Impersonate-Extra-B: 3"],
+        "UID:\"\", Groups:[]string(nil), Extra:map[string][]string{\"a/x\":[]string{\"2\"}, \"b\":[]string{\"1\", \"3\"}}",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn constrained_impersonation_needs_a_right_to_the_request_and_to_each_part() {
+    let user = "Impersonate-User: bob";
+    check(ann(), &[user], &[ON_USER, AS_BOB], "bob||system:authenticated|").await;
+    let all = [
+        ON_USER,
+        AS_BOB,
+        "impersonate:user-info authentication.k8s.io/uids 7",
+        "impersonate:user-info authentication.k8s.io/groups dev",
+        "impersonate:user-info authentication.k8s.io/userextras/acme.io/x v",
+    ];
+    let lines = [user, "Impersonate-Uid: 7", "Impersonate-Group: dev", "Impersonate-Extra-Acme.io%2Fx: v"];
+    check(ann(), &lines, &all, "bob|7|dev,system:authenticated|acme.io/x=v").await;
+    let refusals = [
+        "pods \"p\" is forbidden: User \"ann\" cannot impersonate-on:user-info:get resource \"pods\" in API group \"\" in the namespace \"ns\"",
+        "users.authentication.k8s.io \"bob\" is forbidden: User \"ann\" cannot impersonate:user-info resource \"users\" in API group \"authentication.k8s.io\" at the cluster scope",
+        "uids.authentication.k8s.io \"7\" is forbidden: User \"ann\" cannot impersonate:user-info resource \"uids\" in API group \"authentication.k8s.io\" at the cluster scope",
+        "groups.authentication.k8s.io \"dev\" is forbidden: User \"ann\" cannot impersonate:user-info resource \"groups\" in API group \"authentication.k8s.io\" at the cluster scope",
+        "userextras.authentication.k8s.io \"v\" is forbidden: User \"ann\" cannot impersonate:user-info resource \"userextras/acme.io/x\" in API group \"authentication.k8s.io\" at the cluster scope",
+    ];
+    for (missing, refusal) in refusals.iter().enumerate() {
+        let listed: Vec<&str> =
+            all.iter().enumerate().filter(|(i, _)| *i != missing).map(|(_, g)| *g).collect();
+        check(ann(), &lines, &listed, &format!("403 {refusal}: no rule")).await;
+    }
+}
+
+#[tokio::test]
+async fn the_old_rights_do_for_every_request() {
+    check(ann(), &["Impersonate-User: bob"], &["impersonate /users bob"], "bob||system:authenticated|").await;
+    let all = [
+        "impersonate /users system:node:n",
+        "impersonate authentication.k8s.io/uids 7",
+        "impersonate /groups system:masters",
+        "impersonate authentication.k8s.io/userextras/scopes a",
+        "impersonate authentication.k8s.io/userextras/scopes b",
+    ];
+    let lines = [
+        "Impersonate-User: system:node:n",
+        "Impersonate-Uid: 7",
+        "Impersonate-Group: system:masters",
+        "Impersonate-Extra-Scopes: a",
+        "Impersonate-Extra-Scopes: b",
+    ];
+    check(ann(), &lines, &all, "system:node:n|7|system:masters,system:authenticated|scopes=a+b").await;
+    check(ann(), &lines, &all[..4], "403 userextras.authentication.k8s.io \"b\" is forbidden: User \"ann\" cannot impersonate resource \"userextras/scopes\" in API group \"authentication.k8s.io\" at the cluster scope: no rule").await;
+}
+
+#[tokio::test]
+async fn nodes_and_service_accounts_have_fixed_groups() {
+    let account = ["Impersonate-User: system:serviceaccount:ns:a"];
+    let groups = "system:serviceaccounts,system:serviceaccounts:ns,system:authenticated";
+    let constrained = [
+        "impersonate-on:serviceaccount:get /pods ns/p",
+        "impersonate:serviceaccount authentication.k8s.io/serviceaccounts ns/a",
+    ];
+    let expected = format!("system:serviceaccount:ns:a||{groups}|");
+    check(ann(), &account, &constrained, &expected).await;
+    check(ann(), &account, &["impersonate /serviceaccounts ns/a"], &expected).await;
+    let both = [account[0], "Impersonate-Group: g"];
+    let old = ["impersonate /serviceaccounts ns/a", "impersonate /groups g"];
+    check(ann(), &both, &old, "system:serviceaccount:ns:a||g,system:authenticated|").await;
+
+    let node = ["Impersonate-User: system:node:n1"];
+    let constrained = [
+        "impersonate-on:arbitrary-node:get /pods ns/p",
+        "impersonate:arbitrary-node authentication.k8s.io/nodes n1",
+    ];
+    check(ann(), &node, &constrained, "system:node:n1||system:nodes,system:authenticated|").await;
+    check(ann(), &node, &["impersonate /users system:node:n1"], "system:node:n1||system:authenticated|")
+        .await;
+    let odd = ["Impersonate-User: system:serviceaccount:NS:a"];
+    check(
+        ann(),
+        &odd,
+        &["impersonate /users system:serviceaccount:NS:a"],
+        "system:serviceaccount:NS:a||system:authenticated|",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn an_agent_may_be_its_own_node_whatever_the_name() {
+    let rights = [
+        "impersonate-on:associated-node:get /pods ns/p",
+        "impersonate:associated-node authentication.k8s.io/nodes *",
+    ];
+    let lines = ["Impersonate-User: system:node:n1"];
+    check(agent("n1"), &lines, &rights, "system:node:n1||system:nodes,system:authenticated|").await;
+    for other in [agent("n2"), UserInfo { name: "ann".to_owned(), ..agent("n1") }] {
+        let name = other.name.clone();
+        let refusal = format!(
+            "403 pods \"p\" is forbidden: User \"{name}\" cannot impersonate-on:arbitrary-node:get resource \"pods\" in API group \"\" in the namespace \"ns\": no rule"
+        );
+        check(other, &lines, &rights, &refusal).await;
+    }
+    let grants = grants(&rights);
+    ask(&Impersonation::new(), &grants, agent("n1"), &lines).await;
+    let keys = vec![
+        "authentication.kubernetes.io/node-name".to_owned(),
+        "authentication.kubernetes.io/pod-name".to_owned(),
+    ];
+    let expected = BTreeMap::from([("authentication.kubernetes.io/associated-node-keys".to_owned(), keys)]);
+    let asked = grants.asked.into_inner().unwrap();
+    assert_eq!(asked.len(), 2);
+    assert!(asked.iter().all(|(_, extra)| *extra == expected), "{asked:?}");
+}
+
+#[tokio::test]
+async fn whoever_is_someone_is_authenticated_unless_said_otherwise() {
+    let check = async |name: &str, groups: &[&str], expected: &str| {
+        let mut lines = vec![format!("Impersonate-User: {name}")];
+        let mut listed = vec![format!("impersonate /users {name}")];
+        lines.extend(groups.iter().map(|group| format!("Impersonate-Group: {group}")));
+        listed.extend(groups.iter().map(|group| format!("impersonate /groups {group}")));
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let listed: Vec<&str> = listed.iter().map(String::as_str).collect();
+        check(ann(), &lines, &listed, &format!("{name}||{expected}|")).await;
+    };
+    check("bob", &["dev"], "dev,system:authenticated").await;
+    check("bob", &["system:authenticated", "dev"], "system:authenticated,dev").await;
+    check("bob", &["system:unauthenticated"], "system:unauthenticated").await;
+    check("system:anonymous", &[], "system:unauthenticated").await;
+    check("system:anonymous", &["system:authenticated"], "system:authenticated,system:unauthenticated").await;
+    check("system:anonymous", &["system:unauthenticated"], "system:unauthenticated").await;
+    check("jürgen", &[], "system:authenticated").await;
+}
+
+#[tokio::test]
+async fn constrained_impersonation_refuses_what_nobody_should_be() {
+    let check = async |line: &str, kind: &str, sub: &str, reason: &str| {
+        let expected = format!(
+            "403 {kind} is forbidden: User \"ann\" cannot impersonate:user-info resource \"{sub}\" in API group \"authentication.k8s.io\" at the cluster scope: {reason}"
+        );
+        check(ann(), &["Impersonate-User: bob", line], &[ON_USER, AS_BOB], &expected).await;
+    };
+    check(
+        "Impersonate-Group: system:masters",
+        "groups.authentication.k8s.io \"system:masters\"",
+        "groups",
+        "impersonating the system:masters group is not allowed",
+    )
+    .await;
+    check(
+        "Impersonate-Group: ",
+        "groups.authentication.k8s.io",
+        "groups",
+        "impersonating the empty string group is not allowed",
+    )
+    .await;
+    let (kind, sub) = ("userextras.authentication.k8s.io", "userextras");
+    let invalid = "impersonating an invalid key in extra is not allowed: extra.key: Invalid value: ";
+    check("Impersonate-Extra-: v", kind, sub, "impersonating the empty string key in extra is not allowed")
+        .await;
+    check(
+        "Impersonate-Extra-Scopes: v",
+        kind,
+        sub,
+        &format!("{invalid}\"scopes\": must be a domain-prefixed path (such as \"acme.io/foo\")"),
+    )
+    .await;
+    check(
+        "Impersonate-Extra-a.b%2f%7b: v",
+        kind,
+        sub,
+        &format!(
+            "{invalid}\"{{\": Invalid path (regex used for validation is '[A-Za-z0-9/\\-._~%!$&'()*+,;=:]+')"
+        ),
+    )
+    .await;
+    check(
+        "Impersonate-Extra-a.b%2f%58: v",
+        kind,
+        sub,
+        "impersonating a non-lowercase key in extra is not allowed: \"a.b/X\"",
+    )
+    .await;
+    check(
+        "Impersonate-Extra-a.b%2fx: ",
+        kind,
+        sub,
+        "impersonating the empty string value in extra is not allowed",
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_right_to_all_does_for_many() {
+    let base = [ON_USER, AS_BOB];
+    let groups: Vec<String> = (0..4).map(|n| format!("Impersonate-Group: g{n}")).collect();
+    let extras: Vec<String> = (0..4).map(|n| format!("Impersonate-Extra-a.b%2f{n}: v")).collect();
+    let lines = |more: &[String]| -> Vec<String> {
+        std::iter::once("Impersonate-User: bob".to_owned()).chain(more.iter().cloned()).collect()
+    };
+    let check = async |lines: Vec<String>, right: &str, allowed: bool| {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let got = ask(&Impersonation::new(), &grants(&[base[0], base[1], right]), ann(), &lines).await;
+        assert_eq!(!got.starts_with("403"), allowed, "{lines:?}: {got}");
+    };
+    let (all_groups, all_extras) = (
+        "impersonate:user-info authentication.k8s.io/groups *",
+        "impersonate:user-info authentication.k8s.io/userextras/* *",
+    );
+    check(lines(&groups), all_groups, true).await;
+    check(lines(&groups[..3]), all_groups, false).await;
+    check(lines(&extras), all_extras, true).await;
+    check(lines(&extras[..3]), all_extras, false).await;
+}
+
+#[tokio::test]
+async fn the_refusal_is_that_of_the_mode_which_last_said_yes() {
+    let memory = Impersonation::new();
+    let old = grants(&["impersonate /users bob"]);
+    let refused = |text: &str| text.contains("cannot impersonate-on:user-info:get");
+    assert!(refused(&ask(&memory, &old, ann(), &["Impersonate-User: eve"]).await));
+    assert!(ask(&memory, &old, ann(), &["Impersonate-User: bob"]).await.starts_with("bob|"));
+    assert_eq!(
+        ask(&memory, &old, ann(), &["Impersonate-User: eve"]).await,
+        "403 users \"eve\" is forbidden: User \"ann\" cannot impersonate resource \"users\" in API group \"\" at the cluster scope: no rule"
+    );
+    let other = UserInfo { name: "cid".to_owned(), ..UserInfo::default() };
+    assert!(refused(&ask(&memory, &old, other, &["Impersonate-User: eve"]).await));
+}
+
+#[test]
+fn a_key_with_a_broken_escape_is_taken_as_it_is() {
+    for (key, expected) in [("a%2fb", "a/b"), ("a%2", "a%2"), ("a%zz", "a%zz"), ("%41%", "%41%"), ("", "")] {
+        let mut headers = headers(&["Impersonate-User: bob", &format!("Impersonate-Extra-{key}: v")]);
+        let wanted = Wanted::take(&mut headers).unwrap().unwrap();
+        assert_eq!(wanted.extra.keys().collect::<Vec<_>>(), [expected]);
+    }
+}

@@ -1,0 +1,414 @@
+//! The metrics of requests, with upstream's names, labels and buckets (apiserver
+//! `endpoints/metrics/metrics.go` is the behaviour).
+//!
+//! Every label comes from a table, so a client cannot invent one: resources that are not served and
+//! paths that are nobody's share one row. A series is made when it is first counted. From then on
+//! counting is a search among the rows and a few relaxed additions: no lock, no allocation.
+//!
+//! Unlike upstream, a request that was refused before its handler ran (401, 403) is counted too.
+
+use std::fmt::Write;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use http::header::CONTENT_TYPE;
+use http::request::Parts;
+
+use apimachinery::request_info::RequestInfo;
+
+use crate::query::Query;
+
+/// A resource or subresource that the server knows, as labels name it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ResourceLabels<'a> {
+    /// API group; empty for core.
+    pub group: &'a str,
+    /// API version.
+    pub version: &'a str,
+    /// Plural resource.
+    pub resource: &'a str,
+    /// Subresource; empty for the object itself.
+    pub subresource: &'a str,
+}
+
+/// Paths that are counted by themselves. Upstream puts them into the label of the subresource.
+const PATHS: [&str; 3] = ["/healthz", "/livez", "/readyz"];
+
+const VERBS: [&str; 10] =
+    ["GET", "LIST", "WATCH", "POST", "PUT", "PATCH", "APPLY", "DELETE", "CONNECT", "other"];
+const SCOPES: [&str; 4] = ["", "cluster", "namespace", "resource"];
+const DRY_RUNS: [&str; 3] = ["", "All", "invalid"];
+const SLOTS: usize = VERBS.len() * SCOPES.len() * DRY_RUNS.len();
+
+/// Codes that are told apart; others count under the first one of their hundred.
+const CODES: [u16; 28] = [
+    100, 101, 200, 201, 202, 204, 300, 301, 302, 304, 400, 401, 403, 404, 405, 406, 409, 410, 413, 415, 422,
+    429, 500, 501, 502, 503, 504, 507,
+];
+
+/// Upper bounds of the latency buckets, in milliseconds.
+const LATENCIES: [(&str, u64); 23] = [
+    ("0.005", 5),
+    ("0.025", 25),
+    ("0.05", 50),
+    ("0.1", 100),
+    ("0.2", 200),
+    ("0.4", 400),
+    ("0.6", 600),
+    ("0.8", 800),
+    ("1", 1000),
+    ("1.25", 1250),
+    ("1.5", 1500),
+    ("2", 2000),
+    ("3", 3000),
+    ("4", 4000),
+    ("5", 5000),
+    ("6", 6000),
+    ("8", 8000),
+    ("10", 10_000),
+    ("15", 15_000),
+    ("20", 20_000),
+    ("30", 30_000),
+    ("45", 45_000),
+    ("60", 60_000),
+];
+/// How many of the lowest latency buckets the SLI does without.
+const SLI_SKIPPED: usize = 2;
+
+/// Upper bounds of the buckets for the sizes of answers, in bytes.
+const SIZES: [(&str, u64); 7] = [
+    ("1000", 1_000),
+    ("10000", 10_000),
+    ("100000", 100_000),
+    ("1e+06", 1_000_000),
+    ("1e+07", 10_000_000),
+    ("1e+08", 100_000_000),
+    ("1e+09", 1_000_000_000),
+];
+
+/// The labels of a request except for its code, as places in the tables.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Labels {
+    row: u16,
+    verb: u8,
+    scope: u8,
+    dry_run: u8,
+}
+
+/// What requests with the same labels have seen.
+#[derive(Default)]
+struct Series {
+    codes: [AtomicU64; CODES.len()],
+    latencies: Histogram<{ LATENCIES.len() }>,
+    sizes: Histogram<{ SIZES.len() }>,
+    long_running: AtomicI64,
+    /// Whether `long_running` ever counted; a gauge that fell back to 0 is still shown.
+    runs_long: AtomicBool,
+}
+
+/// Counts by upper bound, and beyond the last one.
+struct Histogram<const N: usize> {
+    counts: [AtomicU64; N],
+    beyond: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl<const N: usize> Default for Histogram<N> {
+    fn default() -> Self {
+        Histogram {
+            counts: std::array::from_fn(|_| AtomicU64::new(0)),
+            beyond: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+        }
+    }
+}
+
+impl<const N: usize> Histogram<N> {
+    /// Counts `value`, which is in the unit of the bounds, and adds `amount` to the sum.
+    fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
+        let bucket = bounds.partition_point(|&(_, bound)| bound < value);
+        self.counts.get(bucket).unwrap_or(&self.beyond).fetch_add(1, Relaxed);
+        self.sum.fetch_add(amount, Relaxed);
+    }
+
+    /// Writes the histogram without the buckets below the bound number `from`. `unit` of the sum is
+    /// one.
+    fn write(
+        &self,
+        out: &mut String,
+        name: &str,
+        labels: &str,
+        from: usize,
+        bounds: &[(&str, u64); N],
+        unit: f64,
+    ) {
+        let mut below = 0;
+        for (at, ((bound, _), count)) in bounds.iter().zip(&self.counts).enumerate() {
+            below += count.load(Relaxed);
+            if at >= from {
+                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
+            }
+        }
+        let total = below + self.beyond.load(Relaxed);
+        let sum = self.sum.load(Relaxed) as f64 / unit;
+        let _ = writeln!(
+            out,
+            "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
+        );
+    }
+
+    fn is_empty(&self) -> bool {
+        self.beyond.load(Relaxed) == 0 && self.counts.iter().all(|count| count.load(Relaxed) == 0)
+    }
+}
+
+/// The series of one resource.
+struct Row {
+    labels: ResourceLabels<'static>,
+    slots: OnceLock<Box<[OnceLock<Box<Series>>; SLOTS]>>,
+}
+
+/// The counters of all requests.
+pub(crate) struct Requests {
+    /// Sorted by labels. The first has only empty ones; it is for whatever has no row of its own.
+    rows: Vec<Row>,
+}
+
+impl Requests {
+    /// Counters at zero, for requests for these resources.
+    pub(crate) fn new(resources: impl IntoIterator<Item = ResourceLabels<'static>>) -> Self {
+        let path = |subresource| ResourceLabels { group: "", version: "", resource: "", subresource };
+        let mut labels: Vec<_> = std::iter::once("").chain(PATHS).map(path).chain(resources).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        labels.truncate(usize::from(u16::MAX));
+        Requests { rows: labels.into_iter().map(|labels| Row { labels, slots: OnceLock::new() }).collect() }
+    }
+
+    /// The labels of a request. Its scope is that of its path.
+    pub(crate) fn labels(&self, parts: &Parts, info: &RequestInfo, query: &Query<'_>) -> Labels {
+        let scope = scope(info, info.parts.len() > 1);
+        let wanted = match info.is_resource {
+            true => ResourceLabels {
+                group: &info.group,
+                version: &info.version,
+                resource: &info.resource,
+                subresource: &info.subresource,
+            },
+            false => ResourceLabels { group: "", version: "", resource: "", subresource: &info.path },
+        };
+        let row = self.rows.binary_search_by(|row| row.labels.cmp(&wanted)).unwrap_or(0);
+        Labels {
+            row: u16::try_from(row).unwrap_or(0),
+            verb: index(&VERBS, verb(parts, info, scope)),
+            scope: index(&SCOPES, scope),
+            dry_run: index(&DRY_RUNS, dry_run(query)),
+        }
+    }
+
+    /// Counts a request that was answered with `code` and `bytes` of body.
+    pub(crate) fn answered(&self, labels: Labels, code: u16, took: Duration, bytes: u64) {
+        let Some(series) = self.series(labels) else { return };
+        if let Some(count) = series.codes.get(code_index(code)) {
+            count.fetch_add(1, Relaxed);
+        }
+        // Rounded up, as a bound belongs to the bucket below it.
+        let milliseconds = u64::try_from(took.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        series.latencies.observe(&LATENCIES, milliseconds, nanoseconds);
+        if matches!(labels.verb(), "GET" | "LIST" | "WATCH") {
+            series.sizes.observe(&SIZES, bytes, bytes);
+        }
+    }
+
+    /// Notes that a long-running request begins (`by` is 1) or ends (-1).
+    pub(crate) fn add_long_running(&self, labels: Labels, by: i64) {
+        if let Some(series) = self.series(labels) {
+            series.runs_long.store(true, Relaxed);
+            series.long_running.fetch_add(by, Relaxed);
+        }
+    }
+
+    fn series(&self, labels: Labels) -> Option<&Series> {
+        let row = self.rows.get(usize::from(labels.row))?;
+        let slots = row.slots.get_or_init(|| Box::new(std::array::from_fn(|_| OnceLock::new())));
+        Some(slots.get(labels.slot())?.get_or_init(Box::default))
+    }
+
+    /// Every series there is, with its labels.
+    fn all(&self) -> impl Iterator<Item = (Labels, &ResourceLabels<'static>, &Series)> {
+        self.rows.iter().zip(0_u16..).flat_map(|(row, at)| {
+            let slots = row.slots.get().into_iter().flat_map(|slots| slots.iter()).enumerate();
+            slots.filter_map(move |(slot, series)| {
+                Some((Labels::at(at, slot), &row.labels, series.get()?.as_ref()))
+            })
+        })
+    }
+
+    /// Writes the families.
+    pub(crate) fn write(&self, out: &mut String) {
+        self.write_gauge(out);
+        let histogram = "histogram";
+        head(
+            out,
+            DURATION,
+            histogram,
+            "[STABLE] Time from the arrival of a request to the end of its answer, in seconds.",
+        );
+        for (labels, row, series) in self.all().filter(|(_, _, series)| !series.latencies.is_empty()) {
+            let labels = labels.text(row, true);
+            series.latencies.write(out, DURATION, &labels, 0, &LATENCIES, 1e9);
+        }
+        // Nothing that the SLI does not count (webhooks, queues) takes time here.
+        head(
+            out,
+            SLI,
+            histogram,
+            "[ALPHA] The same without dry runs and watches, and without the time that webhooks and queues took.",
+        );
+        for (labels, row, series) in self.all().filter(|(labels, _, series)| {
+            labels.dry_run == 0 && labels.verb() != "WATCH" && !series.latencies.is_empty()
+        }) {
+            let labels = labels.text(row, false);
+            series.latencies.write(out, SLI, &labels, SLI_SKIPPED, &LATENCIES, 1e9);
+        }
+        self.write_totals(out);
+        head(
+            out,
+            RESPONSES,
+            histogram,
+            "[STABLE] Sizes of the bodies of answers to reading requests, in bytes.",
+        );
+        for (labels, row, series) in
+            self.all().filter(|(labels, _, series)| labels.dry_run == 0 && !series.sizes.is_empty())
+        {
+            series.sizes.write(out, RESPONSES, &labels.text(row, false), 0, &SIZES, 1.0);
+        }
+    }
+
+    fn write_gauge(&self, out: &mut String) {
+        head(out, LONG_RUNNING, "gauge", "[STABLE] Open watches and other long-running requests.");
+        for (labels, row, series) in self.all().filter(|(_, _, series)| series.runs_long.load(Relaxed)) {
+            let count = series.long_running.load(Relaxed);
+            let _ = writeln!(out, "{LONG_RUNNING}{{{}}} {count}", labels.text(row, false));
+        }
+    }
+
+    fn write_totals(&self, out: &mut String) {
+        head(out, TOTAL, "counter", "[STABLE] Answered requests.");
+        for (labels, row, series) in self.all() {
+            let labels = labels.text(row, true);
+            for (code, count) in CODES.iter().zip(&series.codes) {
+                let count = count.load(Relaxed);
+                if count > 0 {
+                    let _ = writeln!(out, "{TOTAL}{{code=\"{code}\",{labels}}} {count}");
+                }
+            }
+        }
+    }
+}
+
+impl Labels {
+    /// The labels under which a request counts while it runs: without `dry_run`, and with the name
+    /// that a field selector gives it.
+    pub(crate) fn while_running(self, info: &RequestInfo) -> Self {
+        Labels { scope: index(&SCOPES, scope(info, !info.name.is_empty())), dry_run: 0, ..self }
+    }
+
+    fn slot(self) -> usize {
+        let (verb, scope, dry_run) =
+            (usize::from(self.verb), usize::from(self.scope), usize::from(self.dry_run));
+        (verb * SCOPES.len() + scope) * DRY_RUNS.len() + dry_run
+    }
+
+    /// The labels whose slot is `slot`.
+    fn at(row: u16, slot: usize) -> Self {
+        let place = |place: usize| u8::try_from(place).unwrap_or(0);
+        let (rest, dry_run) = (slot / DRY_RUNS.len(), slot % DRY_RUNS.len());
+        let (verb, scope) = (rest / SCOPES.len(), rest % SCOPES.len());
+        Labels { row, verb: place(verb), scope: place(scope), dry_run: place(dry_run) }
+    }
+
+    fn verb(self) -> &'static str {
+        VERBS.get(usize::from(self.verb)).copied().unwrap_or_default()
+    }
+
+    /// The labels in the text format, sorted.
+    fn text(self, row: &ResourceLabels<'_>, with_dry_run: bool) -> String {
+        let ResourceLabels { group, version, resource, subresource } = row;
+        // Upstream counts its own paths outside of any component.
+        let component = if PATHS.contains(subresource) { "" } else { "apiserver" };
+        let dry_run = match with_dry_run {
+            true => format!("dry_run=\"{}\",", DRY_RUNS.get(usize::from(self.dry_run)).unwrap_or(&"")),
+            false => String::new(),
+        };
+        let scope = SCOPES.get(usize::from(self.scope)).unwrap_or(&"");
+        let verb = self.verb();
+        format!(
+            "component=\"{component}\",{dry_run}group=\"{group}\",resource=\"{resource}\",scope=\"{scope}\",\
+             subresource=\"{subresource}\",verb=\"{verb}\",version=\"{version}\""
+        )
+    }
+}
+
+const DURATION: &str = "apiserver_request_duration_seconds";
+const SLI: &str = "apiserver_request_sli_duration_seconds";
+const TOTAL: &str = "apiserver_request_total";
+const RESPONSES: &str = "apiserver_response_sizes";
+const LONG_RUNNING: &str = "apiserver_longrunning_requests";
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+}
+
+/// Upstream labels by the method, and tells apart what one method does.
+fn verb(parts: &Parts, info: &RequestInfo, scope: &str) -> &'static str {
+    const CONNECTS: [&str; 5] = ["log", "exec", "portforward", "attach", "proxy"];
+    if info.is_resource && CONNECTS.contains(&info.subresource.as_str()) {
+        return "CONNECT";
+    }
+    match parts.method.as_str() {
+        "GET" | "HEAD" if info.verb == "watch" => "WATCH",
+        "GET" | "HEAD" if matches!(scope, "cluster" | "namespace") => "LIST",
+        "GET" | "HEAD" => "GET",
+        "POST" => "POST",
+        "PUT" => "PUT",
+        "DELETE" => "DELETE",
+        "PATCH" => match parts.headers.get(CONTENT_TYPE).map(|kind| kind.as_bytes()) {
+            Some(b"application/apply-patch+yaml") => "APPLY",
+            _ => "PATCH",
+        },
+        _ => "other",
+    }
+}
+
+fn scope(info: &RequestInfo, named: bool) -> &'static str {
+    match info {
+        _ if named || info.verb == "create" => "resource",
+        _ if !info.namespace.is_empty() => "namespace",
+        _ if info.is_resource => "cluster",
+        _ => "",
+    }
+}
+
+fn dry_run(query: &Query<'_>) -> &'static str {
+    let mut values = query.all("dryRun");
+    match values.next() {
+        None => "",
+        Some("All") if values.all(|value| value == "All") => "All",
+        Some(_) => "invalid",
+    }
+}
+
+fn index(table: &[&str], label: &str) -> u8 {
+    table.iter().position(|&entry| entry == label).and_then(|at| u8::try_from(at).ok()).unwrap_or(0)
+}
+
+fn code_index(code: u16) -> usize {
+    let hundred = code / 100 * 100;
+    CODES.iter().position(|&c| c == code).or_else(|| CODES.iter().position(|&c| c == hundred)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Claims about the families of requests.
+#![allow(clippy::unwrap_used)]
+
+use apimachinery::request_info::request_info;
+
+use super::*;
+
+const POD: ResourceLabels<'static> =
+    ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
+
+fn requests() -> Requests {
+    let deployment =
+        ResourceLabels { group: "apps", version: "v1", resource: "deployments", subresource: "" };
+    let log = ResourceLabels { subresource: "log", ..POD };
+    Requests::new([deployment, log, POD, ResourceLabels { subresource: "exec", ..POD }])
+}
+
+/// The labels of a request given as `METHOD target`, when it is answered and while it runs.
+fn labels(requests: &Requests, line: &str) -> (Labels, Labels) {
+    let (method, target) = line.split_once(' ').unwrap();
+    let request = http::Request::builder().method(method).uri(target);
+    let request = request.header(CONTENT_TYPE, "application/apply-patch+yaml").body(()).unwrap();
+    let (parts, ()) = request.into_parts();
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let info = request_info(method, parts.uri.path(), |key| query.first(key));
+    let labels = requests.labels(&parts, &info, &query);
+    (labels, labels.while_running(&info))
+}
+
+/// Verb, group, version, resource, subresource, scope, dry run.
+fn words(requests: &Requests, labels: Labels) -> String {
+    let row = requests.rows[usize::from(labels.row)].labels;
+    let (scope, dry_run) = (SCOPES[usize::from(labels.scope)], DRY_RUNS[usize::from(labels.dry_run)]);
+    let words = [labels.verb(), row.group, row.version, row.resource, row.subresource, scope, dry_run];
+    words.join("|")
+}
+
+#[test]
+fn requests_have_upstreams_labels() {
+    let requests = requests();
+    let check = |line: &str, expected: &str| {
+        assert_eq!(words(&requests, labels(&requests, line).0), expected, "{line}");
+    };
+    check("GET /api/v1/namespaces/a/pods/x", "GET||v1|pods||resource|");
+    check("HEAD /api/v1/namespaces/a/pods/x", "GET||v1|pods||resource|");
+    check("GET /api/v1/namespaces/a/pods", "LIST||v1|pods||namespace|");
+    check("GET /api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx", "LIST||v1|pods||namespace|");
+    check("GET /api/v1/pods", "LIST||v1|pods||cluster|");
+    check("GET /api/v1/pods?watch=1", "WATCH||v1|pods||cluster|");
+    check("GET /api/v1/watch/namespaces/a/pods/x", "WATCH||v1|pods||resource|");
+    check("POST /apis/apps/v1/namespaces/a/deployments?dryRun=All", "POST|apps|v1|deployments||resource|All");
+    check("PUT /api/v1/namespaces/a/pods/x?dryRun=All&dryRun=no", "PUT||v1|pods||resource|invalid");
+    check("PATCH /api/v1/namespaces/a/pods/x", "APPLY||v1|pods||resource|");
+    check("DELETE /api/v1/namespaces/a/pods/x", "DELETE||v1|pods||resource|");
+    check("DELETE /api/v1/namespaces/a/pods", "DELETE||v1|pods||namespace|");
+    check("GET /api/v1/namespaces/a/pods/x/log", "CONNECT||v1|pods|log|resource|");
+    check("POST /api/v1/namespaces/a/pods/x/exec", "CONNECT||v1|pods|exec|resource|");
+    check("GET /livez", "GET||||/livez||");
+    check("GET /livez/ping", "GET||||||");
+    check("BREW /api/v1/pods", "other||v1|pods||cluster|");
+    check("GET /api/v1/made-up", "LIST|||||cluster|");
+    check("GET /apis/apps/v1/namespaces/a/pods/x", "GET|||||resource|");
+    check("GET /api/v1/namespaces/a/pods/x/made-up", "GET|||||resource|");
+}
+
+#[test]
+fn a_selected_name_narrows_the_scope_of_a_watch_while_it_runs() {
+    let requests = requests();
+    let (answered, running) = labels(&requests, "GET /api/v1/pods?watch=1&fieldSelector=metadata.name%3Dx");
+    assert_eq!(words(&requests, answered), "WATCH||v1|pods||cluster|");
+    assert_eq!(words(&requests, running), "WATCH||v1|pods||resource|");
+}
+
+#[test]
+fn every_slot_is_found_again() {
+    for slot in 0..SLOTS {
+        assert_eq!(Labels::at(7, slot).slot(), slot);
+    }
+}
+
+#[test]
+fn answers_are_counted_by_code_latency_and_size() {
+    let requests = requests();
+    let (list, _) = labels(&requests, "GET /api/v1/pods");
+    requests.answered(list, 200, Duration::from_millis(25), 1000);
+    requests.answered(list, 200, Duration::from_millis(26), 1001);
+    requests.answered(list, 418, Duration::from_secs(100), 2_000_000_000);
+    let (create, _) = labels(&requests, "POST /api/v1/namespaces/a/pods?dryRun=All");
+    requests.answered(create, 201, Duration::from_millis(1), 10);
+    let (exec, _) = labels(&requests, "POST /api/v1/namespaces/a/pods/x/exec");
+    requests.answered(exec, 599, Duration::from_millis(1), 10);
+    let mut page = String::new();
+    requests.write(&mut page);
+    let of_list = "component=\"apiserver\",DRYgroup=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
+    let (dry, plain) = (of_list.replace("DRY", "dry_run=\"\","), of_list.replace("DRY", ""));
+    for line in [
+        format!("apiserver_request_total{{code=\"200\",{dry}}} 2\n"),
+        format!("apiserver_request_total{{code=\"400\",{dry}}} 1\n"),
+        format!("apiserver_request_duration_seconds_bucket{{{dry},le=\"0.025\"}} 1\n"),
+        format!("apiserver_request_duration_seconds_bucket{{{dry},le=\"60\"}} 2\n"),
+        format!("apiserver_request_duration_seconds_bucket{{{dry},le=\"+Inf\"}} 3\n"),
+        format!("apiserver_request_duration_seconds_sum{{{dry}}} 100.051\n"),
+        format!("apiserver_request_duration_seconds_count{{{dry}}} 3\n"),
+        format!("apiserver_request_sli_duration_seconds_bucket{{{plain},le=\"0.05\"}} 2\n"),
+        format!("apiserver_response_sizes_bucket{{{plain},le=\"1000\"}} 1\n"),
+        format!("apiserver_response_sizes_bucket{{{plain},le=\"1e+09\"}} 2\n"),
+        format!("apiserver_response_sizes_sum{{{plain}}} 2000002001\n"),
+        "code=\"201\",component=\"apiserver\",dry_run=\"All\",group=\"\",resource=\"pods\",".to_owned(),
+        "code=\"500\",component=\"apiserver\",dry_run=\"\",group=\"\",resource=\"pods\",scope=\"resource\",subresource=\"exec\",verb=\"CONNECT\"".to_owned(),
+    ] {
+        assert!(page.contains(&line), "no {line:?} in\n{page}");
+    }
+    let sli: Vec<&str> = page.lines().filter(|line| line.starts_with(SLI)).collect();
+    assert!(sli.iter().all(|line| !line.contains("\"POST\"") && !line.contains("le=\"0.025\"")), "{sli:?}");
+    assert!(!page.lines().any(|line| line.starts_with(RESPONSES) && line.contains("\"POST\"")), "{page}");
+}
+
+#[test]
+fn open_streams_are_counted_while_they_last() {
+    let requests = requests();
+    let (_, watch) = labels(&requests, "GET /api/v1/pods?watch=1");
+    for (by, expected) in [(1, 1), (1, 2), (-1, 1), (-1, 0)] {
+        requests.add_long_running(watch, by);
+        let mut page = String::new();
+        requests.write(&mut page);
+        let line = format!("verb=\"WATCH\",version=\"v1\"}} {expected}\n");
+        assert!(page.contains(&line), "no {line:?} in\n{page}");
+    }
+}
