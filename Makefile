@@ -1,8 +1,10 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build test e2e verify bench deps tools
+.PHONY: run build test e2e verify bench microbench deps tools
 
 CARGO ?= cargo
 FLAGS ?=
+UPSTREAM ?=
+BENCH ?= all
 
 # A server on the embedded store; it prints the KUBECONFIG line to paste.
 run: build
@@ -23,7 +25,14 @@ verify: deps
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
 	$(CARGO) test -p e2e --test tidy
 
-bench: deps
+# This server under load, beside upstream's if UPSTREAM names its binary. BENCH: arguments for apibench.
+bench: deps build
+	tools/fetch-tools.sh etcd
+	$(CARGO) build --release -p apibench
+	tools/bench.sh $(UPSTREAM) $(BENCH)
+
+# The parts, one by one.
+microbench: deps
 	$(CARGO) bench --workspace --bench '*'
 
 # The registry's sources, among them the protoc that tools/protoc runs.

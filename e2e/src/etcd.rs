@@ -39,6 +39,11 @@ impl Etcd {
         format!("http://127.0.0.1:{}", self.client_port)
     }
 
+    /// The port that its clients connect to, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.client_port
+    }
+
     /// Starts the process, with the data that an earlier one left, and waits until it serves.
     ///
     /// # Panics

@@ -1,5 +1,5 @@
 //! Real servers for real clients: starts this project's `kube-apiserver` and etcd as processes, hands
-//! out clients for them, and holds each server to a quiet log.
+//! out clients for them, puts bad networks between them, and holds each server to a quiet log.
 //!
 //! Everything panics with an explanation instead of returning errors: whoever calls this is a test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
@@ -8,11 +8,13 @@ pub mod etcd;
 pub mod kubectl;
 pub mod log;
 pub mod process;
+pub mod proxy;
 pub mod server;
 pub mod tools;
 
 pub use etcd::Etcd;
 pub use kubectl::Kubectl;
+pub use proxy::{Network, Proxy};
 pub use server::{Server, Store};
 
 /// Runs each claim, a function of `&Server`, as a test on each of the stores: `embedded::CLAIM` and

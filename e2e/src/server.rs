@@ -34,6 +34,8 @@ pub enum Store {
 pub struct Server {
     /// The store, unless it is embedded.
     pub etcd: Option<Etcd>,
+    /// Where the server finds its store, unless it is embedded.
+    etcd_url: Option<String>,
     port: u16,
     kubeconfig: PathBuf,
     dir: TempDir,
@@ -47,8 +49,23 @@ impl Server {
     /// # Panics
     /// When it does not become ready.
     pub fn start(store: Store) -> Self {
+        let etcd = (store == Store::Etcd).then(Etcd::start);
+        let url = etcd.as_ref().map(Etcd::url);
+        Self::start_with(etcd, url)
+    }
+
+    /// Starts one on an etcd that somebody else keeps, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn start_on(etcd_url: &str) -> Self {
+        Self::start_with(None, Some(etcd_url.to_owned()))
+    }
+
+    fn start_with(etcd: Option<Etcd>, etcd_url: Option<String>) -> Self {
         let mut server = Self {
-            etcd: (store == Store::Etcd).then(Etcd::start),
+            etcd,
+            etcd_url,
             port: tools::free_port(),
             kubeconfig: PathBuf::new(),
             dir: TempDir::new().unwrap(),
@@ -73,8 +90,8 @@ impl Server {
             .args(["--bind-address", "127.0.0.1", "--secure-port", &self.port.to_string(), "--cert-dir"])
             .arg(dir.join("pki"))
             .stderr(log);
-        match &self.etcd {
-            Some(etcd) => command.args(["--etcd-servers", &etcd.url()]),
+        match &self.etcd_url {
+            Some(url) => command.args(["--etcd-servers", url]),
             None => command.arg("--embedded-data-dir").arg(dir.join("data")),
         };
         let process = Lines::start(&mut command);
@@ -131,6 +148,17 @@ impl Server {
     /// Whether the process goes on.
     pub fn is_running(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| matches!(process.child().try_wait(), Ok(None)))
+    }
+
+    /// What the process has of the machine's memory, in bytes.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn memory_bytes(&mut self) -> u64 {
+        let process = self.process.as_mut().expect("the server runs");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", process.child().id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a process has memory");
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap() << 10
     }
 
     /// Kills the process without warning; its data stays.

@@ -67,8 +67,8 @@ const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     ("etcd-client", &["storage-etcd3"]),
     ("redb", &["storage-embedded"]),
-    ("rustls", &["server", "storage-etcd3", "controlplane"]),
-    ("tokio-rustls", &["server", "storage-etcd3", "controlplane"]),
+    ("rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
+    ("tokio-rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
 ];
 

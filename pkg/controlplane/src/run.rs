@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use authorization::Mode;
 use endpoints::discovery::VersionInfo;
 use server::health::{Check, Grace, Group, Health, Hook, Log, NamedCheck, Ping, Shutdown};
-use server::metrics::Metrics;
+use server::metrics::{Metrics, ResourceLabels};
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
 use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
 
@@ -101,7 +101,7 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let storage_ready = Hook::new("storage-readiness");
     let informers = Hook::listed_as("informer-sync");
     let health = health(&config, &store, &lifecycle, &informers, &storage_ready, &hooks);
-    let metrics = Arc::new(Metrics::new(version(), now, api.collectors));
+    let metrics = Arc::new(Metrics::new(version(), now, api.collectors).with_resources(resource_labels()));
     let services = Services {
         authenticator: api.authenticator,
         authorizer: Mode::authorizer(&config.authorization_modes),
@@ -198,6 +198,16 @@ impl Running {
 /// The real clock, and the system's randomness.
 pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
+}
+
+/// What requests are counted by: every resource and subresource that there is.
+fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
+    ::api::resources::all().map(|row| ResourceLabels {
+        group: row.group,
+        version: row.version,
+        resource: row.plural,
+        subresource: row.subresource,
+    })
 }
 
 /// Upstream's checks in upstream's order, as far as what they check exists here.

@@ -143,6 +143,16 @@ impl<'a> Outgoing<'a> {
 
     /// Appends the object's `PartialObjectMetadata` as JSON.
     pub(crate) fn partial_json(&self, version: &str, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        let Some((memo, budget)) = self.kept else { return self.partial_item(version, out) };
+        let form = match version {
+            "v1beta1" => forms::Form::MetadataV1beta1,
+            _ => forms::Form::MetadataV1,
+        };
+        let form = forms::of(self.endpoint, self.storage, form);
+        memo.append(form, budget, out, |out| self.partial_item(version, out))
+    }
+
+    fn partial_item(&self, version: &str, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         match self.raw_partial()? {
             Some(raw) => {
                 let head = TypeMetaHead { api_version: meta_api_version(version), kind: PARTIAL_KIND };

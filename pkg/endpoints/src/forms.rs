@@ -9,12 +9,16 @@ pub(crate) enum Form {
     JsonItem,
     /// A bare protobuf message with the resource version.
     Protobuf,
+    /// `PartialObjectMetadata` of `meta.k8s.io/v1` in JSON, with its type.
+    MetadataV1,
+    /// The same of `v1beta1`.
+    MetadataV1beta1,
 }
 
 /// The number of a form in an endpoint's version. Objects of one storage never share a number unless
 /// their bytes are the same.
 pub(crate) fn of(endpoint: &Resource, storage: &StorageRow, form: Form) -> u32 {
-    version(endpoint, storage) << 1 | form as u32
+    version(endpoint, storage) << 2 | form as u32
 }
 
 /// A number for the version that an endpoint serves a stored kind in, below 2^24; 0 for the storage

@@ -87,7 +87,7 @@ impl Writer {
     pub(crate) fn stored(&mut self, outgoing: &Outgoing<'_>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let version = codec::revision_text(outgoing.stored.revision);
         let item = match outgoing.raw() {
-            Some(raw) => Item::Message(raw, &version),
+            Some(raw) => Item::Message { raw, version: &version, outgoing: Some(outgoing) },
             None => Item::Tree(outgoing.tree()?),
         };
         self.row(&item, out).inspect_err(|status| {

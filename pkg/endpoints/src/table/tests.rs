@@ -150,7 +150,8 @@ fn a_streamed_table_is_the_whole_tree_written() {
         let trees: Vec<Object> = raws.iter().map(|raw| tree(endpoint, raw, "42")).collect();
         for include in [IncludeObject::None, IncludeObject::Metadata, IncludeObject::Object] {
             let expected = whole(endpoint, &trees, &metadata(), request(include));
-            let messages: Vec<Item<'_>> = raws.iter().map(|raw| Item::Message(raw, "42")).collect();
+            let messages: Vec<Item<'_>> =
+                raws.iter().map(|raw| Item::Message { raw, version: "42", outgoing: None }).collect();
             let plain: Vec<Item<'_>> = trees.iter().cloned().map(Item::Tree).collect();
             for items in [messages, plain] {
                 let ours = streamed(endpoint, &items, &metadata(), request(include));
@@ -180,12 +181,14 @@ fn a_row_that_fails_leaves_the_table_as_it_was() {
     let endpoint = api::resources::find("", "v1", "pods", "").unwrap();
     let mut table = Writer::new(endpoint, request(IncludeObject::Object));
     let mut out = Vec::new();
-    assert!(table.row(&Item::Message(b"\x0a\x05broken", "1"), &mut out).is_err());
+    assert!(
+        table.row(&Item::Message { raw: b"\x0a\x05broken", version: "1", outgoing: None }, &mut out).is_err()
+    );
     assert!(out.is_empty());
     // Managed fields that are no JSON: the cells can be made, the object cannot.
     let metadata = b"\x8a\x01\x06\x3a\x04\x0a\x02{]";
     let raw = [&[0x0a, metadata.len() as u8], &metadata[..]].concat();
-    assert!(table.row(&Item::Message(&raw, "1"), &mut out).is_err());
+    assert!(table.row(&Item::Message { raw: &raw, version: "1", outgoing: None }, &mut out).is_err());
     assert!(out.is_empty());
     table.end(&mut out);
     assert_eq!(out, b"[]}");
@@ -197,7 +200,7 @@ fn what_cannot_be_read_in_place_still_has_a_row() {
     let raw = b"\x0a\x04\x0a\x02\xffa";
     let mut table = Writer::new(endpoint, request(IncludeObject::None));
     let mut out = Vec::new();
-    table.row(&Item::Message(raw, "1"), &mut out).unwrap();
+    table.row(&Item::Message { raw, version: "1", outgoing: None }, &mut out).unwrap();
     assert_eq!(
         String::from_utf8(out).unwrap(),
         "[{\"cells\":[\"\u{fffd}a\",\"\\u003cunknown\\u003e\"],\"object\":null}"

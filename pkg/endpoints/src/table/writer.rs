@@ -17,13 +17,19 @@ use schema::{json_write, transcode};
 use serde_json::json;
 
 use super::{IncludeObject, TableRequest};
-use crate::encode::{PARTIAL_KIND, failed, meta_api_version, partial};
+use crate::encode::{Outgoing, PARTIAL_KIND, failed, meta_api_version, partial};
 
 /// An object as the writer takes it.
 pub(crate) enum Item<'a> {
-    /// The canonical message of the served version, without a resource version, and that version's text,
-    /// empty if it has none.
-    Message(&'a [u8], &'a str),
+    /// A canonical message.
+    Message {
+        /// The message, of the served version, without a resource version.
+        raw: &'a [u8],
+        /// The text of the resource version, empty if there is none.
+        version: &'a str,
+        /// The object, where what the row carries may be kept for others.
+        outgoing: Option<&'a Outgoing<'a>>,
+    },
     /// A tree of the served version, with its resource version: for what is stored in another form.
     Tree(Object),
 }
@@ -129,7 +135,7 @@ impl Writer {
         let tree;
         let object = match item {
             Item::Tree(object) => object,
-            Item::Message(raw, _) => {
+            Item::Message { raw, .. } => {
                 let subject = Subject::message(self.endpoint.message, raw);
                 if let Ok(row) = self.printer.row(&subject, self.request.now) {
                     values(&row, out);
@@ -152,7 +158,13 @@ impl Writer {
                 out.extend_from_slice(b"null");
                 Ok(())
             }
-            (Item::Message(raw, version), include) => {
+            (Item::Message { outgoing: Some(outgoing), .. }, IncludeObject::Object) => {
+                outgoing.json(true, out)
+            }
+            (Item::Message { outgoing: Some(outgoing), .. }, IncludeObject::Metadata) => {
+                outgoing.partial_json(self.request.version, out)
+            }
+            (Item::Message { raw, version, outgoing: None }, include) => {
                 let (message, raw, head) = match include {
                     IncludeObject::Object => (self.endpoint.message, *raw, self.head()),
                     _ => (&PARTIAL, proto::partial_metadata(raw).map_err(unreadable)?, self.partial_head()),

@@ -17,6 +17,7 @@ use http::request::Parts;
 
 use apimachinery::request_info::RequestInfo;
 
+use super::histogram::Histogram;
 use crate::query::Query;
 
 /// A resource or subresource that the server knows, as labels name it.
@@ -105,62 +106,6 @@ struct Series {
     long_running: AtomicI64,
     /// Whether `long_running` ever counted; a gauge that fell back to 0 is still shown.
     runs_long: AtomicBool,
-}
-
-/// Counts by upper bound, and beyond the last one.
-struct Histogram<const N: usize> {
-    counts: [AtomicU64; N],
-    beyond: AtomicU64,
-    sum: AtomicU64,
-}
-
-impl<const N: usize> Default for Histogram<N> {
-    fn default() -> Self {
-        Histogram {
-            counts: std::array::from_fn(|_| AtomicU64::new(0)),
-            beyond: AtomicU64::new(0),
-            sum: AtomicU64::new(0),
-        }
-    }
-}
-
-impl<const N: usize> Histogram<N> {
-    /// Counts `value`, which is in the unit of the bounds, and adds `amount` to the sum.
-    fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
-        let bucket = bounds.partition_point(|&(_, bound)| bound < value);
-        self.counts.get(bucket).unwrap_or(&self.beyond).fetch_add(1, Relaxed);
-        self.sum.fetch_add(amount, Relaxed);
-    }
-
-    /// Writes the histogram without the buckets below the bound number `from`. `unit` of the sum is
-    /// one.
-    fn write(
-        &self,
-        out: &mut String,
-        name: &str,
-        labels: &str,
-        from: usize,
-        bounds: &[(&str, u64); N],
-        unit: f64,
-    ) {
-        let mut below = 0;
-        for (at, ((bound, _), count)) in bounds.iter().zip(&self.counts).enumerate() {
-            below += count.load(Relaxed);
-            if at >= from {
-                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
-            }
-        }
-        let total = below + self.beyond.load(Relaxed);
-        let sum = self.sum.load(Relaxed) as f64 / unit;
-        let _ = writeln!(
-            out,
-            "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
-        );
-    }
-
-    fn is_empty(&self) -> bool {
-        self.beyond.load(Relaxed) == 0 && self.counts.iter().all(|count| count.load(Relaxed) == 0)
-    }
 }
 
 /// The series of one resource.

@@ -1,0 +1,222 @@
+//! A bad network between two processes: a TCP proxy that delays, narrows, holds back, cuts or forgets.
+
+use std::net::Ipv4Addr;
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until};
+
+/// How much one direction of a connection holds back: this many reads of this size. A sender that
+/// goes on is slowed down by TCP beyond that.
+const CHUNKS_MAX: usize = 256;
+const CHUNK_BYTES: usize = 16 << 10;
+
+/// What becomes of the bytes of every connection, in both directions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Network {
+    /// They are passed on at once.
+    Clear,
+    /// They are passed on in order, between `least` and `most` after they came.
+    Late {
+        /// The shortest delay.
+        least: Duration,
+        /// The longest delay.
+        most: Duration,
+    },
+    /// So many pass in a second, per direction of a connection.
+    Narrow {
+        /// At least 1.
+        bytes_per_second: u32,
+    },
+    /// They are held back until the network is another one. Nobody is told: connections stay open, and
+    /// new ones are accepted.
+    Silent,
+}
+
+/// What became of the connections that there were at some time.
+#[derive(Debug, Clone, Copy)]
+enum End {
+    Cut,
+    Forgotten,
+}
+
+/// A proxy in front of one port of this machine. Its connections end when it is dropped.
+pub struct Proxy {
+    port: u16,
+    network: watch::Sender<Network>,
+    ends: watch::Sender<End>,
+    _tasks: JoinSet<()>,
+}
+
+impl Proxy {
+    /// Starts one that passes everything on to `port`.
+    ///
+    /// # Panics
+    /// When it cannot listen.
+    pub async fn start(port: u16) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
+        let (network, ends) = (watch::Sender::new(Network::Clear), watch::Sender::new(End::Cut));
+        let mut tasks = JoinSet::new();
+        let own_port = listener.local_addr().expect("a socket that listens has an address").port();
+        tasks.spawn(accept(listener, port, network.clone(), ends.clone()));
+        Proxy { port: own_port, network, ends, _tasks: tasks }
+    }
+
+    /// Where clients find it.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Changes the network, for bytes that are held back too.
+    pub fn set(&self, network: Network) {
+        self.network.send_replace(network);
+    }
+
+    /// Ends all connections there are; what they held back is lost.
+    pub fn cut(&self) {
+        self.ends.send_replace(End::Cut);
+    }
+
+    /// Lets all connections there are fall silent for good, as when something between two machines
+    /// loses what it knew of them. Nobody is told; new ones are served.
+    pub fn forget(&self) {
+        self.ends.send_replace(End::Forgotten);
+    }
+}
+
+async fn accept(listener: TcpListener, port: u16, network: watch::Sender<Network>, ends: watch::Sender<End>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let Ok((client, _)) = listener.accept().await else { continue };
+        while connections.try_join_next().is_some() {}
+        let (network, mut ends) = (network.subscribe(), ends.subscribe());
+        connections.spawn(async move {
+            let mut connection = pin!(connection(client, port, network));
+            let alive = tokio::select! {
+                () = &mut connection => false,
+                changed = ends.changed() => changed.is_ok(),
+            };
+            let forgotten = matches!(*ends.borrow(), End::Forgotten);
+            if alive && forgotten {
+                // Its sockets stay open.
+                std::future::pending::<()>().await;
+            }
+        });
+    }
+}
+
+/// Lives until one side is done with it.
+async fn connection(client: TcpStream, port: u16, network: watch::Receiver<Network>) {
+    let Ok(server) = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await else { return };
+    let _ = (client.set_nodelay(true), server.set_nodelay(true));
+    let (from_client, to_client) = client.into_split();
+    let (from_server, to_server) = server.into_split();
+    tokio::select! {
+        () = pass(from_client, to_server, network.clone()) => {}
+        () = pass(from_server, to_client, network) => {}
+    }
+}
+
+/// Passes one direction on. Ends with its last byte delivered.
+async fn pass(mut from: OwnedReadHalf, to: OwnedWriteHalf, network: watch::Receiver<Network>) {
+    let (sender, chunks) = mpsc::channel(CHUNKS_MAX);
+    let reading = async move {
+        loop {
+            let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+            let read = from.read_buf(&mut chunk).await;
+            if !matches!(read, Ok(1..)) || sender.send((Instant::now(), chunk)).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(reading, deliver(chunks, to, network));
+}
+
+async fn deliver(
+    mut chunks: mpsc::Receiver<(Instant, Vec<u8>)>,
+    mut to: OwnedWriteHalf,
+    mut network: watch::Receiver<Network>,
+) {
+    for count in 0_u32.. {
+        let Some((came, chunk)) = chunks.recv().await else { return };
+        let taken = Instant::now();
+        loop {
+            // Once more when the network has changed meanwhile.
+            let due = due(*network.borrow_and_update(), count, chunk.len(), came, taken);
+            tokio::select! {
+                () = until(due) => break,
+                changed = network.changed() => if changed.is_err() { return },
+            }
+        }
+        if to.write_all(&chunk).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// When to deliver a chunk that came and was taken from the queue at these times; `None` for not now.
+fn due(network: Network, count: u32, bytes: usize, came: Instant, taken: Instant) -> Option<Instant> {
+    match network {
+        Network::Clear => Some(taken),
+        Network::Late { least, most } => Some(came + least + (most - least) * (count % 4) / 3),
+        Network::Narrow { bytes_per_second } => {
+            let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
+            Some(taken + Duration::from_secs(1) * bytes / bytes_per_second)
+        }
+        Network::Silent => None,
+    }
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_is_due_when_the_network_lets_it() {
+        let came = Instant::now();
+        let ms = Duration::from_millis;
+        let taken = came + ms(7);
+        let check = |network, count, expected: Option<Duration>| {
+            let due = due(network, count, 500, came, taken);
+            assert_eq!(due.map(|due| due - came), expected, "{network:?}");
+        };
+        check(Network::Clear, 0, Some(ms(7)));
+        let late = Network::Late { least: ms(50), most: ms(200) };
+        check(late, 0, Some(ms(50)));
+        check(late, 2, Some(ms(150)));
+        check(late, 3, Some(ms(200)));
+        check(Network::Narrow { bytes_per_second: 1000 }, 0, Some(ms(507)));
+        check(Network::Silent, 0, None);
+    }
+
+    #[tokio::test]
+    async fn bytes_come_through_in_order_and_only_while_they_may() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let proxy = Proxy::start(listener.local_addr().unwrap().port()).await;
+        let mut client = TcpStream::connect((Ipv4Addr::LOCALHOST, proxy.port)).await.unwrap();
+        let (mut server, _) = listener.accept().await.unwrap();
+        let mut read = [0; 3];
+        client.write_all(b"abc").await.unwrap();
+        server.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"abc");
+        proxy.set(Network::Silent);
+        client.write_all(b"def").await.unwrap();
+        proxy.set(Network::Late { least: Duration::ZERO, most: Duration::from_millis(2) });
+        server.read_exact(&mut read).await.unwrap();
+        assert_eq!(&read, b"def");
+        proxy.cut();
+        assert_eq!(client.read(&mut read).await.unwrap_or(0), 0);
+    }
+}

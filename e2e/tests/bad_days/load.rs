@@ -1,0 +1,210 @@
+//! Those who write and read all the time, and what they were answered.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+use super::history::History;
+use super::link::{Answer, Broken, Link};
+use super::objects::{Color, Object, Resource, SLOTS, Scope, namespace, node};
+
+/// Between the requests of one client.
+const PAUSE: Duration = Duration::from_millis(30);
+
+/// What was answered so far.
+#[derive(Debug, Default)]
+pub(crate) struct Record {
+    /// Objects and the revisions that writes of them were acknowledged with.
+    acknowledged: Vec<(Object, i64)>,
+    reads: Vec<Read>,
+    /// Answers that were no success, by code.
+    pub(crate) refusals: BTreeMap<u16, usize>,
+    /// Requests without an answer.
+    pub(crate) broken: usize,
+    /// What no server may answer.
+    wrongs: Vec<String>,
+}
+
+/// A consistent read.
+#[derive(Debug)]
+struct Read {
+    /// The newest revision that was acknowledged before it began.
+    floor: i64,
+    found: Found,
+}
+
+#[derive(Debug)]
+enum Found {
+    Object(Object, Option<i64>),
+    List { scope: Scope, revision: i64, items: BTreeMap<Object, i64> },
+}
+
+/// The record that all clients share.
+#[derive(Debug, Default)]
+pub(crate) struct Load {
+    record: Mutex<Record>,
+    acknowledged: watch::Sender<usize>,
+}
+
+impl Load {
+    pub(crate) fn record(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The number of writes acknowledged so far, as it grows.
+    pub(crate) fn acknowledged(&self) -> watch::Receiver<usize> {
+        self.acknowledged.subscribe()
+    }
+
+    fn floor(&self) -> i64 {
+        self.record().acknowledged.iter().map(|(_, revision)| *revision).max().unwrap_or(0)
+    }
+
+    /// Creates, changes and deletes the objects of one writer, until it is told to stop.
+    pub(crate) async fn write(self: Arc<Self>, writer: u8, link: Arc<Link>, stop: watch::Receiver<bool>) {
+        for round in 0_usize.. {
+            for slot in 0..SLOTS {
+                let object = Object { writer, slot };
+                let color =
+                    if (round + usize::from(slot)).is_multiple_of(2) { Color::Red } else { Color::Blue };
+                let (collection, name) = (object.collection(), format!("{}/{object}", object.collection()));
+                let labels = |color: Color| json!({"metadata": {"labels": {"color": color.value()}}});
+                let note = json!({"metadata": {"annotations": {"round": round.to_string()}}});
+                // The last but one of each round stays until the next.
+                let stays = slot + 1 == SLOTS;
+                let writes = [
+                    ("POST", &collection, body(object, color)),
+                    ("PATCH", &name, labels(color.other()).to_string()),
+                    ("PATCH", &name, note.to_string()),
+                    ("DELETE", &name, json!({"gracePeriodSeconds": 0}).to_string()),
+                ];
+                for (method, path, body) in &writes[..if stays { 3 } else { 4 }] {
+                    if *stop.borrow() {
+                        return;
+                    }
+                    self.note_write(object, link.send(method, path, body).await);
+                    sleep(PAUSE).await;
+                }
+            }
+        }
+    }
+
+    fn note_write(&self, object: Object, answer: Result<Answer, Broken>) {
+        let mut record = self.record();
+        let Some(answer) = record.admit(answer, &[404, 409]) else { return };
+        let document = answer.document();
+        // The deletion of some kinds is answered with a Status, which has no revision.
+        if let Ok(revision) = document.metadata.resource_version.parse() {
+            record.acknowledged.push((object, revision));
+        }
+        drop(record);
+        self.acknowledged.send_modify(|count| *count += 1);
+    }
+
+    /// Makes consistent reads, until it is told to stop.
+    pub(crate) async fn read(self: Arc<Self>, link: Arc<Link>, stop: watch::Receiver<bool>) {
+        for number in 0_usize.. {
+            if *stop.borrow() {
+                return;
+            }
+            let scope = Scope::of_watcher(number * 7);
+            if let Scope::Name(object) = scope {
+                self.read_one(object, &link).await;
+            } else {
+                self.read_list(scope, &link).await;
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    async fn read_one(&self, object: Object, link: &Link) {
+        let floor = self.floor();
+        let answer = link.send("GET", &format!("{}/{object}", object.collection()), "").await;
+        let mut record = self.record();
+        let Some(answer) = record.admit(answer, &[404]) else { return };
+        let found = (answer.code == 200).then(|| answer.document().metadata.revision());
+        record.reads.push(Read { floor, found: Found::Object(object, found) });
+    }
+
+    async fn read_list(&self, scope: Scope, link: &Link) {
+        let floor = self.floor();
+        let answer = link.send("GET", &scope.path(), "").await;
+        let mut record = self.record();
+        let Some(answer) = record.admit(answer, &[]) else { return };
+        let list = answer.document();
+        let items = list.items.iter().map(|item| &item.metadata);
+        let items = items.filter_map(|item| Some((Object::parse(&item.name)?, item.revision()))).collect();
+        let found = Found::List { scope, revision: list.metadata.revision(), items };
+        record.reads.push(Read { floor, found });
+    }
+}
+
+impl Record {
+    /// The answer if it is a success or of a code that may be expected; else it is only counted.
+    fn admit(&mut self, answer: Result<Answer, Broken>, expected: &[u16]) -> Option<Answer> {
+        let Ok(answer) = answer else {
+            self.broken += 1;
+            return None;
+        };
+        if answer.code < 300 || expected.contains(&answer.code) {
+            return Some(answer);
+        }
+        *self.refusals.entry(answer.code).or_default() += 1;
+        let status = answer.document();
+        if !matches!(answer.code, 429 | 500 | 503 | 504) || status.kind != "Status" {
+            self.wrongs.push(format!("{} {}", answer.code, status.message));
+        }
+        None
+    }
+
+    /// How many answers were refusals.
+    pub(crate) fn refused(&self) -> usize {
+        self.refusals.values().sum()
+    }
+
+    /// Fails unless all that was acknowledged happened, and all that was read was the present.
+    pub(crate) fn check(&self, history: &History) {
+        assert_eq!(self.wrongs, [""; 0]);
+        assert!(!self.acknowledged.is_empty() && !self.reads.is_empty(), "there were writes and reads");
+        for &(object, revision) in &self.acknowledged {
+            // A deletion that found nothing to do, and a change that changed nothing, tell a revision
+            // that is another write's.
+            assert!(history.changed(object, revision), "{object} was acknowledged with {revision}");
+        }
+        for Read { floor, found } in &self.reads {
+            match found {
+                Found::Object(object, found) => {
+                    let current = history.was(*object, *found, *floor);
+                    assert!(current, "{object} was {found:?} in a read that began after {floor}");
+                }
+                Found::List { scope, revision, items } => {
+                    assert!(revision >= floor, "a list of {scope:?} at {revision} began after {floor}");
+                    assert_eq!(items, &history.state(*scope, *revision), "{scope:?} at {revision}");
+                }
+            }
+        }
+    }
+}
+
+fn body(object: Object, color: Color) -> String {
+    let kind = match object.resource() {
+        Resource::Pods => "Pod",
+        Resource::ConfigMaps => "ConfigMap",
+    };
+    let mut body = json!({
+        "apiVersion": "v1", "kind": kind,
+        "metadata": {
+            "name": object.to_string(),
+            "namespace": namespace(object.namespace()),
+            "labels": {"color": color.value()},
+        },
+    });
+    if object.resource() == Resource::Pods {
+        body["spec"] = json!({"nodeName": node(object.node()), "containers": [{"name": "c", "image": "i"}]});
+    }
+    body.to_string()
+}

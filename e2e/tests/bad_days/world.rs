@@ -1,0 +1,300 @@
+//! An etcd, servers that reach it through bad networks, a thousand watchers and a few who write and
+//! read; and the claim that nobody was told anything wrong.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use e2e::{Etcd, Proxy, Server};
+use tokio::sync::watch;
+use tokio::task::{JoinSet, block_in_place};
+use tokio::time::{sleep, timeout};
+
+use super::history::{History, Recorder};
+use super::link::{Address, Answer, Link};
+use super::load::Load;
+use super::objects::{NAMESPACES, Scope, WRITERS, namespace};
+use super::watcher::{Style, Watcher};
+
+const WATCHERS: usize = 1000;
+/// Of these, how many read nothing until the end.
+const STALLED: usize = 20;
+const WATCHERS_PER_LINK: usize = 90;
+const READERS: usize = 2;
+/// For anything to happen that has to: twice what a server takes to find that etcd has gone without a
+/// word.
+const LIMIT: Duration = Duration::from_secs(80);
+/// Between looks at something that does not tell.
+const POLL: Duration = Duration::from_millis(100);
+const WINDOW_BYTES: u32 = 1 << 20;
+/// So small that a server soon has to hold back what a client does not read.
+const STALLED_WINDOW_BYTES: u32 = 16 << 10;
+/// What a server may take more after a bad day than before it. A day's events are a few megabytes.
+const GROWTH_MAX_BYTES: u64 = 64 << 20;
+
+/// A server and its way to etcd.
+pub(crate) struct Replica {
+    pub(crate) server: Server,
+    pub(crate) proxy: Proxy,
+    /// A client of this server alone.
+    pub(crate) link: Link,
+    memory_bytes: u64,
+}
+
+pub(crate) struct World {
+    pub(crate) replicas: Vec<Replica>,
+    pub(crate) etcd: Etcd,
+    pub(crate) recorder: Recorder,
+    pub(crate) load: Arc<Load>,
+    watchers: Vec<Arc<Watcher>>,
+    tally: watch::Receiver<u64>,
+    reads: watch::Sender<bool>,
+    stop: watch::Sender<bool>,
+    clients: JoinSet<()>,
+    following: JoinSet<()>,
+}
+
+impl World {
+    /// Starts everything, and waits until every watcher has its state and writes are under way.
+    pub(crate) async fn start(replicas: usize) -> Self {
+        let etcd = block_in_place(Etcd::start);
+        let mut started = Vec::new();
+        for _ in 0..replicas {
+            started.push(Replica::start(&etcd).await);
+        }
+        prepare(&started[0].link).await;
+        let mut world = World {
+            replicas: started,
+            recorder: Recorder::start(etcd.url()),
+            etcd,
+            load: Arc::default(),
+            watchers: Vec::new(),
+            tally: watch::channel(0).1,
+            reads: watch::Sender::new(false),
+            stop: watch::Sender::new(false),
+            clients: JoinSet::new(),
+            following: JoinSet::new(),
+        };
+        world.start_load().await;
+        world.start_watchers().await;
+        world.writes(20).await;
+        for replica in &mut world.replicas {
+            replica.memory_bytes = replica.server.memory_bytes();
+        }
+        world
+    }
+
+    async fn addresses(&self) -> Vec<Address> {
+        let mut addresses = Vec::new();
+        for replica in &self.replicas {
+            addresses.push(Address::of(&replica.server).await);
+        }
+        addresses
+    }
+
+    async fn start_load(&mut self) {
+        let addresses = self.addresses().await;
+        let link = |first| Arc::new(Link::new(addresses.clone(), first, WINDOW_BYTES));
+        let writing: Vec<_> = (0..addresses.len()).map(link).collect();
+        for writer in 0..WRITERS {
+            let link = Arc::clone(&writing[usize::from(writer) % writing.len()]);
+            self.clients.spawn(Arc::clone(&self.load).write(writer, link, self.stop.subscribe()));
+        }
+        for reader in 0..READERS {
+            self.clients.spawn(Arc::clone(&self.load).read(link(reader), self.stop.subscribe()));
+        }
+    }
+
+    async fn start_watchers(&mut self) {
+        let addresses = self.addresses().await;
+        let tally = watch::Sender::new(0);
+        self.tally = tally.subscribe();
+        let busy = watch::channel(true).1;
+        let mut link = None;
+        for number in 0..WATCHERS {
+            let stalled = number < STALLED;
+            if number.saturating_sub(STALLED) % WATCHERS_PER_LINK == 0 {
+                let window = if stalled { STALLED_WINDOW_BYTES } else { WINDOW_BYTES };
+                link = Some(Arc::new(Link::new(addresses.clone(), number / WATCHERS_PER_LINK, window)));
+            }
+            let link = Arc::clone(link.as_ref().unwrap());
+            let scope = Scope::of_watcher(if stalled { number % 2 } else { number });
+            // What reads nothing can have its state only by a list.
+            let style = if stalled || number % 3 == 0 { Style::Listed } else { Style::Streamed };
+            let reads = if stalled { self.reads.subscribe() } else { busy.clone() };
+            let watcher = Arc::new(Watcher::new(scope, style, link, reads, tally.clone()));
+            self.watchers.push(Arc::clone(&watcher));
+            self.following.spawn(async move { watcher.follow().await });
+        }
+        self.told(|watcher| watcher.has_state(), "its state").await;
+    }
+
+    /// Waits until every watcher is as wanted.
+    async fn told(&mut self, wanted: impl Fn(&Watcher) -> bool, what: &str) {
+        let mut missing: Vec<_> = self.watchers.iter().collect();
+        let all = async {
+            loop {
+                missing.retain(|watcher| !wanted(watcher));
+                if missing.is_empty() {
+                    return;
+                }
+                self.tally.changed().await.unwrap();
+            }
+        };
+        let late = timeout(LIMIT, all).await.is_err();
+        while let Some(ended) = self.following.try_join_next() {
+            ended.unwrap();
+        }
+        let first = missing.first().map(|watcher| (watcher.scope, watcher.last(), watcher.style));
+        assert!(!late, "{} watchers do not have {what}; one of them: {first:?}", missing.len());
+    }
+
+    /// Waits until so many more writes are acknowledged.
+    pub(crate) async fn writes(&self, count: usize) {
+        let mut acknowledged = self.load.acknowledged();
+        let wanted = *acknowledged.borrow() + count;
+        let reached = timeout(LIMIT, acknowledged.wait_for(|now| *now >= wanted)).await;
+        let refusals = self.load.record().refusals.clone();
+        assert!(reached.is_ok(), "{count} more writes are not acknowledged in {LIMIT:?}: {refusals:?}");
+    }
+
+    /// Waits until so many requests were refused.
+    pub(crate) async fn refusals(&self, count: usize) {
+        let refused = async {
+            while self.load.record().refused() < count {
+                sleep(POLL).await;
+            }
+        };
+        assert!(timeout(LIMIT, refused).await.is_ok(), "requests are not refused");
+    }
+
+    /// How many watches have ended so far.
+    pub(crate) fn ends(&self) -> usize {
+        self.watchers.iter().map(|watcher| watcher.notes().ends).sum()
+    }
+
+    /// Waits until some watches have ended.
+    pub(crate) async fn some_end(&self) {
+        let ended = async {
+            while self.ends() == 0 {
+                sleep(POLL).await;
+            }
+        };
+        assert!(timeout(LIMIT, ended).await.is_ok(), "no watch has ended");
+    }
+
+    /// Waits until every server says that it is ready.
+    pub(crate) async fn ready(&self) {
+        for replica in &self.replicas {
+            let ready = async {
+                while !replica.link.send("GET", "/readyz", "").await.is_ok_and(|answer| answer.code == 200) {
+                    sleep(POLL).await;
+                }
+            };
+            assert!(timeout(LIMIT, ready).await.is_ok(), "a server does not become ready");
+        }
+    }
+
+    /// Ends the day: everything is as before without anybody's help, everybody was told the truth, and
+    /// the servers have not grown.
+    pub(crate) async fn close(mut self) {
+        self.ready().await;
+        self.writes(usize::from(WRITERS) * 5).await;
+        self.stop.send_replace(true);
+        while let Some(ended) = self.clients.join_next().await {
+            ended.unwrap();
+        }
+        for replica in &mut self.replicas {
+            let now = replica.server.memory_bytes();
+            let before = replica.memory_bytes;
+            assert!(now < before + GROWTH_MAX_BYTES, "a server has grown from {before} to {now} bytes");
+        }
+        let fence = self.recorder.fence().await;
+        let history = self.recorder.history();
+        self.load.record().check(&history);
+        if self.replicas.len() == 1 {
+            // Its process never stopped, so it owed an answer to all.
+            assert_eq!(self.load.record().broken, 0, "requests were not answered");
+        }
+        // Those who read nothing keep nobody else waiting; then they read too.
+        self.settle(&history, fence).await;
+        self.reads.send_replace(true);
+        self.settle(&history, fence).await;
+        for watcher in &self.watchers {
+            check(watcher, &history, fence);
+        }
+    }
+
+    /// Waits until everybody who reads was told the last that there is for him.
+    async fn settle(&mut self, history: &History, fence: i64) {
+        let last: BTreeMap<_, _> = self
+            .watchers
+            .iter()
+            .map(|watcher| {
+                let events = history.events(watcher.scope, 0, fence);
+                (Arc::as_ptr(watcher), events.last().map_or(0, |event| event.revision))
+            })
+            .collect();
+        let told = |watcher: &Watcher| {
+            !*watcher.reads.borrow() || watcher.last() >= last[&std::ptr::from_ref(watcher)]
+        };
+        self.told(told, "the last event").await;
+    }
+}
+
+/// Fails unless the watcher was told exactly what happened.
+fn check(watcher: &Watcher, history: &History, fence: i64) {
+    let (scope, style) = (watcher.scope, watcher.style);
+    let notes = watcher.notes();
+    assert_eq!(notes.wrongs, [""; 0], "{scope:?} {style:?}");
+    for (number, segment) in notes.segments.iter().enumerate() {
+        assert_eq!(segment.state, history.state(scope, segment.start), "{scope:?} at {}", segment.start);
+        let expected = history.events(scope, segment.start, fence);
+        let told: Vec<_> = segment.events.iter().copied().filter(|event| event.revision <= fence).collect();
+        // Only a state can make up for what comes after the end of a segment.
+        let expected = match number + 1 < notes.segments.len() {
+            true => &expected[..told.len().min(expected.len())],
+            false => &expected[..],
+        };
+        let differs = told.iter().zip(expected).position(|(told, expected)| told != expected);
+        let differs = differs.unwrap_or(told.len().min(expected.len()));
+        assert!(
+            told == expected,
+            "{scope:?} {style:?} from {}: told {} of {}; different from {differs} on: {:?} for {:?}",
+            segment.start,
+            told.len(),
+            expected.len(),
+            told.get(differs),
+            expected.get(differs),
+        );
+    }
+}
+
+impl Replica {
+    async fn start(etcd: &Etcd) -> Self {
+        let proxy = Proxy::start(etcd.port()).await;
+        let server = block_in_place(|| Server::start_on(&proxy.url()));
+        let link = Link::new(vec![Address::of(&server).await], 0, WINDOW_BYTES);
+        Replica { server, proxy, link, memory_bytes: 0 }
+    }
+
+    /// What this server answers.
+    pub(crate) async fn send(&self, method: &str, path: &str) -> Answer {
+        self.link.send(method, path, "").await.expect("a server that answers")
+    }
+}
+
+/// Makes what a pod needs.
+async fn prepare(link: &Link) {
+    for number in 0..NAMESPACES {
+        let name = namespace(number);
+        let namespaced = format!("/api/v1/namespaces/{name}/serviceaccounts");
+        for (path, kind, name) in
+            [("/api/v1/namespaces", "Namespace", &*name), (&*namespaced, "ServiceAccount", "default")]
+        {
+            let body = format!(r#"{{"apiVersion":"v1","kind":"{kind}","metadata":{{"name":"{name}"}}}}"#);
+            let answer = link.send("POST", path, &body).await.unwrap();
+            assert_eq!(answer.code, 201, "{answer:?}");
+        }
+    }
+}

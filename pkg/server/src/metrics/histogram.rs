@@ -1,0 +1,61 @@
+//! A histogram with fixed bounds, counted without locks.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counts by upper bound, and beyond the last one.
+pub(super) struct Histogram<const N: usize> {
+    counts: [AtomicU64; N],
+    beyond: AtomicU64,
+    sum: AtomicU64,
+}
+
+impl<const N: usize> Default for Histogram<N> {
+    fn default() -> Self {
+        Histogram {
+            counts: std::array::from_fn(|_| AtomicU64::new(0)),
+            beyond: AtomicU64::new(0),
+            sum: AtomicU64::new(0),
+        }
+    }
+}
+
+impl<const N: usize> Histogram<N> {
+    /// Counts `value`, which is in the unit of the bounds, and adds `amount` to the sum.
+    pub(super) fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
+        let bucket = bounds.partition_point(|&(_, bound)| bound < value);
+        self.counts.get(bucket).unwrap_or(&self.beyond).fetch_add(1, Relaxed);
+        self.sum.fetch_add(amount, Relaxed);
+    }
+
+    /// Writes the histogram without the buckets below the bound number `from`. `unit` of the sum is
+    /// one.
+    pub(super) fn write(
+        &self,
+        out: &mut String,
+        name: &str,
+        labels: &str,
+        from: usize,
+        bounds: &[(&str, u64); N],
+        unit: f64,
+    ) {
+        let mut below = 0;
+        for (at, ((bound, _), count)) in bounds.iter().zip(&self.counts).enumerate() {
+            below += count.load(Relaxed);
+            if at >= from {
+                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
+            }
+        }
+        let total = below + self.beyond.load(Relaxed);
+        let sum = self.sum.load(Relaxed) as f64 / unit;
+        let _ = writeln!(
+            out,
+            "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
+        );
+    }
+
+    /// Whether nothing was observed.
+    pub(super) fn is_empty(&self) -> bool {
+        self.beyond.load(Relaxed) == 0 && self.counts.iter().all(|count| count.load(Relaxed) == 0)
+    }
+}
