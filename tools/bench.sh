@@ -17,7 +17,12 @@ if [ $# -gt 0 ] && [ -x "$1" ] && [ -f "$1" ]; then upstream=$(realpath "$1"); s
 work=$(mktemp -d)
 pids=()
 stop() {
-  for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+  # The servers before their etcd, without which upstream's does not end; the slow ones by force.
+  for ((i = ${#pids[@]} - 1; i >= 0; i--)); do
+    kill "${pids[i]}" 2>/dev/null || continue
+    for _ in $(seq 100); do kill -0 "${pids[i]}" 2>/dev/null || break; sleep 0.1; done
+    kill -9 "${pids[i]}" 2>/dev/null || true
+  done
   wait 2>/dev/null || true
   rm -rf "$work"
 }
