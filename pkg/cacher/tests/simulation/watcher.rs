@@ -50,6 +50,8 @@ struct Running {
     session: Session,
     asked: Asked,
     begun: Instant,
+    /// When it was granted: one that waits for a revision begins with what happened meanwhile.
+    granted: Instant,
     deadline: Instant,
     last_bookmark: Option<Instant>,
 }
@@ -108,7 +110,9 @@ impl Watcher {
                 world.journal.note(&self.name, &format!("{what} begins"));
                 let session = self.session(start, &asked).await;
                 let watch = Tampered::new(watch, world.bug, &mut self.random);
-                let running = Running { watch, session, asked, begun, deadline, last_bookmark: None };
+                let granted = Instant::now();
+                let running =
+                    Running { watch, session, asked, begun, granted, deadline, last_bookmark: None };
                 let (end, last) = self.follow(running).await?;
                 *seen = last;
                 Ok(end)
@@ -269,7 +273,9 @@ impl Watcher {
         let happened = self.world.history(|history| {
             history.changes().get(history.after(event.revision - 1)).map(|change| change.at)
         });
-        let Some(happened) = happened.filter(|at| at > calm_since.max(&running.begun)) else { return Ok(()) };
+        let Some(happened) = happened.filter(|at| at > calm_since.max(&running.granted)) else {
+            return Ok(());
+        };
         self.world.journal.count("event in calm weather");
         if happened.elapsed() < AT_ONCE {
             return Ok(());
