@@ -8,3 +8,7 @@ pub mod resources;
 pub mod semantic;
 pub mod tree;
 pub mod validation;
+
+#[cfg(test)]
+#[path = "../../schema/testdata/files.rs"]
+mod testdata;

@@ -2,11 +2,13 @@
 //! what is converted to the stored form and back says what it said before.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+#[path = "../../schema/testdata/files.rs"]
+mod testdata;
+
 use api::conversion::{convert, normalise_for_storage};
 use api::semantic;
 use schema::object::Object;
 use std::collections::BTreeMap;
-use std::io::Read;
 
 /// Converts the objects of a kind from one version to the other and back; at least `expected` of them.
 fn round_trip(kind: &str, there: &str, back: &str, expected: usize) {
@@ -78,8 +80,7 @@ fn type_of(text: &[u8]) -> Option<(String, String)> {
 fn fixtures(prefix: &str) -> BTreeMap<String, Vec<u8>> {
     let mut found = BTreeMap::new();
     for archive in ["fixtures", "generated"] {
-        let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
-        for (path, text) in files(&std::fs::read(path).unwrap()) {
+        for (path, text) in testdata::files(archive) {
             let name = path.rsplit('/').next().unwrap_or_default();
             if name.starts_with(prefix) && name.ends_with(".json") {
                 found.insert(name.to_owned(), text);
@@ -87,25 +88,4 @@ fn fixtures(prefix: &str) -> BTreeMap<String, Vec<u8>> {
         }
     }
     found
-}
-
-/// The regular files of a gzipped tar archive.
-fn files(gzip: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(gzip).read_to_end(&mut tar).unwrap();
-    let text = |field: &[u8]| {
-        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
-        String::from_utf8(field[..end].to_vec()).unwrap()
-    };
-    let mut files = Vec::new();
-    let mut rest = &tar[..];
-    while rest.len() >= 512 && rest[0] != 0 {
-        let (header, body) = rest.split_at(512);
-        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
-        if matches!(header[156], b'0' | 0) {
-            files.push((text(&header[..100]), body[..size].to_vec()));
-        }
-        rest = &body[size.next_multiple_of(512)..];
-    }
-    files
 }

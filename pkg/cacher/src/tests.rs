@@ -8,7 +8,6 @@ mod gap;
 mod list;
 mod metrics;
 mod model;
-mod simulation;
 mod watch;
 
 use std::sync::{Arc, Mutex};

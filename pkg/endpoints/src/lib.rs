@@ -19,6 +19,9 @@ pub mod respond;
 mod route;
 mod table;
 #[cfg(test)]
+#[path = "../../schema/testdata/files.rs"]
+mod testdata;
+#[cfg(test)]
 mod testing;
 mod watch_body;
 mod watch_frame;

@@ -2,7 +2,6 @@
 //! stored.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
-use std::io::Read;
 use std::sync::Arc;
 
 use api::resources::{self, Encoding, Resource, Storage as StorageRow};
@@ -28,7 +27,9 @@ pub(crate) fn of(group: &str, version: &str, plural: &str) -> Stored {
 }
 
 fn select(rows: impl Fn(&Resource) -> bool) -> Vec<Stored> {
-    let files: Vec<_> = ["fixtures", "generated"].into_iter().flat_map(files).collect();
+    let files = ["fixtures", "generated"].into_iter().flat_map(crate::testdata::files);
+    let stored_by_upstream = |name: &str| name.ends_with(".pb") && !name.contains("after_roundtrip");
+    let files: Vec<_> = files.filter(|(name, _)| stored_by_upstream(name)).map(|(_, bytes)| bytes).collect();
     let stored = |endpoint: &'static Resource| {
         let storage = endpoint.storage.as_ref()?;
         let elements = files.iter().filter_map(|bytes| element(storage, bytes)).collect();
@@ -53,27 +54,4 @@ fn element(storage: &StorageRow, bytes: &[u8]) -> Option<Arc<Element>> {
     let value = codec::encode(storage, &object).ok()?;
     let revision = 1000 + i64::try_from(value.len()).unwrap();
     Some(Element::of(&format!("/registry/{}/ns/{}", storage.prefix, value.len()), value, revision))
-}
-
-/// The protobuf files of a gzipped tar archive.
-fn files(archive: &str) -> Vec<Vec<u8>> {
-    let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
-    let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(&std::fs::read(path).unwrap()[..]).read_to_end(&mut tar).unwrap();
-    let text = |field: &[u8]| {
-        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
-        String::from_utf8(field[..end].to_vec()).unwrap()
-    };
-    let mut files = Vec::new();
-    let mut rest = &tar[..];
-    while rest.len() >= 512 && rest[0] != 0 {
-        let (header, body) = rest.split_at(512);
-        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
-        let name = text(&header[..100]);
-        if matches!(header[156], b'0' | 0) && name.ends_with(".pb") && !name.contains("after_roundtrip") {
-            files.push(body[..size].to_vec());
-        }
-        rest = &body[size.next_multiple_of(512)..];
-    }
-    files
 }

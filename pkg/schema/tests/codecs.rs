@@ -13,5 +13,7 @@ mod archive;
 mod fixtures;
 #[path = "codecs/mutations.rs"]
 mod mutations;
+#[path = "../testdata/files.rs"]
+mod testdata;
 #[path = "codecs/wire.rs"]
 mod wire;

@@ -11,17 +11,17 @@ const NAMESPACES: [&str; 4] = ["a", "ab", "a-b", "b"];
 const VALUES: [&str; 5] = ["yes 1", "yes 2", "no 1", "no 2", "yes"];
 
 /// Xorshift.
-pub(super) struct Random(pub(super) u64);
+struct Random(u64);
 
 impl Random {
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    fn below(&mut self, end: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         (self.0 % end as u64) as usize
     }
 
-    pub(super) fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())]
     }
 

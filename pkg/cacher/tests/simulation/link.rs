@@ -154,7 +154,7 @@ impl Link {
         self.conditions.gaps.load(Relaxed)
     }
 
-    /// How many reads of keys there were, those that fill caches aside.
+    /// How many reads of keys of cached resources there were, those that fill the caches aside.
     pub fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
     }
@@ -175,6 +175,12 @@ impl Link {
     /// older.
     pub fn filled_at(&self, prefix: &str) -> Revision {
         self.fillings.lock().unwrap().get(prefix).map_or(0, |filling| filling.revision)
+    }
+
+    fn count_read(&self, key: &str) {
+        if KINDS.iter().any(|kind| kind.cached && key.starts_with(kind.prefix)) {
+            self.reads.fetch_add(1, Relaxed);
+        }
     }
 
     async fn list_to_fill(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
@@ -290,7 +296,7 @@ fn deliver(
 #[async_trait]
 impl Storage for Link {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        self.reads.fetch_add(1, Relaxed);
+        self.count_read(key);
         let lookup = self.store.get(key).await;
         self.conditions.dawdle().await;
         lookup
@@ -300,7 +306,7 @@ impl Storage for Link {
         if self.is_for_caches() {
             return self.list_to_fill(prefix, options).await;
         }
-        self.reads.fetch_add(1, Relaxed);
+        self.count_read(prefix);
         let listing = self.store.list(prefix, options).await;
         self.conditions.dawdle().await;
         listing

@@ -49,9 +49,10 @@ struct Running {
     watch: Tampered,
     session: Session,
     asked: Asked,
-    begun: Instant,
     /// When it was granted: one that waits for a revision begins with what happened meanwhile.
     granted: Instant,
+    /// Where it started, if the cache had not come so far by then.
+    ahead: Option<Revision>,
     deadline: Instant,
     last_bookmark: Option<Instant>,
 }
@@ -99,7 +100,7 @@ impl Watcher {
             bookmarks: self.bookmarks,
             deadline,
         };
-        let (asked, begun) = (self.world.ask(), Instant::now());
+        let asked = self.world.ask();
         let world = Arc::clone(&self.world);
         let what = format!("watch {} {start:?}", self.view.scope.prefix);
         let request = world.delegator.watch(world.resource(self.view.kind), query);
@@ -111,8 +112,9 @@ impl Watcher {
                 let session = self.session(start, &asked).await;
                 let watch = Tampered::new(watch, world.bug, &mut self.random);
                 let granted = Instant::now();
+                let ahead = self.ahead(start).await;
                 let running =
-                    Running { watch, session, asked, begun, granted, deadline, last_bookmark: None };
+                    Running { watch, session, asked, granted, ahead, deadline, last_bookmark: None };
                 let (end, last) = self.follow(running).await?;
                 *seen = last;
                 Ok(end)
@@ -122,6 +124,12 @@ impl Watcher {
                 self.refused(&asked, start, &error).map_err(|why| Violation(format!("{what}: {why}")))
             }
         }
+    }
+
+    /// Where the watch starts, if that is ahead of the cache.
+    async fn ahead(&self, start: WatchStart) -> Option<Revision> {
+        let WatchStart::After(revision) = start else { return None };
+        (revision > self.world.cached_to(self.view.kind).await).then_some(revision)
     }
 
     /// The check of a watch that begins now.
@@ -306,14 +314,16 @@ impl Watcher {
         Ok(())
     }
 
-    /// Who reads all the time has had the bookmark that is due before the deadline.
+    /// Who reads all the time has had the bookmark that is due before the deadline, unless the cache has
+    /// never come to where the watch started: a bookmark must not lead back.
     fn check_last_bookmark(&self, running: &Running) -> Result<(), Violation> {
         let world = &self.world;
         let due = running.deadline - LAST_BOOKMARK;
         let expected = self.bookmarks
             && self.pace == Pace::Eager
             && self.view.kind.cached
-            && running.begun + LAST_BOOKMARK < due;
+            && running.granted + LAST_BOOKMARK < due
+            && (running.ahead.is_none() || running.session.resumable() != running.ahead);
         if !expected {
             return Ok(());
         }

@@ -7,7 +7,6 @@ use api::printers::{Printer, Subject, column_descriptions};
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
 use serde_json::{Value, json};
-use std::io::Read;
 
 /// 2024-01-02T03:04:05Z
 const NOW: UnixTime = UnixTime::from_seconds(1_704_164_645);
@@ -92,8 +91,7 @@ fn streamed(
 fn objects() -> Vec<(String, String, Vec<u8>)> {
     let mut objects = Vec::new();
     for archive in ["fixtures", "generated"] {
-        let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
-        for (name, bytes) in files(&std::fs::read(path).unwrap()) {
+        for (name, bytes) in crate::testdata::files(archive) {
             if name.ends_with(".pb") && !name.contains("after_roundtrip") {
                 let envelope = Envelope::parse(&bytes).unwrap();
                 let head = (envelope.api_version.into_owned(), envelope.kind.into_owned());
@@ -102,27 +100,6 @@ fn objects() -> Vec<(String, String, Vec<u8>)> {
         }
     }
     objects
-}
-
-/// The regular files of a gzipped tar archive.
-fn files(gzip: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(gzip).read_to_end(&mut tar).unwrap();
-    let text = |field: &[u8]| {
-        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
-        String::from_utf8(field[..end].to_vec()).unwrap()
-    };
-    let mut files = Vec::new();
-    let mut rest = &tar[..];
-    while rest.len() >= 512 && rest[0] != 0 {
-        let (header, body) = rest.split_at(512);
-        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
-        if matches!(header[156], b'0' | 0) {
-            files.push((text(&header[..100]), body[..size].to_vec()));
-        }
-        rest = &body[size.next_multiple_of(512)..];
-    }
-    files
 }
 
 fn metadata() -> Object {

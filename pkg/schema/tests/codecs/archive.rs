@@ -1,7 +1,4 @@
-//! Reads `testdata/*.tar.gz`.
-
-use std::collections::BTreeMap;
-use std::io::Read;
+//! The objects of `testdata/*.tar.gz`, in both forms.
 
 use schema::builtin;
 use schema::proto::Envelope;
@@ -32,8 +29,7 @@ impl Pair {
 
 /// The pairs of one archive.
 pub(crate) fn pairs(archive: &str) -> Vec<Pair> {
-    let path = format!("{}/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
-    let mut files = files(&std::fs::read(path).unwrap());
+    let mut files = crate::testdata::files(archive);
     let names: Vec<String> =
         files.keys().filter_map(|name| name.strip_suffix(".pb")).map(str::to_owned).collect();
     let mut pairs = Vec::new();
@@ -52,25 +48,4 @@ pub(crate) fn pairs(archive: &str) -> Vec<Pair> {
         pairs.push(Pair { name: name.clone(), pb, json, after });
     }
     pairs
-}
-
-/// The regular files of a gzipped tar archive.
-fn files(gzip: &[u8]) -> BTreeMap<String, Vec<u8>> {
-    let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(gzip).read_to_end(&mut tar).unwrap();
-    let text = |field: &[u8]| {
-        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
-        String::from_utf8(field[..end].to_vec()).unwrap()
-    };
-    let mut files = BTreeMap::new();
-    let mut rest = &tar[..];
-    while rest.len() >= 512 && rest[0] != 0 {
-        let (header, body) = rest.split_at(512);
-        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
-        if matches!(header[156], b'0' | 0) {
-            files.insert(text(&header[..100]), body[..size].to_vec());
-        }
-        rest = &body[size.next_multiple_of(512)..];
-    }
-    files
 }

@@ -6,7 +6,6 @@ use super::*;
 use apimachinery::time::parse_time;
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
-use std::io::Read;
 
 /// What a row says.
 type Shown = (Value, Option<RowCondition>);
@@ -42,8 +41,7 @@ fn cases() -> Vec<Case> {
     let rows: Vec<_> = resources::all().filter(|resource| !resource.columns.is_empty()).collect();
     let mut cases = Vec::new();
     for archive in ["fixtures", "generated"] {
-        let path = format!("{}/../schema/testdata/{archive}.tar.gz", env!("CARGO_MANIFEST_DIR"));
-        for (name, bytes) in files(&std::fs::read(path).unwrap()) {
+        for (name, bytes) in crate::testdata::files(archive) {
             if !name.ends_with(".pb") || name.contains("after_roundtrip") {
                 continue;
             }
@@ -62,27 +60,6 @@ fn cases() -> Vec<Case> {
         }
     }
     cases
-}
-
-/// The regular files of a gzipped tar archive.
-fn files(gzip: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let mut tar = Vec::new();
-    flate2::read::GzDecoder::new(gzip).read_to_end(&mut tar).unwrap();
-    let text = |field: &[u8]| {
-        let end = field.iter().position(|b| *b == 0 || *b == b' ').unwrap_or(field.len());
-        String::from_utf8(field[..end].to_vec()).unwrap()
-    };
-    let mut files = Vec::new();
-    let mut rest = &tar[..];
-    while rest.len() >= 512 && rest[0] != 0 {
-        let (header, body) = rest.split_at(512);
-        let size = usize::from_str_radix(&text(&header[124..136]), 8).unwrap();
-        if matches!(header[156], b'0' | 0) {
-            files.push((text(&header[..100]), body[..size].to_vec()));
-        }
-        rest = &body[size.next_multiple_of(512)..];
-    }
-    files
 }
 
 /// A small generator, so that a failure can be replayed.
