@@ -3,7 +3,7 @@
 //! `v1beta1` can say once, at the top of the spec, what in `v1` each version says for itself; it is
 //! hoisted there exactly when all versions agree.
 
-use super::json_text;
+use super::{json_text, move_member};
 use crate::semantic;
 use crate::tree::{child_mut, children, children_mut, flag, list, rename, text};
 use schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
@@ -94,12 +94,6 @@ fn rename_column_paths(spec: &mut Object, from: &str, to: &str) {
     children_mut(spec, columns).for_each(|column| rename(column, from, to));
     for version in children_mut(spec, "versions") {
         children_mut(version, columns).for_each(|column| rename(column, from, to));
-    }
-}
-
-fn move_member(from: &mut Object, name: &str, to: &mut Object, new_name: &str) {
-    if let Some(value) = from.remove(name).filter(|value| !value.is_null()) {
-        to.insert(new_name.to_owned(), value);
     }
 }
 

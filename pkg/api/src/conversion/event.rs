@@ -1,9 +1,10 @@
-//! Events: `v1`, in which they are stored, and `events.k8s.io/v1`, which names some members anew.
+//! Events: `v1`, in which they are stored, and the versions of `events.k8s.io`, which name some members
+//! anew.
 
 use crate::tree::rename;
 use schema::object::Object;
 
-/// Names in `v1` and in `events.k8s.io/v1`.
+/// Names in `v1` and in `events.k8s.io`.
 const RENAMED: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),
@@ -14,10 +15,10 @@ const RENAMED: [(&str, &str); 7] = [
     ("reportingComponent", "reportingController"),
 ];
 
-pub(super) fn core_to_events(event: &mut Object) {
-    RENAMED.iter().for_each(|(core, events)| rename(event, core, events));
+pub(super) fn to_hub(event: &mut Object) {
+    RENAMED.iter().for_each(|(core, events)| rename(event, events, core));
 }
 
-pub(super) fn events_to_core(event: &mut Object) {
-    RENAMED.iter().for_each(|(core, events)| rename(event, events, core));
+pub(super) fn from_hub(event: &mut Object) {
+    RENAMED.iter().for_each(|(core, events)| rename(event, core, events));
 }

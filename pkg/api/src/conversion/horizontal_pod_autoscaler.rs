@@ -50,8 +50,12 @@ pub(super) fn v1_to_v2(autoscaler: &mut Object) {
             Some(vec![json!({"type": "Resource", "resource": {"name": "cpu", "current": current}})])
         });
     let conditions = read(autoscaler, CONDITIONS, &CONDITION, |condition| condition);
-    set_status(autoscaler, "currentMetrics", current);
-    set_status(autoscaler, "conditions", conditions);
+    // An empty list in an annotation is one in the status, too, where JSON tells it from null.
+    for (name, items) in [("currentMetrics", current), ("conditions", conditions)] {
+        if let Some(items) = items {
+            object::set(autoscaler, &["status", name], items);
+        }
+    }
     drop_annotations(autoscaler);
 }
 
@@ -111,11 +115,14 @@ fn read(
     convert: fn(Object) -> Object,
 ) -> Option<Vec<Value>> {
     let items: Option<Vec<Value>> = serde_json::from_str(annotation(autoscaler, name)?).ok()?;
-    let decode = |item: &Value| match item {
-        Value::Null => Some(Object::new()),
-        item => schema::json::decode(message, item.to_string().as_bytes()).ok().map(|decoded| decoded.object),
+    let decode = |mut item: Value| {
+        if item.is_null() {
+            return Some(Object::new());
+        }
+        json_text::fold_names(message, &mut item);
+        schema::json::decode(message, item.to_string().as_bytes()).ok().map(|decoded| decoded.object)
     };
-    let objects = items.unwrap_or_default().iter().map(decode).collect::<Option<Vec<Object>>>()?;
+    let objects = items.unwrap_or_default().into_iter().map(decode).collect::<Option<Vec<Object>>>()?;
     Some(objects.into_iter().map(|object| Value::Object(convert(object))).collect())
 }
 
@@ -125,12 +132,6 @@ fn write(autoscaler: &mut Object, name: &str, message: &'static Message, items: 
         && let Some(text) = json_text::list_of(message, items)
     {
         set_annotation(autoscaler, name, text);
-    }
-}
-
-fn set_status(autoscaler: &mut Object, name: &str, items: Option<Vec<Value>>) {
-    if let Some(items) = items.filter(|items| !items.is_empty()) {
-        object::set(autoscaler, &["status", name], items);
     }
 }
 

@@ -1,8 +1,9 @@
 //! JSON text inside objects: in annotations, and raw values in CustomResourceDefinition schemas.
 
 use schema::object::Object;
-use schema::table::Message;
+use schema::table::{Cardinality, Message, Shape, Type};
 use schema::{json, json_write};
+use serde_json::Value;
 
 /// A raw value after a round trip through Go's untyped values: compact, keys sorted, integers kept
 /// while they fit 64 bits, other numbers as doubles. `None` if the text does not parse.
@@ -24,6 +25,33 @@ pub(super) fn list_of(message: &'static Message, items: &[Object]) -> Option<Str
     }
     out.push(b']');
     String::from_utf8(out).ok()
+}
+
+/// Gives members the names that the fields of a type have. Go's own JSON package, which reads
+/// annotations (unlike the one that reads requests), finds a field in any case if none has the very name.
+pub(super) fn fold_names(message: &Message, value: &mut Value) {
+    let Value::Object(object) = value else { return };
+    if message.shape != Shape::Struct {
+        return;
+    }
+    for (name, mut value) in std::mem::take(object) {
+        let in_any_case = || message.members.iter().find(|member| member.name.eq_ignore_ascii_case(&name));
+        let known = message.members.iter().find(|member| member.name == name).or_else(in_any_case);
+        let Some(known) = known else { continue };
+        if let Type::Message(message) = known.field.ty {
+            match (known.field.cardinality, &mut value) {
+                (Cardinality::One, value) => fold_names(message, value),
+                (Cardinality::List, Value::Array(items)) => {
+                    items.iter_mut().for_each(|item| fold_names(message, item));
+                }
+                (Cardinality::Map, Value::Object(entries)) => {
+                    entries.values_mut().for_each(|entry| fold_names(message, entry));
+                }
+                _ => {}
+            }
+        }
+        object.insert(known.name.to_owned(), value);
+    }
 }
 
 /// The text of a string.

@@ -4,8 +4,9 @@
 //! This happens whenever an object is decoded, be it from a request or from storage, after conversion
 //! and defaulting. Doing it twice changes nothing more.
 
-use super::horizontal_pod_autoscaler;
-use crate::tree::{child, child_mut, children_mut, integer, list, pairs, rename, text};
+use super::workload::{ROLLBACK_TO, TEMPLATE_GENERATION};
+use super::{horizontal_pod_autoscaler, pod_disruption_budget};
+use crate::tree::{child_mut, children_mut, integer, list, pairs, rename, text};
 use apimachinery::strconv::{NumError, parse_int};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,10 +14,6 @@ use schema::object::{self, Object};
 use serde_json::{Value, json};
 use thiserror::Error;
 
-const ROLLBACK_TO: &str = "deprecated.deployment.rollback.to";
-const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
-/// Written by the former `policy/v1beta1` into selectors that should match everything or nothing.
-const BUDGET_LABEL: &str = "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match";
 const INIT_CONTAINER_ANNOTATIONS: [&str; 4] = [
     "pod.beta.kubernetes.io/init-containers",
     "pod.alpha.kubernetes.io/init-containers",
@@ -59,7 +56,7 @@ pub fn normalise_for_storage(group: &str, kind: &str, object: &mut Object) -> Re
         ("", "Node") => node(object),
         ("", "Secret") => secret(object),
         ("autoscaling", "HorizontalPodAutoscaler") => horizontal_pod_autoscaler::drop_annotations(object),
-        ("policy", "PodDisruptionBudget") => budget(object),
+        ("policy", "PodDisruptionBudget") => pod_disruption_budget::normalise(object),
         _ => {}
     }
     Ok(())
@@ -183,28 +180,6 @@ fn secret(object: &mut Object) {
     if let Value::Object(data) = data {
         data.extend(texts);
     }
-}
-
-fn budget(object: &mut Object) {
-    let Some(selector) = child_mut(object, "spec").and_then(|spec| child_mut(spec, "selector")) else {
-        return;
-    };
-    if matches_none(selector) {
-        return;
-    }
-    if let Some(Value::Array(expressions)) = selector.get_mut("matchExpressions") {
-        expressions.retain(|expression| expression.get("key").and_then(Value::as_str) != Some(BUDGET_LABEL));
-    }
-}
-
-/// Whether a selector is the one that stands for "nothing"; it alone may name the label.
-fn matches_none(selector: &Object) -> bool {
-    let no_labels = child(selector, "matchLabels").is_none_or(Object::is_empty);
-    let [Value::Object(only)] = list(selector, "matchExpressions") else { return false };
-    no_labels
-        && text(only, "key") == BUDGET_LABEL
-        && text(only, "operator") == "Exists"
-        && list(only, "values").is_empty()
 }
 
 fn annotations_mut(object: &mut Object) -> Option<&mut Object> {

@@ -115,12 +115,12 @@ fn int32(value: &Value) -> Option<Value> {
     value.as_i64().and_then(|number| i32::try_from(number).ok()).map(Value::from)
 }
 
-/// A quantity; Go takes a bare number for one, too.
+/// A quantity; Go takes a bare number for one, too, and allows blanks around it.
 fn tolerance(value: &Value) -> Option<Value> {
     let text = match value {
         Value::String(text) => text.clone(),
         Value::Number(number) => number.to_string(),
         _ => return None,
     };
-    text.parse::<Quantity>().ok().map(|quantity| Value::from(quantity.to_string()))
+    text.trim().parse::<Quantity>().ok().map(|quantity| Value::from(quantity.to_string()))
 }

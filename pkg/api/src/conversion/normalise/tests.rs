@@ -126,7 +126,8 @@ fn numbers_in_annotations_are_numbers() {
 #[test]
 fn a_budget_keeps_its_reserved_label_only_to_match_nothing() {
     let budget = |expressions: Value| json!({"spec": {"selector": {"matchExpressions": expressions}}});
-    let reserved = json!({"key": BUDGET_LABEL, "operator": "Exists"});
+    let reserved =
+        json!({"key": "pdb.kubernetes.io/deprecated-v1beta1-empty-selector-match", "operator": "Exists"});
     let other = json!({"key": "a", "operator": "Exists"});
     check("policy", "PodDisruptionBudget", budget(json!([reserved])), budget(json!([reserved])));
     check("policy", "PodDisruptionBudget", budget(json!([reserved, other])), budget(json!([other])));

@@ -1,0 +1,84 @@
+//! Dynamic resource allocation: `resource.k8s.io/v1` (and `v1beta2`, which has its shape), and `v1beta1`,
+//! in which a request for one kind of device stands beside the alternatives that exclude it, and a
+//! device hides what it has in a `basic` part.
+
+use crate::tree::{child_mut, children_mut};
+use schema::builtin::{
+    IO_K8S_API_RESOURCE_V1_EXACTDEVICEREQUEST as EXACT_DEVICE_REQUEST,
+    IO_K8S_API_RESOURCE_V1BETA1_BASICDEVICE as BASIC_DEVICE,
+};
+use schema::object::Object;
+use schema::table::Message;
+use serde_json::Value;
+
+pub(super) fn claim_to_hub(claim: &mut Object) {
+    for_each_request(claim, request_to_hub);
+}
+
+pub(super) fn claim_from_hub(claim: &mut Object) {
+    for_each_request(claim, request_from_hub);
+}
+
+pub(super) fn claim_template_to_hub(template: &mut Object) {
+    child_mut(template, "spec").into_iter().for_each(claim_to_hub);
+}
+
+pub(super) fn claim_template_from_hub(template: &mut Object) {
+    child_mut(template, "spec").into_iter().for_each(claim_from_hub);
+}
+
+/// `v1beta1` cannot tell an empty node name from none, nor "not all nodes" from nothing said.
+pub(super) fn slice_to_hub(slice: &mut Object) {
+    let Some(spec) = child_mut(slice, "spec") else { return };
+    spec.retain(|name, value| !matches!(name.as_str(), "nodeName" | "allNodes") || is_set(value));
+    for device in children_mut(spec, "devices") {
+        if let Some(Value::Object(basic)) = device.remove("basic") {
+            device.extend(basic);
+        }
+    }
+}
+
+pub(super) fn slice_from_hub(slice: &mut Object) {
+    let Some(spec) = child_mut(slice, "spec") else { return };
+    for device in children_mut(spec, "devices") {
+        let basic = take(&BASIC_DEVICE, device);
+        device.insert("basic".to_owned(), Value::Object(basic));
+    }
+}
+
+/// Calls `convert` for each device request of a claim.
+fn for_each_request(claim: &mut Object, convert: fn(&mut Object)) {
+    let devices = child_mut(claim, "spec").and_then(|spec| child_mut(spec, "devices"));
+    devices.into_iter().flat_map(|devices| children_mut(devices, "requests")).for_each(convert);
+}
+
+/// Anything said about the one kind of device makes an exact request; beside alternatives that is an
+/// error, which validation finds.
+fn request_to_hub(request: &mut Object) {
+    let exactly = take(&EXACT_DEVICE_REQUEST, request);
+    let pointer = |name: &str| EXACT_DEVICE_REQUEST.member(name).is_some_and(|field| field.pointer);
+    if exactly.iter().any(|(name, value)| is_set(value) || (pointer(name) && !value.is_null())) {
+        request.insert("exactly".to_owned(), Value::Object(exactly));
+    }
+}
+
+fn request_from_hub(request: &mut Object) {
+    if let Some(Value::Object(exactly)) = request.remove("exactly") {
+        request.extend(exactly);
+    }
+}
+
+/// Takes the members of a type out of an object.
+fn take(message: &Message, object: &mut Object) -> Object {
+    message.members.iter().filter_map(|member| object.remove_entry(member.name)).collect()
+}
+
+/// Whether a value is more than the zero of its Go type; a list or map is as soon as it is there.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null | Value::Bool(false) => false,
+        Value::String(text) => !text.is_empty(),
+        Value::Number(number) => number.as_i64() != Some(0),
+        _ => true,
+    }
+}

@@ -1,0 +1,40 @@
+//! PriorityLevelConfigurations: `flowcontrol.apiserver.k8s.io/v1`, which can tell no shares from none
+//! said; `v1beta3`, which cannot, and keeps the difference in an annotation; `v1beta1` and `v1beta2`,
+//! which have another name for the shares.
+
+use crate::tree::{child_mut, integer, rename};
+use schema::object::{self, Object};
+
+const SHARES: &str = "nominalConcurrencyShares";
+const SHARES_BEFORE: &str = "assuredConcurrencyShares";
+/// Says that 0 shares are meant, and not the default.
+const PRESERVE_ZERO: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+
+pub(super) fn v1beta2_to_hub(level: &mut Object) {
+    let Some(limited) = limited_mut(level) else { return };
+    rename(limited, SHARES_BEFORE, SHARES);
+    super::fill(limited, &[SHARES], 0);
+}
+
+pub(super) fn v1beta2_from_hub(level: &mut Object) {
+    if let Some(limited) = limited_mut(level) {
+        rename(limited, SHARES, SHARES_BEFORE);
+    }
+}
+
+pub(super) fn v1beta3_to_hub(level: &mut Object) {
+    object::remove(level, &["metadata", "annotations", PRESERVE_ZERO]);
+    if let Some(limited) = limited_mut(level) {
+        super::fill(limited, &[SHARES], 0);
+    }
+}
+
+pub(super) fn v1beta3_from_hub(level: &mut Object) {
+    if limited_mut(level).is_some_and(|limited| integer(limited, SHARES) == 0) {
+        super::fill(level, &["metadata", "annotations", PRESERVE_ZERO], "");
+    }
+}
+
+fn limited_mut(level: &mut Object) -> Option<&mut Object> {
+    child_mut(level, "spec").and_then(|spec| child_mut(spec, "limited"))
+}

@@ -1,0 +1,53 @@
+//! RoleBindings and ClusterRoleBindings: `rbac.authorization.k8s.io/v1`, and `v1alpha1`, in which a
+//! subject has an API version in place of a group, and the user `*` is everyone who is known.
+
+use crate::tree::{children_mut, text};
+use apimachinery::user_info::GROUP_AUTHENTICATED;
+use schema::object::Object;
+use serde_json::Value;
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+const RBAC_V1ALPHA1: &str = "rbac.authorization.k8s.io/v1alpha1";
+
+pub(super) fn to_hub(binding: &mut Object) {
+    children_mut(binding, "subjects").for_each(subject_to_hub);
+}
+
+pub(super) fn from_hub(binding: &mut Object) {
+    children_mut(binding, "subjects").for_each(subject_from_hub);
+}
+
+fn subject_to_hub(subject: &mut Object) {
+    let version = subject.remove("apiVersion");
+    let group = match text(subject, "kind") {
+        "ServiceAccount" => "",
+        "User" | "Group" => RBAC,
+        _ => version.as_ref().and_then(Value::as_str).map_or("", group_of),
+    };
+    subject.insert("apiGroup".to_owned(), Value::from(group));
+    if text(subject, "kind") == "User" && text(subject, "name") == "*" {
+        subject.insert("kind".to_owned(), Value::from("Group"));
+        subject.insert("name".to_owned(), Value::from(GROUP_AUTHENTICATED));
+    }
+}
+
+fn subject_from_hub(subject: &mut Object) {
+    let group = subject.remove("apiGroup");
+    let group = group.as_ref().and_then(Value::as_str).unwrap_or_default();
+    let version = match (text(subject, "kind"), group) {
+        ("ServiceAccount", "") => "v1".to_owned(),
+        ("User" | "Group", RBAC) => RBAC_V1ALPHA1.to_owned(),
+        (_, "") => String::new(),
+        // A group without a version keeps its slash.
+        (_, group) => format!("{group}/"),
+    };
+    subject.insert("apiVersion".to_owned(), Value::from(version));
+}
+
+/// The group of an `apiVersion`; empty for the core group and for what has too many slashes.
+fn group_of(version: &str) -> &str {
+    match version.split_once('/') {
+        Some((group, version)) if !version.contains('/') => group,
+        _ => "",
+    }
+}
