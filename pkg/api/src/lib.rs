@@ -1,6 +1,7 @@
 //! The built-in kinds: resource rows, columns, conversions.
 
 pub mod conversion;
+pub mod defaults;
 pub mod fields;
 pub mod options;
 pub mod printers;

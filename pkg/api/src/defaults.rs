@@ -1,0 +1,87 @@
+//! Defaulting of the built-in kinds: what upstream fills in whenever it decodes an object in a version.
+//!
+//! Upstream does this for request bodies, for the results of patch and apply, and for what it reads from
+//! etcd. The rules belong to the version, not to the kind: two versions of a kind may differ. Here a rule
+//! is a pure function over the tree, one file for each API group, written in the verbs of [`fill`].
+//!
+//! Feature gates count as they stand by default in 1.36: `PodLevelResources` on;
+//! `MaxUnavailableStatefulSet`, `VolumeLimitScaling`, `PodLogsQuerySplitStreams` off.
+
+mod admissionregistration;
+mod apiextensions;
+mod apiregistration;
+mod apps;
+mod authentication;
+mod autoscaling;
+mod batch;
+mod certificates;
+mod core;
+mod discovery;
+mod fill;
+mod flowcontrol;
+mod image;
+mod networking;
+mod pod;
+mod pod_level_resources;
+mod pod_spec;
+mod rbac;
+mod resource;
+mod resource_list;
+mod scheduling;
+mod service;
+mod storage;
+mod volumes;
+
+use apimachinery::time::UnixTime;
+use schema::object::Object;
+
+/// What a version of a kind fills in, in place.
+pub type Rule = fn(&mut Object);
+
+/// Fills in what upstream's defaulting of `kind` in `api_version` (`v1`, `apps/v1`) fills in. Idempotent.
+/// Kinds without defaults and unknown kinds are left alone.
+///
+/// The time that upstream gives to device taints is not a constant and has its own function,
+/// [`stamp_taints`].
+pub fn apply(api_version: &str, kind: &str, object: &mut Object) {
+    if let Some(rule) = rule(api_version, kind) {
+        rule(object);
+    }
+}
+
+/// The rule that [`apply`] applies; none for a kind without defaults. For callers that decode many
+/// objects of one kind.
+pub fn rule(api_version: &str, kind: &str) -> Option<Rule> {
+    let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+    match group {
+        "" => core::rule(version, kind),
+        "admissionregistration.k8s.io" => admissionregistration::rule(version, kind),
+        "apiextensions.k8s.io" => apiextensions::rule(version, kind),
+        "apiregistration.k8s.io" => apiregistration::rule(version, kind),
+        "apps" => apps::rule(version, kind),
+        "authentication.k8s.io" => authentication::rule(version, kind),
+        "autoscaling" => autoscaling::rule(version, kind),
+        "batch" => batch::rule(version, kind),
+        "certificates.k8s.io" => certificates::rule(version, kind),
+        "discovery.k8s.io" => discovery::rule(version, kind),
+        "flowcontrol.apiserver.k8s.io" => flowcontrol::rule(version, kind),
+        "networking.k8s.io" => networking::rule(version, kind),
+        "rbac.authorization.k8s.io" => rbac::rule(version, kind),
+        "resource.k8s.io" => resource::rule(version, kind),
+        "scheduling.k8s.io" => scheduling::rule(version, kind),
+        "storage.k8s.io" => storage::rule(version, kind),
+        _ => None,
+    }
+}
+
+/// Gives the device taints of an object that do not say when they were added the time `now` in
+/// whole seconds, as upstream's defaulting of `DeviceTaintRule` and `ResourceSlice` does. Other kinds are
+/// left alone. The clock is the caller's.
+pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Object, now: UnixTime) {
+    if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
+        resource::stamp_taints(version, kind, object, now);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! admissionregistration.k8s.io: webhooks and admission policies.
+
+use super::Rule;
+use super::fill::{behind, each, if_nil, is_zero, within};
+use schema::object::Object;
+use serde_json::json;
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1", "MutatingWebhookConfiguration") => |all| each(all, "webhooks", mutating_webhook),
+        ("v1", "ValidatingWebhookConfiguration") => |all| each(all, "webhooks", webhook),
+        ("v1beta1", "MutatingWebhookConfiguration") => |all| each(all, "webhooks", mutating_webhook_v1beta1),
+        ("v1beta1", "ValidatingWebhookConfiguration") => |all| each(all, "webhooks", webhook_v1beta1),
+        ("v1" | "v1beta1" | "v1alpha1", "MutatingAdmissionPolicy" | "ValidatingAdmissionPolicy") => policy,
+        ("v1" | "v1beta1", "MutatingAdmissionPolicyBinding" | "ValidatingAdmissionPolicyBinding") => binding,
+        ("v1alpha1", "MutatingAdmissionPolicyBinding" | "ValidatingAdmissionPolicyBinding") => {
+            binding_v1alpha1
+        }
+        _ => return None,
+    })
+}
+
+/// A reference to a service of a webhook; other groups have it, too.
+pub(super) fn service_reference(holder: &mut Object) {
+    behind(holder, "service", |service| if_nil(service, "port", 443));
+}
+
+fn webhook(webhook: &mut Object) {
+    if_nil(webhook, "failurePolicy", "Fail");
+    if_nil(webhook, "matchPolicy", "Equivalent");
+    if_nil(webhook, "timeoutSeconds", 10);
+    any_version_webhook(webhook);
+}
+
+fn mutating_webhook(hook: &mut Object) {
+    webhook(hook);
+    if_nil(hook, "reinvocationPolicy", "Never");
+}
+
+fn webhook_v1beta1(webhook: &mut Object) {
+    if_nil(webhook, "failurePolicy", "Ignore");
+    if_nil(webhook, "matchPolicy", "Exact");
+    if_nil(webhook, "sideEffects", "Unknown");
+    if_nil(webhook, "timeoutSeconds", 30);
+    if is_zero(webhook, "admissionReviewVersions") {
+        webhook.insert("admissionReviewVersions".to_owned(), json!(["v1beta1"]));
+    }
+    any_version_webhook(webhook);
+}
+
+fn mutating_webhook_v1beta1(webhook: &mut Object) {
+    webhook_v1beta1(webhook);
+    if_nil(webhook, "reinvocationPolicy", "Never");
+}
+
+fn any_version_webhook(webhook: &mut Object) {
+    select_everything(webhook);
+    behind(webhook, "clientConfig", service_reference);
+    each(webhook, "rules", rule_scope);
+}
+
+fn policy(policy: &mut Object) {
+    within(policy, "spec", |spec| {
+        if_nil(spec, "failurePolicy", "Fail");
+        behind(spec, "matchConstraints", match_resources);
+    });
+}
+
+fn binding(binding: &mut Object) {
+    behind(binding, "spec", |spec| behind(spec, "matchResources", match_resources));
+}
+
+fn binding_v1alpha1(object: &mut Object) {
+    binding(object);
+    behind(object, "spec", |spec| {
+        behind(spec, "paramRef", |reference| if_nil(reference, "parameterNotFoundAction", "Deny"));
+    });
+}
+
+fn match_resources(resources: &mut Object) {
+    if_nil(resources, "matchPolicy", "Equivalent");
+    select_everything(resources);
+    for list in ["resourceRules", "excludeResourceRules"] {
+        each(resources, list, rule_scope);
+    }
+}
+
+fn select_everything(holder: &mut Object) {
+    if_nil(holder, "namespaceSelector", Object::new());
+    if_nil(holder, "objectSelector", Object::new());
+}
+
+fn rule_scope(rule: &mut Object) {
+    if_nil(rule, "scope", "*");
+}

@@ -1,0 +1,12 @@
+//! apiregistration.k8s.io: where aggregated APIs are served.
+
+use super::Rule;
+use super::admissionregistration::service_reference;
+use super::fill::behind;
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1" | "v1beta1", "APIService") => |service| behind(service, "spec", service_reference),
+        _ => return None,
+    })
+}

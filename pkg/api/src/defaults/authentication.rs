@@ -1,0 +1,16 @@
+//! authentication.k8s.io: requests for tokens.
+
+use super::Rule;
+use super::fill::{if_nil, within};
+
+/// How long a requested token lives, in seconds.
+const TOKEN_SECONDS: i64 = 3600;
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1", "TokenRequest") => {
+            |request| within(request, "spec", |spec| if_nil(spec, "expirationSeconds", TOKEN_SECONDS))
+        }
+        _ => return None,
+    })
+}

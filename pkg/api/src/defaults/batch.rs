@@ -1,0 +1,55 @@
+//! batch: jobs and cron jobs.
+
+use super::core::labels_from_template;
+use super::fill::{behind, each, if_nil, if_zero, is_nil, within};
+use super::{Rule, pod_spec};
+use schema::object::Object;
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1", "Job") => job,
+        ("v1" | "v1beta1", "CronJob") => cron_job,
+        _ => return None,
+    })
+}
+
+fn job(job: &mut Object) {
+    labels_from_template(job);
+    within(job, "spec", |spec| {
+        // Completions alone left out make a work queue; both left out, a job of one pod.
+        if is_nil(spec, "parallelism") {
+            if_nil(spec, "completions", 1);
+            if_nil(spec, "parallelism", 1);
+        }
+        // With a limit for each index (KEP-3850) there is none for the whole.
+        let retries = if is_nil(spec, "backoffLimitPerIndex") { 6 } else { i32::MAX };
+        if_nil(spec, "backoffLimit", retries);
+        if_nil(spec, "completionMode", "NonIndexed");
+        if_nil(spec, "suspend", false);
+        // A failure policy judges pods that have ended (KEP-3939).
+        let replaced = if is_nil(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
+        if_nil(spec, "podReplacementPolicy", replaced);
+        if_nil(spec, "manualSelector", false);
+        job_template_spec(spec);
+    });
+}
+
+fn cron_job(job: &mut Object) {
+    within(job, "spec", |spec| {
+        if_zero(spec, "concurrencyPolicy", "Allow");
+        if_nil(spec, "suspend", false);
+        if_nil(spec, "successfulJobsHistoryLimit", 3);
+        if_nil(spec, "failedJobsHistoryLimit", 1);
+        within(spec, "jobTemplate", |template| within(template, "spec", job_template_spec));
+    });
+}
+
+/// What a job's spec gets wherever it stands; in a cron job, nothing else.
+fn job_template_spec(spec: &mut Object) {
+    behind(spec, "podFailurePolicy", |policy| {
+        each(policy, "rules", |rule| {
+            each(rule, "onPodConditions", |pattern| if_zero(pattern, "status", "True"))
+        });
+    });
+    within(spec, "template", pod_spec::template);
+}

@@ -1,0 +1,65 @@
+//! flowcontrol.apiserver.k8s.io: flow schemas and priority levels.
+
+use super::Rule;
+use super::fill::{behind, if_nil, if_zero, within};
+use schema::object::{Object, get};
+
+/// Concurrency shares of a limited priority level.
+const SHARES: i64 = 30;
+
+/// In v1beta3, where shares were no pointer, this annotation tells a zero that is meant.
+const ZERO_IS_MEANT: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1" | "v1beta3" | "v1beta2" | "v1beta1", "FlowSchema") => flow_schema,
+        ("v1", "PriorityLevelConfiguration") => priority_level,
+        ("v1beta3", "PriorityLevelConfiguration") => priority_level_v1beta3,
+        ("v1beta2" | "v1beta1", "PriorityLevelConfiguration") => priority_level_v1beta2,
+        _ => return None,
+    })
+}
+
+fn flow_schema(schema: &mut Object) {
+    within(schema, "spec", |spec| if_zero(spec, "matchingPrecedence", 1000));
+}
+
+fn priority_level(level: &mut Object) {
+    limited(level, |limited| if_nil(limited, "nominalConcurrencyShares", SHARES));
+    any_version(level);
+}
+
+fn priority_level_v1beta3(level: &mut Object) {
+    if get(level, &["metadata", "annotations", ZERO_IS_MEANT]).is_none() {
+        limited(level, |limited| if_zero(limited, "nominalConcurrencyShares", SHARES));
+    }
+    any_version(level);
+}
+
+fn priority_level_v1beta2(level: &mut Object) {
+    limited(level, |limited| if_zero(limited, "assuredConcurrencyShares", SHARES));
+    any_version(level);
+}
+
+fn limited(level: &mut Object, rule: impl FnOnce(&mut Object)) {
+    behind(level, "spec", |spec| behind(spec, "limited", rule));
+}
+
+fn any_version(level: &mut Object) {
+    limited(level, |limited| {
+        if_nil(limited, "lendablePercent", 0);
+        behind(limited, "limitResponse", |response| behind(response, "queuing", queuing));
+    });
+    behind(level, "spec", |spec| {
+        behind(spec, "exempt", |exempt| {
+            if_nil(exempt, "nominalConcurrencyShares", 0);
+            if_nil(exempt, "lendablePercent", 0);
+        });
+    });
+}
+
+fn queuing(queuing: &mut Object) {
+    if_zero(queuing, "handSize", 8);
+    if_zero(queuing, "queues", 64);
+    if_zero(queuing, "queueLengthLimit", 50);
+}

@@ -1,0 +1,46 @@
+//! networking.k8s.io: policies, ingresses and their classes.
+
+use super::Rule;
+use super::fill::{behind, each, if_nil, is_zero, within};
+use schema::object::Object;
+use serde_json::json;
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1", "NetworkPolicy") => network_policy,
+        ("v1", "IngressClass") => ingress_class,
+        // In v1 the path type must be given.
+        ("v1beta1", "Ingress") => ingress_v1beta1,
+        _ => return None,
+    })
+}
+
+/// A policy is about ingress unless it says otherwise, and about egress if it has rules for it.
+fn network_policy(policy: &mut Object) {
+    within(policy, "spec", |spec| {
+        if is_zero(spec, "policyTypes") {
+            let types =
+                if is_zero(spec, "egress") { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };
+            spec.insert("policyTypes".to_owned(), types);
+        }
+        for direction in ["ingress", "egress"] {
+            each(spec, direction, |rule| each(rule, "ports", |port| if_nil(port, "protocol", "TCP")));
+        }
+    });
+}
+
+fn ingress_class(class: &mut Object) {
+    behind(class, "spec", |spec| {
+        behind(spec, "parameters", |reference| if_nil(reference, "scope", "Cluster"))
+    });
+}
+
+fn ingress_v1beta1(ingress: &mut Object) {
+    behind(ingress, "spec", |spec| {
+        each(spec, "rules", |rule| {
+            behind(rule, "http", |http| {
+                each(http, "paths", |path| if_nil(path, "pathType", "ImplementationSpecific"));
+            });
+        });
+    });
+}

@@ -1,0 +1,76 @@
+//! The pod spec as every kind holds it, alone or in a template: containers, probes, volumes.
+//!
+//! Only pods get more, see [`super::pod`]: a default that is added here would roll out every workload anew.
+
+use super::fill::{behind, each, if_nil, if_zero, is_zero, within};
+use super::resource_list::{round, round_requirements};
+use super::{image, volumes};
+use crate::tree::text;
+use schema::object::Object;
+
+/// The lists of containers in a pod spec.
+const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
+
+/// The defaults of a pod spec, wherever it stands.
+pub(super) fn pod_spec(spec: &mut Object) {
+    if_zero(spec, "dnsPolicy", "ClusterFirst");
+    if_zero(spec, "restartPolicy", "Always");
+    if_nil(spec, "securityContext", Object::new());
+    if_nil(spec, "terminationGracePeriodSeconds", 30);
+    if_zero(spec, "schedulerName", "default-scheduler");
+    each(spec, "volumes", volumes::volume);
+    for list in CONTAINER_LISTS {
+        each(spec, list, container);
+    }
+    round(spec, "overhead");
+    behind(spec, "resources", round_requirements);
+}
+
+/// The defaults of a pod template.
+pub(super) fn template(template: &mut Object) {
+    within(template, "spec", pod_spec);
+}
+
+/// `fieldRef` wherever it stands: which version the field path is of.
+pub(super) fn field_ref(holder: &mut Object) {
+    behind(holder, "fieldRef", |reference| if_zero(reference, "apiVersion", "v1"));
+}
+
+fn container(container: &mut Object) {
+    if is_zero(container, "imagePullPolicy") {
+        let policy = image::pull_policy(text(container, "image"));
+        if_zero(container, "imagePullPolicy", policy);
+    }
+    if_zero(container, "terminationMessagePath", "/dev/termination-log");
+    if_zero(container, "terminationMessagePolicy", "File");
+    each(container, "ports", |port| if_zero(port, "protocol", "TCP"));
+    each(container, "env", |variable| behind(variable, "valueFrom", value_from));
+    behind(container, "resources", round_requirements);
+    for name in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        behind(container, name, probe);
+    }
+    behind(container, "lifecycle", |lifecycle| {
+        for hook in ["postStart", "preStop"] {
+            behind(lifecycle, hook, |hook| behind(hook, "httpGet", http_get));
+        }
+    });
+}
+
+fn value_from(source: &mut Object) {
+    field_ref(source);
+    behind(source, "fileKeyRef", |key| if_nil(key, "optional", false));
+}
+
+fn probe(probe: &mut Object) {
+    if_zero(probe, "timeoutSeconds", 1);
+    if_zero(probe, "periodSeconds", 10);
+    if_zero(probe, "successThreshold", 1);
+    if_zero(probe, "failureThreshold", 3);
+    behind(probe, "httpGet", http_get);
+    behind(probe, "grpc", |grpc| if_nil(grpc, "service", ""));
+}
+
+fn http_get(action: &mut Object) {
+    if_zero(action, "path", "/");
+    if_zero(action, "scheme", "HTTP");
+}

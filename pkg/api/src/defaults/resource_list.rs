@@ -1,0 +1,35 @@
+//! Resource lists (`cpu`, `memory` → quantity): nothing finer than a thousandth is kept.
+
+use apimachinery::quantity::Quantity;
+use schema::object::Object;
+use serde_json::Value;
+
+/// The scale of a thousandth.
+const MILLI: i32 = -3;
+
+/// Rounds every quantity of a resource list up (away from zero) to whole thousandths. Compatibility with
+/// early versions, which kept thousandths only: upstream's defaulting of `ResourceList`.
+pub(super) fn round(object: &mut Object, name: &str) {
+    let Some(Value::Object(list)) = object.get_mut(name) else { return };
+    for amount in list.values_mut() {
+        if let Value::String(text) = amount
+            && may_be_finer(text)
+            && let Ok(mut quantity) = text.parse::<Quantity>()
+            && !quantity.round_up(MILLI)
+        {
+            *text = quantity.to_string();
+        }
+    }
+}
+
+/// Rounds `limits` and `requests` of a struct that has both.
+pub(super) fn round_requirements(requirements: &mut Object) {
+    round(requirements, "limits");
+    round(requirements, "requests");
+}
+
+/// Whole numbers and thousandths are told by their looks, which spares parsing nearly all quantities.
+/// Finer ones have a point, the suffix `n` or `u`, or a negative exponent.
+fn may_be_finer(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'.' | b'n' | b'u' | b'-'))
+}

@@ -1,0 +1,40 @@
+//! storage.k8s.io: classes, drivers, attachments.
+
+use super::fill::{behind, if_nil, is_zero, within};
+use super::{Rule, volumes};
+use schema::object::Object;
+use serde_json::json;
+
+pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
+    Some(match (version, kind) {
+        ("v1" | "v1beta1", "StorageClass") => storage_class,
+        ("v1" | "v1beta1", "CSIDriver") => csi_driver,
+        // Upstream has a rule for v1alpha1 too, and never registers it.
+        ("v1" | "v1beta1", "VolumeAttachment") => volume_attachment,
+        _ => return None,
+    })
+}
+
+fn storage_class(class: &mut Object) {
+    if_nil(class, "reclaimPolicy", "Delete");
+    if_nil(class, "volumeBindingMode", "Immediate");
+}
+
+fn csi_driver(driver: &mut Object) {
+    within(driver, "spec", |spec| {
+        if_nil(spec, "attachRequired", true);
+        if_nil(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
+        for name in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
+            if_nil(spec, name, false);
+        }
+        if is_zero(spec, "volumeLifecycleModes") {
+            spec.insert("volumeLifecycleModes".to_owned(), json!(["Persistent"]));
+        }
+    });
+}
+
+fn volume_attachment(attachment: &mut Object) {
+    behind(attachment, "spec", |spec| {
+        behind(spec, "source", |source| behind(source, "inlineVolumeSpec", volumes::persistent_source));
+    });
+}

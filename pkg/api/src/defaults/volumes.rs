@@ -1,0 +1,142 @@
+//! Volumes of pods, and the sources that persistent volumes share with them.
+
+use super::fill::{behind, each, if_nil, if_zero, within};
+use super::resource_list::{round, round_requirements};
+use super::{image, pod_spec};
+use crate::tree::text;
+use schema::object::Object;
+use serde_json::Value;
+
+/// Everything that a volume can come from: the members of `VolumeSource`.
+const SOURCES: &[&str] = &[
+    "awsElasticBlockStore",
+    "azureDisk",
+    "azureFile",
+    "cephfs",
+    "cinder",
+    "configMap",
+    "csi",
+    "downwardAPI",
+    "emptyDir",
+    "ephemeral",
+    "fc",
+    "flexVolume",
+    "flocker",
+    "gcePersistentDisk",
+    "gitRepo",
+    "glusterfs",
+    "hostPath",
+    "image",
+    "iscsi",
+    "nfs",
+    "persistentVolumeClaim",
+    "photonPersistentDisk",
+    "portworxVolume",
+    "projected",
+    "quobyte",
+    "rbd",
+    "scaleIO",
+    "secret",
+    "storageos",
+    "vsphereVolume",
+];
+
+/// What files in a volume may be read and written by: `0644`.
+const FILE_MODE: i64 = 0o644;
+
+/// How long a projected service account token lives, in seconds.
+const TOKEN_SECONDS: i64 = 3600;
+
+/// A volume of a pod. One without a source is an empty directory.
+pub(super) fn volume(volume: &mut Object) {
+    let mut has_source = false;
+    for (name, source) in volume.iter_mut() {
+        let Value::Object(source) = source else { continue };
+        if !SOURCES.contains(&name.as_str()) {
+            continue;
+        }
+        has_source = true;
+        match name.as_str() {
+            "secret" | "configMap" => if_nil(source, "defaultMode", FILE_MODE),
+            "downwardAPI" => {
+                if_nil(source, "defaultMode", FILE_MODE);
+                each(source, "items", pod_spec::field_ref);
+            }
+            "projected" => projected(source),
+            "ephemeral" => {
+                behind(source, "volumeClaimTemplate", |template| within(template, "spec", claim_spec))
+            }
+            "image" => {
+                let policy = image::pull_policy(text(source, "reference"));
+                if_zero(source, "pullPolicy", policy);
+            }
+            name => shared_source(name, source),
+        }
+    }
+    if !has_source {
+        volume.insert("emptyDir".to_owned(), Object::new().into());
+    }
+}
+
+/// The spec of a persistent volume, also where a volume attachment holds it inline: its source and size.
+pub(super) fn persistent_source(spec: &mut Object) {
+    round(spec, "capacity");
+    for (name, source) in spec.iter_mut() {
+        if let Value::Object(source) = source {
+            shared_source(name, source);
+        }
+    }
+}
+
+/// The spec of a persistent volume claim.
+pub(super) fn claim_spec(spec: &mut Object) {
+    if_nil(spec, "volumeMode", "Filesystem");
+    behind(spec, "resources", round_requirements);
+}
+
+/// The sources that pods and persistent volumes have in common.
+fn shared_source(name: &str, source: &mut Object) {
+    match name {
+        // Nothing is checked before the mount.
+        "hostPath" => if_nil(source, "type", ""),
+        "iscsi" => if_zero(source, "iscsiInterface", "default"),
+        "rbd" => {
+            if_zero(source, "pool", "rbd");
+            if_zero(source, "user", "admin");
+            if_zero(source, "keyring", "/etc/ceph/keyring");
+        }
+        "azureDisk" => {
+            if_nil(source, "cachingMode", "ReadWrite");
+            if_nil(source, "fsType", "ext4");
+            if_nil(source, "readOnly", false);
+            if_nil(source, "kind", "Shared");
+        }
+        "scaleIO" => {
+            if_zero(source, "storageMode", "ThinProvisioned");
+            if_zero(source, "fsType", "xfs");
+        }
+        _ => {}
+    }
+}
+
+fn projected(source: &mut Object) {
+    if_nil(source, "defaultMode", FILE_MODE);
+    each(source, "sources", |part| {
+        behind(part, "downwardAPI", |api| each(api, "items", pod_spec::field_ref));
+        behind(part, "serviceAccountToken", |token| if_nil(token, "expirationSeconds", TOKEN_SECONDS));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sources_are_those_of_the_schema() {
+        let volume = schema::builtin::message("io.k8s.api.core.v1.Volume").unwrap();
+        let mut members: Vec<&str> = volume.members.iter().map(|member| member.name).collect();
+        members.retain(|name| *name != "name");
+        members.sort_unstable();
+        assert_eq!(SOURCES, members);
+    }
+}
