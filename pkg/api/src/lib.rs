@@ -3,6 +3,7 @@
 pub mod conversion;
 pub mod defaults;
 pub mod fields;
+pub mod managed_fields;
 pub mod options;
 pub mod printers;
 pub mod resources;

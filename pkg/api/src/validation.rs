@@ -9,8 +9,9 @@ mod options;
 pub use ip::{canonical_ip, is_valid_ip};
 pub use name_rule::{NameRule, name_rule, requires_qualified_finalizers};
 pub use object_meta::{
-    TOTAL_ANNOTATIONS_BYTES_MAX, validate_annotations, validate_field_manager, validate_finalizers,
-    validate_finalizers_are_qualified, validate_labels, validate_object_meta, validate_object_meta_update,
+    FIELD_MANAGER_BYTES_MAX, TOTAL_ANNOTATIONS_BYTES_MAX, validate_annotations, validate_field_manager,
+    validate_finalizers, validate_finalizers_are_qualified, validate_labels, validate_object_meta,
+    validate_object_meta_update,
 };
 pub use options::{
     validate_create_options, validate_delete_options, validate_list_options, validate_patch_options,

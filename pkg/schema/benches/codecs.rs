@@ -7,7 +7,7 @@ use schema::builtin::IO_K8S_API_CORE_V1_POD as POD;
 use schema::object::Object;
 use schema::proto::{self, TypeMetaHead, field_at, is_canonical, meta::Header};
 use schema::transcode::to_json;
-use schema::{json, json_write};
+use schema::{json, json_write, patch};
 
 const PODS: [&str; 2] = ["pod-small", "pod"];
 const HEAD: TypeMetaHead = TypeMetaHead { api_version: "v1", kind: "Pod" };
@@ -69,6 +69,22 @@ fn decode(bencher: Bencher, name: &str) {
 fn write_json(bencher: Bencher, name: &str) {
     let tree = tree(name);
     bench_write(bencher, |out| json_write::encode(&POD, &tree, out).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn expand(bencher: Bencher, name: &str) {
+    let tree = tree(name);
+    bencher.bench_local(|| patch::expand(&POD, black_box(&tree)).unwrap());
+}
+
+#[divan::bench(args = PODS)]
+fn expand_through_text(bencher: Bencher, name: &str) {
+    let tree = tree(name);
+    bencher.bench_local(|| {
+        let mut text = Vec::new();
+        json_write::encode(&POD, black_box(&tree), &mut text).unwrap();
+        json::decode_untyped(&text).unwrap().value
+    });
 }
 
 #[divan::bench(args = PODS)]

@@ -8,6 +8,7 @@ pub mod object;
 pub mod openapi;
 pub mod patch;
 pub mod proto;
+pub mod structured_merge;
 pub mod table;
 pub mod transcode;
 pub mod yaml;

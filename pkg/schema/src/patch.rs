@@ -4,10 +4,13 @@
 //! [`expand`] makes that value of a tree, and [`crate::json::decode`] makes a tree of the patched
 //! value's text ([`collapse`]). Patches are parsed once and applied as often as an update is tried.
 
+mod expand;
 mod go_format;
 pub mod json_patch;
 pub mod merge_patch;
 pub mod strategic;
+
+pub use expand::expand;
 
 use serde_json::Value;
 
@@ -32,19 +35,6 @@ pub enum Error {
     /// Anything else: 500.
     #[error("{0}")]
     Failed(String),
-}
-
-/// The JSON value of an object: what its JSON text says, with verbatim JSON as values.
-///
-/// # Errors
-/// The object holds verbatim JSON that is no JSON, or nests too deep.
-pub fn expand(message: &'static Message, object: &Object) -> Result<Value, Error> {
-    let mut text = Vec::new();
-    json_write::encode(message, object, &mut text).map_err(|error| Error::Failed(error.to_string()))?;
-    match json::decode_untyped(&text) {
-        Ok(untyped) => Ok(untyped.value),
-        Err(error) => Err(Error::Failed(error.to_string())),
-    }
 }
 
 /// The text of a patched value, which error messages quote, and the object that it stands for.

@@ -17,7 +17,7 @@ use std::fmt::Write;
 /// Longest annotations of one object: keys and values together, in bytes.
 pub const TOTAL_ANNOTATIONS_BYTES_MAX: usize = 256 * 1024;
 /// Longest name of a field manager, in bytes.
-const FIELD_MANAGER_BYTES_MAX: usize = 128;
+pub const FIELD_MANAGER_BYTES_MAX: usize = 128;
 /// Longest subresource in a managed fields entry, in bytes.
 const SUBRESOURCE_BYTES_MAX: usize = 256;
 

@@ -70,7 +70,7 @@ fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>, depth:
 }
 
 /// Go's `omitempty` and `omitzero`.
-fn left_out(field: &Field, value: Option<&Value>) -> bool {
+pub(crate) fn left_out(field: &Field, value: Option<&Value>) -> bool {
     if field.omit_zero && !field.pointer {
         return matches!(value, None | Some(Value::Null));
     }
@@ -92,7 +92,7 @@ fn left_out(field: &Field, value: Option<&Value>) -> bool {
 }
 
 /// Whether a pointer is nil.
-fn is_nil(field: &Field, value: Option<&Value>) -> bool {
+pub(crate) fn is_nil(field: &Field, value: Option<&Value>) -> bool {
     match (value, field.ty) {
         (None, _) => true,
         (Some(Value::Null), Type::Message(inner)) => !null_is_set(inner.shape),

@@ -4,7 +4,7 @@ use schema::json_write::{self, indent};
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
 use schema::transcode::to_json;
-use schema::{json, object::Object};
+use schema::{json, object::Object, patch};
 use serde_json::Value;
 
 use crate::archive::{Pair, pairs};
@@ -72,6 +72,18 @@ fn protobuf_is_transcoded_to_upstreams_json_bytes() {
             indent(&compact, &mut ours);
         }
         same(&pair.name, &ours, theirs.trim_ascii_end());
+    });
+    assert_eq!(count, PAIRS);
+}
+
+#[test]
+fn a_tree_expands_to_what_its_json_says() {
+    let count = for_each(|pair, message, envelope| {
+        let tree = tree(message, envelope);
+        let mut text = Vec::new();
+        json_write::encode(message, &tree, &mut text).unwrap();
+        let expected = json::decode_untyped(&text).unwrap().value;
+        assert_eq!(patch::expand(message, &tree).unwrap(), expected, "{}", pair.name);
     });
     assert_eq!(count, PAIRS);
 }

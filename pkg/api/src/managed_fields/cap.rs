@@ -1,0 +1,74 @@
+//! The limit on managers that update: the oldest of them are merged.
+
+use schema::structured_merge::updater::VersionedSet;
+
+use super::entries::{Managed, Operation, Origin};
+
+/// Managers from updates that an object keeps, as upstream's default.
+const UPDATERS_MAX: usize = 10;
+
+/// Merges the oldest updaters of a version into one, called `ancient-changes`, until the limit holds
+/// or no two of a version are left. The first of a version stays as it is until a second follows.
+pub(super) fn cap_updaters(managed: &mut Managed) {
+    let mut count = managed.sets.values().filter(|set| !set.applied).count();
+    if count <= UPDATERS_MAX {
+        return;
+    }
+    let mut updaters: Vec<(i64, String)> = managed
+        .sets
+        .iter()
+        .filter(|(_, set)| !set.applied)
+        .map(|(id, _)| {
+            let time = managed.origins.get(id).and_then(|origin| origin.time);
+            (time.map_or(0, |time| time.seconds), id.clone())
+        })
+        .collect();
+    updaters.sort_unstable();
+
+    let mut firsts: Vec<(String, String)> = Vec::new();
+    for (_, identifier) in updaters {
+        if count <= UPDATERS_MAX {
+            break;
+        }
+        let Some(version) = managed.sets.get(&identifier).map(|set| set.api_version.to_string()) else {
+            continue;
+        };
+        match firsts.iter().find(|(of, _)| *of == version) {
+            None => firsts.push((version, identifier)),
+            Some((_, first)) => {
+                merge_into_bucket(managed, version, first, &identifier);
+                count -= 1;
+            }
+        }
+    }
+}
+
+/// Moves the fields of an updater into the bucket of its version, which takes over those of the first
+/// when it is new, and the time of the one that comes in. Where the bucket itself comes in, it takes
+/// the first (upstream loses the bucket there).
+fn merge_into_bucket(managed: &mut Managed, version: String, first: &str, incoming: &str) {
+    let bucket = Origin {
+        manager: "ancient-changes".to_owned(),
+        operation: Operation::Update,
+        api_version: version,
+        subresource: String::new(),
+        time: managed.origins.get(incoming).and_then(|origin| origin.time),
+        written: None,
+    };
+    let identifier = bucket.identifier();
+    let Some(incoming_set) = managed.sets.get(incoming).cloned() else { return };
+    let has_bucket = incoming != identifier && managed.sets.contains_key(&identifier);
+    let older = if has_bucket { identifier.as_str() } else { first };
+    let merged = match managed.sets.remove(older) {
+        Some(older) => {
+            let set = incoming_set.set.union(&older.set);
+            VersionedSet { set, changed: true, ..incoming_set }
+        }
+        None => incoming_set,
+    };
+    managed.sets.insert(identifier.clone(), merged);
+    if incoming != identifier {
+        managed.sets.remove(incoming);
+    }
+    managed.origins.insert(identifier, bucket);
+}

@@ -1,0 +1,75 @@
+//! Client-side apply's memory of what was applied, an annotation, as far as server-side apply by
+//! `kubectl` heeds it: fields that are as the annotation says may change hands, and the annotation is
+//! kept up to date.
+
+use schema::json;
+use schema::json_write;
+use schema::object::{self, Object};
+use schema::structured_merge::Set;
+use schema::structured_merge::model::TypeRef;
+use schema::structured_merge::typed;
+use serde_json::Value;
+
+use crate::tree::{child, pairs};
+use crate::validation::TOTAL_ANNOTATIONS_BYTES_MAX;
+
+/// The only manager for whom the annotation counts.
+pub(super) const KUBECTL: &str = "kubectl";
+
+const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
+const PATH: [&str; 3] = ["metadata", "annotations", ANNOTATION];
+
+/// The fields that a live value still has as they were applied by the client; `None` where there is
+/// no usable annotation.
+pub(super) fn owned_fields(live: &Value, ty: TypeRef<'_>) -> Option<Set> {
+    let annotation = object::get_str(live.as_object()?, &PATH).filter(|text| !text.is_empty())?;
+    let applied = json::decode_untyped(annotation.as_bytes()).ok()?.value;
+    for name in ["apiVersion", "kind"] {
+        if applied.get(name)?.as_str() != live.get(name)?.as_str() {
+            return None;
+        }
+    }
+    typed::validate(live, ty, typed::Duplicates::Refuse).ok()?;
+    typed::validate(&applied, ty, typed::Duplicates::Refuse).ok()?;
+    let mut owned = typed::field_set(&applied, ty).ok()?;
+    let changed = typed::compare(&applied, live, ty).ok()?;
+    for changed in [&changed.modified, &changed.added, &changed.removed] {
+        owned.subtract(changed);
+    }
+    Some(owned)
+}
+
+/// Writes the applied configuration into the annotation, if the object has one.
+///
+/// # Errors
+/// The configuration cannot be written as JSON.
+pub(super) fn update_annotation(object: &mut Object, applied: &Value) -> Result<(), json_write::Error> {
+    if object::get_str(object, &PATH).is_none_or(str::is_empty) {
+        return Ok(());
+    }
+    let text = configuration_text(applied)?;
+    object::set(object, &PATH, text);
+    let bytes: usize = child(object, "metadata").map_or(0, |metadata| {
+        pairs(metadata, "annotations").map(|(key, value)| key.len() + value.len()).sum()
+    });
+    if bytes > TOTAL_ANNOTATIONS_BYTES_MAX {
+        object::remove(object, &PATH);
+    }
+    Ok(())
+}
+
+/// The text of a configuration without the annotation, ended by a newline.
+fn configuration_text(applied: &Value) -> Result<String, json_write::Error> {
+    let mut applied = applied.clone();
+    if let Some(metadata) = applied.get_mut("metadata").and_then(Value::as_object_mut) {
+        let texts = metadata.get_mut("annotations").and_then(Value::as_object_mut);
+        match texts.filter(|annotations| annotations.values().all(Value::is_string)) {
+            Some(annotations) => drop(annotations.remove(ANNOTATION)),
+            None => drop(metadata.remove("annotations")),
+        }
+    }
+    let mut text = Vec::new();
+    json_write::untyped(&applied, &mut text)?;
+    text.push(b'\n');
+    Ok(String::from_utf8_lossy(&text).into_owned())
+}

@@ -1,0 +1,54 @@
+//! The name of the manager of a request that is no apply.
+
+use apimachinery::go_quote::is_printable;
+
+use crate::validation::FIELD_MANAGER_BYTES_MAX;
+
+/// The `fieldManager` option or, without it, what stands before the first slash of the user agent:
+/// its printable characters, as many as fit into [`FIELD_MANAGER_BYTES_MAX`] bytes.
+pub fn manager_or_user_agent(field_manager: &str, user_agent: &str) -> String {
+    if !field_manager.is_empty() {
+        return field_manager.to_owned();
+    }
+    let product = user_agent.split('/').next().unwrap_or_default();
+    let mut name = String::new();
+    for c in product.chars().filter(|&c| is_printable(c)) {
+        if name.len() + c.len_utf8() > FIELD_MANAGER_BYTES_MAX {
+            break;
+        }
+        name.push(c);
+    }
+    name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(field_manager: &str, user_agent: &str, expected: &str) {
+        assert_eq!(manager_or_user_agent(field_manager, user_agent), expected);
+    }
+
+    #[test]
+    fn the_option_comes_before_the_user_agent() {
+        check("me", "kubectl/v1.36", "me");
+        check("", "kubectl/v1.36 (linux/amd64)", "kubectl");
+        check("", "", "");
+    }
+
+    #[test]
+    fn a_user_agent_is_cut_at_its_first_slash_and_keeps_what_prints() {
+        check("", "Mozilla/5.0 (X11; Linux)", "Mozilla");
+        check("", "no slash at all", "no slash at all");
+        check("", "a\u{1b}b\nc\u{200b}d/1", "abcd");
+        check("", "日本/1", "日本");
+    }
+
+    #[test]
+    fn a_long_user_agent_ends_on_a_whole_character() {
+        let long = "x".repeat(200);
+        check("", &long, &long[..128]);
+        let odd = format!("{}{}", "x".repeat(127), "é");
+        check("", &odd, &odd[..127]);
+    }
+}

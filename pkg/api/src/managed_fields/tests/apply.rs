@@ -1,0 +1,239 @@
+//! Server-side apply.
+
+use super::{Story, config_map, deployment, entry, untimed};
+use apimachinery::status::Cause;
+use serde_json::json;
+
+const A: &str = r#"{"f:data":{"f:a":{}}}"#;
+
+#[test]
+fn an_apply_creates_what_is_not_there() {
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1"})))
+        .owned(json!([entry("one", "Apply", "v1", 1, A)]))
+        .holds("/data", json!({"a": "1"}))
+        .holds("/metadata/name", json!("c"));
+}
+
+#[test]
+fn applying_the_same_again_changes_nothing() {
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1"})))
+        .apply("one", config_map(json!({"a": "1"})))
+        .owned(json!([entry("one", "Apply", "v1", 1, A)]));
+}
+
+#[test]
+fn owners_who_agree_share_a_field_and_the_second_has_no_time() {
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1"})))
+        .apply("two", config_map(json!({"a": "1"})))
+        .owned(json!([untimed("two", "Apply", "v1", A), entry("one", "Apply", "v1", 1, A)]));
+}
+
+#[test]
+fn changing_what_others_own_is_a_conflict_that_names_them() {
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1", "b": "1"})))
+        .refused(
+            "two",
+            config_map(json!({"a": "2"})),
+            409,
+            "Apply failed with 1 conflict: conflict with \"one\": .data.a",
+        )
+        .update("three", config_map(json!({"a": "1", "b": "3"})))
+        .refused(
+            "two",
+            config_map(json!({"a": "2", "b": "2"})),
+            409,
+            "Apply failed with 2 conflicts: conflicts with \"one\":\n- .data.a\n\
+             conflicts with \"three\" using v1:\n- .data.b",
+        );
+}
+
+#[test]
+fn a_conflict_lists_a_cause_for_each_field() {
+    let mut story = Story::at("apps/v1/deployments/scale").live(json!({
+        "apiVersion": "autoscaling/v1", "kind": "Scale", "spec": {"replicas": 1},
+        "metadata": {"name": "d", "uid": "u", "managedFields": [
+            untimed("k/scale", "Update", "autoscaling/v1", r#"{"f:spec":{"f:replicas":{}}}"#),
+        ]},
+    }));
+    let patch = json!({
+        "apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "d"},
+        "spec": {"replicas": 2},
+    });
+    let status = story.try_apply("two", false, &patch).unwrap_err();
+    assert_eq!((status.code, status.reason), (409, "Conflict"));
+    let cause = Cause {
+        reason: "FieldManagerConflict".to_owned(),
+        message: "conflict with \"k\" with subresource \"scale\" using autoscaling/v1".to_owned(),
+        field: ".spec.replicas".to_owned(),
+    };
+    let details = status.details.unwrap();
+    assert_eq!((details.causes, details.name), (vec![cause], String::new()));
+}
+
+#[test]
+fn force_takes_over() {
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1"})))
+        .force("two", config_map(json!({"a": "2"})))
+        .owned(json!([entry("two", "Apply", "v1", 2, A)]))
+        .holds("/data", json!({"a": "2"}));
+}
+
+#[test]
+fn what_a_manager_no_longer_applies_goes_unless_another_owns_it() {
+    let both = r#"{"f:data":{"f:b":{}}}"#;
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1", "b": "1", "c": "1"})))
+        .apply("two", config_map(json!({"b": "1"})))
+        .apply("one", config_map(json!({"c": "1"})))
+        .holds("/data", json!({"b": "1", "c": "1"}))
+        .owned(json!([
+            untimed("two", "Apply", "v1", both),
+            entry("one", "Apply", "v1", 3, r#"{"f:data":{"f:c":{}}}"#),
+        ]));
+}
+
+#[test]
+fn a_manager_that_applies_nothing_owns_nothing() {
+    Story::at("v1/configmaps")
+        .apply("one", config_map(json!({"a": "1"})))
+        .apply("two", config_map(json!({})))
+        .apply("one", json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}}))
+        .owned(json!([untimed("two", "Apply", "v1", r#"{"f:data":{}}"#)]));
+}
+
+#[test]
+fn the_first_apply_finds_the_rest_owned_by_one_manager() {
+    let mut live = config_map(json!({"a": "1"}));
+    live["metadata"]["uid"] = json!("u");
+    Story::at("v1/configmaps")
+        .live(live)
+        .refused(
+            "one",
+            config_map(json!({"a": "2"})),
+            409,
+            "Apply failed with 1 conflict: conflict with \"before-first-apply\" using v1: .data.a",
+        )
+        .force("one", config_map(json!({"a": "2"})))
+        .owned(json!([
+            entry("one", "Apply", "v1", 2, A),
+            entry("before-first-apply", "Update", "v1", 2, r#"{"f:data":{}}"#),
+        ]));
+}
+
+#[test]
+fn a_configuration_of_another_kind_or_version_is_refused() {
+    let kind = |api_version: &str, kind: &str| json!({"apiVersion": api_version, "kind": kind});
+    Story::at("v1/configmaps")
+        .refused("m", kind("v1", "Secret"), 400, "invalid object type: /v1, Kind=Secret")
+        .refused("m", kind("apps/v1", "ConfigMap"), 400, "invalid object type: apps/v1, Kind=ConfigMap")
+        .refused("m", kind("a/b/c", "ConfigMap"), 400, "invalid object type: /, Kind=")
+        .refused("m", json!({}), 400, "invalid object type: /, Kind=");
+}
+
+#[test]
+fn managed_fields_cannot_be_applied() {
+    let mut patch = config_map(json!({}));
+    for managed in [json!([]), json!([untimed("m", "Apply", "v1", "{}")])] {
+        patch["metadata"]["managedFields"] = managed;
+        Story::at("v1/configmaps").refused("m", patch.clone(), 400, "metadata.managedFields must be nil");
+    }
+    patch["metadata"]["managedFields"] = json!(null);
+    Story::at("v1/configmaps").apply("m", patch);
+}
+
+#[test]
+fn a_configuration_that_does_not_fit_its_type_is_an_error() {
+    let what = "failed to create typed patch object (/c; /v1, Kind=ConfigMap): ";
+    Story::at("v1/configmaps")
+        .refused(
+            "m",
+            config_map(json!({"a": 1})),
+            500,
+            &format!("{what}.data.a: expected string, got &value.valueUnstructured{{Value:1}}"),
+        )
+        .refused(
+            "m",
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "bogus": 1}),
+            500,
+            &format!("{what}.bogus: field not declared in schema"),
+        );
+}
+
+#[test]
+fn a_value_that_its_type_does_not_take_is_an_error() {
+    let secret = json!({
+        "apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "=bad="},
+    });
+    Story::at("v1/secrets").refused(
+        "m",
+        secret,
+        500,
+        "failed to convert new object (/s; /v1, Kind=Secret) to proper version: unable to convert \
+         unstructured object to /v1, Kind=Secret: error decoding from json: illegal base64 data at input byte 0",
+    );
+    Story::at("apps/v1/deployments").refused(
+        "m",
+        deployment(json!({"replicas": 1.5})),
+        500,
+        "failed to convert new object (/d; apps/v1, Kind=Deployment) to proper version: unable to convert \
+         unstructured object to apps/v1, Kind=Deployment: cannot convert float64 to int32",
+    );
+}
+
+#[test]
+fn lists_of_maps_are_merged_by_their_keys() {
+    let container = |name: &str, image: &str| {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "d"},
+            "spec": {"template": {"spec": {"containers": [{"name": name, "image": image}]}}},
+        })
+    };
+    let owned = |name: &str| {
+        format!(
+            r#"{{"f:spec":{{"f:template":{{"f:spec":{{"f:containers":{{"k:{{\"name\":\"{name}\"}}":{{".":{{}},"f:image":{{}},"f:name":{{}}}}}}}}}}}}}}"#
+        )
+    };
+    Story::at("apps/v1/deployments")
+        .apply("one", container("a", "i:1"))
+        .apply("two", container("b", "i:1"))
+        .owned(json!([
+            entry("one", "Apply", "apps/v1", 1, &owned("a")),
+            entry("two", "Apply", "apps/v1", 2, &owned("b")),
+        ]))
+        .refused(
+            "two",
+            container("a", "i:2"),
+            409,
+            "Apply failed with 1 conflict: conflict with \"one\": \
+             .spec.template.spec.containers[name=\"a\"].image",
+        );
+}
+
+#[test]
+fn defaults_are_nobodys_until_someone_says_them() {
+    let mut story = Story::at("apps/v1/deployments");
+    let patch = deployment(json!({}));
+    let options = super::ApplyOptions { manager: "one", force: false, now: super::at(1) };
+    let new = story
+        .fields
+        .apply(None, &patch, options, |object| {
+            schema::object::set(object, &["spec", "replicas"], 1);
+        })
+        .unwrap();
+    story.store(new);
+    story.seconds = 1;
+    let replicas = r#"{"f:spec":{"f:replicas":{}}}"#;
+    story
+        .holds("/spec/replicas", json!(1))
+        .apply("two", {
+            let mut patch = deployment(json!({"replicas": 1}));
+            patch["spec"].as_object_mut().unwrap().remove("template");
+            patch
+        })
+        .holds("/metadata/managedFields/0", untimed("two", "Apply", "apps/v1", replicas));
+}

@@ -1,0 +1,95 @@
+//! Managed fields of an object and its Scale.
+
+use super::{entries_of, entry, object, untimed};
+use crate::managed_fields::{replicas_paths, to_parent, to_scale};
+use serde_json::{Value, json};
+
+const REPLICAS: &str = r#"{"f:spec":{"f:replicas":{}}}"#;
+const SELECTOR: &str = r#"{"f:spec":{"f:selector":{}}}"#;
+const BOTH: &str = r#"{"f:spec":{"f:replicas":{},"f:selector":{}}}"#;
+
+fn with(entries: Value) -> schema::object::Object {
+    object(json!({"metadata": {"managedFields": entries}}))
+}
+
+#[track_caller]
+fn check_to_scale(parent: Value, expected: Value) {
+    let mut scale = object(json!({}));
+    to_scale(&with(parent), replicas_paths("apps", "deployments"), &mut scale).unwrap();
+    assert_eq!(entries_of(&scale), expected);
+}
+
+#[track_caller]
+fn check_to_parent(parent: Value, scale: Value, expected: Value) {
+    let mut parent = with(parent);
+    to_parent(&with(scale), replicas_paths("apps", "deployments"), "apps/v1", &mut parent).unwrap();
+    assert_eq!(entries_of(&parent), expected);
+}
+
+#[test]
+fn owners_of_the_replicas_own_them_in_the_scale() {
+    check_to_scale(
+        json!([untimed("a", "Apply", "apps/v1", SELECTOR), entry("b", "Apply", "apps/v1", 1, BOTH)]),
+        json!([entry("b", "Apply", "autoscaling/v1", 1, REPLICAS)]),
+    );
+    check_to_scale(
+        json!([untimed("a", "Apply", "apps/v1", BOTH), untimed("b/scale", "Update", "apps/v1beta1", BOTH)]),
+        json!([
+            untimed("a", "Apply", "autoscaling/v1", REPLICAS),
+            untimed("b/scale", "Update", "autoscaling/v1", REPLICAS),
+        ]),
+    );
+}
+
+#[test]
+fn entries_of_unknown_versions_are_dropped() {
+    check_to_scale(json!([untimed("a", "Apply", "apps/v10", REPLICAS)]), Value::Null);
+    check_to_parent(json!([untimed("a", "Apply", "apps/v10", SELECTOR)]), json!([]), Value::Null);
+}
+
+#[test]
+fn whoever_scales_takes_the_replicas_from_the_parent() {
+    for (theirs, ours) in [("Apply", "Apply"), ("Apply", "Update"), ("Update", "Update"), ("Update", "Apply")]
+    {
+        let left = untimed("a", theirs, "apps/v1", SELECTOR);
+        let taken = untimed("s/scale", ours, "apps/v1", REPLICAS);
+        let expected = if theirs > ours { json!([taken, left]) } else { json!([left, taken]) };
+        check_to_parent(
+            json!([untimed("a", theirs, "apps/v1", BOTH)]),
+            json!([untimed("s/scale", ours, "autoscaling/v1", REPLICAS)]),
+            expected,
+        );
+    }
+}
+
+#[test]
+fn an_owner_that_still_stands_in_the_scale_keeps_its_entry() {
+    check_to_parent(
+        json!([entry("a", "Apply", "apps/v1", 1, BOTH)]),
+        json!([entry("a", "Apply", "autoscaling/v1", 1, REPLICAS)]),
+        json!([entry("a", "Apply", "apps/v1", 1, BOTH)]),
+    );
+}
+
+#[test]
+fn an_entry_without_anything_left_goes() {
+    check_to_parent(json!([entry("a", "Apply", "apps/v1", 1, REPLICAS)]), json!([]), Value::Null);
+}
+
+#[test]
+fn a_new_owner_has_no_time_in_the_parent_yet() {
+    check_to_parent(
+        json!([]),
+        json!([entry("s/scale", "Update", "autoscaling/v1", 3, REPLICAS)]),
+        json!([untimed("s/scale", "Update", "apps/v1", REPLICAS)]),
+    );
+}
+
+#[test]
+fn entries_that_cannot_be_read_are_an_error() {
+    let mut parent = with(json!([{"operation": "Other"}]));
+    let error = to_parent(&object(json!({})), &[], "apps/v1", &mut parent).unwrap_err();
+    assert_eq!(error, "operation must be `Apply` or `Update`");
+    let error = to_scale(&parent, &[], &mut object(json!({}))).unwrap_err();
+    assert_eq!(error, "operation must be `Apply` or `Update`");
+}

@@ -1,0 +1,155 @@
+//! The versions that a built-in kind is served in: what an object is in each of them.
+
+use std::borrow::Cow;
+
+use apimachinery::gvk::split_api_version;
+use schema::json;
+use schema::object::Object;
+use schema::patch::{collapse, expand};
+use schema::structured_merge::filter::Filter;
+use schema::structured_merge::model::TypeRef;
+use schema::structured_merge::updater::{ConvertError, Converter};
+use schema::structured_merge::{PathElement, Set};
+use schema::table::Message;
+use serde_json::Value;
+
+use crate::conversion::{convert, normalise_for_storage};
+use crate::resources::{self, Resource};
+
+/// A kind in one version.
+#[derive(Debug)]
+struct Version {
+    api_version: &'static str,
+    message: &'static Message,
+    /// What of an object an endpoint of this version writes, if not all.
+    filter: Option<Filter>,
+}
+
+/// The versions of the kind of an endpoint.
+#[derive(Debug)]
+pub(super) struct Versions {
+    kind: &'static str,
+    /// The endpoint's first.
+    versions: Vec<Version>,
+    /// `apiVersion` of the stored form, which all others are converted through.
+    stored: &'static str,
+}
+
+impl Versions {
+    /// The versions that the same subresource is served in. Of other groups only those count that
+    /// are published together with the endpoint's: upstream keeps the core group apart.
+    pub(super) fn of(row: &'static Resource, served: &dyn Fn(&Resource) -> bool) -> Self {
+        let stored = resources::find(row.group, row.version, row.plural, "")
+            .and_then(|parent| parent.storage)
+            .filter(|storage| storage.kind == row.kind);
+        let others = resources::all().filter(|other| {
+            (other.kind, other.plural, other.subresource) == (row.kind, row.plural, row.subresource)
+                && other.kind_group_version != row.kind_group_version
+                && other.group.is_empty() == row.group.is_empty()
+                && served(other)
+        });
+        let versions = std::iter::once(row).chain(others).map(|row| Version {
+            api_version: row.kind_group_version,
+            message: row.message,
+            filter: filter(row.reset_fields),
+        });
+        Versions {
+            kind: row.kind,
+            versions: versions.collect(),
+            stored: stored.map_or(row.kind_group_version, |storage| storage.group_version),
+        }
+    }
+
+    fn find(&self, api_version: &str) -> Option<&Version> {
+        // A slash in front names the core group too.
+        let api_version = api_version.strip_prefix('/').unwrap_or(api_version);
+        self.versions.iter().find(|version| version.api_version == api_version)
+    }
+
+    /// `apiVersion` of the stored form.
+    pub(super) fn stored(&self) -> &'static str {
+        self.stored
+    }
+
+    /// The value in a version of a tree that has the stored shape.
+    pub(super) fn value_of(&self, object: &Object, api_version: &str) -> Result<Value, ConvertError> {
+        let version = self.find(api_version).ok_or(ConvertError::Missing)?;
+        let value = if version.api_version == self.stored {
+            expand(version.message, object)
+        } else {
+            let converted = convert(object.clone(), self.stored, version.api_version, self.kind);
+            expand(version.message, &converted)
+        };
+        value.map_err(|error| ConvertError::Failed(error.to_string()))
+    }
+
+    /// The tree in a version that a value stands for.
+    pub(super) fn tree_of(&self, value: &Value, api_version: &str) -> Result<Object, ConvertError> {
+        let version = self.find(api_version).ok_or(ConvertError::Missing)?;
+        let (_, decoded) = collapse(version.message, value);
+        decoded.map(|decoded| decoded.object).map_err(|error| {
+            let kind = kind_text(api_version, self.kind);
+            let error = from_unstructured(error);
+            ConvertError::Failed(format!("unable to convert unstructured object to {kind}: {error}"))
+        })
+    }
+
+    /// Gives a tree in a version the stored shape.
+    pub(super) fn store(&self, object: Object, api_version: &str) -> Result<Object, ConvertError> {
+        let mut object = convert(object, api_version, self.stored, self.kind);
+        let (group, _) = split_api_version(self.stored);
+        normalise_for_storage(group, self.kind, &mut object)
+            .map_err(|error| ConvertError::Failed(error.to_string()))?;
+        Ok(object)
+    }
+}
+
+impl Converter for Versions {
+    fn convert<'v>(&self, value: &'v Value, from: &str, to: &str) -> Result<Cow<'v, Value>, ConvertError> {
+        if from == to {
+            return Ok(Cow::Borrowed(value));
+        }
+        if self.find(to).ok_or(ConvertError::Missing)?.api_version == from {
+            return Ok(Cow::Borrowed(value));
+        }
+        let stored = self.store(self.tree_of(value, from)?, from)?;
+        self.value_of(&stored, to).map(Cow::Owned)
+    }
+
+    fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
+        self.find(api_version).map(|version| TypeRef::builtin(version.message))
+    }
+
+    fn filter(&self, api_version: &str) -> Option<&Filter> {
+        self.find(api_version)?.filter.as_ref()
+    }
+}
+
+/// What upstream says when a value that is no text becomes a struct, where it differs from decoding.
+fn from_unstructured(error: json::Error) -> String {
+    match error {
+        json::Error::Value(text) if text.starts_with("illegal base64 data") => {
+            format!("error decoding from json: {text}")
+        }
+        json::Error::Type(mismatch) if mismatch.value.starts_with("number ") => {
+            format!("cannot convert float64 to {}", mismatch.go_type)
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A kind as upstream prints it: `apps/v1, Kind=Deployment`, with the empty name of the core group.
+pub(super) fn kind_text(api_version: &str, kind: &str) -> String {
+    let (group, version) = split_api_version(api_version);
+    format!("{group}/{version}, Kind={kind}")
+}
+
+/// Leaves out the fields with these paths, which are written `.spec.replicas`.
+fn filter(reset_fields: &[&str]) -> Option<Filter> {
+    let mut set = Set::new();
+    for path in reset_fields {
+        let elements: Vec<PathElement> = path.split('.').skip(1).map(PathElement::field).collect();
+        set.insert(&elements);
+    }
+    (!set.is_empty()).then_some(Filter::Exclude(set))
+}

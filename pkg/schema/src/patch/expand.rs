@@ -1,0 +1,176 @@
+//! The JSON value of a tree, as one would read it from the tree's JSON text, without the text.
+//!
+//! What [`json_write::encode`] writes is the measure: the same members are left out, the same zero
+//! values stand where the tree has nothing, the same trees are refused.
+
+use serde_json::Value;
+
+use super::Error;
+use crate::json;
+use crate::json_write::typed::{is_nil, left_out};
+use crate::json_write::{self, DEPTH_MAX, Error as WriteError};
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// The JSON value of an object: what its JSON text says, with verbatim JSON as values.
+///
+/// # Errors
+/// The object holds verbatim JSON that is no JSON, values that are not of their fields' types, or
+/// nests too deep.
+pub fn expand(message: &'static Message, object: &Object) -> Result<Value, Error> {
+    structure(message, object, 1).map_err(|error| Error::Failed(error.to_string()))
+}
+
+fn structure(message: &'static Message, object: &Object, depth: usize) -> Result<Value, WriteError> {
+    if depth > DEPTH_MAX {
+        return Err(WriteError::TooDeep);
+    }
+    let mut members: Vec<(String, Value)> = Vec::with_capacity(object.len() + 4);
+    // Both sides are sorted by name.
+    let mut present = object.iter().peekable();
+    for member in message.members {
+        let before = |(name, _): &(&String, &Value)| name.as_str() < member.name;
+        while present.next_if(before).is_some() {}
+        let value = present.next_if(|(name, _)| name.as_str() == member.name).map(|(_, value)| value);
+        if !left_out(member.field, value) {
+            members.push((member.name.to_owned(), field_value(member.field, value, depth)?));
+        }
+    }
+    if message.type_meta {
+        for name in ["kind", "apiVersion"] {
+            match object.get(name) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(value @ Value::String(_)) => members.push((name.to_owned(), value.clone())),
+                Some(_) => return Err(WriteError::Tree { field: name, expected: "a string" }),
+            }
+        }
+    }
+    Ok(Value::Object(members.into_iter().collect()))
+}
+
+fn field_value(field: &'static Field, value: Option<&Value>, depth: usize) -> Result<Value, WriteError> {
+    Ok(match (field.cardinality, value) {
+        (Cardinality::One, value) if field.pointer && is_nil(field, value) => Value::Null,
+        (Cardinality::One, value) => element(field, value.unwrap_or(&Value::Null), depth)?,
+        (_, None | Some(Value::Null)) => Value::Null,
+        (Cardinality::List, Some(Value::Array(items))) => {
+            let items: Result<Vec<Value>, _> = items.iter().map(|item| element(field, item, depth)).collect();
+            Value::Array(items?)
+        }
+        (Cardinality::Map, Some(Value::Object(members))) => {
+            let member = |(name, value): (&String, &Value)| Ok((name.clone(), element(field, value, depth)?));
+            Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)
+        }
+        (Cardinality::List, _) => return Err(wrong(field, "a list")),
+        (Cardinality::Map, _) => return Err(wrong(field, "an object")),
+    })
+}
+
+/// A value of a field's element type; `null` is its zero value.
+fn element(field: &'static Field, value: &Value, depth: usize) -> Result<Value, WriteError> {
+    match (field.ty, value) {
+        (Type::Message(inner), value) => message(field, inner, value, depth),
+        (Type::Any, value) => any(value),
+        (Type::String, Value::Null) => Ok(Value::from("")),
+        (Type::Bytes, Value::Null) => Ok(Value::Null),
+        (Type::Bool, Value::Null) => Ok(Value::Bool(false)),
+        (Type::Int32 | Type::Int64 | Type::Double, Value::Null) => Ok(Value::from(0)),
+        (Type::Double, Value::Number(number)) => double(number.as_f64().unwrap_or(f64::NAN)),
+        (Type::String | Type::Bytes, Value::String(_)) | (Type::Bool, Value::Bool(_)) => Ok(value.clone()),
+        (Type::Int32 | Type::Int64, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
+        _ => Err(wrong(field, "a value of its type")),
+    }
+}
+
+fn message(
+    field: &'static Field,
+    inner: &'static Message,
+    value: &Value,
+    depth: usize,
+) -> Result<Value, WriteError> {
+    match (inner.shape, value) {
+        (Shape::Struct, Value::Object(members)) => structure(inner, members, depth + 1),
+        (Shape::Struct, Value::Null) => structure(inner, &Object::new(), depth + 1),
+        (Shape::Wrapper, value) => match inner.fields.first() {
+            Some(items) => field_value(items, Some(value), depth + 1),
+            None => Ok(Value::Null),
+        },
+        (Shape::FieldsV1 | Shape::RawExtension | Shape::Json | Shape::Unknown, Value::String(text)) => {
+            raw(inner, text)
+        }
+        (Shape::Quantity, Value::Null) => Ok(Value::from("0")),
+        (Shape::IntOrString, Value::Null) => Ok(Value::from(0)),
+        (Shape::Duration, Value::Null) => Ok(Value::from("0s")),
+        (Shape::SchemaOrBool, Value::Null) => Ok(Value::Bool(false)),
+        (_, Value::Null) => Ok(Value::Null),
+        (Shape::SchemaOrBool, Value::Bool(_)) => Ok(value.clone()),
+        (Shape::SchemaOrBool | Shape::SchemaOrArray | Shape::SchemaOrStringArray, value) => {
+            schema_or(field, inner, value, depth)
+        }
+        (Shape::IntOrString, Value::Number(number)) if number.is_i64() => Ok(value.clone()),
+        (Shape::Quantity, Value::String(text)) => match apimachinery::quantity::canonicalize(text) {
+            Ok(text) => Ok(Value::from(text.into_owned())),
+            Err(_) => Err(wrong(field, "a quantity")),
+        },
+        (Shape::IntOrString | Shape::Duration | Shape::Time | Shape::MicroTime, Value::String(_)) => {
+            Ok(value.clone())
+        }
+        _ => Err(wrong(field, "a value of its type")),
+    }
+}
+
+/// A schema, or a list of schemas or strings; an empty list is as good as none.
+fn schema_or(
+    field: &'static Field,
+    inner: &'static Message,
+    value: &Value,
+    depth: usize,
+) -> Result<Value, WriteError> {
+    let or_bool = inner.shape == Shape::SchemaOrBool;
+    match (value, inner.fields.get(usize::from(or_bool)), inner.fields.get(usize::from(!or_bool))) {
+        (Value::Array(items), ..) if items.is_empty() => Ok(Value::Null),
+        (Value::Object(_), Some(schema), _) => element(schema, value, depth),
+        (Value::Array(_), _, Some(items)) if !or_bool => field_value(items, Some(value), depth),
+        _ => Err(wrong(field, "a schema or its alternative")),
+    }
+}
+
+/// Verbatim JSON, read.
+fn raw(message: &'static Message, text: &str) -> Result<Value, WriteError> {
+    // The raw types for which Go takes empty for nil.
+    if text.is_empty() && matches!(message.shape, Shape::FieldsV1 | Shape::Json) {
+        return Ok(Value::Null);
+    }
+    json::decode_untyped(text.as_bytes()).map(|untyped| untyped.value).map_err(|_| {
+        let reason = json_write::compact(text.as_bytes(), &mut Vec::new()).err();
+        // Sound JSON that cannot be read nests too deep, or has a number that is too large.
+        reason.map_or(WriteError::TooDeep, |reason| WriteError::Raw { type_name: message.go_name, reason })
+    })
+}
+
+/// A value of any type: numbers that are whole become integers on the way through a text.
+fn any(value: &Value) -> Result<Value, WriteError> {
+    Ok(match value {
+        Value::Number(number) if !number.is_i64() => double(number.as_f64().unwrap_or(f64::NAN))?,
+        Value::Array(items) => Value::Array(items.iter().map(any).collect::<Result<_, _>>()?),
+        Value::Object(members) => {
+            let member = |(name, value): (&String, &Value)| Ok((name.clone(), any(value)?));
+            Value::Object(members.iter().map(member).collect::<Result<_, WriteError>>()?)
+        }
+        other => other.clone(),
+    })
+}
+
+/// A double as it reads back from its text: as an integer where that has no point and no exponent.
+fn double(value: f64) -> Result<Value, WriteError> {
+    let mut text = Vec::new();
+    json_write::write_double(value, &mut text)?;
+    let whole = std::str::from_utf8(&text).ok().and_then(|text| text.parse::<i64>().ok());
+    Ok(whole.map_or_else(|| Value::from(value), Value::from))
+}
+
+#[cold]
+fn wrong(field: &'static Field, expected: &'static str) -> WriteError {
+    WriteError::Tree { field: field.name, expected }
+}

@@ -1,0 +1,311 @@
+//! FieldsV1, the JSON text of a set: `{"f:spec":{".":{},"f:replicas":{}}}`. Each step is a member whose
+//! name tells its kind (`f:` field, `k:` keys, `v:` value, `i:` index); `.` says that a step with
+//! something below it is in the set itself.
+//!
+//! The text is written byte for byte as upstream writes it, so that an unchanged set is an unchanged
+//! object.
+
+use apimachinery::strconv::atoi;
+use compact_str::CompactString;
+use serde_json::{Map, Number, Value};
+
+use super::{Node, PathElement, Set};
+use crate::json::Error;
+use crate::json::scan::Scanner;
+use crate::json_write::string::plain_len;
+use crate::json_write::{write_double, write_integer};
+
+/// Integers up to this size are doubles too, and print alike.
+const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
+
+impl Set {
+    /// Reads FieldsV1. Steps of an unknown kind are left out, with what is below them, for a later
+    /// version may know them. What follows the first value is not looked at. Numbers in keys and
+    /// values become doubles, as upstream reads them.
+    ///
+    /// # Errors
+    /// Bad syntax, a level that is no object, a step whose name cannot be read, or more levels than
+    /// [`TREE_DEPTH_MAX`](crate::json::TREE_DEPTH_MAX).
+    pub fn parse(text: &[u8]) -> Result<Set, String> {
+        read_level(&mut Scanner::new(text)).map(|level| level.children)
+    }
+
+    /// Appends FieldsV1.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        self.write_nodes(&mut Vec::new(), out);
+        out.push(b'}');
+    }
+
+    fn write_nodes(&self, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+        for (index, node) in self.nodes.iter().enumerate() {
+            if index > 0 {
+                out.push(b',');
+            }
+            write_name(&node.element, scratch, out);
+            out.extend_from_slice(b":{");
+            if node.member && !node.children.is_empty() {
+                out.extend_from_slice(br#"".":{},"#);
+            }
+            node.children.write_nodes(scratch, out);
+            out.push(b'}');
+        }
+    }
+
+    /// Adds what the text says of a step. Of a step that comes twice, the later children count.
+    fn add_read(&mut self, element: PathElement, level: Level) {
+        let node = Node { element, member: level.member, children: level.children };
+        match self.position(&node.element) {
+            Err(at) => self.nodes.insert(at, node),
+            Ok(at) => {
+                if let Some(old) = self.nodes.get_mut(at) {
+                    old.member |= node.member;
+                    if !node.children.is_empty() {
+                        old.children = node.children;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What an object of the text says about the step it belongs to.
+struct Level {
+    /// The step itself is in the set.
+    member: bool,
+    children: Set,
+}
+
+fn read_level(scan: &mut Scanner<'_>) -> Result<Level, String> {
+    let mut level = Level { member: false, children: Set::new() };
+    match scan.value_start().map_err(text_of)? {
+        b'{' => {
+            scan.open().map_err(text_of)?;
+            read_members(scan, &mut level)?;
+        }
+        b'n' => scan.word().map_err(text_of)?,
+        c => return Err(format!("expect {{ or n, but found {}", char::from(c))),
+    }
+    level.member |= level.children.is_empty();
+    Ok(level)
+}
+
+fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), String> {
+    let mut first = true;
+    while let Some(name) = scan.next_member(first).map_err(text_of)? {
+        first = false;
+        let name = name.text();
+        if name == "." {
+            level.member = true;
+            scan.skip().map_err(text_of)?;
+            continue;
+        }
+        let element = read_element(&name).map_err(|error| format!("parsing key as path element: {error}"))?;
+        match element {
+            Some(element) => level.children.add_read(element, read_level(scan)?),
+            None => drop(scan.skip().map_err(text_of)?),
+        }
+    }
+    Ok(())
+}
+
+/// The step that a name stands for; `None` if it is of an unknown kind.
+fn read_element(name: &str) -> Result<Option<PathElement>, String> {
+    let (kind, rest) = match name.as_bytes() {
+        [] | [_] => return Err("key must be 2 characters long:".to_owned()),
+        [kind, b':', ..] => (*kind, name.get(2..).unwrap_or_default()),
+        _ => return Err(format!("missing colon: {name}")),
+    };
+    Ok(Some(match kind {
+        b'f' => PathElement::Field(CompactString::new(rest)),
+        b'v' => PathElement::Value(read_value(&mut Scanner::new(rest.as_bytes())).map_err(text_of)?),
+        b'k' => PathElement::key(read_keys(rest)?),
+        b'i' => PathElement::Index(atoi(rest).map_err(|error| error.to_string())?),
+        _ => return Ok(None),
+    }))
+}
+
+fn read_keys(text: &str) -> Result<Vec<(CompactString, Value)>, String> {
+    let mut scan = Scanner::new(text.as_bytes());
+    let mut fields = Vec::new();
+    match scan.value_start().map_err(text_of)? {
+        b'{' => scan.open().map_err(text_of)?,
+        b'n' => return scan.word().map(|()| fields).map_err(text_of),
+        c => return Err(format!("expect {{ or n, but found {}", char::from(c))),
+    }
+    while let Some(name) = scan.next_member(fields.is_empty()).map_err(text_of)? {
+        let name = CompactString::from(name.text());
+        fields.push((name, read_value(&mut scan).map_err(text_of)?));
+    }
+    Ok(fields)
+}
+
+fn read_value(scan: &mut Scanner<'_>) -> Result<Value, Error> {
+    Ok(match scan.value_start()? {
+        b'"' => Value::String(scan.string()?.text().into_owned()),
+        b'n' => scan.word().map(|()| Value::Null)?,
+        start @ (b't' | b'f') => scan.word().map(|()| Value::Bool(start == b't'))?,
+        b'{' => {
+            scan.open()?;
+            let mut members = Map::new();
+            let mut first = true;
+            while let Some(name) = scan.next_member(first)? {
+                first = false;
+                members.insert(name.text().into_owned(), read_value(scan)?);
+            }
+            Value::Object(members)
+        }
+        b'[' => {
+            scan.open()?;
+            let mut items = Vec::new();
+            while scan.next_item(items.is_empty())? {
+                items.push(read_value(scan)?);
+            }
+            Value::Array(items)
+        }
+        _ => {
+            let text = scan.number()?;
+            let number = text.parse().ok().and_then(Number::from_f64);
+            Value::Number(number.ok_or_else(|| Error::Value(format!("number out of range: {text}")))?)
+        }
+    })
+}
+
+fn text_of(error: Error) -> String {
+    error.to_string()
+}
+
+/// Appends the member name of a step, quoted. What is not a field is JSON inside a JSON string.
+fn write_name(element: &PathElement, scratch: &mut Vec<u8>, out: &mut Vec<u8>) {
+    let kind = match element {
+        PathElement::Field(name) => {
+            out.extend_from_slice(b"\"f:");
+            write_escaped(name, Html::Plain, out);
+            return out.push(b'"');
+        }
+        PathElement::Index(index) => {
+            out.extend_from_slice(b"\"i:");
+            write_integer(*index, out);
+            return out.push(b'"');
+        }
+        PathElement::Key(_) => b"\"k:",
+        PathElement::Value(_) => b"\"v:",
+    };
+    scratch.clear();
+    match element {
+        PathElement::Key(fields) => write_keys(fields, scratch),
+        PathElement::Value(value) => write_value(value, scratch),
+        PathElement::Field(_) | PathElement::Index(_) => {}
+    }
+    out.extend_from_slice(kind);
+    write_escaped(&String::from_utf8_lossy(scratch), Html::Plain, out);
+    out.push(b'"');
+}
+
+fn write_keys(fields: &[(CompactString, Value)], out: &mut Vec<u8>) {
+    out.push(b'{');
+    for (index, (name, value)) in fields.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        write_quoted(name, Html::Plain, out);
+        out.push(b':');
+        write_value(value, out);
+    }
+    out.push(b'}');
+}
+
+fn write_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Null => out.extend_from_slice(b"null"),
+        Value::Bool(value) => out.extend_from_slice(if *value { b"true" } else { b"false" }),
+        Value::Number(number) => write_number(number, out),
+        Value::String(text) => write_quoted(text, Html::Escaped, out),
+        Value::Array(items) => {
+            out.push(b'[');
+            for (index, item) in items.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_value(item, out);
+            }
+            out.push(b']');
+        }
+        Value::Object(members) => {
+            out.push(b'{');
+            for (index, (name, value)) in members.iter().enumerate() {
+                if index > 0 {
+                    out.push(b',');
+                }
+                write_quoted(name, Html::Escaped, out);
+                out.push(b':');
+                write_value(value, out);
+            }
+            out.push(b'}');
+        }
+    }
+}
+
+/// Doubles as Go prints them, and exponents with at least two digits, which Go's own JSON encoder
+/// would shorten and upstream's does not.
+fn write_number(number: &Number, out: &mut Vec<u8>) {
+    let float = match (number.as_i64(), number.as_f64()) {
+        (Some(whole), _) => return write_integer(whole, out),
+        (None, float) => float.unwrap_or_default(),
+    };
+    if float.fract() == 0.0 && float.abs() <= EXACT_MAX && (float != 0.0 || float.is_sign_positive()) {
+        return write_integer(float as i64, out);
+    }
+    let start = out.len();
+    // Only numbers that are not finite fail, and those no JSON text gives.
+    let _ = write_double(float, out);
+    if let Some([.., b'e', b'-', last]) = out.get(start..) {
+        let last = *last;
+        out.pop();
+        out.extend_from_slice(&[b'0', last]);
+    }
+}
+
+/// Whether `<`, `>`, `&` and the Unicode line separators are escaped. Upstream does so in values, not
+/// in names.
+#[derive(Clone, Copy, PartialEq)]
+enum Html {
+    Escaped,
+    Plain,
+}
+
+fn write_quoted(text: &str, html: Html, out: &mut Vec<u8>) {
+    out.push(b'"');
+    write_escaped(text, html, out);
+    out.push(b'"');
+}
+
+fn write_escaped(text: &str, html: Html, out: &mut Vec<u8>) {
+    let mut rest = text;
+    loop {
+        let (plain, tail) = rest.split_at_checked(plain_len(rest.as_bytes())).unwrap_or((rest, ""));
+        out.extend_from_slice(plain.as_bytes());
+        let mut chars = tail.chars();
+        let Some(c) = chars.next() else { return };
+        rest = chars.as_str();
+        write_char(c, html, out);
+    }
+}
+
+fn write_char(c: char, html: Html, out: &mut Vec<u8>) {
+    let letter = match c {
+        '"' => b'"',
+        '\\' => b'\\',
+        '\n' => b'n',
+        '\r' => b'r',
+        '\t' => b't',
+        '\0'..' ' => return write_code(c, out),
+        '<' | '>' | '&' | '\u{2028}' | '\u{2029}' if html == Html::Escaped => return write_code(c, out),
+        _ => return out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes()),
+    };
+    out.extend_from_slice(&[b'\\', letter]);
+}
+
+fn write_code(c: char, out: &mut Vec<u8>) {
+    out.extend_from_slice(format!("\\u{:04x}", u32::from(c)).as_bytes());
+}

@@ -1,0 +1,236 @@
+//! What has changed between two values of a type.
+
+use serde_json::Value;
+
+use super::error::Errors;
+use super::items::{self, Keyed};
+use super::validate::{UNDECLARED, mismatch};
+use super::{items_of, members, zip};
+use crate::object::Object;
+use crate::structured_merge::model::{Items, Kind, List, Map, Members, Scalar, TypeRef};
+use crate::structured_merge::path::values_equal;
+use crate::structured_merge::{PathElement, Set};
+
+/// The difference between two values; no path is in two of the sets.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Comparison {
+    /// What the first has and the second has not.
+    pub removed: Set,
+    /// What both have, but not the same.
+    pub modified: Set,
+    /// What the second has and the first has not.
+    pub added: Set,
+}
+
+impl Comparison {
+    /// Whether the values are the same.
+    pub fn is_same(&self) -> bool {
+        self.removed.is_empty() && self.modified.is_empty() && self.added.is_empty()
+    }
+}
+
+/// Compares two valid values of a type, in which items may occur twice: the items of one key are then
+/// compared as one.
+///
+/// # Errors
+/// Upstream's, where both values are no values of the type.
+pub fn compare(left: &Value, right: &Value, ty: TypeRef) -> Result<Comparison, Errors> {
+    let mut change = Change::default();
+    change.compare(Some(left), Some(right), ty)?;
+    Ok(change.below)
+}
+
+/// What has changed of a value as such, and below it.
+#[derive(Debug, Default)]
+struct Change {
+    removed: bool,
+    modified: bool,
+    added: bool,
+    below: Comparison,
+}
+
+impl Change {
+    /// At least one of the sides is there.
+    fn compare(&mut self, left: Option<&Value>, right: Option<&Value>, ty: TypeRef) -> Result<(), Errors> {
+        let form = ty.kind(right.or(left));
+        if let (Some(a), Some(b)) = (left, right)
+            && std::mem::discriminant(a) != std::mem::discriminant(b)
+        {
+            let other = ty.kind(left);
+            if std::mem::discriminant(&other) != std::mem::discriminant(&form) {
+                // The type allows both forms: each is compared as if the other were not there.
+                let mut change = Change::default();
+                change.as_kind(left, right, other)?;
+                self.unite(change);
+            }
+        }
+        self.as_kind(left, right, form)
+    }
+
+    fn as_kind(&mut self, left: Option<&Value>, right: Option<&Value>, kind: Kind) -> Result<(), Errors> {
+        match kind {
+            Kind::Undeclared => return Err(Errors::one(UNDECLARED)),
+            Kind::Scalar(scalar) => return self.scalars(left, right, scalar),
+            Kind::List(list) => {
+                let (a, b) = (items_of(left), items_of(right));
+                // Two that are empty are a leaf, so that null and empty are not the same.
+                if matches!(list.items, Items::Atomic) || a.is_empty() && b.is_empty() {
+                    self.leaf(left, right);
+                    return Ok(());
+                }
+                self.lists(a, b, &list)?;
+            }
+            Kind::Map(map) => {
+                let (a, b) = (members(left), members(right));
+                if map.atomic || a.is_none() && b.is_none() {
+                    self.leaf(left, right);
+                    return Ok(());
+                }
+                self.below.maps(a, b, &map)?;
+            }
+        }
+        self.added |= left.is_none();
+        self.removed |= right.is_none();
+        Ok(())
+    }
+
+    fn scalars(&mut self, left: Option<&Value>, right: Option<&Value>, scalar: Scalar) -> Result<(), Errors> {
+        if let (Some(left), Some(right)) = (left, right)
+            && let Some(bad_left) = mismatch(scalar, left, "lhs: ")
+            && let Some(bad_right) = mismatch(scalar, right, "rhs: ")
+        {
+            return Err(Errors(vec![bad_left, bad_right]));
+        }
+        self.leaf(left, right);
+        Ok(())
+    }
+
+    fn leaf(&mut self, left: Option<&Value>, right: Option<&Value>) {
+        match (left, right) {
+            (Some(left), Some(right)) => self.modified |= !values_equal(left, right),
+            (None, _) => self.added = true,
+            (_, None) => self.removed = true,
+        }
+    }
+
+    fn lists(&mut self, left: &[Value], right: &[Value], list: &List) -> Result<(), Errors> {
+        if left == right {
+            return Ok(());
+        }
+        let (left, right) = match (items::sorted(list, left), items::sorted(list, right)) {
+            (Ok(left), Ok(right)) => (left, right),
+            (Err(mut left), Err(right)) => {
+                left.append(right, "");
+                return Err(left);
+            }
+            (Err(errors), Ok(_)) | (Ok(_), Err(errors)) => return Err(errors),
+        };
+        let (mut left, mut right) = (left.as_slice(), right.as_slice());
+        loop {
+            let order = match (left.first(), right.first()) {
+                (None, None) => return Ok(()),
+                (Some(_), None) => std::cmp::Ordering::Less,
+                (None, Some(_)) => std::cmp::Ordering::Greater,
+                (Some(left), Some(right)) => left.key.cmp(&right.key),
+            };
+            let (before, after);
+            (before, left) = if order.is_le() { items::split_group(left) } else { (&[][..], left) };
+            (after, right) = if order.is_ge() { items::split_group(right) } else { (&[][..], right) };
+            self.below.group(before, after, list.element)?;
+        }
+    }
+
+    /// Adds the changes of the same values read in another form.
+    fn unite(&mut self, other: Change) {
+        self.removed |= other.removed;
+        self.modified |= other.modified;
+        self.added |= other.added;
+        for node in other.below.removed.into_nodes() {
+            self.below.removed.push(node.element, node.member, node.children);
+        }
+        for node in other.below.modified.into_nodes() {
+            self.below.modified.push(node.element, node.member, node.children);
+        }
+        for node in other.below.added.into_nodes() {
+            self.below.added.push(node.element, node.member, node.children);
+        }
+    }
+}
+
+impl Comparison {
+    fn maps(&mut self, left: Option<&Object>, right: Option<&Object>, map: &Map) -> Result<(), Errors> {
+        let mut errors = Errors::default();
+        let mut types = Members::of(map);
+        for (name, left, right) in zip(left, right) {
+            if same_scalar(left, right) {
+                continue;
+            }
+            let (ty, _) = types.member(name);
+            let mut change = Change::default();
+            match change.compare(left, right, ty) {
+                Ok(()) => self.attach(|| PathElement::field(name), change),
+                Err(inner) => errors.append(inner, format_args!(".{name}")),
+            }
+        }
+        errors.result()
+    }
+
+    /// The items of one key, at least one of them on one side.
+    fn group<'v>(&mut self, left: &[Keyed<'v>], right: &[Keyed<'v>], element: TypeRef) -> Result<(), Errors> {
+        let Some(first) = left.first().or(right.first()) else { return Ok(()) };
+        let path = || first.key.to_element();
+        let mut change = Change::default();
+        // Where one side has the item once and the other many times, the one is compared with none.
+        let (before, after) = match (left, right) {
+            ([] | [_], [] | [_]) => (left.first(), right.first()),
+            ([_, _, ..], [_, _, ..]) => {
+                change.modified = left.len() != right.len()
+                    || left.iter().zip(right).any(|(left, right)| !values_equal(left.item, right.item));
+                (None, None)
+            }
+            ([_, _, ..], _) => {
+                change.removed = true;
+                (None, right.first())
+            }
+            (_, [_, _, ..]) => {
+                change.added = true;
+                (left.first(), None)
+            }
+        };
+        let (before, after) = (before.map(|item| item.item), after.map(|item| item.item));
+        if before.is_some() || after.is_some() {
+            change.compare(before, after, element).map_err(|inner| {
+                let mut errors = Errors::default();
+                errors.append(inner, path());
+                errors
+            })?;
+        }
+        self.attach(path, change);
+        Ok(())
+    }
+
+    /// Adds what has changed at a step, if anything has.
+    fn attach(&mut self, path: impl Fn() -> PathElement, change: Change) {
+        let Change { removed, modified, added, below } = change;
+        for (set, member, below) in [
+            (&mut self.removed, removed, below.removed),
+            (&mut self.modified, modified, below.modified),
+            (&mut self.added, added, below.added),
+        ] {
+            if member || !below.is_empty() {
+                set.push(path(), member, below);
+            }
+        }
+    }
+}
+
+/// Whether both sides are the same scalar; then their type does not matter.
+#[inline]
+fn same_scalar(left: Option<&Value>, right: Option<&Value>) -> bool {
+    match (left, right) {
+        (Some(Value::String(left)), Some(Value::String(right))) => left == right,
+        (Some(Value::Number(left)), Some(Value::Number(right))) => left == right,
+        (Some(Value::Bool(left)), Some(Value::Bool(right))) => left == right,
+        _ => false,
+    }
+}

@@ -1,0 +1,83 @@
+//! What is wrong with a value, and where; the texts reach the wire.
+
+use std::fmt::{self, Display};
+
+/// How many errors are kept; upstream keeps all.
+const ERRORS_MAX: usize = 1000;
+
+/// One thing that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Error {
+    /// The path of the value, such as `.spec.ports[0]`; empty for the object itself.
+    pub path: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+impl Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path}: {}", self.message),
+        }
+    }
+}
+
+/// All that is wrong with a value.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Errors(pub Vec<Error>);
+
+impl Errors {
+    /// One error, about the value itself.
+    pub(super) fn one(message: impl Into<String>) -> Self {
+        let mut errors = Errors::default();
+        errors.push(message);
+        errors
+    }
+
+    /// Adds an error about the value itself.
+    pub(super) fn push(&mut self, message: impl Into<String>) {
+        self.add(Error { path: String::new(), message: message.into() });
+    }
+
+    /// Adds an error.
+    pub(super) fn add(&mut self, error: Error) {
+        if self.0.len() < ERRORS_MAX {
+            self.0.push(error);
+        }
+    }
+
+    /// Says of the errors from `start` on that they are about something inside: at `step`.
+    pub(super) fn prefix(&mut self, start: usize, step: impl Display) {
+        if let Some(errors @ [_, ..]) = self.0.get_mut(start..) {
+            let step = step.to_string();
+            errors.iter_mut().for_each(|error| error.path.insert_str(0, &step));
+        }
+    }
+
+    /// Adds the errors of something inside, at `step`.
+    pub(super) fn append(&mut self, other: Errors, step: impl Display) {
+        let start = self.0.len();
+        self.0.extend(other.0.into_iter().take(ERRORS_MAX.saturating_sub(start)));
+        self.prefix(start, step);
+    }
+
+    /// `Ok` where nothing is wrong.
+    pub(super) fn result(self) -> Result<(), Errors> {
+        if self.0.is_empty() { Ok(()) } else { Err(self) }
+    }
+}
+
+impl Display for Errors {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_slice() {
+            [only] => only.fmt(f),
+            errors => {
+                f.write_str("errors:")?;
+                errors.iter().try_for_each(|error| write!(f, "\n  {error}"))
+            }
+        }
+    }
+}
+
+impl std::error::Error for Errors {}

@@ -1,0 +1,66 @@
+//! The fields that a value has: what it says by itself, without its owner saying more.
+
+use serde_json::Value;
+
+use super::error::Errors;
+use super::validate::UNDECLARED;
+use super::{items, items_of, members};
+use crate::structured_merge::model::{Items, Kind, List, Map, Members, TypeRef};
+use crate::structured_merge::{PathElement, Set};
+
+/// The paths of all leaves and list items in a value, and of members of maps and of empty structs.
+/// Of items that occur twice only the item is in the set, not what is in it.
+///
+/// # Errors
+/// The value is not valid.
+pub fn field_set(value: &Value, ty: TypeRef) -> Result<Set, Errors> {
+    walk(value, ty).map(|(_, below)| below)
+}
+
+/// Whether the value itself is in the set, and what is below it.
+fn walk(value: &Value, ty: TypeRef) -> Result<(bool, Set), Errors> {
+    match ty.kind(Some(value)) {
+        Kind::Undeclared => Err(Errors::one(UNDECLARED)),
+        Kind::Scalar(_) => Ok((true, Set::new())),
+        Kind::List(List { items: Items::Atomic, .. }) | Kind::Map(Map { atomic: true, .. }) => {
+            Ok((true, Set::new()))
+        }
+        Kind::List(list) => walk_list(items_of(Some(value)), &list).map(|below| (false, below)),
+        Kind::Map(map) => walk_map(value, &map).map(|below| (false, below)),
+    }
+}
+
+fn walk_map(value: &Value, map: &Map) -> Result<Set, Errors> {
+    let mut set = Set::new();
+    let mut errors = Errors::default();
+    let mut types = Members::of(map);
+    for (name, value) in members(Some(value)).into_iter().flatten() {
+        let (ty, declared) = types.member(name);
+        let empty = match value {
+            Value::Null => true,
+            Value::Object(members) => members.is_empty(),
+            _ => false,
+        };
+        match walk(value, ty) {
+            Ok((member, below)) => set.push(PathElement::field(name), member || empty || !declared, below),
+            // Upstream drops the path here.
+            Err(inner) => errors.append(inner, ""),
+        }
+    }
+    errors.result().map(|()| set)
+}
+
+fn walk_list(items: &[Value], list: &List) -> Result<Set, Errors> {
+    let keyed = items::sorted(list, items)?;
+    let mut set = Set::new();
+    let mut rest = keyed.as_slice();
+    while let (group @ [first, ..], others) = items::split_group(rest) {
+        let below = match group {
+            [only] => walk(only.item, list.element)?.1,
+            _ => Set::new(),
+        };
+        set.push(first.key.to_element(), true, below);
+        rest = others;
+    }
+    Ok(set)
+}

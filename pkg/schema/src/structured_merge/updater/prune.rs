@@ -1,0 +1,160 @@
+//! Taking out what an applier no longer applies.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{ConvertError, Converter, Managers, Updater, VersionedSet};
+use crate::structured_merge::model::TypeRef;
+use crate::structured_merge::set::Set;
+use crate::structured_merge::typed::{ensure_named_fields_are_members, field_set, remove};
+
+/// An object in one version.
+struct View<'v> {
+    value: Cow<'v, Value>,
+    version: &'v str,
+    ty: TypeRef<'v>,
+}
+
+impl View<'_> {
+    /// All fields of the object. `what` and `place` go into the text of an error.
+    fn fields(&self, what: &str, place: &str) -> Result<Set, String> {
+        field_set(&self.value, self.ty)
+            .map_err(|error| format!("failed to create field set from {what} object {place}: {error}"))
+    }
+
+    /// As [`fields`](Self::fields), with structs on the way to others.
+    fn all_fields(&self, what: &str, place: &str) -> Result<Set, String> {
+        Ok(ensure_named_fields_are_members(&self.fields(what, place)?, self.ty))
+    }
+}
+
+impl<C: Converter + ?Sized> Updater<'_, C> {
+    /// Takes out of `merged`, an object of `version`, the fields and items that are in `last`, which
+    /// `applier` has owned before, but owned by none of `managers` now.
+    pub(super) fn prune(
+        &self,
+        merged: Value,
+        version: &str,
+        managers: &Managers,
+        applier: &str,
+        last: &VersionedSet,
+    ) -> Result<Value, String> {
+        let kept = managers
+            .get(applier)
+            .is_some_and(|now| now.api_version == last.api_version && last.set.is_subset(&now.set));
+        let pruned = self.pruned(&merged, version, managers, last, kept)?;
+        Ok(pruned.unwrap_or(merged))
+    }
+
+    /// As [`prune`](Self::prune), `None` if nothing is taken out. `kept` says that the applier still
+    /// applies all of `last`.
+    fn pruned(
+        &self,
+        merged: &Value,
+        version: &str,
+        managers: &Managers,
+        last: &VersionedSet,
+        kept: bool,
+    ) -> Result<Option<Value>, String> {
+        let view = View { value: Cow::Borrowed(merged), version, ty: self.type_of(version)? };
+        let merged = match self.view(&view, &last.api_version) {
+            Ok(view) => view,
+            Err(ConvertError::Missing) => return Ok(None),
+            Err(error) => {
+                return Err(format!("failed to convert merged object to last applied version: {error}"));
+            }
+        };
+        let all = merged
+            .fields("merged", &format!("at version {}", merged.version))
+            .map_err(|error| format!("failed add back owned items: {error}"))?;
+        // Applying the same again is common and prunes nothing: items and keys on the way to what is
+        // applied are applied too, so all of it is added back. Not so where an empty struct or null is
+        // applied over a struct that has fields, for these are not owned and may go.
+        if kept && last.set.ends_as(&all) {
+            return Ok(None);
+        }
+        let all = ensure_named_fields_are_members(&all, merged.ty);
+        let last_set = ensure_named_fields_are_members(&last.set, merged.ty);
+        let without = View { value: Cow::Owned(remove(&merged.value, &last_set, merged.ty)), ..merged };
+        let kept = self
+            .add_back_owned(&merged, &all, without, managers)
+            .map_err(|error| format!("failed add back owned items: {error}"))?;
+        let taken = self
+            .without_dangling(&merged, all, kept, &last_set)
+            .map_err(|error| format!("failed add back dangling items: {error}"))?;
+        if taken.is_empty() {
+            return Ok(None);
+        }
+        let pruned = View { value: Cow::Owned(remove(&merged.value, &taken, merged.ty)), ..merged };
+        self.view(&pruned, version)
+            .map(|view| Some(view.value.into_owned()))
+            .map_err(|error| error.to_string())
+    }
+
+    /// The object in another version.
+    fn view<'v>(&'v self, view: &'v View<'_>, to: &'v str) -> Result<View<'v>, ConvertError> {
+        let ty = self.0.type_of(to).ok_or(ConvertError::Missing)?;
+        let value = self.0.convert(&view.value, view.version, to)?;
+        Ok(View { value, version: to, ty })
+    }
+
+    /// Of the fields that `pruned` lacks, those come back that somebody owns: in the version of
+    /// `merged` first, for without them the object might not be convertible.
+    fn add_back_owned<'v>(
+        &'v self,
+        merged: &'v View<'_>,
+        all: &Set,
+        mut pruned: View<'v>,
+        managers: &'v Managers,
+    ) -> Result<View<'v>, String> {
+        let mut owned: BTreeMap<&str, Set> = BTreeMap::new();
+        for managed in managers.values() {
+            owned.entry(&managed.api_version).or_default().unite_ref(&managed.set);
+        }
+        let first = owned.remove_entry(merged.version);
+        for (version, owned) in first.into_iter().chain(owned) {
+            let place = format!("at version {version}");
+            let failed = |what, error| format!("failed to convert {what} object {place}: {error}");
+            let here = match self.view(merged, version) {
+                Ok(view) => view,
+                Err(ConvertError::Missing) => continue,
+                Err(error) => return Err(failed("merged", error)),
+            };
+            let left = match self.view(&pruned, version) {
+                Ok(view) => view.all_fields("pruned", &place)?,
+                Err(ConvertError::Missing) => continue,
+                Err(error) => return Err(failed("pruned", error)),
+            };
+            let mut lost = match version == merged.version {
+                true => all.clone(),
+                false => here.all_fields("merged", &place)?,
+            };
+            lost.subtract(&left);
+            lost.subtract(&ensure_named_fields_are_members(&owned, here.ty));
+            let value = Cow::Owned(remove(&here.value, &lost, here.ty));
+            pruned = View { value, version, ty: here.ty };
+        }
+        Ok(pruned)
+    }
+
+    /// What of `all` fields is to be taken out of `merged`: those that `pruned` lacks, if the applier
+    /// has owned them; what nobody has owned stays.
+    fn without_dangling(
+        &self,
+        merged: &View<'_>,
+        all: Set,
+        pruned: View<'_>,
+        last: &Set,
+    ) -> Result<Set, String> {
+        let pruned = match self.view(&pruned, merged.version) {
+            Ok(view) => view.all_fields("pruned", "in last applied version")?,
+            Err(ConvertError::Missing) => return Ok(Set::new()),
+            Err(error) => {
+                return Err(format!("failed to convert pruned object to last applied version: {error}"));
+            }
+        };
+        Ok(all.difference(&pruned).intersection(last))
+    }
+}
