@@ -14,9 +14,17 @@ const LIMIT: Duration = Duration::from_secs(60);
 pub struct Kubectl {
     pub(crate) kubeconfig: PathBuf,
     pub(crate) home: PathBuf,
+    pub(crate) env: Vec<(String, String)>,
 }
 
 impl Kubectl {
+    /// Runs every command with a variable of its environment set.
+    #[must_use]
+    pub fn with_env(mut self, name: &str, value: &str) -> Self {
+        self.env.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
     /// What the command prints; its arguments are separated by blanks.
     ///
     /// # Panics
@@ -61,6 +69,7 @@ impl Kubectl {
             .args(arguments.split_whitespace())
             .env("KUBECONFIG", &self.kubeconfig)
             .env("HOME", &self.home)
+            .envs(self.env.iter().map(|(name, value)| (name, value)))
             .current_dir(&self.home);
         command
     }

@@ -113,7 +113,7 @@ impl Server {
 
     /// `kubectl` for this server.
     pub fn kubectl(&self) -> Kubectl {
-        Kubectl { kubeconfig: self.kubeconfig.clone(), home: self.dir.path().join("home") }
+        Kubectl { kubeconfig: self.kubeconfig.clone(), home: self.dir.path().join("home"), env: Vec::new() }
     }
 
     /// A client for this server's administrator.

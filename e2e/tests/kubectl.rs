@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod kubectl {
+    mod apply;
     mod discovery;
     mod read;
     mod watch;

@@ -8,7 +8,7 @@ use api::resources::Resource;
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
 use cacher::{Delegator, Driver, Options};
-use endpoints::api::{CompressedLists, WatchMetrics};
+use endpoints::api::{CompressedLists, FieldManagers, WatchMetrics};
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
 use endpoints::openapi::OpenApi;
@@ -95,6 +95,7 @@ pub async fn build(
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
         compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
+        field_managers: FieldManagers::new(|row| !row.off_by_default),
         watch_metrics: Arc::clone(&watch_metrics),
         shutdown,
     };

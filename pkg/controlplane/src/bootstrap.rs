@@ -1,5 +1,6 @@
 //! Objects that have to be there before anyone else can work.
 
+use api::managed_fields::FieldManager;
 use api::resources;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
@@ -15,12 +16,16 @@ const SYSTEM_NAMESPACES: [&str; 4] = ["kube-system", "kube-public", "kube-node-l
 /// The name under which the server does its own work.
 const APISERVER_USER: &str = "system:apiserver";
 
+/// The manager of what it writes.
+const FIELD_MANAGER: &str = "kube-apiserver";
+
 /// Creates the system namespaces that are missing.
 ///
 /// # Errors
 /// The text of the first failure.
 pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String> {
     let row = resources::find("", "v1", "namespaces", "").ok_or("namespaces are not served")?;
+    let fields = FieldManager::new(row, |row| !row.off_by_default);
     let user = UserInfo { name: APISERVER_USER.to_owned(), ..UserInfo::default() };
     for name in SYSTEM_NAMESPACES {
         let target = Target { row, namespace: "", name };
@@ -29,7 +34,11 @@ pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String>
             Err(status) if status.reason == "NotFound" => {}
             Err(status) => return Err(status.message),
         }
-        let Value::Object(object) = json!({"metadata": {"name": name}}) else { continue };
+        let Value::Object(mut object) = json!({"metadata": {"name": name}}) else { continue };
+        api::defaults::apply(row.group_version, row.kind, &mut object);
+        if let Some(fields) = &fields {
+            fields.update(None, &mut object, FIELD_MANAGER, registry.now())?;
+        }
         match registry
             .create(&target, object, CreateRequest { user: &user, dry_run: false, admit: &AdmitAll })
             .await

@@ -17,6 +17,7 @@ use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::compressed::CompressedLists;
+pub use crate::field_managers::FieldManagers;
 use crate::dispatch::{Body, Dispatch, Request, Response};
 use crate::handlers;
 use crate::negotiate::{self, Offer, Representation};
@@ -56,6 +57,8 @@ pub struct Api {
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
     /// Compressed lists that were asked for more than once.
     pub compressed_lists: CompressedLists,
+    /// Who keeps managed fields.
+    pub field_managers: FieldManagers,
     /// What watches have sent.
     pub watch_metrics: Arc<WatchMetrics>,
     /// Ends watches when the server stops.

@@ -1,5 +1,6 @@
 //! One file per verb: options, body, registry, answer.
 
+mod apply;
 pub(crate) mod create;
 pub(crate) mod delete;
 pub(crate) mod get;
@@ -7,13 +8,17 @@ pub(crate) mod list;
 pub(crate) mod patch;
 mod review;
 pub(crate) mod update;
+mod view;
 pub(crate) mod watch;
+mod write;
 
 use api::resources::Resource;
 use apimachinery::status::Status;
 use registry::meta;
 use schema::json::errors as texts;
 use schema::object::Object;
+
+use crate::api::Call;
 
 /// The namespace that a body may name: none or the request's; outside namespaces it is cleared. Sets it
 /// on the object.
@@ -38,16 +43,23 @@ pub(crate) fn ensure_namespace(
     Err(Status::bad_request(message).into())
 }
 
-/// Converts a decoded body to the resource's storage version, and folds aliases the way upstream's
-/// conversions do.
+/// Fills in the defaults of a decoded body, converts it to the resource's storage version, and folds
+/// aliases the way upstream's conversions do. A body of another kind than the resource's (a Scale)
+/// stays as it is.
 ///
 /// # Errors
 /// 400 for what cannot be converted.
 pub(crate) fn to_storage_version(
-    row: &'static Resource,
-    object: Object,
+    call: &Call<'_>,
+    mut object: Object,
     from: &str,
 ) -> Result<Object, Box<Status>> {
+    let row = call.route.main;
+    if call.endpoint().kind != row.kind {
+        return Ok(object);
+    }
+    api::defaults::apply(from, row.kind, &mut object);
+    api::defaults::stamp_taints(from, row.kind, &mut object, call.api.registry.now());
     let mut object = match &row.storage {
         Some(storage) if storage.group_version != from => {
             api::conversion::convert(object, from, storage.group_version, storage.kind)

@@ -8,6 +8,7 @@ mod compressed;
 pub mod discovery;
 pub mod dispatch;
 mod encode;
+mod field_managers;
 mod forms;
 mod gzip;
 mod handlers;

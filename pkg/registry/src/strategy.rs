@@ -22,7 +22,7 @@ use serde_json::Value;
 
 use crate::meta;
 
-pub use scale::{apply_scale, scale_of};
+pub use scale::{apply_scale, scale_of, validate_scale};
 
 /// What a kind does differently. Every method has the behaviour of most kinds as its default.
 pub trait Strategy: Sync {
@@ -78,8 +78,6 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, user: &UserInfo) 
     for path in row.reset_fields.iter().filter(|path| path.starts_with(".status")) {
         restore(object, None, path);
     }
-    let metadata = meta::metadata_mut(object);
-    metadata.remove("managedFields");
     if row.sets_generation {
         meta::set_generation(object, 1);
     }
@@ -110,8 +108,6 @@ pub fn prepare_for_update(endpoint: &Resource, row: &Resource, new: &mut Object,
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         inherit(new, old, name);
     }
-    let managed = meta::metadata(old).and_then(|m| m.get("managedFields")).cloned();
-    meta::set(new, "managedFields", managed);
     if row.sets_generation && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
         meta::set_generation(new, meta::generation(old) + 1);
     }

@@ -9,6 +9,7 @@ use registry::generic::{AdmitCreate, CreateRequest};
 use registry::{Target, meta};
 use schema::object::Object;
 
+use super::write::{Dedup, Writer, dedup_owners};
 use super::{ensure_namespace, review, to_storage_version};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
@@ -27,8 +28,9 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let validation = FieldValidation::parse(&options.field_validation);
     let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
     call.warnings.extend(decoded.warnings);
-    let mut object = to_storage_version(row, decoded.object, &decoded.api_version)?;
+    let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     wipe_system_fields(&mut object);
+    call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     let own_name = meta::text(&object, "name").to_owned();
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
@@ -41,6 +43,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
+    Writer::of(call, &options.field_manager).track(None, &mut object);
     let admit = Admit { call, namespace: &namespace, dry_run: !options.dry_run.is_empty() };
     let request = CreateRequest { user: call.user, dry_run: admit.dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };

@@ -1,17 +1,19 @@
-//! PATCH: JSON patch, merge patch and strategic merge patch.
+//! PATCH: JSON patch, merge patch and strategic merge patch; apply is in `apply`.
 
 use api::options::PatchOptions;
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Status};
 use http::header::CONTENT_TYPE;
-use registry::{meta, strategy};
+use registry::generic::UpdateOutcome;
+use registry::meta;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 use schema::patch::{self, merge_patch, strategic};
 use serde_json::Value;
 
-use super::{ensure_namespace, to_storage_version, update};
+use super::write::{Dedup, Writer, dedup_owners};
+use super::{apply, ensure_namespace, to_storage_version, update, view};
 use crate::api::Call;
 use crate::body::{self, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -24,6 +26,15 @@ enum PatchType {
     StrategicMerge,
 }
 
+/// What a PATCH wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wish {
+    /// The object as a configuration says.
+    Apply,
+    /// The object changed.
+    Change(PatchType),
+}
+
 /// A patch that has been read.
 enum Patch {
     Json(JsonPatch),
@@ -32,14 +43,29 @@ enum Patch {
 }
 
 pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let kind = patch_type(call)?;
+    let wish = wish(call)?;
     let bytes = body::read(&mut body).await?;
     let options = PatchOptions::from_query(call.query.pairs());
-    let errors = api::validation::validate_patch_options(&options, false);
+    let errors = api::validation::validate_patch_options(&options, wish == Wish::Apply);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());
     }
+    let outcome = match wish {
+        Wish::Apply => apply::apply(call, &bytes, &options).await?,
+        Wish::Change(kind) => change(call, kind, &bytes, &options).await?,
+    };
+    update::answer(call, &outcome)
+}
+
+/// Changes what is there by a patch that says how.
+async fn change(
+    call: &mut Call<'_>,
+    kind: PatchType,
+    bytes: &[u8],
+    options: &PatchOptions,
+) -> Result<UpdateOutcome, Box<Status>> {
     let validation = FieldValidation::parse(&options.field_validation);
+    let writer = Writer::of(call, &options.field_manager);
     let mut warnings = Vec::new();
     let mut read: Option<(Patch, Vec<String>)> = None;
     // A missing object is a 404 even if the patch makes no sense, so it is read only now.
@@ -47,23 +73,28 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
         let (patch, strict) = match &mut read {
             Some(read) => read,
-            slot => slot.insert(parse(kind, &bytes, validation)?),
+            slot => slot.insert(parse(kind, bytes, validation)?),
         };
-        let (object, unknown) = patched(call, patch, strict, validation, old)?;
+        let live = view::of(call, old)?;
+        let (mut new, unknown) = patched(call, patch, strict, validation, &live)?;
+        writer.track(Some(&live), &mut new);
         warnings = unknown;
-        Ok(object)
+        warnings.extend(dedup_owners(&mut new, Dedup::AfterAdmission));
+        view::merge(call, Some(old), new)
     };
-    let outcome = update::write(call, String::new(), !options.dry_run.is_empty(), &mut change).await?;
+    let write = update::Write::new(!options.dry_run.is_empty());
+    let outcome = update::write(call, write, &mut change).await?;
     call.warnings.append(&mut warnings);
-    update::answer(call, &outcome)
+    Ok(outcome)
 }
 
-fn patch_type(call: &Call<'_>) -> Result<PatchType, Box<Status>> {
+fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
     let header = call.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
     match header.split(';').next().unwrap_or("").trim() {
-        "application/json-patch+json" => Ok(PatchType::Json),
-        "application/merge-patch+json" => Ok(PatchType::Merge),
-        "application/strategic-merge-patch+json" => Ok(PatchType::StrategicMerge),
+        "application/json-patch+json" => Ok(Wish::Change(PatchType::Json)),
+        "application/merge-patch+json" => Ok(Wish::Change(PatchType::Merge)),
+        "application/strategic-merge-patch+json" => Ok(Wish::Change(PatchType::StrategicMerge)),
+        "application/apply-patch+yaml" => Ok(Wish::Apply),
         // The router refuses before any handler could say what it takes.
         _ => {
             let text = "415: Unsupported Media Type";
@@ -94,19 +125,17 @@ fn parse(
     .map_err(refused)
 }
 
-/// The object that a patch makes of `old`, in the storage version, and what strict validation says:
-/// served version → JSON value → patched → decoded → storage version.
+/// What a patch makes of `live`, in the storage version, and what strict validation says: served
+/// version → JSON value → patched → decoded → storage version.
 fn patched(
     call: &Call<'_>,
     patch: &Patch,
     strict: &[String],
     validation: FieldValidation,
-    old: &Object,
+    live: &Object,
 ) -> Result<(Object, Vec<String>), Box<Status>> {
     let endpoint = call.endpoint();
-    let scales = endpoint.subresource == "scale";
-    let current = if scales { strategy::scale_of(old) } else { served(call, old) };
-    let mut value = patch::expand(endpoint.message, &current).map_err(refused)?;
+    let mut value = patch::expand(endpoint.message, &view::served(call, live)).map_err(refused)?;
     match (patch, &mut value) {
         (Patch::Json(patch), value) => patch.apply(value).map_err(refused)?,
         (Patch::Merge(patch), Value::Object(object)) => merge_patch::apply(object, patch),
@@ -130,20 +159,8 @@ fn patched(
     let mut object = decoded.object;
     check_kind(call, &object).map_err(|cause| does_not_decode(&text, &cause))?;
     check_name(call, &object)?;
-    if scales {
-        let mut scaled = old.clone();
-        strategy::apply_scale(&mut scaled, &object);
-        return Ok((scaled, unknown));
-    }
     ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
-    Ok((to_storage_version(call.route.main, object, endpoint.kind_group_version)?, unknown))
-}
-
-fn served(call: &Call<'_>, old: &Object) -> Object {
-    match &call.route.main.storage {
-        Some(storage) => crate::encode::served(old.clone(), storage, call.endpoint()),
-        None => old.clone(),
-    }
+    Ok((to_storage_version(call, object, endpoint.kind_group_version)?, unknown))
 }
 
 /// A patch may not turn the object into one of another kind or version.
@@ -161,7 +178,7 @@ fn check_kind(call: &Call<'_>, object: &Object) -> Result<(), String> {
 }
 
 /// A patch may not turn the object into another one.
-fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
+pub(super) fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
     let (given, name) = (meta::text(object, "name"), call.name());
     if given == name {
         return Ok(());

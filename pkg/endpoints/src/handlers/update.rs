@@ -7,7 +7,8 @@ use registry::generic::{Change, UpdateOutcome, UpdateRequest};
 use registry::{codec, meta, strategy};
 use schema::object::Object;
 
-use super::{create, ensure_namespace, to_storage_version};
+use super::write::{Dedup, Writer, dedup_owners, may_create};
+use super::{ensure_namespace, to_storage_version, view};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -27,11 +28,10 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let mut object = decoded.object;
     ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
-    if call.endpoint().subresource == "scale" {
-        return replace_scale(call, &object, !options.dry_run.is_empty()).await;
-    }
-    let object = to_storage_version(call.route.main, object, &decoded.api_version)?;
-    let outcome = replace(call, &object, !options.dry_run.is_empty()).await?;
+    let mut object = to_storage_version(call, object, &decoded.api_version)?;
+    call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
+    let writer = Writer::of(call, &options.field_manager);
+    let outcome = replace(call, &object, &writer, !options.dry_run.is_empty()).await?;
     answer(call, &outcome)
 }
 
@@ -50,37 +50,62 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
     Ok(())
 }
 
-/// Replaces the object. Only a PUT that is about to create its object has to ask admission, as a POST
-/// would; it finds that out inside the update, where admission cannot be waited for, and tries again.
-async fn replace(call: &Call<'_>, object: &Object, dry_run: bool) -> Result<UpdateOutcome, Box<Status>> {
+/// Replaces the object. A PUT that is about to create its object has to ask whether it may, as a POST
+/// would; it finds that out inside the update, where nothing can be waited for, and tries again.
+async fn replace(
+    call: &Call<'_>,
+    object: &Object,
+    writer: &Writer<'_>,
+    dry_run: bool,
+) -> Result<UpdateOutcome, Box<Status>> {
     let (mut admitted, mut must_ask) = (false, false);
     loop {
-        let uid = meta::text(object, "uid").to_owned();
-        let outcome = write(call, uid, dry_run, &mut |old| {
+        let write = Write { uid: meta::text(object, "uid").to_owned(), ..Write::new(dry_run) };
+        let outcome = self::write(call, write, &mut |old| {
             must_ask = old.is_none() && !admitted;
-            match must_ask {
-                true => Err(Status::not_found(&call.target().group_resource(), call.name()).into()),
-                false => Ok(object.clone()),
+            if must_ask {
+                return Err(Status::not_found(&call.target().group_resource(), call.name()).into());
             }
+            let live = old.map(|old| view::of(call, old)).transpose()?;
+            let mut new = object.clone();
+            writer.track(live.as_deref(), &mut new);
+            view::merge(call, old, new)
         })
         .await;
         if !must_ask {
             return outcome;
         }
-        create::admit(call, &call.info.namespace, object, dry_run).await?;
+        may_create(call, object, dry_run).await?;
         (admitted, must_ask) = (true, false);
+    }
+}
+
+/// How an update is to be done.
+pub(super) struct Write {
+    /// The uid that the client believes the object to have; empty for no opinion.
+    pub(super) uid: String,
+    /// Check everything, write nothing.
+    pub(super) dry_run: bool,
+    /// Create the object when it is missing, whatever its kind says about updates.
+    pub(super) creates: bool,
+}
+
+impl Write {
+    /// An update that creates only what its kind allows, without precondition.
+    pub(super) fn new(dry_run: bool) -> Self {
+        Write { uid: String::new(), dry_run, creates: false }
     }
 }
 
 /// Runs an update through the registry.
 pub(super) async fn write(
     call: &Call<'_>,
-    uid: String,
-    dry_run: bool,
+    write: Write,
     change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
+    let Write { uid, dry_run, creates } = write;
     let request =
-        UpdateRequest { endpoint: call.endpoint(), uid, user: call.user, dry_run, force_allow_create: false };
+        UpdateRequest { endpoint: call.endpoint(), uid, user: call.user, dry_run, force_allow_create: creates };
     call.api.registry.update(&call.target(), &request, change).await
 }
 
@@ -93,16 +118,4 @@ pub(super) fn answer(call: &Call<'_>, outcome: &UpdateOutcome) -> Result<Respons
         return call.reply()?.tree(code, call.endpoint().message, &strategy::scale_of(&object));
     }
     call.reply()?.stored(code, call.endpoint(), storage, outcome.stored.as_ref())
-}
-
-async fn replace_scale(call: &Call<'_>, scale: &Object, dry_run: bool) -> Result<Response, Box<Status>> {
-    let uid = meta::text(scale, "uid").to_owned();
-    let mut change = |old: Option<&Object>| {
-        let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
-        let mut object = old.clone();
-        strategy::apply_scale(&mut object, scale);
-        Ok(object)
-    };
-    let outcome = write(call, uid, dry_run, &mut change).await?;
-    answer(call, &outcome)
 }

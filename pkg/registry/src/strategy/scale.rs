@@ -1,5 +1,7 @@
 //! The `scale` subresource: `autoscaling/v1` Scale as a view on an object's replicas.
 
+use api::validation::{NameRule, validate_object_meta};
+use apimachinery::field;
 use apimachinery::labels::Selector;
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -45,6 +47,22 @@ pub fn apply_scale(object: &mut Object, scale: &Object) {
     if !version.is_empty() {
         meta::set_text(object, "resourceVersion", &version);
     }
+}
+
+/// What is wrong with a Scale (upstream's `ValidateScale`).
+pub fn validate_scale(scale: &Object) -> Vec<field::Error> {
+    let mut errors =
+        validate_object_meta(scale, true, NameRule::DnsSubdomain, &field::Path::root("metadata"));
+    let replicas = schema::object::get_i64(scale, &["spec", "replicas"]).unwrap_or(0);
+    if replicas < 0 {
+        let spec = field::Path::root("spec");
+        errors.push(field::Error::invalid(
+            &spec.child("replicas"),
+            replicas,
+            "must be greater than or equal to 0",
+        ));
+    }
+    errors
 }
 
 /// The object's selector in text form: a plain map (replication controllers) or a label selector.

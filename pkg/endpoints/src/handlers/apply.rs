@@ -1,0 +1,97 @@
+//! PATCH with an apply configuration (server-side apply, KEP-555): the object is created or becomes
+//! what its managers want together.
+
+use api::options::PatchOptions;
+use apimachinery::status::Status;
+use registry::generic::UpdateOutcome;
+use registry::meta;
+use schema::object::Object;
+use schema::{json, yaml};
+use serde_json::Value;
+
+use super::write::{Dedup, Writer, dedup_owners, may_create};
+use super::{ensure_namespace, patch, update, view};
+use crate::api::Call;
+use crate::body::FieldValidation;
+
+/// A configuration that has been read.
+struct Configuration {
+    value: Value,
+    /// Keys that the text gives twice.
+    duplicates: Vec<String>,
+    /// What strict validation answers about them.
+    strict_error: Option<String>,
+}
+
+/// Applies a configuration. Only the resource itself can be created this way, and only by someone who
+/// may create it.
+///
+/// # Errors
+/// 400 for a text that is no YAML, 409 with every conflict, 403, and what any update answers.
+pub(super) async fn apply(
+    call: &mut Call<'_>,
+    body: &[u8],
+    options: &PatchOptions,
+) -> Result<UpdateOutcome, Box<Status>> {
+    let configuration = parse(body)?;
+    let validation = FieldValidation::parse(&options.field_validation);
+    let writer = Writer::of(call, &options.field_manager);
+    let dry_run = !options.dry_run.is_empty();
+    let force = options.force.unwrap_or(false);
+    let (mut warnings, mut admitted) = (Vec::new(), false);
+    let outcome = loop {
+        let mut unasked = None;
+        let mut change = |old: Option<&Object>| {
+            let live = old.map(|old| view::of(call, old)).transpose()?;
+            let mut new = writer.apply(live.as_deref(), &configuration.value, force)?;
+            if validation == FieldValidation::Strict
+                && let Some(error) = &configuration.strict_error
+            {
+                return Err(Status::bad_request(format!("error strict decoding YAML: {error}")).into());
+            }
+            check(call, old, &mut new)?;
+            warnings.clear();
+            warnings.extend(dedup_owners(&mut new, Dedup::AfterAdmission));
+            if old.is_none() && !admitted {
+                unasked = Some(new);
+                return Err(Status::not_found(&call.target().group_resource(), call.name()).into());
+            }
+            view::merge(call, old, new)
+        };
+        let write = update::Write { creates: call.endpoint().subresource.is_empty(), ..update::Write::new(dry_run) };
+        let outcome = update::write(call, write, &mut change).await;
+        match unasked {
+            None => break outcome?,
+            Some(object) => may_create(call, &object, dry_run).await?,
+        }
+        admitted = true;
+    };
+    if validation == FieldValidation::Warn {
+        call.warnings.extend(configuration.duplicates);
+    }
+    call.warnings.append(&mut warnings);
+    Ok(outcome)
+}
+
+fn parse(body: &[u8]) -> Result<Configuration, Box<Status>> {
+    let failed = |text: String| Box::new(Status::bad_request(format!("error decoding YAML: {text}")));
+    let converted =
+        yaml::to_json(body).map_err(|error| failed(format!("error converting YAML to JSON: {error}")))?;
+    let strict_error =
+        converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
+    let decoded = json::decode_untyped(&converted.json).map_err(|error| failed(error.to_string()))?;
+    Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })
+}
+
+/// What holds for the result of every patch.
+fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), Box<Status>> {
+    let uid = meta::text(new, "uid");
+    if old.is_none() && !uid.is_empty() {
+        let cause = format!(
+            "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+        );
+        return Err(Status::conflict(&call.target().group_resource(), call.name(), &cause).into());
+    }
+    ensure_namespace(call.route.main, &call.info.namespace, new)?;
+    patch::check_name(call, new)
+}

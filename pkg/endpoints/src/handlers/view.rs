@@ -1,0 +1,63 @@
+//! What an endpoint edits: the object itself, or the Scale that stands for it.
+
+use std::borrow::Cow;
+
+use api::managed_fields::{ReplicasPaths, replicas_paths, to_parent, to_scale};
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+use registry::{meta, strategy};
+use schema::object::Object;
+
+use crate::api::Call;
+use crate::encode;
+
+fn scales(call: &Call<'_>) -> bool {
+    call.endpoint().subresource == "scale"
+}
+
+/// The view of an object that has the storage version's shape. So has the view, unless it is a Scale.
+///
+/// # Errors
+/// 500 when the managed fields of an object with a Scale cannot be read.
+pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Object>, Box<Status>> {
+    if !scales(call) {
+        return Ok(Cow::Borrowed(object));
+    }
+    let mut view = strategy::scale_of(object);
+    to_scale(object, paths(call), &mut view).map_err(Status::unmapped)?;
+    Ok(Cow::Owned(view))
+}
+
+fn paths(call: &Call<'_>) -> ReplicasPaths<'static> {
+    replicas_paths(call.route.main.group, call.route.main.plural)
+}
+
+/// A view as the endpoint's version shows it.
+pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
+    match &call.route.main.storage {
+        Some(storage) if !scales(call) && storage.group_version != call.endpoint().kind_group_version => {
+            Cow::Owned(encode::served(view.clone(), storage, call.endpoint()))
+        }
+        _ => Cow::Borrowed(view),
+    }
+}
+
+/// The object that an edited view makes of `old`.
+///
+/// # Errors
+/// 422 for a Scale that asks for the impossible, 404 for one of an object that does not exist.
+pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Result<Object, Box<Status>> {
+    if !scales(call) {
+        return Ok(edited);
+    }
+    let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
+    let errors = strategy::validate_scale(&edited);
+    if !errors.is_empty() {
+        let kind = GroupKind::new("autoscaling", "Scale");
+        return Err(Status::invalid(&kind, meta::text(&edited, "name"), &errors).into());
+    }
+    let mut object = old.clone();
+    strategy::apply_scale(&mut object, &edited);
+    to_parent(&edited, paths(call), call.route.main.group_version, &mut object).map_err(Status::unmapped)?;
+    Ok(object)
+}

@@ -1,0 +1,144 @@
+//! What every write does to an object besides the change itself: it notes who manages what, and keeps
+//! one entry per owner.
+
+use api::managed_fields::{ApplyOptions, FieldManager, manager_or_user_agent};
+use api::resources::Resource;
+use api::semantic;
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use authorization::{Attributes, authorize};
+use http::header::USER_AGENT;
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OWNERREFERENCE as OWNER_REFERENCE;
+use schema::object::Object;
+use serde_json::Value;
+
+use super::create;
+use crate::api::Call;
+
+/// Who writes through which endpoint, and when.
+pub(super) struct Writer<'c> {
+    fields: Option<&'c FieldManager>,
+    endpoint: &'static Resource,
+    manager: String,
+    now: UnixTime,
+}
+
+impl<'c> Writer<'c> {
+    /// The writer of a request, who may have named himself (`fieldManager`).
+    pub(super) fn of(call: &Call<'c>, field_manager: &str) -> Self {
+        let user_agent = call.headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
+        Writer {
+            fields: call.api.field_managers.of(call.endpoint()),
+            endpoint: call.endpoint(),
+            manager: manager_or_user_agent(field_manager, &String::from_utf8_lossy(user_agent)),
+            now: call.api.registry.now(),
+        }
+    }
+
+    /// Notes in an object that replaces `live` (`None` when it is created) who manages its fields. Both
+    /// have the storage version's shape.
+    pub(super) fn track(&self, live: Option<&Object>, new: &mut Object) {
+        let Some(fields) = self.fields else { return };
+        if let Err(error) = fields.update(live, new, &self.manager, self.now) {
+            // As upstream: better no managed fields than no write.
+            tracing::error!(kind = self.endpoint.kind, error, "managed fields could not be updated");
+        }
+    }
+
+    /// What an apply makes of `live`.
+    ///
+    /// # Errors
+    /// See [`FieldManager::apply`].
+    pub(super) fn apply(
+        &self,
+        live: Option<&Object>,
+        configuration: &Value,
+        force: bool,
+    ) -> Result<Object, Box<Status>> {
+        let unsupported = || Status::unmapped("the object has no metadata");
+        let fields = self.fields.ok_or_else(unsupported)?;
+        let options = ApplyOptions { manager: &self.manager, force, now: self.now };
+        let row = self.endpoint;
+        fields.apply(live, configuration, options, |object| {
+            api::defaults::apply(row.kind_group_version, row.kind, object);
+            api::defaults::stamp_taints(row.kind_group_version, row.kind, object, self.now);
+        })
+    }
+}
+
+/// When owner references are looked at; it decides the words of the warning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dedup {
+    /// As they came in the body of a POST or PUT.
+    AsSent,
+    /// As they are after mutating admission, or after a patch.
+    AfterAdmission,
+}
+
+/// Drops owner references that say the same as an earlier one. The warning about it names the uids.
+pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
+    let owners = object.get_mut("metadata")?.get_mut("ownerReferences")?.as_array_mut()?;
+    if owners.len() < 2 {
+        return None;
+    }
+    let mut duplicates = Vec::new();
+    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
+    for owner in owners.drain(..) {
+        let same = |other: &Value| match (other, &owner) {
+            (Value::Object(a), Value::Object(b)) => semantic::equal(&OWNER_REFERENCE, a, b),
+            (a, b) => a == b,
+        };
+        match kept.iter().any(same) {
+            true => duplicates.push(owner.get("uid").and_then(Value::as_str).unwrap_or("").to_owned()),
+            false => kept.push(owner),
+        }
+    }
+    *owners = kept;
+    let after = match when {
+        Dedup::AsSent => "",
+        Dedup::AfterAdmission => " after mutating admission happens",
+    };
+    (!duplicates.is_empty()).then(|| {
+        format!(
+            ".metadata.ownerReferences contains duplicate entries{after}; API server dedups owner references \
+             in 1.20+, and may reject such requests as early as 1.24; please fix your requests; duplicate \
+             UID(s) observed: {}",
+            duplicates.join(", ")
+        )
+    })
+}
+
+/// Asks whether a PUT or an apply may create its object: whoever may only update may not.
+///
+/// # Errors
+/// 403, and what admission says.
+pub(super) async fn may_create(call: &Call<'_>, object: &Object, dry_run: bool) -> Result<(), Box<Status>> {
+    let info = RequestInfo { verb: "create".to_owned(), ..call.info.clone() };
+    authorize(call.api.authorizer.as_ref(), Attributes { user: call.user, info: &info }).await?;
+    create::admit(call, &call.info.namespace, object, dry_run).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(owners: Value, kept: Value, duplicates: Option<&str>) {
+        let Value::Object(mut object) = json!({"metadata": {"ownerReferences": owners}}) else { return };
+        let warning = dedup_owners(&mut object, Dedup::AsSent);
+        assert_eq!(object["metadata"]["ownerReferences"], kept);
+        assert_eq!(warning.as_deref().and_then(|text| text.rsplit("observed: ").next()), duplicates);
+    }
+
+    #[test]
+    fn owners_that_say_the_same_are_kept_once() {
+        let (a, b) = (json!({"uid": "a", "name": "x"}), json!({"uid": "b", "name": "x"}));
+        check(json!([a, b]), json!([a, b]), None);
+        check(json!([a, b, a, a]), json!([a, b]), Some("a, a"));
+        // A zero value and an absent one are the same, a pointer to one is not.
+        check(json!([a, {"uid": "a", "name": "x", "kind": ""}]), json!([a]), Some("a"));
+        let controls = json!({"uid": "a", "name": "x", "controller": false});
+        check(json!([a, controls]), json!([a, controls]), None);
+    }
+}
