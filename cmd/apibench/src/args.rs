@@ -81,6 +81,12 @@ pub(crate) struct Settings {
     /// Updates per second in watch-fanout.
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
     pub(crate) rate: u64,
+    /// Seconds that saturation lasts.
+    #[arg(long, default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) saturation_seconds: u64,
+    /// Requests in flight in saturation.
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) writers: u64,
     /// Seconds that a request may take.
     #[arg(long, default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) timeout: u64,

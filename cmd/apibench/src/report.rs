@@ -12,7 +12,7 @@ pub(crate) use document::document;
 pub(crate) use plot::plot;
 pub(crate) use table::{startup_table, table};
 
-use crate::stats::{Measured, median};
+use crate::stats::{Measured, Window, median};
 
 /// All measurements of a run, in the order in which they were made.
 #[derive(Debug, Default)]
@@ -51,6 +51,8 @@ pub(crate) struct Summary {
     pub(crate) errors: u64,
     /// The first error's text, or why the workload was skipped.
     pub(crate) note: Option<String>,
+    /// Figures over time.
+    pub(crate) windows: Vec<Window>,
     /// The workload's own figures.
     pub(crate) extra: BTreeMap<&'static str, f64>,
 }
@@ -101,6 +103,8 @@ impl Entry {
         };
         let keys = self.rounds.iter().flat_map(|m| m.extra.keys().copied());
         let extra = keys.filter_map(|key| Some((key, of(&|m| m.extra.get(key).copied())?)));
+        let parts = self.rounds.iter().map(|m| m.windows.len()).max().unwrap_or(0);
+        let part = |at: usize| Window::median(self.rounds.iter().filter_map(move |m| m.windows.get(at)));
         let why = |m: &Measured| m.skipped.as_ref().map(|why| format!("skipped: {why}"));
         Summary {
             rate: done(&Measured::rate),
@@ -113,6 +117,7 @@ impl Entry {
             bytes_per_op: of(&Measured::bytes_per_op),
             errors: self.rounds.iter().map(|m| m.errors).sum(),
             note: self.rounds.iter().find_map(|m| m.first_error.clone().or_else(|| why(m))),
+            windows: (0..parts).map(part).collect(),
             extra: extra.collect(),
         }
     }

@@ -52,6 +52,11 @@ impl Histogram {
         self.max.fetch_max(nanos, Relaxed);
     }
 
+    /// How many durations were counted.
+    pub(crate) fn count(&self) -> u64 {
+        self.buckets.iter().map(|count| count.load(Relaxed)).sum()
+    }
+
     /// Quantiles of what was counted; `None` if nothing was.
     pub(crate) fn latency(&self) -> Option<Latency> {
         let counts: Vec<u64> = self.buckets.iter().map(|count| count.load(Relaxed)).collect();
@@ -181,8 +186,52 @@ pub(crate) struct Measured {
     pub(crate) rss_peak_kib: Option<u64>,
     /// CPU that apibench itself used in the timed part: near the machine's cores, it was the limit.
     pub(crate) client_cpu_ms: Option<f64>,
+    /// Figures over time, where the workload is about that.
+    pub(crate) windows: Vec<Window>,
     /// Figures that only this workload has.
     pub(crate) extra: BTreeMap<&'static str, f64>,
+}
+
+/// A part of a run. Figures of operations that went right and ended in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Window {
+    /// Where it ends, in seconds from the beginning of the run.
+    pub(crate) until_s: f64,
+    /// Operations per second.
+    pub(crate) rate: f64,
+    /// Latency in milliseconds; absent if nothing was done.
+    pub(crate) p50_ms: Option<f64>,
+    /// Latency in milliseconds; absent if nothing was done.
+    pub(crate) p99_ms: Option<f64>,
+    /// Resident memory of the server at the end.
+    pub(crate) rss_kib: Option<f64>,
+}
+
+impl Window {
+    /// From `start` to `end` of a run.
+    pub(crate) fn new(start: Duration, end: Duration, done: &Histogram, rss_kib: Option<u64>) -> Self {
+        let seconds = end.saturating_sub(start).as_secs_f64();
+        let latency = done.latency();
+        Self {
+            until_s: end.as_secs_f64(),
+            rate: if seconds > 0.0 { done.count() as f64 / seconds } else { 0.0 },
+            p50_ms: latency.map(|latency| latency.p50),
+            p99_ms: latency.map(|latency| latency.p99),
+            rss_kib: rss_kib.map(|kib| kib as f64),
+        }
+    }
+
+    /// The same part of several runs, figure by figure the median.
+    pub(crate) fn median<'a>(runs: impl Iterator<Item = &'a Self> + Clone) -> Self {
+        let of = |figure: fn(&Self) -> Option<f64>| median(runs.clone().filter_map(figure));
+        Self {
+            until_s: of(|w| Some(w.until_s)).unwrap_or_default(),
+            rate: of(|w| Some(w.rate)).unwrap_or_default(),
+            p50_ms: of(|w| w.p50_ms),
+            p99_ms: of(|w| w.p99_ms),
+            rss_kib: of(|w| w.rss_kib),
+        }
+    }
 }
 
 impl Measured {
@@ -255,6 +304,19 @@ mod tests {
         histogram.add(Duration::from_millis(3));
         let latency = histogram.latency().unwrap();
         assert_eq!((latency.p50, latency.p999, latency.max), (3.0, 3.0, 3.0));
+    }
+
+    #[test]
+    fn parts_of_a_run_have_figures_of_their_own() {
+        let histogram = Histogram::default();
+        (0..10).for_each(|_| histogram.add(Duration::from_millis(4)));
+        let part = |rss| Window::new(Duration::from_secs(5), Duration::from_secs(7), &histogram, Some(rss));
+        let found = part(100);
+        assert_eq!((found.until_s, found.rate, found.rss_kib), (7.0, 5.0, Some(100.0)));
+        assert_eq!((found.p50_ms, found.p99_ms), (Some(4.0), Some(4.0)));
+        assert_eq!(Window::median([found, part(300), part(200)].iter()).rss_kib, Some(200.0));
+        let idle = Window::new(Duration::ZERO, Duration::from_secs(1), &Histogram::default(), None);
+        assert_eq!((idle.rate, idle.p50_ms), (0.0, None));
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod closed_loop;
 mod events;
 mod lists;
 mod objects;
+mod saturation;
 mod slow_readers;
 #[cfg(test)]
 mod tests;
@@ -72,6 +73,7 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all.extend(slow_readers::workloads());
     all.extend(turnover::workloads());
     all.extend(objects::writes());
+    all.extend(saturation::workloads());
     all.extend(watch_fanout::workloads());
     all.extend(watchlist_storm::workloads());
     all

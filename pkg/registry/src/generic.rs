@@ -26,6 +26,7 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use cacher::Delegator;
 use schema::object::Object;
+use storage::Turns;
 
 use crate::StoredRef;
 use crate::ingest::{self, Fields};
@@ -98,6 +99,8 @@ impl StoredResource {
 #[derive(Clone)]
 pub struct Registry {
     delegator: Delegator,
+    /// Of writes to the delegator's store.
+    turns: Arc<Turns>,
     stored: Arc<HashMap<&'static str, StoredResource>>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
@@ -121,7 +124,7 @@ impl Registry {
             Some((storage.prefix, StoredResource { resource, fields: Fields::of(storage.prefix) }))
         });
         let stored = Arc::new(stored.collect());
-        Registry { delegator, stored, clock, entropy, event_ttl }
+        Registry { delegator, turns: Arc::default(), stored, clock, entropy, event_ttl }
     }
 
     /// What encoded forms of elements may take.

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::turns::Turns;
 use crate::{Error, KeyValue, Revision, Storage, Written};
 
 /// What the caller's closure wants done with the current value.
@@ -31,61 +32,91 @@ pub enum Updated {
 /// retries until the request's deadline; the bound only guards against a caller without one.
 const ATTEMPTS_MAX: usize = 10_000;
 
-/// Applies `change` to the current value of `key` until the result is written without interference.
-///
-/// `change` may run several times, each time on a newer state (`None` when the key is absent), and
-/// must not have side effects. Its error is returned as it is, but only when it was computed on
-/// current data: `suggestion` (a cached copy, possibly stale) is never trusted for a failure or for
-/// "nothing changed"; the state is read again first.
+/// [`Turns::guaranteed_update`] for a key that nobody else in this process is expected to write.
 ///
 /// # Errors
-/// `E` from `change`, or the store's own error converted into `E`.
+/// As that.
 pub async fn guaranteed_update<E: From<Error>>(
     store: &dyn Storage,
     key: &str,
     suggestion: Option<KeyValue>,
-    mut change: impl FnMut(Option<&KeyValue>) -> Result<Update, E>,
+    change: impl FnMut(Option<&KeyValue>) -> Result<Update, E>,
 ) -> Result<Updated, E> {
-    let mut fresh = suggestion.is_none();
-    let mut current = match suggestion {
-        Some(kv) => Some(kv),
-        None => store.get(key).await?.kv,
-    };
-    for _ in 0..ATTEMPTS_MAX {
-        let revision = current.as_ref().map_or(0, |kv| kv.mod_revision);
-        let update = match change(current.as_ref()) {
-            Ok(update) => update,
-            Err(error) if fresh => return Err(error),
-            Err(error) => {
-                let now = store.get(key).await?.kv;
-                if now.as_ref().map_or(0, |kv| kv.mod_revision) == revision {
-                    return Err(error);
+    Turns::default().guaranteed_update(store, key, suggestion, change).await
+}
+
+impl Turns {
+    /// Applies `change` to the current value of `key` until the result is written without
+    /// interference. All calls on the same turns must be about the same store.
+    ///
+    /// `suggestion` is what the key held at some time, for example a cached copy. It saves the read,
+    /// and nothing hangs on it: a write on a stale one does not happen, and a failure or "nothing
+    /// changed" that was computed on one is not believed before the key was read. Its value may be
+    /// spelled differently from what is stored, which counts as a change (upstream's
+    /// `etcd3/store.go`).
+    ///
+    /// `change` may run several times, each time on a newer state (`None` when the key is absent), and
+    /// must not have side effects.
+    ///
+    /// # Errors
+    /// `E` from `change` on current data, or the store's own error converted into `E`.
+    pub async fn guaranteed_update<E: From<Error>>(
+        &self,
+        store: &dyn Storage,
+        key: &str,
+        suggestion: Option<KeyValue>,
+        mut change: impl FnMut(Option<&KeyValue>) -> Result<Update, E>,
+    ) -> Result<Updated, E> {
+        let mut turn = self.join(key).await;
+        let left = turn.as_mut().and_then(|turn| turn.newer(suggestion.as_ref()));
+        let (mut current, mut fresh) = match left.or(suggestion) {
+            Some(kv) => (Some(kv), false),
+            None => (store.get(key).await?.kv, true),
+        };
+        for _ in 0..ATTEMPTS_MAX {
+            let revision = current.as_ref().map_or(0, |kv| kv.mod_revision);
+            let outcome = change(current.as_ref());
+            let writes = match &outcome {
+                Err(_) | Ok(Update::Keep) => false,
+                Ok(Update::Write(value, _)) => current.as_ref().is_none_or(|kv| kv.value != *value),
+                Ok(Update::Delete) => current.is_some(),
+            };
+            if !writes {
+                let confirmed = fresh || {
+                    let suggested = current;
+                    (current, fresh) = (store.get(key).await?.kv, true);
+                    current == suggested
+                };
+                match outcome {
+                    _ if !confirmed => continue,
+                    Err(error) => return Err(error),
+                    Ok(_) => return Ok(Updated::Unchanged(revision)),
                 }
-                (current, fresh) = (now, true);
-                continue;
             }
-        };
-        let unchanged = match &update {
-            Update::Keep => true,
-            Update::Write(value, _) => current.as_ref().is_some_and(|kv| kv.value == *value),
-            Update::Delete => current.is_none(),
-        };
-        if unchanged {
-            if fresh {
-                return Ok(Updated::Unchanged(revision));
+            let (written, value) = match outcome? {
+                Update::Write(value, ttl) => {
+                    (store.put(key, value.clone(), revision, ttl).await?, Some(value))
+                }
+                Update::Delete | Update::Keep => (store.delete(key, revision).await?, None),
+            };
+            match (written, value) {
+                (Written::Done(revision), None) => return Ok(Updated::Deleted(revision)),
+                (Written::Done(mod_revision), Some(value)) => {
+                    if let Some(turn) = &mut turn {
+                        turn.leave(KeyValue { key: key.to_owned(), value, mod_revision });
+                    }
+                    return Ok(Updated::Written(mod_revision));
+                }
+                (Written::Stale { current: now, .. }, _) => (current, fresh) = (now, true),
             }
-            (current, fresh) = (store.get(key).await?.kv, true);
-            continue;
+            if turn.is_none() {
+                let mut ours = self.queue(key).await;
+                if let Some(left) = ours.newer(current.as_ref()) {
+                    (current, fresh) = (Some(left), false);
+                }
+                turn = Some(ours);
+            }
         }
-        let (written, deleted) = match update {
-            Update::Write(value, ttl) => (store.put(key, value, revision, ttl).await?, false),
-            Update::Delete | Update::Keep => (store.delete(key, revision).await?, true),
-        };
-        match written {
-            Written::Done(revision) if deleted => return Ok(Updated::Deleted(revision)),
-            Written::Done(revision) => return Ok(Updated::Written(revision)),
-            Written::Stale { current: now, .. } => (current, fresh) = (now, true),
-        }
+        Err(Error::Unavailable(format!("{key} changed on {ATTEMPTS_MAX} attempts in a row")).into())
     }
-    Err(Error::Unavailable(format!("{key} changed on {ATTEMPTS_MAX} attempts in a row")).into())
 }

@@ -15,6 +15,7 @@
 mod contract;
 mod error;
 mod guaranteed_update;
+mod turns;
 
 pub mod conformance;
 pub mod fault;
@@ -28,3 +29,4 @@ pub use contract::{
 };
 pub use error::Error;
 pub use guaranteed_update::{Update, Updated, guaranteed_update};
+pub use turns::Turns;

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Results, Summary, ratio};
 use crate::start::Started;
+use crate::stats::Window;
 
 const HEADINGS: [&str; 13] = [
     "workload",
@@ -83,7 +84,20 @@ fn row(workload: &str, server: &str, summary: &Summary, baseline: &Summary, is_b
     if !extra.is_empty() {
         notes.push(extra.join(", "));
     }
+    notes.extend(summary.windows.iter().map(over_time));
     Row { cells, notes }
+}
+
+/// One line for a part of a run.
+fn over_time(window: &Window) -> String {
+    format!(
+        "until {:>4.0} s: {:>6}/s, p50 {:>5} ms, p99 {:>5} ms, {:>5} MiB",
+        window.until_s,
+        figure(Some(window.rate)),
+        figure(window.p50_ms),
+        figure(window.p99_ms),
+        mib(window.rss_kib)
+    )
 }
 
 /// Three digits that matter, and never fewer than before the point.
@@ -169,6 +183,18 @@ mod tests {
         let text = table(&results, &["ours".to_owned(), "theirs".to_owned()]);
         assert_eq!(text.lines().count(), 2);
         assert!(text.trim_end().ends_with('0'), "{text}");
+    }
+
+    #[test]
+    fn parts_of_a_run_stand_below_its_row_one_after_the_other() {
+        let part = |until_s| Window { until_s, rate: 10.0, p50_ms: Some(1.5), ..Window::default() };
+        let mut results = Results::default();
+        results.add("saturation", "ours", Measured { windows: vec![part(5.0), part(10.0)], ..measured(1.0) });
+        let text = table(&results, &["ours".to_owned()]);
+        let lines: Vec<&str> = text.lines().skip(2).map(str::trim).collect();
+        let expected =
+            |until: &str| format!("until {until} s:   10.0/s, p50  1.50 ms, p99     - ms,     - MiB");
+        assert_eq!(lines, [expected("   5"), expected("  10")], "{text}");
     }
 
     #[test]

@@ -91,7 +91,8 @@ fn pod_of(settings: &Settings, i: u64) -> String {
     bodies::pod_name(i.wrapping_mul(STRIDE) % settings.objects)
 }
 
-fn pod_path(settings: &Settings, i: u64) -> String {
+/// Path of the pod that request `i` is about.
+pub(super) fn pod_path(settings: &Settings, i: u64) -> String {
     path(settings, &format!("pods/{}", pod_of(settings, i)))
 }
 

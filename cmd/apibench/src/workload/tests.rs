@@ -84,6 +84,29 @@ async fn lists_that_turn_short_or_fail_under_load_are_errors() {
 }
 
 #[tokio::test]
+async fn saturation_is_reported_over_time_with_what_comes_after_it() {
+    let handler = |_: &str| (200, format!(r#"{{"seq":"x{}"}}"#, u32::MAX));
+    let line = ["--objects", "25", "--saturation-seconds", "1", "--writers", "2"];
+    let context = serve(&line, Arc::new(handler)).await;
+    let workload = chosen(&["saturation".to_owned()]).unwrap().pop().unwrap();
+    let measured = workload.run(&context).await.unwrap();
+    assert_eq!(measured.errors, 0, "{:?}", measured.first_error);
+    let [window] = &*measured.windows else { panic!("{:?}", measured.windows) };
+    assert_eq!(window.until_s, 1.0);
+    assert!(window.rate > 0.0 && window.rate <= measured.operations as f64, "{window:?}");
+    let extra: Vec<_> = measured.extra.keys().copied().collect();
+    assert_eq!(extra, ["p99_after_ms", "p99_before_ms", "recovery_s"]);
+}
+
+#[tokio::test]
+async fn a_server_that_loses_patches_is_not_saturated() {
+    let context = serve(&["--objects", "25"], Arc::new(|_| (200, "{}".to_owned()))).await;
+    let workload = chosen(&["saturation".to_owned()]).unwrap().pop().unwrap();
+    let refused = workload.run(&context).await.unwrap_err().to_string();
+    assert!(refused.contains("the label is missing"), "{refused}");
+}
+
+#[tokio::test]
 async fn apply_is_skipped_where_it_is_not_supported() {
     let outcome = run("apply", Arc::new(|_| (415, "{}".to_owned()))).await.0;
     assert!(matches!(outcome, Err(Error::Unsupported(_))), "{outcome:?}");

@@ -11,7 +11,7 @@ use super::route::{self, ListRoute, Need};
 use super::{Delegator, Error, Found, Freshness};
 use crate::cache::{Cache, Snapshot};
 use crate::freshness::WAIT_MAX;
-use crate::{ListQuery, Page, Resource, Watch, WatchQuery, WatchStart, uncached};
+use crate::{Element, ListQuery, Page, Resource, Watch, WatchQuery, WatchStart, uncached};
 
 /// What clients are told to wait when a revision is not reached, in seconds (upstream's
 /// `resourceVersionTooHighRetrySeconds`).
@@ -36,6 +36,13 @@ impl Delegator {
             Some(found) => found,
             None => uncached::get(&*self.inner.store, resource, key, freshness).await,
         }
+    }
+
+    /// What the cache holds for a key at this moment, without waiting: the first guess of a write.
+    /// It may be out of date. `None` says nothing about whether the key exists.
+    pub fn peek(&self, resource: &Resource, key: &str) -> Option<Arc<Element>> {
+        let snapshot = resource.cache.as_ref()?.snapshot()?;
+        snapshot.get(key).cloned()
     }
 
     /// `None` when storage has to answer.

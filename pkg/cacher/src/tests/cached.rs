@@ -1,7 +1,7 @@
 //! Claims about what the caches answer once they are filled.
 
-use futures::StreamExt;
 use futures::future::join_all;
+use futures::{FutureExt, StreamExt};
 
 use super::*;
 use crate::{Error, EventType};
@@ -57,6 +57,25 @@ async fn whoever_wrote_sees_what_it_wrote_among_many_who_write() {
         writer.unwrap();
     }
     assert_eq!(driven.delegator.differences().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peek_shows_what_is_cached_and_asks_nobody() {
+    let store = faulty([]);
+    let key = format!("{PREFIX}a");
+    let written = set(&*store, "a", Some("yes")).await;
+    let driven = Driven::ready(store.clone()).await;
+    let peek = |key: &str| {
+        let resource = driven.delegator.resource(PREFIX).unwrap();
+        driven.delegator.peek(resource, key).map(|element| element.revision())
+    };
+    let gets = store.calls(Operation::Get);
+    assert_eq!((peek(&key), peek("/registry/none/a")), (Some(written), None));
+    // Nothing is waited for in between, so the cache cannot have heard of it.
+    let later = store.put(&key, "later".into(), written, None).now_or_never();
+    assert!(later.is_some_and(|later| later.is_ok()));
+    assert_eq!(peek(&key), Some(written));
+    assert_eq!(store.calls(Operation::Get), gets);
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::Value;
-use storage::{Storage, Written};
+use storage::Written;
 
 use super::dryrun::DryRun;
 use super::{Registry, Result, Target, error};
@@ -78,8 +78,8 @@ impl Registry {
         codec::strip_revision(&mut object);
         let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         let key = self.key(storage, &named)?;
-        let dry = DryRun(self.delegator.storage().clone());
-        let store: &dyn Storage = if dry_run { &dry } else { &**self.delegator.storage() };
+        let dry = DryRun::of(&self.delegator);
+        let (store, _) = if dry_run { dry.writer() } else { self.writer() };
         let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;
         match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
             Written::Done(revision) => Ok(Stored { key, value, revision }),

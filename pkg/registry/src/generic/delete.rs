@@ -4,19 +4,22 @@ use api::options::DeleteOptions;
 use api::resources::{DefaultGc, Storage as StorageRow};
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::{Details, Status};
+use bytes::Bytes;
 use schema::object::Object;
-use storage::{KeyValue, Storage, Written};
+use storage::{KeyValue, Update, Updated, Written};
 
 use super::dryrun::DryRun;
+use super::update::Failure;
 use super::{Registry, Result, Target, error};
-use crate::{Stored, codec, meta, strategy};
+use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// The finalizer that makes the garbage collector orphan dependents.
 const ORPHAN: &str = "orphan";
 /// The finalizer that makes the garbage collector delete dependents first.
 const FOREGROUND: &str = "foregroundDeletion";
 
-/// Lost races before a deletion is given up; each lost race means that somebody else made progress.
+/// Races lost between marking and removing before a deletion is given up; each lost race means that
+/// somebody else made progress.
 const ATTEMPTS_MAX: usize = 1_000;
 
 /// What to delete and how.
@@ -52,6 +55,26 @@ enum Step {
     Leave,
 }
 
+/// What one look at the object leads to.
+struct Planned {
+    name: String,
+    uid: String,
+    /// The bytes that are answered: as marked, where the object is marked.
+    value: Bytes,
+    then: Then,
+}
+
+/// How the deletion goes on when the write of [`Planned`] is done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Then {
+    /// The object was left alone or removed.
+    Answer,
+    /// It was marked.
+    Marked,
+    /// It was marked and can be removed now.
+    Removable,
+}
+
 impl Registry {
     /// Deletes an object.
     ///
@@ -59,83 +82,83 @@ impl Registry {
     /// 404, 409 for preconditions that do not hold, what admission says, storage's failures.
     pub async fn delete(&self, target: &Target<'_>, request: &DeleteRequest<'_>) -> Result<DeleteOutcome> {
         let storage = self.storage_of(target, "delete")?;
-        let key = self.key(storage, target)?;
-        let resource = target.group_resource();
-        let dry = DryRun(self.delegator.storage().clone());
-        let store: &dyn Storage = if request.dry_run { &dry } else { &**self.delegator.storage() };
-        let failed = |e| error::storage(&resource, "delete", e);
-        let mut current = store.get(&key).await.map_err(failed)?.kv;
-        for _ in 0..ATTEMPTS_MAX {
-            let Some(kv) = current else {
-                return Err(Status::not_found(&resource, target.name).into());
-            };
-            let stored = Stored { key: kv.key.clone(), value: kv.value.clone(), revision: kv.mod_revision };
-            let existing = self.decode(storage, &key, stored.as_ref())?;
-            check_preconditions(target, request.options, &existing)?;
-            match self.step(target, request.options, existing.clone()) {
-                Step::Leave => return Ok(self.answer(target, &existing, stored, false)),
-                Step::Remove => match store.delete(&key, kv.mod_revision).await.map_err(failed)? {
-                    Written::Done(revision) => return Ok(self.gone(target, &existing, kv, revision)),
-                    Written::Stale { current: now, .. } => current = now,
-                },
-                Step::Mark(marked) => match self.write(target, store, storage, &kv, marked).await? {
-                    Ok(stored) => return Ok(DeleteOutcome::Object { stored, gone: false }),
-                    Err(now) => current = now,
-                },
-                Step::MarkAndRemove(marked) => {
-                    match self.write(target, store, storage, &kv, marked.clone()).await? {
-                        Ok(stored) => {
-                            let deleted = store.delete(&key, stored.revision).await.map_err(failed)?;
-                            match deleted {
-                                Written::Done(revision) => {
-                                    let kv = KeyValue { value: stored.value, ..kv };
-                                    return Ok(self.gone(target, &marked, kv, revision));
-                                }
-                                Written::Stale { current: now, .. } => current = now,
-                            }
-                        }
-                        Err(now) => current = now,
-                    }
-                }
-            }
-        }
-        Err(failed(storage::Error::Unavailable(format!("{key} changed on every attempt"))))
+        let suggestion = self.suggestion(storage, &self.key(storage, target)?)?;
+        self.delete_suggested(target, request, suggestion).await
     }
 
-    /// Writes a marked object over `kv`; `Err` holds what is there instead.
-    async fn write(
+    /// Deletes an object, beginning with what it may look like.
+    pub(super) async fn delete_suggested(
         &self,
         target: &Target<'_>,
-        store: &dyn Storage,
-        storage: &StorageRow,
-        kv: &KeyValue,
-        mut object: Object,
-    ) -> Result<std::result::Result<Stored, Option<KeyValue>>> {
-        codec::strip_revision(&mut object);
-        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
-        let written = store.put(&kv.key, value.clone(), kv.mod_revision, self.ttl(target.row)).await;
-        Ok(match written.map_err(|e| error::storage(&target.group_resource(), "delete", e))? {
-            Written::Done(revision) => Ok(Stored { key: kv.key.clone(), value, revision }),
-            Written::Stale { current, .. } => Err(current),
-        })
-    }
-
-    fn gone(&self, target: &Target<'_>, object: &Object, kv: KeyValue, revision: i64) -> DeleteOutcome {
-        self.answer(target, object, Stored { key: kv.key, value: kv.value, revision }, true)
-    }
-
-    /// The object or a Status, as the kind answers.
-    fn answer(&self, target: &Target<'_>, object: &Object, stored: Stored, gone: bool) -> DeleteOutcome {
-        if target.row.returns_deleted_object {
-            return DeleteOutcome::Object { stored, gone };
+        request: &DeleteRequest<'_>,
+        mut suggestion: Option<KeyValue>,
+    ) -> Result<DeleteOutcome> {
+        let storage = self.storage_of(target, "delete")?;
+        let key = self.key(storage, target)?;
+        let dry = DryRun::of(&self.delegator);
+        let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
+        for _ in 0..ATTEMPTS_MAX {
+            let mut planned = None;
+            let updated = turns.guaranteed_update(store, &key, suggestion.take(), |current| {
+                let (update, plan) = self.plan(target, storage, request.options, current)?;
+                planned = Some(plan);
+                Ok(update)
+            });
+            let updated = updated.await.map_err(|failure: Failure| failure.status(target, "delete"))?;
+            let Some(Planned { name, uid, value, then }) = planned else { break };
+            let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
+                updated;
+            let mut stored = Stored { key: key.clone(), value, revision };
+            let gone = match then {
+                Then::Marked => return Ok(DeleteOutcome::Object { stored, gone: false }),
+                Then::Answer => matches!(updated, Updated::Deleted(_)),
+                Then::Removable => match store.delete(&key, revision).await {
+                    Ok(Written::Done(revision)) => {
+                        stored.revision = revision;
+                        true
+                    }
+                    // Somebody else was faster, which is as good (kubernetes/kubernetes#19403).
+                    Ok(Written::Stale { current: None, .. }) => true,
+                    Ok(Written::Stale { current, .. }) => {
+                        suggestion = current;
+                        continue;
+                    }
+                    Err(e) => return Err(error::storage(&target.group_resource(), "delete", e)),
+                },
+            };
+            return Ok(answer(target, name, uid, stored, gone));
         }
-        DeleteOutcome::Status(Status::success(Details {
-            name: meta::text(object, "name").to_owned(),
-            group: target.row.group.to_owned(),
-            kind: target.row.plural.to_owned(),
-            uid: meta::text(object, "uid").to_owned(),
-            ..Details::default()
-        }))
+        let error = storage::Error::Unavailable(format!("{key} changed on every attempt"));
+        Err(error::storage(&target.group_resource(), "delete", error))
+    }
+
+    /// What to do about the object as it is now.
+    fn plan(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow,
+        options: &DeleteOptions,
+        current: Option<&KeyValue>,
+    ) -> std::result::Result<(Update, Planned), Failure> {
+        let Some(kv) = current else {
+            return Err(Status::not_found(&target.group_resource(), target.name).into());
+        };
+        let existing = self.decode(storage, &kv.key, StoredRef::of(kv))?;
+        check_preconditions(target, options, &existing)?;
+        let (name, uid) = (meta::text(&existing, "name").to_owned(), meta::text(&existing, "uid").to_owned());
+        let (mut marked, then) = match self.step(target, options, existing) {
+            Step::Mark(marked) => (marked, Then::Marked),
+            Step::MarkAndRemove(marked) => (marked, Then::Removable),
+            step => {
+                let update = if matches!(step, Step::Remove) { Update::Delete } else { Update::Keep };
+                let value = kv.value.clone();
+                return Ok((update, Planned { name, uid, value, then: Then::Answer }));
+            }
+        };
+        codec::strip_revision(&mut marked);
+        let value = codec::encode(storage, &marked).map_err(Status::internal_error)?;
+        let update = Update::Write(value.clone(), self.ttl(target.row));
+        Ok((update, Planned { name, uid, value, then }))
     }
 
     /// Decides from the object alone; pure but for the clock.
@@ -180,6 +203,15 @@ impl Registry {
             (true, false) => Step::MarkAndRemove(object),
         }
     }
+}
+
+/// The object or a Status, as the kind answers.
+fn answer(target: &Target<'_>, name: String, uid: String, stored: Stored, gone: bool) -> DeleteOutcome {
+    if target.row.returns_deleted_object {
+        return DeleteOutcome::Object { stored, gone };
+    }
+    let (group, kind) = (target.row.group.to_owned(), target.row.plural.to_owned());
+    DeleteOutcome::Status(Status::success(Details { name, uid, group, kind, ..Details::default() }))
 }
 
 /// Marks the object for deletion after `period` seconds.

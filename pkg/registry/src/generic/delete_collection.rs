@@ -3,8 +3,8 @@
 use api::options::ListOptions;
 use cacher::Items;
 
+use super::read::suggestion;
 use super::{DeleteRequest, ListPage, Registry, Result, Target};
-use crate::{StoredRef, meta};
 
 /// Objects listed and deleted at a time (upstream's page size).
 const PAGE: i64 = 10_000;
@@ -21,7 +21,7 @@ impl Registry {
         list: &ListOptions,
         request: &DeleteRequest<'_>,
     ) -> Result<ListPage> {
-        let storage = self.storage_of(target, "deletecollection")?;
+        self.storage_of(target, "deletecollection")?;
         let mut options = list.clone();
         let limited = options.limit > 0;
         if !limited {
@@ -32,10 +32,9 @@ impl Registry {
         loop {
             let mut page = self.list(target, &options).await?;
             for item in page.items.iter() {
-                let object = self.decode(storage, item.key(), StoredRef::element(&item))?;
-                let namespace = meta::text(&object, "namespace");
-                let one = Target { namespace, name: meta::text(&object, "name"), ..*target };
-                match self.delete(&one, request).await {
+                let namespace = if target.row.namespaced { item.namespace() } else { "" };
+                let one = Target { namespace, name: item.name(), ..*target };
+                match self.delete_suggested(&one, request, suggestion(&item)).await {
                     Err(status) if status.reason != "NotFound" => return Err(status),
                     _ => {}
                 }

@@ -5,19 +5,35 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use cacher::Delegator;
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, Turns, WatchOptions, WatchStream,
+    Written,
 };
 use tokio::sync::watch;
 
 /// A store that answers writes as the one below would, without doing them. A write that would have
 /// happened reports the revision it was conditioned on, so that the object keeps its old resource
 /// version (none, for a create).
-pub(crate) struct DryRun(pub(crate) Arc<dyn Storage>);
+pub(crate) struct DryRun {
+    below: Arc<dyn Storage>,
+    /// Of this request alone: nobody may take what was not written for what is stored.
+    turns: Turns,
+}
 
 impl DryRun {
+    /// Over the store that a delegator answers for.
+    pub(crate) fn of(delegator: &Delegator) -> Self {
+        DryRun { below: Arc::clone(delegator.storage()), turns: Turns::default() }
+    }
+
+    /// What a write goes through.
+    pub(crate) fn writer(&self) -> (&dyn Storage, &Turns) {
+        (self, &self.turns)
+    }
+
     async fn check(&self, key: &str, expected: Revision) -> Result<Written, Error> {
-        let lookup = self.0.get(key).await?;
+        let lookup = self.below.get(key).await?;
         let found = lookup.kv.as_ref().map_or(0, |kv| kv.mod_revision);
         match found == expected {
             true => Ok(Written::Done(expected)),
@@ -29,15 +45,15 @@ impl DryRun {
 #[async_trait]
 impl Storage for DryRun {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        self.0.get(key).await
+        self.below.get(key).await
     }
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
-        self.0.list(prefix, options).await
+        self.below.list(prefix, options).await
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
-        self.0.count(prefix).await
+        self.below.count(prefix).await
     }
 
     async fn put(
@@ -55,15 +71,15 @@ impl Storage for DryRun {
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
-        self.0.watch(prefix, options).await
+        self.below.watch(prefix, options).await
     }
 
     async fn request_progress(&self) -> Result<(), Error> {
-        self.0.request_progress().await
+        self.below.request_progress().await
     }
 
     async fn current_revision(&self) -> Result<Revision, Error> {
-        self.0.current_revision().await
+        self.below.current_revision().await
     }
 
     async fn compact(&self, _: Revision) -> Result<(), Error> {
@@ -71,10 +87,10 @@ impl Storage for DryRun {
     }
 
     fn compacted(&self) -> watch::Receiver<Revision> {
-        self.0.compacted()
+        self.below.compacted()
     }
 
     async fn healthy(&self) -> Result<(), Error> {
-        self.0.healthy().await
+        self.below.healthy().await
     }
 }

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use api::resources::Storage as StorageRow;
 use apimachinery::status::Status;
 use cacher::{Element, Freshness};
+use storage::{KeyValue, Storage, Turns};
 
 use super::{Registry, Result, Target, error};
 
@@ -28,4 +30,23 @@ impl Registry {
         let found = found.map_err(|e| error::read(&target.group_resource(), "get", e))?;
         found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name).into())
     }
+    /// What a write goes through.
+    pub(super) fn writer(&self) -> (&dyn Storage, &Turns) {
+        (&**self.delegator.storage(), &self.turns)
+    }
+
+    /// What a write may take for the current state at first: the cached object, if there is one.
+    ///
+    /// # Errors
+    /// As [`stored`](Self::stored).
+    pub(super) fn suggestion(&self, storage: &StorageRow, key: &str) -> Result<Option<KeyValue>> {
+        let cached = self.delegator.peek(&self.stored(storage)?.resource, key);
+        Ok(cached.as_deref().and_then(suggestion))
+    }
+}
+
+/// An element as a first guess of what its key holds; `None` for one that cannot be read.
+pub(super) fn suggestion(element: &Element) -> Option<KeyValue> {
+    let value = element.value().ok()?.clone();
+    Some(KeyValue { key: element.key().to_owned(), value, mod_revision: element.revision() })
 }

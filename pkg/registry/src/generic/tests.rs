@@ -1,10 +1,12 @@
 //! Claims about the verbs, over a store in memory, a clock that stands still and scripted randomness.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod contention;
 mod create;
 mod delete;
 mod grace;
 mod reads;
+mod stale;
 mod update;
 
 use std::collections::VecDeque;
@@ -116,9 +118,14 @@ fn decode(plural: &str, stored: StoredRef<'_>) -> Value {
 impl World {
     fn new() -> Self {
         let store = Arc::new(Memory::new());
+        let delegator = Delegator::uncached(store.clone(), crate::ingest::resources("/registry", |_| true));
+        World::with(store, delegator)
+    }
+
+    /// Whose registry works through `delegator`, in the end on `store`.
+    fn with(store: Arc<Memory>, delegator: Delegator) -> Self {
         let clock = Arc::new(TestClock::at(UnixTime { seconds: NOW, nanos: 5 }));
         let script = Arc::new(Script::default());
-        let delegator = Delegator::uncached(store.clone(), crate::ingest::resources("/registry", |_| true));
         let registry = Registry::new(delegator, "/registry", clock.clone(), script.clone(), EVENT_TTL);
         let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
         World { store, clock, script, registry, user }

@@ -6,7 +6,7 @@ use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;
-use storage::{KeyValue, Storage, Update, Updated, guaranteed_update};
+use storage::{KeyValue, Update, Updated};
 
 use super::dryrun::DryRun;
 use super::{Registry, Result, Target, error};
@@ -60,16 +60,14 @@ impl Registry {
     ) -> Result<UpdateOutcome> {
         let storage = self.storage_of(target, "update")?;
         let key = self.key(storage, target)?;
-        let dry = DryRun(self.delegator.storage().clone());
-        let store: &dyn Storage = if request.dry_run { &dry } else { &**self.delegator.storage() };
+        let dry = DryRun::of(&self.delegator);
+        let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
         let mut attempt = Attempt::default();
-        let outcome = guaranteed_update(store, &key, None, |current| {
+        let suggestion = self.suggestion(storage, &key)?;
+        let outcome = turns.guaranteed_update(store, &key, suggestion, |current| {
             self.attempt(target, storage, &key, request, current, change, &mut attempt)
         });
-        let updated = outcome.await.map_err(|failure| match failure {
-            Failure::Status(status) => status,
-            Failure::Storage(e) => error::storage(&target.group_resource(), "update", e),
-        })?;
+        let updated = outcome.await.map_err(|failure| failure.status(target, "update"))?;
         let revision = match updated {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => attempt.existing_revision,
@@ -167,9 +165,19 @@ fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Resu
 }
 
 /// Why an attempt failed; storage's own failures get their resource later.
-enum Failure {
+pub(super) enum Failure {
     Status(Box<Status>),
     Storage(storage::Error),
+}
+
+impl Failure {
+    /// What the client is told.
+    pub(super) fn status(self, target: &Target<'_>, operation: &str) -> Box<Status> {
+        match self {
+            Failure::Status(status) => status,
+            Failure::Storage(e) => error::storage(&target.group_resource(), operation, e),
+        }
+    }
 }
 
 impl From<Box<Status>> for Failure {

@@ -2,6 +2,7 @@
 
 use api::options::{ListOptions, Preconditions};
 use apimachinery::labels;
+use storage::fault::{Fault, Faulty, Operation, Plan};
 
 use super::*;
 
@@ -189,5 +190,30 @@ async fn the_first_deletion_of_a_namespace_sets_the_finalizers_of_its_policy() {
         world.given("namespaces", "a", json!({})).await;
         world.delete("namespaces", "a", &policy(text)).await.unwrap();
         assert_eq!(finalizers(&world.get("namespaces", "a").await.unwrap()), expected, "{text:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_pod_that_somebody_touches_between_its_mark_and_its_removal_is_gone_all_the_same() {
+    for vanishes in [true, false] {
+        let store = Arc::new(Memory::new());
+        let late = (Operation::Delete, 0, Fault::Delay(Duration::from_millis(10)));
+        let faulty = Arc::new(Faulty::new(store.clone(), Plan::script([late])));
+        let resources = crate::ingest::resources("/registry", |_| true);
+        let world = World::with(store, Delegator::uncached(faulty, resources));
+        world.given("pods", "a", json!({"spec": {}})).await;
+        let other = async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            let kv = world.store.get("/registry/pods/ns/a").await.unwrap().kv.unwrap();
+            match vanishes {
+                true => world.store.delete(&kv.key, kv.mod_revision).await,
+                false => world.store.put(&kv.key, kv.value, kv.mod_revision, None).await,
+            }
+        };
+        let options = DeleteOptions::default();
+        let (outcome, other) = tokio::join!(world.delete("pods", "a", &options), other);
+        assert!(matches!(other.unwrap(), storage::Written::Done(_)));
+        assert!(matches!(outcome.unwrap(), DeleteOutcome::Object { gone: true, .. }), "{vanishes}");
+        assert_eq!(failure(world.get("pods", "a").await).0, 404);
     }
 }

@@ -1,0 +1,186 @@
+//! A server at its limit for a while, and what it is like afterwards: many writers over many pods, then
+//! a load that is next to nothing, until its latency is what it was before.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use http::Method;
+use tokio::task::JoinSet;
+
+use super::objects::pod_path;
+use super::{Context, Workload};
+use crate::check::MAX_BODY;
+use crate::client::{Answer, Call, Client};
+use crate::error::{Error, Result};
+use crate::process::{Meter, rss_kib};
+use crate::setup;
+use crate::stats::{Histogram, Measured, Window};
+
+/// What the figures over time are of.
+const WINDOW: Duration = Duration::from_secs(5);
+/// Requests per second while the load is low.
+const CALM_RATE: u32 = 50;
+/// How long the load is low before.
+const CALM: Duration = Duration::from_secs(5);
+/// How long at a time the low load is looked at afterwards.
+const LOOK: Duration = Duration::from_secs(1);
+/// A server that needs longer than that has not recovered.
+const RECOVERY_MAX: Duration = Duration::from_secs(120);
+/// The p99 is back when it is not more than so many times what it was before, or so much above that.
+const BACK: (f64, f64) = (2.0, 5.0);
+/// A writer that fails this often in a row stops, so that a server that is gone costs no spinning.
+const MAX_FAILURES: u32 = 20;
+
+/// The one workload of this kind.
+pub(super) fn workloads() -> Vec<Box<dyn Workload>> {
+    vec![Box::new(Saturation)]
+}
+
+struct Saturation;
+
+#[async_trait]
+impl Workload for Saturation {
+    fn name(&self) -> &'static str {
+        "saturation"
+    }
+
+    fn about(&self) -> &'static str {
+        "--writers patch pods for --saturation-seconds as fast as they can; then the time until p99 is back"
+    }
+
+    async fn run(&self, context: &Context) -> Result<Measured> {
+        let client = setup::connect(&context.target, &context.settings).await?;
+        let patches = Patches { context: context.clone(), client, next: AtomicU64::new(0) };
+        let patches = Arc::new(patches);
+        patches.verify().await?;
+        let before = patches.trickle(CALM).await;
+        let before = before.ok_or_else(|| Error::Wrong("no request was answered".to_owned()))?;
+        let meter = Meter::start(context.target.pid);
+        let windows = saturate(&patches).await?;
+        let measured = context.tally.measured(meter.stop());
+        let extra = recover(&patches, before).await;
+        Ok(context.tally.with_errors(Measured { windows, extra, ..measured }))
+    }
+}
+
+/// Patches of pods' labels, each with a value of its own so that it is a write.
+struct Patches {
+    context: Context,
+    client: Client,
+    next: AtomicU64,
+}
+
+impl Patches {
+    /// Sends patch number `i` and keeps `keep` bytes of the answer.
+    async fn send(&self, lane: usize, i: u64, keep: usize) -> Result<Answer> {
+        let body = format!(r#"{{"metadata":{{"labels":{{"seq":"x{i}"}}}}}}"#);
+        let path = pod_path(&self.context.settings, i);
+        let call = Call::send(Method::PATCH, path, "application/merge-patch+json", body);
+        self.client.call(lane, call, keep).await?.expect(200)
+    }
+
+    async fn verify(&self) -> Result<()> {
+        let answer = self.send(0, u64::from(u32::MAX), MAX_BODY).await?;
+        match memchr::memmem::find(&answer.head, format!(r#""seq":"x{}""#, u32::MAX).as_bytes()) {
+            Some(_) => Ok(()),
+            None => Err(answer.wrong("the label is missing")),
+        }
+    }
+
+    /// The next patch. A failure is counted.
+    async fn one(&self, lane: usize) -> Option<u64> {
+        match self.send(lane, self.next.fetch_add(1, Relaxed), 0).await {
+            Ok(answer) => Some(answer.bytes),
+            Err(error) => {
+                self.context.tally.failure(1, error);
+                None
+            }
+        }
+    }
+
+    /// A low load for a while, whether it is answered or not. Gives the p99 in milliseconds, counted
+    /// from when each request was due; nothing if none was answered rightly.
+    #[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+    async fn trickle(self: &Arc<Self>, time: Duration) -> Option<f64> {
+        let (period, latency) = (Duration::from_secs(1) / CALM_RATE, Arc::new(Histogram::default()));
+        let (begun, mut requests) = (Instant::now(), JoinSet::new());
+        for n in 0..u32::try_from(time.as_secs()).unwrap_or(u32::MAX).saturating_mul(CALM_RATE) {
+            let due = begun + period * n;
+            tokio::time::sleep_until(due.into()).await;
+            let (patches, latency) = (Arc::clone(self), Arc::clone(&latency));
+            requests.spawn(async move {
+                if patches.one(n as usize).await.is_some() {
+                    latency.add(due.elapsed());
+                }
+            });
+        }
+        requests.join_all().await;
+        latency.latency().map(|latency| latency.p99)
+    }
+}
+
+/// As many requests as the server takes. Gives the figures over time.
+#[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+async fn saturate(patches: &Arc<Patches>) -> Result<Vec<Window>> {
+    let (settings, pid) = (&patches.context.settings, patches.context.target.pid);
+    let time = Duration::from_secs(settings.saturation_seconds);
+    let parts = settings.saturation_seconds.div_ceil(WINDOW.as_secs());
+    let histograms: Arc<Vec<Histogram>> = Arc::new((0..parts).map(|_| Histogram::default()).collect());
+    let (begun, mut writers) = (Instant::now(), JoinSet::new());
+    for lane in 0..usize::try_from(settings.writers).unwrap_or(1) {
+        let (patches, histograms) = (Arc::clone(patches), Arc::clone(&histograms));
+        writers.spawn(async move {
+            let mut failures = 0;
+            while failures < MAX_FAILURES && begun.elapsed() < time {
+                let sent = Instant::now();
+                let Some(bytes) = patches.one(lane).await else {
+                    failures += 1;
+                    continue;
+                };
+                failures = 0;
+                patches.context.tally.success(sent.elapsed(), bytes);
+                // What is answered after the end belongs to no part.
+                let part = (begun.elapsed().as_secs() / WINDOW.as_secs()) as usize;
+                if let Some(histogram) = histograms.get(part).filter(|_| begun.elapsed() < time) {
+                    histogram.add(sent.elapsed());
+                }
+            }
+        });
+    }
+    let mut windows = Vec::new();
+    for (part, histogram) in (0..).zip(histograms.iter()) {
+        let end = time.min(WINDOW * (part + 1));
+        tokio::time::sleep_until((begun + end).into()).await;
+        let rss_kib = pid.and_then(rss_kib);
+        windows.push(Window::new(WINDOW * part, end, histogram, rss_kib));
+    }
+    writers.join_all().await;
+    Ok(windows)
+}
+
+/// Keeps the load low until the p99 is back. Gives the seconds that this took and the p99, which is
+/// an error of the run if it is not back in time.
+#[allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+async fn recover(patches: &Arc<Patches>, before: f64) -> BTreeMap<&'static str, f64> {
+    let begun = Instant::now();
+    let bound = (before * BACK.0).max(before + BACK.1);
+    let mut extra = BTreeMap::from([("p99_before_ms", before)]);
+    loop {
+        let passed = begun.elapsed();
+        let found = patches.trickle(LOOK).await;
+        if found.is_none_or(|p99| p99 > bound) && passed <= RECOVERY_MAX {
+            continue;
+        }
+        extra.extend(found.map(|p99| ("p99_after_ms", p99)));
+        if found.is_some_and(|p99| p99 <= bound) {
+            extra.insert("recovery_s", passed.as_secs_f64());
+        } else {
+            let why = format!("the p99 is not below {bound:.1} ms again {RECOVERY_MAX:?} after the load");
+            patches.context.tally.failure(1, why);
+        }
+        return extra;
+    }
+}

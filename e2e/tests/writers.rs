@@ -1,0 +1,202 @@
+//! Many writers of one object at the same time, on each of the stores: whatever was acknowledged is
+//! there, what was refused is not, and what its client did not wait for is there as a whole or not at all.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use e2e::Server;
+use futures::future::join_all;
+use http::{Method, Request};
+use kube::Client;
+use kube::client::Body;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+e2e::on_both_stores!(many_writers_of_one_object_lose_no_update);
+
+const WRITERS: u64 = 64;
+/// What each of them does.
+const ROUNDS: u64 = 2;
+const SEEDS: [u64; 3] = [1, 2, 3];
+const LIMIT: Duration = Duration::from_secs(60);
+const CONFIG_MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const STRATEGIC_PATCH: &str = "application/strategic-merge-patch+json";
+/// Impatient clients hang up within this time.
+const PATIENCE_MAX: Duration = Duration::from_millis(20);
+
+/// What the writers were told. A mark is a name that one write leaves on the object.
+#[derive(Debug, Default)]
+struct Told {
+    acknowledged: BTreeSet<String>,
+    /// Marks of those who hung up.
+    unknown: BTreeSet<String>,
+    increments: u64,
+    revisions: Vec<String>,
+}
+
+/// One writer's way to the object.
+struct Writer<'a> {
+    client: &'a Client,
+    path: &'a str,
+    told: Told,
+}
+
+impl Writer<'_> {
+    async fn send(&self, method: Method, kind: &str, body: &Value) -> (u16, Value) {
+        let body = if body.is_null() { Vec::new() } else { serde_json::to_vec(body).unwrap() };
+        let request = Request::builder().method(method).uri(self.path).header("content-type", kind);
+        let answer = self.client.send(request.body(Body::from(body)).unwrap()).await.unwrap();
+        let code = answer.status().as_u16();
+        (code, serde_json::from_slice(&answer.into_body().collect_bytes().await.unwrap()).unwrap())
+    }
+
+    async fn get(&self) -> Value {
+        let (code, object) = self.send(Method::GET, "application/json", &Value::Null).await;
+        assert_eq!(code, 200, "{object}");
+        object
+    }
+
+    fn acknowledged(&mut self, mark: &str, object: &Value) {
+        assert!(marks(object).contains(mark), "the answer shows what was written: {mark} {object}");
+        self.told.acknowledged.insert(mark.to_owned());
+        self.told.revisions.push(object["metadata"]["resourceVersion"].as_str().unwrap().to_owned());
+    }
+
+    async fn patch(&mut self, mark: &str, kind: &str, patch: &Value) {
+        let (code, object) = self.send(Method::PATCH, kind, patch).await;
+        assert_eq!(code, 200, "{object}");
+        self.acknowledged(mark, &object);
+    }
+
+    /// Adds one to the number, provided that it is what was read before.
+    async fn increment(&mut self) {
+        loop {
+            let n = self.get().await["data"]["n"].as_str().unwrap().to_owned();
+            let next = (n.parse::<u64>().unwrap() + 1).to_string();
+            let patch = json!([
+                {"op": "test", "path": "/data/n", "value": n},
+                {"op": "replace", "path": "/data/n", "value": next},
+            ]);
+            match self.send(Method::PATCH, JSON_PATCH, &patch).await {
+                (200, object) => {
+                    assert_eq!(object["data"]["n"], next);
+                    let revision = object["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+                    self.told.revisions.push(revision);
+                    self.told.increments += 1;
+                    return;
+                }
+                (code, refusal) => assert_eq!(code, 422, "{refusal}"),
+            }
+        }
+    }
+
+    /// Writes the whole object, provided that it is what was read before.
+    async fn replace(&mut self, mark: &str) {
+        loop {
+            let mut object = self.get().await;
+            object["data"][mark] = "".into();
+            match self.send(Method::PUT, "application/json", &object).await {
+                (200, object) => return self.acknowledged(mark, &object),
+                (code, refusal) => assert_eq!((code, &refusal["reason"]), (409, &"Conflict".into())),
+            }
+        }
+    }
+
+    /// Patches two places at once, and may be gone before the answer.
+    async fn hang_up(&mut self, mark: &str, patience: Duration) {
+        let patch = json!({"data": {mark: ""}, "metadata": {"annotations": {mark: ""}}});
+        match timeout(patience, self.send(Method::PATCH, MERGE_PATCH, &patch)).await {
+            Ok((200, object)) => self.acknowledged(mark, &object),
+            Ok((code, refusal)) => panic!("{code} {refusal}"),
+            Err(_) => drop(self.told.unknown.insert(mark.to_owned())),
+        }
+    }
+
+    async fn write(mut self, writer: u64, seed: u64) -> Told {
+        for round in 0..ROUNDS {
+            let mark = format!("w{writer}.{round}");
+            let draw = mix(seed << 32 | writer << 8 | round);
+            match draw % 6 {
+                0 => {
+                    let patch = json!([{"op": "add", "path": format!("/data/{mark}"), "value": ""}]);
+                    self.patch(&mark, JSON_PATCH, &patch).await;
+                }
+                1 => self.patch(&mark, MERGE_PATCH, &json!({"data": {&mark: ""}})).await,
+                2 => {
+                    let owner = json!({"apiVersion": "v1", "kind": "Node", "name": mark, "uid": mark});
+                    let patch = json!({"metadata": {"ownerReferences": [owner]}});
+                    self.patch(&mark, STRATEGIC_PATCH, &patch).await;
+                }
+                3 => self.increment().await,
+                4 => self.replace(&mark).await,
+                _ => self.hang_up(&mark, PATIENCE_MAX.mul_f64((draw >> 32) as f64 / u32::MAX as f64)).await,
+            }
+        }
+        self.told
+    }
+}
+
+/// The marks that an object has, in its data and as owners.
+fn marks(object: &Value) -> BTreeSet<&str> {
+    let data = object["data"].as_object().into_iter().flatten().map(|(name, _)| name.as_str());
+    let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+    data.filter(|name| *name != "n").chain(owners.map(|owner| owner["uid"].as_str().unwrap())).collect()
+}
+
+/// SplitMix64: a fixed, well-spread function of 64 bits.
+fn mix(x: u64) -> u64 {
+    let x = x.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    x ^ (x >> 31)
+}
+
+fn many_writers_of_one_object_lose_no_update(server: &Server) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let client = server.client().await;
+        for seed in SEEDS {
+            timeout(LIMIT, contend(&client, seed)).await.expect("in time");
+        }
+    });
+}
+
+async fn contend(client: &Client, seed: u64) {
+    let name = format!("contended-{seed}");
+    let path = format!("{CONFIG_MAPS}/{name}");
+    let created = Writer { client, path: CONFIG_MAPS, told: Told::default() };
+    let object = json!({"metadata": {"name": name}, "data": {"n": "0"}});
+    let (code, object) = created.send(Method::POST, "application/json", &object).await;
+    assert_eq!(code, 201, "{object}");
+    let writer = |n| Writer { client, path: &path, told: Told::default() }.write(n, seed);
+    let mut all = Told::default();
+    for mut told in join_all((0..WRITERS).map(writer)).await {
+        all.acknowledged.append(&mut told.acknowledged);
+        all.unknown.append(&mut told.unknown);
+        all.revisions.append(&mut told.revisions);
+        all.increments += told.increments;
+    }
+    let object = Writer { client, path: &path, told: Told::default() }.get().await;
+    verify(seed, &all, &object);
+}
+
+fn verify(seed: u64, told: &Told, object: &Value) {
+    let found = marks(object);
+    for mark in &told.acknowledged {
+        assert!(found.contains(mark.as_str()), "seed {seed}: {mark} was acknowledged and is lost");
+    }
+    for mark in found {
+        let written = told.acknowledged.contains(mark) || told.unknown.contains(mark);
+        assert!(written, "seed {seed}: nobody wrote {mark}");
+    }
+    for mark in &told.unknown {
+        let [datum, annotation] = [&object["data"][mark], &object["metadata"]["annotations"][mark]];
+        assert_eq!(datum, annotation, "seed {seed}: half of {mark} was written");
+    }
+    assert_eq!(object["data"]["n"], told.increments.to_string(), "seed {seed}: the increments");
+    let distinct: BTreeSet<&String> = told.revisions.iter().collect();
+    assert_eq!(distinct.len(), told.revisions.len(), "seed {seed}: every write has a revision of its own");
+}

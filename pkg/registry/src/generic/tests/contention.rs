@@ -1,0 +1,50 @@
+//! Claims about many writers of one object: no update is lost, and they do not wear the store out.
+
+use storage::fault::{Faulty, Operation, Plan, Rates};
+
+use super::*;
+
+/// A world whose store takes up to 3 ms for every write.
+fn slow() -> (World, Arc<Faulty<Memory>>) {
+    let rates = Rates { delay: 1000, delay_max: Duration::from_millis(3), ..Rates::default() };
+    let store = Arc::new(Memory::new());
+    let faulty = Arc::new(Faulty::new(store.clone(), Plan::seeded(1, rates)));
+    let resources = crate::ingest::resources("/registry", |_| true);
+    (World::with(store, Delegator::uncached(faulty.clone(), resources)), faulty)
+}
+
+/// Sets the datum that a write is known by.
+async fn sign(world: &World, name: &str, dry_run: bool) {
+    let mut change = |old: Option<&Object>| {
+        let mut new = Value::Object(old.unwrap().clone());
+        new["data"][name] = "yes".into();
+        Ok(object(new))
+    };
+    let request = UpdateRequest { dry_run, ..world.update("configmaps") };
+    world.registry.update(&target("configmaps", "a"), &request, &mut change).await.unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn writers_that_got_in_each_others_way_need_one_transaction_each() {
+    const WRITERS: usize = 64;
+    const ROUNDS: usize = 4;
+    let (world, faulty) = slow();
+    world.given("configmaps", "a", json!({"data": {}})).await;
+    let writers = (0..WRITERS).map(|writer| {
+        let world = &world;
+        async move {
+            for round in 0..ROUNDS {
+                sign(world, &format!("{writer}.{round}"), false).await;
+                // Must not leave anything to those who write.
+                sign(world, "dry", true).await;
+            }
+        }
+    });
+    futures::future::join_all(writers).await;
+    let stored = world.get("configmaps", "a").await.unwrap();
+    let data = stored["data"].as_object().unwrap();
+    assert_eq!((data.len(), data.get("dry")), (WRITERS * ROUNDS, None));
+    // The first attempt of each is lost but for one; after that nobody is in anybody's way.
+    let writes = faulty.calls(Operation::Put) as usize;
+    assert!(writes <= WRITERS * ROUNDS + WRITERS + 1, "{writes} transactions");
+}
