@@ -1,5 +1,6 @@
 //! PUT and PATCH: change what is there, or create it where the kind allows.
 
+use api::managed_fields::ignore_timestamps;
 use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
@@ -111,6 +112,7 @@ impl Registry {
                     let name = meta::text(&object, "name");
                     return Err(Status::invalid(&target.group_kind(), name, &errors).into());
                 }
+                ignore_timestamps(storage.message, old, &mut object);
                 strategy::deletes_on_update(target.row, &object, old)
             }
         };
