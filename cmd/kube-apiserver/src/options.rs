@@ -60,6 +60,12 @@ impl Options {
         if !unbuilt.is_empty() {
             tracing::warn!(modes = ?unbuilt, "these authorization modes allow system:masters alone");
         }
+        let built = |gate: &str| gate == "AllAlpha" || Config::GATES_BUILT.contains(&gate);
+        let idle: Vec<_> =
+            config.feature_gates.iter().map(|(gate, _)| gate).filter(|gate| !built(gate)).collect();
+        if !idle.is_empty() {
+            tracing::warn!(gates = ?idle, "these feature gates have no effect");
+        }
     }
 }
 

@@ -11,6 +11,7 @@ use cacher::{Delegator, Driver, Options};
 use endpoints::api::{CompressedLists, FieldManagers, WatchMetrics};
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
+use endpoints::negotiate::Formats;
 use endpoints::openapi::OpenApi;
 use futures::future::BoxFuture;
 use registry::Registry;
@@ -79,19 +80,24 @@ pub async fn build(
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let watch_metrics = Arc::new(WatchMetrics::default());
     let authenticator = authenticator(config)?;
+    let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: Chain::new(vec![Box::new(lifecycle)]),
         authorizer: Mode::authorizer(&config.authorization_modes),
         authenticator: authenticator.clone(),
         documents: vec![
-            Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build())),
-            Box::new(OpenApi::new(
-                Arc::new(|row: &Resource| !row.off_by_default),
-                Vec::new(),
-                Arc::new(SystemClock),
-            )),
+            Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build()).in_formats(formats)),
+            Box::new(
+                OpenApi::new(
+                    Arc::new(|row: &Resource| !row.off_by_default),
+                    Vec::new(),
+                    Arc::new(SystemClock),
+                )
+                .in_formats(formats),
+            ),
         ],
+        formats,
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
         compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),

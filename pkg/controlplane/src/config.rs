@@ -281,6 +281,16 @@ impl fmt::Display for Cidr {
 }
 
 impl Config {
+    /// The gates that are more than a name here; all others have their defaults whatever is said of them.
+    pub const GATES_BUILT: [&str; 1] = ["CBORServingAndStorage"];
+
+    /// Whether a gate of an alpha feature is open: as `--feature-gates` says of it, else of `AllAlpha`. The
+    /// last word counts.
+    pub fn alpha_gate(&self, name: &str) -> bool {
+        let said = |name: &str| self.feature_gates.iter().rev().find(|(gate, _)| gate == name);
+        said(name).or_else(|| said("AllAlpha")).is_some_and(|(_, open)| *open)
+    }
+
     /// Upstream's defaults over a store in memory, listening on any free port of this machine alone,
     /// with certificates in `dir`. For tests.
     pub fn for_tests(dir: PathBuf) -> Self {
@@ -363,6 +373,21 @@ mod tests {
         check("a#b#1", "invalid value of watch cache size: a#b#1");
         check("pods#x", "invalid size of watch cache size: pods#x");
         check("pods#-1", "watch cache size cannot be negative: pods#-1");
+    }
+
+    #[test]
+    fn an_alpha_gate_is_open_if_it_is_opened_or_all_are() {
+        let check = |gates: &[(&str, bool)], expected: bool| {
+            let mut config = Config::for_tests(PathBuf::new());
+            config.feature_gates = gates.iter().map(|(name, on)| ((*name).to_owned(), *on)).collect();
+            assert_eq!(config.alpha_gate("A"), expected, "{gates:?}");
+        };
+        check(&[], false);
+        check(&[("A", true)], true);
+        check(&[("B", true)], false);
+        check(&[("A", true), ("A", false)], false);
+        check(&[("AllAlpha", true)], true);
+        check(&[("A", false), ("AllAlpha", true)], false);
     }
 
     #[test]

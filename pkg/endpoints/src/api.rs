@@ -20,7 +20,7 @@ pub use crate::compressed::CompressedLists;
 pub use crate::field_managers::FieldManagers;
 use crate::dispatch::{Body, Dispatch, Request, Response};
 use crate::handlers;
-use crate::negotiate::{self, Offer, Representation};
+use crate::negotiate::{self, Formats, Offer, Representation};
 use crate::query::Query;
 use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
@@ -51,6 +51,8 @@ pub struct Api {
     pub authenticator: Authenticator,
     /// Discovery, OpenAPI, version; asked in order.
     pub documents: Vec<Box<dyn Documents>>,
+    /// Which formats objects have.
+    pub formats: Formats,
     /// Least time that a watch without a timeout lives; the actual one is up to twice that.
     pub watch_timeout_min: Duration,
     /// Uniformly distributed in `0..1`, for watch timeouts.
@@ -142,7 +144,7 @@ impl Dispatch for Api {
             }
         };
         let deprecation: Vec<String> = route.endpoint.deprecation_warning().into_iter().collect();
-        let answer = match negotiated(&parts, &route) {
+        let answer = match negotiated(&parts, &route, self.formats) {
             Ok((representation, query)) => {
                 let mut call = Call {
                     api: self,
@@ -158,7 +160,9 @@ impl Dispatch for Api {
             }
             Err(status) => Err(status),
         };
-        answer.unwrap_or_else(|status| respond::status_response(&parts.headers, None, &status, &deprecation))
+        answer.unwrap_or_else(|status| {
+            respond::status_in(self.formats, &parts.headers, None, &status, &deprecation)
+        })
     }
 }
 
@@ -172,11 +176,16 @@ impl Api {
     }
 }
 
-fn negotiated(parts: &http::request::Parts, route: &Route) -> Result<(Representation, Query), Box<Status>> {
+fn negotiated(
+    parts: &http::request::Parts,
+    route: &Route,
+    formats: Formats,
+) -> Result<(Representation, Query), Box<Status>> {
     let query = Query::parse(parts.uri.query());
     let streams = matches!(route.action, Action::List | Action::Watch) && route.main.serves("watch");
-    negotiate::produces(&parts.headers, streams)?;
-    let representation = negotiate::output(&parts.headers, query.get("pretty"), offer(route.endpoint))?;
+    negotiate::produces(&parts.headers, streams, formats)?;
+    let offer = offer(route.endpoint);
+    let representation = negotiate::output(&parts.headers, query.get("pretty"), offer, formats)?;
     Ok((representation, query))
 }
 

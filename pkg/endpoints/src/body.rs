@@ -8,7 +8,7 @@ use schema::json::errors as texts;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
 use schema::table::Message;
-use schema::{builtin, json, yaml};
+use schema::{builtin, cbor, json, yaml};
 
 use crate::dispatch::Body;
 use crate::negotiate::Format;
@@ -102,7 +102,30 @@ pub(crate) fn decode(
             decode_json(&converted.json, body, expected, validation, converted.duplicates)
         }
         Format::Protobuf => decode_protobuf(body, expected),
+        Format::Cbor => decode_cbor(body, expected, validation),
     }
+}
+
+fn decode_cbor(
+    body: &[u8],
+    expected: Expected<'_>,
+    validation: FieldValidation,
+) -> Result<Decoded, Box<Status>> {
+    let head = cbor::type_meta(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
+    let api_version = if head.api_version.is_empty() { expected.api_version } else { &head.api_version };
+    let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
+    let message = message_of(expected, api_version, kind)?;
+    let refused = |text: String| cannot_be_handled(expected, api_version, kind, &text);
+    let decoded = cbor::decode(message, body).map_err(|e| refused(e.to_string()))?;
+    let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
+    let warnings = match validation {
+        FieldValidation::Ignore => Vec::new(),
+        FieldValidation::Strict if !strict.is_empty() => {
+            return Err(refused(texts::strict_decoding_error(&strict)));
+        }
+        _ => strict,
+    };
+    Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings })
 }
 
 fn decode_json(
@@ -213,6 +236,11 @@ pub(crate) fn decode_options(
         known(&envelope.api_version, &envelope.kind)?;
         return proto::decode(message, envelope.raw).map_err(|e| failed(e.to_string()));
     }
+    if format == Format::Cbor {
+        let head = cbor::type_meta(body).map_err(|e| failed(e.to_string()))?;
+        known(&head.api_version, &head.kind)?;
+        return Ok(cbor::decode(message, body).map_err(|e| failed(e.to_string()))?.object);
+    }
     let converted;
     let text = match format {
         Format::Yaml => {
@@ -224,4 +252,75 @@ pub(crate) fn decode_options(
     let head = json::type_meta(text).map_err(|e| failed(e.to_string()))?;
     known(&head.api_version, &head.kind)?;
     Ok(json::decode(message, text).map_err(|e| failed(e.to_string()))?.object)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+mod tests {
+    use super::*;
+    use FieldValidation::{Ignore, Strict, Warn};
+
+    /// Decodes a ConfigMap; the warnings, or the message of the refusal.
+    fn check(body: &[u8], validation: FieldValidation, expected: Result<&[&str], &str>) {
+        let row = api::resources::find("", "v1", "configmaps", "").unwrap();
+        let decoded = decode(body, Format::Cbor, Expected::of(row), validation);
+        match decoded.map_err(|status| (status.code, status.message)) {
+            Ok(decoded) => {
+                let warnings: Vec<&str> = decoded.warnings.iter().map(String::as_str).collect();
+                assert_eq!(Ok(&warnings[..]), expected, "{body:?}");
+            }
+            Err((code, message)) => assert_eq!((code, Err(&*message)), (400, expected), "{body:?}"),
+        }
+    }
+
+    #[test]
+    fn cbor_is_decoded_as_strictly_as_asked_for() {
+        let unknown = b"\xd9\xd9\xf7\xa1\x44nope\x01";
+        check(b"\xa1\x44data\xa0", Strict, Ok(&[]));
+        check(unknown, Ignore, Ok(&[]));
+        check(unknown, Warn, Ok(&["cbor: found unknown field at map element index 0"]));
+        check(
+            unknown,
+            Strict,
+            Err("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: strict decoding error: \
+                 cbor: found unknown field at map element index 0"),
+        );
+    }
+
+    #[test]
+    fn cbor_is_refused_in_upstreams_words() {
+        check(
+            b"x",
+            Warn,
+            Err("the object provided is unrecognized (must be of type ConfigMap): \
+                 unable to determine group/version/kind: unexpected EOF (78)"),
+        );
+        check(
+            b"\xa1\x44data\x01",
+            Ignore,
+            Err("ConfigMap in version \"v1\" cannot be handled as a ConfigMap: cbor: cannot unmarshal \
+                 positive integer into Go struct field v1.ConfigMap.data of type map[string]string"),
+        );
+        check(
+            b"\xa1\x44kind\x43Pod",
+            Warn,
+            Err("Pod in version \"v1\" cannot be handled as a ConfigMap: \
+                 converting (v1.Pod) to (core.ConfigMap): unknown conversion"),
+        );
+        check(
+            b"\xa2\x44kind\x44Nope\x4aapiVersion\x42v1",
+            Warn,
+            Err("Nope in version \"v1\" cannot be handled as a ConfigMap: no kind \"Nope\" is registered \
+                 for version \"v1\" in scheme \"pkg/api/legacyscheme/scheme.go:30\""),
+        );
+    }
+
+    #[test]
+    fn options_may_be_cbor() {
+        let message = &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS;
+        let options = decode_options(b"\xa1\x52gracePeriodSeconds\x05", Format::Cbor, message);
+        assert_eq!(options.unwrap().get("gracePeriodSeconds"), Some(&5.into()));
+        let refused = decode_options(b"\xa1\x44kind\x43Pod", Format::Cbor, message);
+        assert_eq!(refused.unwrap_err().code, 400);
+    }
 }

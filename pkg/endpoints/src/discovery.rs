@@ -22,7 +22,7 @@ use schema::builtin::{
 use schema::object::Object;
 use schema::table::Message;
 
-use crate::negotiate::{self, Format, Offer};
+use crate::negotiate::{self, Format, Formats, Offer};
 pub(crate) use accept::header as accept_header;
 use document::Document;
 pub use model::{ApiResource, Group, Source, Text, Version, builtin_groups};
@@ -42,6 +42,7 @@ pub struct Discovery {
     apis: Document,
     aggregated_api: Document,
     aggregated_apis: Document,
+    formats: Formats,
 }
 
 /// A group with its documents.
@@ -70,7 +71,15 @@ impl Discovery {
             apis: Document::default(),
             aggregated_api: Document::default(),
             aggregated_apis: Document::default(),
+            formats: Formats::default(),
         }
+    }
+
+    /// Has the documents of group versions in these formats, as upstream's come in the formats of the
+    /// resources that they list. The documents above know nothing of gates.
+    #[must_use]
+    pub fn in_formats(self, formats: Formats) -> Self {
+        Discovery { formats, ..self }
     }
 
     /// The groups in the order in which they are listed.
@@ -122,13 +131,14 @@ impl Discovery {
     }
 
     fn api(&self, request: &Parts) -> Answer {
-        routed(request, accept::route_objects)?;
+        routed(request, |header| accept::route_objects(header, Formats::default()))?;
         let tree = || trees::aggregated(self.core().into_iter());
         if let Some(answer) = aggregated(request, &self.aggregated_api, tree) {
             return answer;
         }
         let tree = || trees::api_versions(self.core(), &self.server_address);
-        plain(request, &self.api, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS, tree)
+        let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS;
+        plain(request, &self.api, message, Formats::default(), tree)
     }
 
     fn apis(&self, request: &Parts) -> Answer {
@@ -136,13 +146,15 @@ impl Discovery {
             return answer;
         }
         let tree = || trees::api_group_list(self.named());
-        plain(request, &self.apis, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST, tree)
+        let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST;
+        plain(request, &self.apis, message, Formats::default(), tree)
     }
 
     fn group(&self, request: &Parts, name: &str) -> Option<Answer> {
         let Documented { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
         let tree = || trees::api_group(group);
-        Some(plain(request, document, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP, tree))
+        let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP;
+        Some(plain(request, document, message, Formats::default(), tree))
     }
 
     fn group_version(&self, request: &Parts, group: &str, version: &str) -> Option<Answer> {
@@ -156,13 +168,14 @@ impl Discovery {
             Source::Proxied => return None,
             Source::Custom => {}
             Source::Builtin => {
-                if let Err(refusal) = routed(request, accept::route_objects) {
+                if let Err(refusal) = routed(request, |header| accept::route_objects(header, self.formats)) {
                     return Some(Err(refusal));
                 }
             }
         }
         let tree = || trees::api_resource_list(&documented.group, version);
-        Some(plain(request, document, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST, tree))
+        let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST;
+        Some(plain(request, document, message, self.formats, tree))
     }
 }
 
@@ -179,10 +192,11 @@ fn plain(
     request: &Parts,
     document: &Document,
     message: &'static Message,
+    formats: Formats,
     tree: impl Fn() -> Object,
 ) -> Answer {
     let offer = Offer::Objects;
-    let wanted = negotiate::output(&request.headers, query_pretty(request), offer)?;
+    let wanted = negotiate::output(&request.headers, query_pretty(request), offer, formats)?;
     let body = document.encoded(message, wanted.format, wanted.pretty, tree)?;
     Ok(response(wanted.format.media_type(), body))
 }

@@ -10,7 +10,7 @@ use schema::builtin::{self, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTME
 use schema::object::Object;
 use schema::proto::{self, Envelope, TypeMetaHead};
 use schema::table::Message;
-use schema::{json_write, transcode, yaml};
+use schema::{cbor, json_write, transcode, yaml};
 use serde_json::Value;
 
 use crate::forms;
@@ -75,6 +75,15 @@ impl<'a> Outgoing<'a> {
     pub(crate) fn tree(&self) -> Result<Object, Box<Status>> {
         let object = codec::decode(self.storage, self.stored).map_err(|message| self.unreadable(message))?;
         Ok(served(object, self.storage, self.endpoint))
+    }
+
+    /// As much of the object as is shown, and what type that is.
+    fn shaped(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
+        let object = self.tree()?;
+        Ok(match shape {
+            Shape::Whole => (self.endpoint.message, object),
+            Shape::Metadata(version) => (&PARTIAL, partial(object, version)),
+        })
     }
 
     fn unreadable(&self, message: impl std::fmt::Display) -> Box<Status> {
@@ -239,7 +248,8 @@ pub(crate) fn put_varint(mut number: usize, out: &mut Vec<u8>) {
     out.push(number as u8);
 }
 
-/// A tree in a format, ready to be sent: JSON with its final newline, protobuf in its envelope.
+/// A tree in a format, ready to be sent: JSON with its final newline, protobuf and CBOR in their
+/// envelopes.
 pub(crate) fn tree(
     message: &'static Message,
     object: &Object,
@@ -262,6 +272,7 @@ pub(crate) fn tree(
             proto::encode(message, object, &mut raw).map_err(failed)?;
             proto::wrap(text("apiVersion"), text("kind"), &raw, out);
         }
+        Format::Cbor => cbor::encode(message, object, out).map_err(failed)?,
     }
     Ok(())
 }
@@ -320,7 +331,21 @@ pub(crate) fn object(
             proto::wrap(api_version, kind, &raw, out);
             Ok(())
         }
+        Format::Cbor => {
+            let (message, object) = outgoing.shaped(shape)?;
+            cbor::encode(message, &object, out).map_err(failed)
+        }
     }
+}
+
+/// Appends a list item in CBOR; whole ones leave `kind` and `apiVersion` out.
+pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+    let (message, mut object) = outgoing.shaped(shape)?;
+    if shape == Shape::Whole {
+        object.remove("kind");
+        object.remove("apiVersion");
+    }
+    cbor::item(message, &object, out).map_err(failed)
 }
 
 /// The shape of a Status.

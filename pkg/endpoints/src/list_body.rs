@@ -9,7 +9,7 @@ use registry::generic::ListPage;
 use registry::{Budget, Element, ItemsIter};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META;
 use schema::object::Object;
-use schema::{json_write, proto};
+use schema::{cbor, json_write, proto};
 use serde_json::Value;
 
 use crate::chunks::{CHUNK_BYTES, Source};
@@ -129,6 +129,58 @@ impl Source for Json {
         })?;
         if !more {
             self.end(out);
+        }
+        Ok(more)
+    }
+}
+
+/// A list in CBOR. Shorter names come first, so the metadata follow the items.
+pub(crate) struct Cbor {
+    listing: Listing,
+    meta: Object,
+    /// How many items there are.
+    count: usize,
+    items: ItemsIter,
+}
+
+impl Cbor {
+    /// The list of a page.
+    pub(crate) fn new(listing: Listing, page: &ListPage) -> Self {
+        let mut count = 0;
+        page.items.iter().visit(|_| {
+            count += 1;
+            ControlFlow::Continue(())
+        });
+        Cbor { listing, meta: list_meta(page), count, items: page.items.iter() }
+    }
+}
+
+impl Source for Cbor {
+    fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        out.extend_from_slice(&cbor::SELF_DESCRIBED);
+        cbor::put_map(4, out);
+        let (_, kind) = self.listing.type_meta();
+        for text in ["kind", &kind, "items"] {
+            cbor::put_text(text, out);
+        }
+        match (self.count, self.listing.shape) {
+            // As in JSON.
+            (0, Shape::Metadata(_)) => cbor::untyped(&Value::Null, out).map_err(failed)?,
+            (count, _) => cbor::put_array(count, out),
+        }
+        Ok(())
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        let Cbor { listing, meta, items, .. } = self;
+        let more = each(items, out, enough, |element, out| {
+            encode::cbor_item(&listing.outgoing(element), listing.shape, out)
+        })?;
+        if !more {
+            cbor::put_text("metadata", out);
+            cbor::item(&LIST_META, meta, out).map_err(failed)?;
+            cbor::put_text("apiVersion", out);
+            cbor::put_text(listing.type_meta().0, out);
         }
         Ok(more)
     }

@@ -13,6 +13,8 @@ pub enum Format {
     Yaml,
     /// `application/vnd.kubernetes.protobuf`
     Protobuf,
+    /// `application/cbor`
+    Cbor,
 }
 
 impl Format {
@@ -22,9 +24,50 @@ impl Format {
             Format::Json => "application/json",
             Format::Yaml => "application/yaml",
             Format::Protobuf => "application/vnd.kubernetes.protobuf",
+            Format::Cbor => "application/cbor",
         }
     }
 }
+
+/// Which formats are spoken: always JSON, YAML and protobuf, and what feature gates add.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Formats {
+    /// `CBORServingAndStorage` (KEP-4222; alpha, off by default).
+    pub cbor: bool,
+}
+
+impl Formats {
+    /// The formats of objects, in the server's order of preference.
+    fn all(self) -> &'static [Format] {
+        const ALL: [Format; 4] = [Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor];
+        const STABLE: &[Format] = ALL.split_at(3).0;
+        if self.cbor { &ALL } else { STABLE }
+    }
+
+    /// The media types that a 406 or 415 lists.
+    pub fn media_types(self) -> &'static [&'static str] {
+        if self.cbor { &MEDIA_TYPES } else { MEDIA_TYPES.split_at(3).0 }
+    }
+
+    /// The media types that a watch can have.
+    pub fn stream_media_types(self) -> &'static [&'static str] {
+        if self.cbor { &STREAM_MEDIA_TYPES } else { STREAM_MEDIA_TYPES.split_at(2).0 }
+    }
+}
+
+/// Those of every format; CBOR's is the last.
+const MEDIA_TYPES: [&str; 4] = [
+    Format::Json.media_type(),
+    Format::Yaml.media_type(),
+    Format::Protobuf.media_type(),
+    Format::Cbor.media_type(),
+];
+/// Likewise. Who asks for the last of them by its name is refused, as nothing is offered under it; it is
+/// what those get who ask for CBOR.
+const STREAM_MEDIA_TYPES: [&str; 3] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch", CBOR_SEQUENCE];
+/// The media type of a watch in CBOR (RFC 8742).
+pub const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
 /// What the client wants objects turned into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,15 +104,6 @@ impl Representation {
         transform_version: "v1",
     };
 }
-
-/// The formats of objects, in the server's order of preference.
-const FORMATS: [Format; 3] = [Format::Json, Format::Yaml, Format::Protobuf];
-/// The media types that a 406 or 415 lists.
-pub const MEDIA_TYPES: [&str; 3] =
-    [Format::Json.media_type(), Format::Yaml.media_type(), Format::Protobuf.media_type()];
-/// The media types that a watch can have.
-pub const STREAM_MEDIA_TYPES: [&str; 2] =
-    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
 
 /// One clause of an `Accept` header.
 #[derive(Debug)]
@@ -127,17 +161,17 @@ pub enum Offer {
 ///
 /// # Errors
 /// 406.
-pub fn produces(headers: &HeaderMap, streams: bool) -> Result<(), Box<Status>> {
+pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
     let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let streams = if streams { formats.stream_media_types() } else { &[] };
+    let all: Vec<&str> = formats.media_types().iter().chain(streams).copied().collect();
     let known = |clause: &str| {
         let media_type = clause.split(';').next().unwrap_or("").trim();
-        media_type == "*/*" || MEDIA_TYPES.contains(&media_type)
+        media_type == "*/*" || all.contains(&media_type)
     };
     if accept.is_empty() || accept.split(',').any(known) {
         return Ok(());
     }
-    let all: Vec<&str> =
-        MEDIA_TYPES.iter().chain(STREAM_MEDIA_TYPES.iter().filter(|_| streams)).copied().collect();
     let message = format!("406: Not Acceptable\n\nAvailable representations: {}", all.join(", "));
     Err(Status::failure(406, "NotAcceptable", message).with_details(Default::default()).into())
 }
@@ -150,16 +184,17 @@ pub fn output(
     headers: &HeaderMap,
     query_pretty: Option<&str>,
     offer: Offer,
+    formats: Formats,
 ) -> Result<Representation, Box<Status>> {
     let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
     let picked = match accept {
         "" => Some((Representation::JSON, false)),
         header => accept_clauses(header)
             .iter()
-            .find_map(|clause| FORMATS.iter().find_map(|format| accepted(clause, *format, offer))),
+            .find_map(|clause| formats.all().iter().find_map(|format| accepted(clause, *format, offer))),
     };
     let Some((mut representation, pretty_param)) = picked else {
-        return Err(not_acceptable(&MEDIA_TYPES));
+        return Err(not_acceptable(formats.media_types()));
     };
     representation.pretty =
         representation.format == Format::Json && (pretty_param || is_pretty(headers, query_pretty));
@@ -210,7 +245,9 @@ fn transform(kind: &str, group: &str, version: &str, format: Format, offer: Offe
         return None;
     }
     match kind {
-        "Table" if format != Format::Protobuf && offer >= Offer::Tables => Some(Transform::Table),
+        "Table" if matches!(format, Format::Json | Format::Yaml) && offer >= Offer::Tables => {
+            Some(Transform::Table)
+        }
         "PartialObjectMetadata" => Some(Transform::PartialObject),
         "PartialObjectMetadataList" => Some(Transform::PartialList),
         _ => None,
@@ -230,14 +267,14 @@ pub(crate) fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool
 ///
 /// # Errors
 /// 415.
-pub fn input(headers: &HeaderMap) -> Result<Format, Box<Status>> {
+pub fn input(headers: &HeaderMap, formats: Formats) -> Result<Format, Box<Status>> {
     let header = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
     if header.is_empty() {
         return Ok(Format::Json);
     }
     let media_type = header.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
-    let found = FORMATS.into_iter().find(|format| format.media_type() == media_type);
-    found.ok_or_else(|| Box::new(Status::unsupported_media_type(&MEDIA_TYPES)))
+    let found = formats.all().iter().find(|format| format.media_type() == media_type);
+    found.copied().ok_or_else(|| Box::new(Status::unsupported_media_type(formats.media_types())))
 }
 
 #[cfg(test)]
@@ -248,7 +285,7 @@ mod tests {
     fn pick(accept: &str) -> Option<Representation> {
         let mut headers = HeaderMap::new();
         headers.insert("accept", http::HeaderValue::from_str(accept).ok()?);
-        output(&headers, None, Offer::Tables).ok()
+        output(&headers, None, Offer::Tables, Formats::default()).ok()
     }
 
     fn check(accept: &str, format: Format, transform: Transform) {
@@ -294,12 +331,59 @@ mod tests {
             let accept = format!("application/json;as={kind};v=v1;g=meta.k8s.io");
             let mut headers = HeaderMap::new();
             headers.insert("accept", http::HeaderValue::from_str(&accept).unwrap());
-            assert_eq!(output(&headers, None, offer).ok().map(|r| r.transform), expected, "{kind} {offer:?}");
+            assert_eq!(
+                output(&headers, None, offer, Formats::default()).ok().map(|r| r.transform),
+                expected,
+                "{kind} {offer:?}"
+            );
         };
         check("Table", Offer::Tables, Some(Transform::Table));
         check("Table", Offer::Metadata, None);
         check("PartialObjectMetadata", Offer::Tables, Some(Transform::PartialObject));
         check("PartialObjectMetadata", Offer::Metadata, Some(Transform::PartialObject));
         check("PartialObjectMetadata", Offer::Objects, None);
+    }
+
+    #[test]
+    fn cbor_is_spoken_only_with_its_gate() {
+        let with = |name: &str, value: &str, cbor: bool| {
+            let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
+            let headers = HeaderMap::from_iter([(name, http::HeaderValue::from_str(value).unwrap())]);
+            let formats = Formats { cbor };
+            (
+                output(&headers, None, Offer::Tables, formats).map(|r| (r.format, r.transform)),
+                input(&headers, formats),
+                produces(&headers, true, formats),
+                produces(&headers, false, formats),
+            )
+        };
+        let accept = |value: &str, cbor: bool| with("accept", value, cbor);
+        let refusal = |answer: Box<Status>| (answer.code, answer.message);
+        let plain = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
+        let (off, _, routed, _) = accept("application/cbor", false);
+        let message = format!("only the following media types are accepted: {plain}");
+        assert_eq!(refusal(off.unwrap_err()), (406, message));
+        assert_eq!(routed.unwrap_err().code, 406);
+        let (on, _, routed, _) = accept("application/cbor", true);
+        assert_eq!((on, routed.is_ok()), (Ok((Format::Cbor, Transform::None)), true));
+        assert_eq!(accept("*/*", true).0, Ok((Format::Json, Transform::None)), "the last choice");
+
+        let partial = "application/cbor;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+        assert_eq!(accept(partial, true).0, Ok((Format::Cbor, Transform::PartialObject)));
+        let table = "application/cbor;as=Table;g=meta.k8s.io;v=v1";
+        let message = format!("only the following media types are accepted: {plain}, application/cbor");
+        assert_eq!(refusal(accept(table, true).0.unwrap_err()), (406, message.clone()));
+
+        let (sequence, _, streams, single) = accept("application/cbor-seq", true);
+        assert_eq!(refusal(sequence.unwrap_err()), (406, message));
+        assert!(streams.is_ok(), "the router knows it where there are watches");
+        let message = format!("406: Not Acceptable\n\nAvailable representations: {plain}, application/cbor");
+        assert_eq!(refusal(single.unwrap_err()), (406, message));
+
+        assert_eq!(with("content-type", "application/cbor", true).1, Ok(Format::Cbor));
+        let refused = with("content-type", "application/cbor", false).1.unwrap_err();
+        assert_eq!(refused.code, 415);
+        assert!(refused.message.ends_with(plain));
     }
 }

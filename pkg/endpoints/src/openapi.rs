@@ -26,7 +26,7 @@ use schema::openapi::Writer;
 use sha2::{Digest, Sha512};
 
 use crate::api::Documents;
-use crate::negotiate::accept_clauses;
+use crate::negotiate::{Formats, accept_clauses};
 use content::{Content, Subject};
 pub use custom::{CustomResource, custom_document};
 
@@ -57,6 +57,8 @@ pub struct OpenApi {
     index: Cached,
     swagger: Cached,
     swagger_protobuf: OnceLock<Bytes>,
+    /// What the media types are.
+    formats: Formats,
 }
 
 struct Entry {
@@ -116,7 +118,14 @@ impl OpenApi {
             index: Cached::default(),
             swagger: Cached::default(),
             swagger_protobuf: OnceLock::new(),
+            formats: Formats::default(),
         }
+    }
+
+    /// Has the documents list the media types of these formats.
+    #[must_use]
+    pub fn in_formats(self, formats: Formats) -> Self {
+        OpenApi { formats, ..self }
     }
 
     /// Answers a request below `/openapi`, whatever its method; `None` for a path that is not served.
@@ -188,7 +197,7 @@ impl OpenApi {
     }
 
     fn swagger(&self) -> Vec<u8> {
-        v2::document(&Content::of_everything(&*self.served))
+        v2::document(&Content::of_everything(&*self.served, self.formats))
     }
 
     fn swagger_protobuf(&self) -> Bytes {
@@ -201,7 +210,7 @@ impl OpenApi {
 
     fn document(&self, entry: &Entry) -> Vec<u8> {
         match entry.subject {
-            Some(subject) => v3::document(&Content::of_subject(subject, &*self.served)),
+            Some(subject) => v3::document(&Content::of_subject(subject, &*self.served, self.formats)),
             None => Vec::new(),
         }
     }

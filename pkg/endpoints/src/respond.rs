@@ -19,7 +19,7 @@ use schema::{builtin, yaml};
 
 use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
-use crate::negotiate::{self, Format, Offer, Representation, Transform};
+use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
 
 pub(crate) use list::Name;
@@ -87,7 +87,7 @@ impl Reply<'_> {
             }
         };
         match format {
-            Format::Protobuf => encode::object(outgoing, shape, format, &mut out)?,
+            Format::Protobuf | Format::Cbor => encode::object(outgoing, shape, format, &mut out)?,
             _ => {
                 encode::object(outgoing, shape, Format::Json, &mut out)?;
                 return self.json(code, out);
@@ -218,16 +218,29 @@ fn compress(body: &[u8]) -> Option<Vec<u8>> {
     encoder.finish().ok()
 }
 
-/// A Status as a response in the format that the client accepts. Nobody makes a table of an error, so an
-/// `Accept` that wants nothing else fits nothing; as where it fits nothing at all, the answer is indented
-/// JSON then, without a final newline (upstream's `WriteObjectNegotiated`).
+/// [`status_in`] the formats that are spoken everywhere: by whatever is in front of the API, and where the
+/// path names no resource.
 pub fn status_response(
     headers: &HeaderMap,
     representation: Option<Representation>,
     status: &Status,
     warnings: &[String],
 ) -> Response {
-    let negotiated = representation.map_or_else(|| negotiate::output(headers, None, Offer::Objects), Ok);
+    status_in(Formats::default(), headers, representation, status, warnings)
+}
+
+/// A Status as a response in the format that the client accepts. Nobody makes a table of an error, so an
+/// `Accept` that wants nothing else fits nothing; as where it fits nothing at all, the answer is indented
+/// JSON then, without a final newline (upstream's `WriteObjectNegotiated`).
+pub(crate) fn status_in(
+    formats: Formats,
+    headers: &HeaderMap,
+    representation: Option<Representation>,
+    status: &Status,
+    warnings: &[String],
+) -> Response {
+    let negotiate = || negotiate::output(headers, None, Offer::Objects, formats);
+    let negotiated = representation.map_or_else(negotiate, Ok);
     let acceptable = negotiated.is_ok();
     let negotiated = negotiated.unwrap_or(Representation { pretty: true, ..Representation::JSON });
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! Events as frames: in JSON a line, in protobuf a length and a message.
+//! Events as frames: in JSON a line, in protobuf a length and a message, in CBOR a data item.
 
 use std::sync::Arc;
 
@@ -9,8 +9,8 @@ use registry::generic::{Event, EventType, WatchEvent};
 use registry::{Budget, Registry};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
 use schema::object::Object;
-use schema::proto;
 use schema::table::Message;
+use schema::{cbor, proto};
 use serde_json::json;
 
 use crate::encode::{self, Outgoing, PARTIAL_KIND, Shape, varint_len};
@@ -115,8 +115,12 @@ impl Encoder {
             Shape::Metadata("v1beta1") => 1,
             Shape::Metadata(_) => 2,
         };
-        let protobuf = u32::from(self.format == Format::Protobuf);
-        forms::version(self.endpoint, self.storage) << 5 | shape << 3 | protobuf << 2 | kind as u32
+        let format = match self.format {
+            Format::Json | Format::Yaml => 0,
+            Format::Protobuf => 1,
+            Format::Cbor => 2,
+        };
+        forms::version(self.endpoint, self.storage) << 6 | shape << 4 | format << 2 | kind as u32
     }
 
     fn append_any(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
@@ -181,7 +185,7 @@ impl Encoder {
 
     fn tree(&self, message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         encode::tree(message, object, self.format, out)?;
-        if self.format != Format::Protobuf && out.last() == Some(&b'\n') {
+        if self.format == Format::Json && out.last() == Some(&b'\n') {
             out.pop();
         }
         Ok(())
@@ -221,7 +225,8 @@ fn enframe(
     let begin = out.len();
     let written = match format {
         Format::Protobuf => protobuf(name, out, write),
-        _ => json(name, out, write),
+        Format::Cbor => sequence(name, out, write),
+        Format::Json | Format::Yaml => json(name, out, write),
     };
     written.inspect_err(|_| out.truncate(begin))
 }
@@ -238,6 +243,20 @@ fn json(
     write(out)?;
     out.extend_from_slice(b"}\n");
     Ok(())
+}
+
+/// A map around the object, which keeps its envelope.
+fn sequence(
+    name: &str,
+    out: &mut Vec<u8>,
+    write: impl FnOnce(&mut Vec<u8>) -> Result<(), Box<Status>>,
+) -> Result<(), Box<Status>> {
+    out.extend_from_slice(&cbor::SELF_DESCRIBED);
+    cbor::put_map(2, out);
+    for text in ["type", name, "object"] {
+        cbor::put_text(text, out);
+    }
+    write(out)
 }
 
 /// A big-endian length, then a bare `metav1.WatchEvent` around the enveloped object.

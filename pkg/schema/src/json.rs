@@ -5,12 +5,12 @@
 //! that the tables do not know is scanned and dropped, never built.
 
 pub(crate) mod base64;
-mod complaint;
+pub(crate) mod complaint;
 pub mod errors;
-mod leaf;
+pub(crate) mod leaf;
 mod meta;
 pub(crate) mod scan;
-mod typed;
+pub(crate) mod typed;
 pub(crate) mod unquote;
 mod untyped;
 

@@ -2,6 +2,7 @@
 //! Pure: no storage, no HTTP, no kind known by name.
 
 pub mod builtin;
+pub mod cbor;
 pub mod json;
 pub mod json_write;
 pub mod object;

@@ -9,6 +9,8 @@
 
 #[path = "codecs/archive.rs"]
 mod archive;
+#[path = "codecs/cbor.rs"]
+mod cbor;
 #[path = "codecs/fixtures.rs"]
 mod fixtures;
 #[path = "codecs/mutations.rs"]

@@ -38,7 +38,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Generic", "emulated-version", List, "stringSlice", "[]", Ignored("this server is v1.36 and nothing else")),
     flag("Generic", "emulation-forward-compatible", Bool, "bool", "false", Ignored("this server is v1.36 and nothing else")),
     flag("Generic", "external-hostname", Text, "string", "", Ignored("no URL is made from it")),
-    flag("Generic", "feature-gates", Gates, "colonSeparatedMultimapStringString", "", Ignored("every gate has its default")),
+    flag("Generic", "feature-gates", Gates, "colonSeparatedMultimapStringString", "", Honoured("Feature gates. CBORServingAndStorage is built, and AllAlpha speaks for it; all others have their defaults.")),
     flag("Generic", "goaway-chance", Float, "float64", "0", Honoured("How likely a request makes its HTTP/2 client connect anew: 0 to 0.02.")),
     flag("Generic", "livez-grace-period", Duration, "duration", "0s", Honoured("How long start hooks may take before /livez fails for them.")),
     flag("Generic", "max-mutating-requests-inflight", Int, "int", "200", Honoured("Changing requests at a time; 0 for no limit.")),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use controlplane::config::Config;
 use controlplane::test_cluster::TestServer;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -47,7 +48,12 @@ impl Answer {
 
 impl Client {
     pub(crate) async fn start() -> Self {
-        Client { server: TestServer::start().await.unwrap() }
+        Self::start_with(|_| {}).await
+    }
+
+    /// A client of a server whose configuration was changed.
+    pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
+        Client { server: TestServer::start_with(change).await.unwrap() }
     }
 
     /// Sends a request on a connection of its own.

@@ -5,7 +5,7 @@ use apimachinery::status::{Details, Status};
 use http::HeaderMap;
 use http::header::ACCEPT;
 
-use crate::negotiate::{Clause, Format, MEDIA_TYPES, accept_clauses};
+use crate::negotiate::{Clause, Format, Formats, accept_clauses};
 
 /// The parameters that aggregated discovery adds to a media type, in requests and answers
 /// (KEP-3352). `v2beta1` is gone since 1.36.
@@ -66,8 +66,8 @@ pub(crate) fn route(header: &str, media_types: &[&str]) -> Result<(), Box<Status
 ///
 /// # Errors
 /// 406.
-pub(crate) fn route_objects(header: &str) -> Result<(), Box<Status>> {
-    route(header, &MEDIA_TYPES)
+pub(crate) fn route_objects(header: &str, formats: Formats) -> Result<(), Box<Status>> {
+    route(header, formats.media_types())
 }
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn the_router_knows_literal_media_types_only() {
         let check = |header: &str, expected: bool| {
-            assert_eq!(route_objects(header).is_ok(), expected, "{header}");
+            assert_eq!(route_objects(header, Formats::default()).is_ok(), expected, "{header}");
         };
         check("", true);
         check("*/*;q=0.1", true);

@@ -11,8 +11,8 @@ use sha2::{Digest, Sha512};
 use crate::encode;
 use crate::negotiate::Format;
 
-/// The encodings of one document. What programs ask for is kept; what people ask for (YAML,
-/// indented JSON) is made anew each time.
+/// The encodings of one document. What programs ask for is kept; what is rarely asked for
+/// (YAML, CBOR, indented JSON) is made anew each time.
 #[derive(Debug, Default)]
 pub(super) struct Document {
     json: OnceLock<Bytes>,
@@ -42,7 +42,7 @@ impl Document {
             Format::Json if pretty => kept(&self.json, || encode(Format::Json)).map(|json| indented(&json)),
             Format::Json => kept(&self.json, || encode(Format::Json)),
             Format::Protobuf => kept(&self.protobuf, || encode(Format::Protobuf)),
-            Format::Yaml => encode(Format::Yaml),
+            Format::Yaml | Format::Cbor => encode(format),
         }
     }
 

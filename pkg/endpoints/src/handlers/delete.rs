@@ -62,7 +62,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
             DeleteOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?
         }
         false => {
-            let format = negotiate::input(call.headers)?;
+            let format = negotiate::input(call.headers, call.api.formats)?;
             let object = body::decode_options(
                 &bytes,
                 format,

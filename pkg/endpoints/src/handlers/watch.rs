@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use crate::api::Call;
 use crate::dispatch::Response;
-use crate::negotiate::{Format, STREAM_MEDIA_TYPES, not_acceptable};
+use crate::negotiate::{CBOR_SEQUENCE, Format, not_acceptable};
 use crate::respond::add_warnings;
 use crate::watch_body::WatchBody;
 use crate::watch_frame::Encoder;
@@ -22,7 +22,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
         return Err(Status::method_not_supported(&call.target().group_resource(), "watch").into());
     }
     if call.representation.format == Format::Yaml {
-        return Err(not_acceptable(&STREAM_MEDIA_TYPES));
+        return Err(not_acceptable(call.api.formats.stream_media_types()));
     }
     let begun = Instant::now();
     let deadline = begun + timeout(call, &options);
@@ -43,6 +43,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
 fn content_type(format: Format) -> &'static str {
     match format {
         Format::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+        Format::Cbor => CBOR_SEQUENCE,
         other => other.media_type(),
     }
 }

@@ -69,7 +69,10 @@ fn check(stored: &Stored, shape: Shape, pieces: &[usize]) {
     let name = format!("{} {} {shape:?}", stored.endpoint.group_version, stored.endpoint.plural);
     let json = String::from_utf8(whole(stored, shape, Format::Json)).unwrap();
     let protobuf = whole(stored, shape, Format::Protobuf);
+    let cbor = whole(stored, shape, Format::Cbor);
     for enough in pieces {
+        let got = streamed(&mut Cbor::new(listing(stored, shape), &page(&stored.elements)), *enough);
+        assert!(got == cbor, "{name} in pieces of {enough} in CBOR");
         let got = streamed(&mut Json::new(listing(stored, shape), &page(&stored.elements)), *enough);
         assert_eq!(String::from_utf8(got).unwrap(), json, "{name} in pieces of {enough}");
         let got = streamed(&mut Protobuf::new(listing(stored, shape), page(&stored.elements)), *enough);

@@ -18,6 +18,7 @@ use super::IsServed;
 use super::model::{Answer, Operation, PathItem};
 use super::names;
 use super::paths::{self, DocumentPath};
+use crate::negotiate::Formats;
 
 /// The release whose API the documents describe.
 const VERSION: &str = "1.36";
@@ -151,28 +152,37 @@ impl Subject {
 
 impl Content {
     /// What one document of OpenAPI 3.0 holds.
-    pub(super) fn of_subject(subject: Subject, served: &IsServed) -> Content {
+    pub(super) fn of_subject(subject: Subject, served: &IsServed, formats: Formats) -> Content {
         let group_version = match subject {
             Subject::GroupVersion(group, version) => {
                 group.versions.iter().find(|v| v.version == version).map(|v| v.group_version)
             }
             _ => Some("v1"),
         };
-        Content::new(&[subject], served, group_version)
+        Content::new(&[subject], served, formats, group_version)
     }
 
     /// What the Swagger 2.0 document holds.
-    pub(super) fn of_everything(served: &IsServed) -> Content {
-        Content::new(&Subject::all(served), served, None)
+    pub(super) fn of_everything(served: &IsServed, formats: Formats) -> Content {
+        Content::new(&Subject::all(served), served, formats, None)
     }
 
-    fn new(subjects: &[Subject], served: &IsServed, group_version: Option<&'static str>) -> Content {
+    fn new(
+        subjects: &[Subject],
+        served: &IsServed,
+        formats: Formats,
+        group_version: Option<&'static str>,
+    ) -> Content {
         let mut paths = Vec::new();
         for subject in subjects {
+            let document = paths.len();
             paths.push(subject.document().into_item());
             if let Subject::GroupVersion(group, version) = subject {
                 let rows = group.resources_of(version).iter().filter(|row| served(row));
                 paths.extend(rows.flat_map(paths::of_row));
+                if formats.cbor {
+                    paths.iter_mut().skip(document).for_each(paths::add_cbor);
+                }
             }
         }
         paths.sort_by(|a, b| a.path.cmp(&b.path));

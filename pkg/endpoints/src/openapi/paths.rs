@@ -27,6 +27,39 @@ const PATCHES: &[&str] = &[
     "application/apply-patch+yaml",
 ];
 
+const CBOR: &str = "application/cbor";
+
+/// What the gate `CBORServingAndStorage` makes of the lists above.
+const WITH_CBOR: [(&[&str], &[&str]); 4] = [
+    (OBJECTS, &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", CBOR]),
+    (
+        STREAMS,
+        &[
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+            CBOR,
+            "application/json;stream=watch",
+            "application/vnd.kubernetes.protobuf;stream=watch",
+            "application/cbor-seq",
+        ],
+    ),
+    (
+        LOGS,
+        &["text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", CBOR],
+    ),
+    (
+        PATCHES,
+        &[
+            "application/json-patch+json",
+            "application/merge-patch+json",
+            "application/strategic-merge-patch+json",
+            "application/apply-patch+yaml",
+            "application/apply-patch+cbor",
+        ],
+    ),
+];
+
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
 pub(super) const PATCH: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Patch";
@@ -55,6 +88,17 @@ struct Words {
     tag: String,
     /// Kind of the resource, and the subresource: `PodStatus`.
     noun: String,
+}
+
+/// Adds CBOR to the media types of a path.
+pub(super) fn add_cbor(item: &mut PathItem) {
+    for operation in &mut item.operations {
+        for media_types in [&mut operation.consumes, &mut operation.produces] {
+            if let Some((_, with)) = WITH_CBOR.iter().find(|(without, _)| without == media_types) {
+                *media_types = with;
+            }
+        }
+    }
 }
 
 /// The paths of one row.

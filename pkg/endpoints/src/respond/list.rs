@@ -11,7 +11,7 @@ use crate::chunks::{CHUNK_BYTES, Chunks, Source};
 use crate::compressed::{Compressed, CompressedLists, Remembered, Wanted};
 use crate::dispatch::Response;
 use crate::encode::{self, Shape};
-use crate::list_body::{Json, Listing, Protobuf, Table};
+use crate::list_body::{Cbor, Json, Listing, Protobuf, Table};
 use crate::negotiate::{Format, Representation, Transform};
 
 /// Where compressed lists are remembered, and what this one is called there.
@@ -45,6 +45,8 @@ impl Reply<'_> {
             // Ages change from second to second.
             (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None),
             (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted),
+            // What would be remembered ends with the revision of the whole.
+            (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None),
             _ => self.send(Json::new(listing, &page), wanted),
         }
     }

@@ -25,6 +25,12 @@ fn whole(name: &str, message: &'static Message, object: &Object, format: Format)
         let object = String::from_utf8(inner).unwrap();
         return format!("{{\"type\":\"{name}\",\"object\":{}}}\n", object.trim_end()).into_bytes();
     }
+    if format == Format::Cbor {
+        let mut out = b"\xd9\xd9\xf7\xa2\x44type".to_vec();
+        cbor::put_text(name, &mut out);
+        out.extend_from_slice(b"\x46object");
+        return [out, inner].concat();
+    }
     let (mut extension, mut event) = (Vec::new(), Vec::new());
     proto::put_bytes(1, &inner, &mut extension);
     proto::put_bytes(1, name.as_bytes(), &mut event);
@@ -42,6 +48,8 @@ fn frames_hold_the_object_at_the_events_version() {
             (Format::Protobuf, Shape::Whole),
             (Format::Json, Shape::Metadata("v1")),
             (Format::Protobuf, Shape::Metadata("v1beta1")),
+            (Format::Cbor, Shape::Whole),
+            (Format::Cbor, Shape::Metadata("v1")),
         ] {
             let mut encoder = encoder(&stored, format, shape);
             for element in &stored.elements {
@@ -104,7 +112,7 @@ fn an_error_is_a_status() {
 fn a_failure_leaves_the_output_as_it_was() {
     let stored = testing::of("", "v1", "pods");
     let broken = registry::Element::of("/registry/pods/ns/z", b"k8s\0\xff"[..].into(), 5);
-    for format in [Format::Json, Format::Protobuf] {
+    for format in [Format::Json, Format::Protobuf, Format::Cbor] {
         let mut out = b"before".to_vec();
         let event = WatchEvent::Event(Event::object(EventType::Added, Arc::clone(&broken), 5));
         assert!(encoder(&stored, format, Shape::Whole).frame(&event, &mut out).is_err());

@@ -22,7 +22,7 @@ pub(super) enum Step<'a> {
 
 /// How a value is reached: as the value of a field, or as an item of its list or map.
 #[derive(Clone, Copy, PartialEq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     Field,
     Item,
 }
@@ -82,7 +82,7 @@ impl Decoder<'_> {
 }
 
 /// One of the two members that `TypeMeta` brings, if the type has them: its index and name.
-pub(super) fn type_meta_member(message: &Message, name: &str) -> Option<(usize, &'static str)> {
+pub(crate) fn type_meta_member(message: &Message, name: &str) -> Option<(usize, &'static str)> {
     match name {
         "kind" if message.type_meta => Some((0, "kind")),
         "apiVersion" if message.type_meta => Some((1, "apiVersion")),
@@ -103,7 +103,7 @@ pub(super) fn kind_of(start: u8) -> &'static str {
 }
 
 /// The Go type of a field or of its items, as errors spell it.
-pub(super) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
+pub(crate) fn go_type(field: &'static Field, place: Place) -> Cow<'static, str> {
     let named = field.info.go_type;
     let item = named.split_once(']').map(|(_list_or_map, item)| item);
     match (place, item) {

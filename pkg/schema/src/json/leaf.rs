@@ -183,7 +183,7 @@ impl Decoder<'_> {
 }
 
 /// Neither schema nor list can be told from an empty list, so upstream writes it as null.
-fn null_if_empty(list: Value) -> Value {
+pub(crate) fn null_if_empty(list: Value) -> Value {
     match list {
         Value::Array(items) if items.is_empty() => Value::Null,
         list => list,
@@ -191,7 +191,7 @@ fn null_if_empty(list: Value) -> Value {
 }
 
 /// The type of the schema that the field holds, if it holds one.
-fn schema_of(field: &Field) -> Option<&'static Message> {
+pub(crate) fn schema_of(field: &Field) -> Option<&'static Message> {
     match (field.cardinality, field.ty) {
         (Cardinality::One, Type::Message(schema)) => Some(schema),
         _ => None,

@@ -42,7 +42,22 @@ pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> 
     }
 }
 
-pub(super) struct Decoder<'a> {
+/// Decodes one value of a type that is no struct, which is all of `text`.
+///
+/// # Errors
+/// As [`decode`].
+pub(crate) fn leaf(
+    message: &'static Message,
+    field: &'static Field,
+    text: &[u8],
+) -> Result<Option<Value>, Error> {
+    let mut decoder = Decoder::new(text);
+    let start = decoder.scan.value_start()?;
+    let value = decoder.shaped(message, field, start, None)?;
+    decoder.finish(value).map(|(value, _)| value)
+}
+
+pub(crate) struct Decoder<'a> {
     pub(super) scan: Scanner<'a>,
     pub(super) path: Vec<Step<'a>>,
     pub(super) strict: Vec<StrictError>,
@@ -350,7 +365,7 @@ fn find_member(message: &'static Message, name: &str, guess: usize) -> Option<(u
 }
 
 /// Go's zero value where it cannot be left out.
-fn zero(ty: Type) -> Value {
+pub(crate) fn zero(ty: Type) -> Value {
     match ty {
         Type::String | Type::Bytes => Value::String(String::new()),
         Type::Bool => Value::Bool(false),

@@ -223,6 +223,6 @@ fn schema_or(
 }
 
 #[cold]
-fn wrong(field: &'static Field, expected: &'static str) -> Error {
+pub(crate) fn wrong(field: &'static Field, expected: &'static str) -> Error {
     Error::Tree { field: field.name, expected }
 }

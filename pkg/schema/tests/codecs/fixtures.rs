@@ -33,7 +33,7 @@ fn transcoded(message: &'static Message, envelope: &Envelope, version: Option<&s
 }
 
 /// The tree as a request handler has it: with `kind` and `apiVersion`.
-fn tree(message: &'static Message, envelope: &Envelope) -> Object {
+pub(crate) fn tree(message: &'static Message, envelope: &Envelope) -> Object {
     let mut tree = proto::decode(message, envelope.raw).unwrap();
     for (name, value) in [("kind", &envelope.kind), ("apiVersion", &envelope.api_version)] {
         if message.type_meta && !value.is_empty() {
@@ -52,7 +52,7 @@ fn expected_json(pair: &Pair) -> &[u8] {
 }
 
 #[track_caller]
-fn same(name: &str, ours: &[u8], theirs: &[u8]) {
+pub(crate) fn same(name: &str, ours: &[u8], theirs: &[u8]) {
     if ours != theirs {
         let at = ours.iter().zip(theirs).position(|(a, b)| a != b).unwrap_or(ours.len().min(theirs.len()));
         let show = |bytes: &[u8]| {

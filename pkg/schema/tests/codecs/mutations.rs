@@ -8,7 +8,7 @@ use schema::transcode::{self, to_json};
 use crate::archive::pairs;
 
 /// A small generator, so that a failure can be replayed from its seed.
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
     fn next(&mut self) -> u64 {
@@ -25,7 +25,7 @@ impl Random {
 }
 
 /// Changes a message: flips, cuts, repeats or swaps pieces of it.
-fn mutate(raw: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
+pub(crate) fn mutate(raw: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
     let mut out = raw.to_vec();
     for _ in 0..=random.below(3) {
         let at = random.below(out.len() + 1);

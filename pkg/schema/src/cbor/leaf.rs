@@ -1,0 +1,197 @@
+//! Leaves with a form of their own: bytes, quantities, times, verbatim JSON, and the schema types that take
+//! one of two shapes.
+
+use apimachinery::quantity;
+use apimachinery::time::{parse_micro_time, parse_time};
+use base64::Engine;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
+use serde_json::Value;
+
+use super::errors::Error;
+use super::scan::{Major, NULL};
+use super::typed::{Decoder, Later};
+use crate::json::complaint::{Place, go_type};
+use crate::json::leaf::{null_if_empty, schema_of};
+use crate::json::{self, base64 as go_base64};
+use crate::json_write;
+use crate::table::{Cardinality, Field, Message, Shape};
+
+impl Later {
+    /// The text that bytes stand for.
+    pub(super) fn text(self, bytes: &[u8]) -> String {
+        match self {
+            Later::Base64Url => URL_SAFE_NO_PAD.encode(bytes),
+            Later::Base64 => STANDARD.encode(bytes),
+            Later::Base16 => bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+        }
+    }
+}
+
+impl Decoder<'_> {
+    /// Decodes bytes: a byte string, which holds base64 unless a tag says that it is still to be made, or,
+    /// since Go's bytes are a list, numbers.
+    pub(super) fn bytes(&mut self, major: Major) -> Result<Option<Value>, Error> {
+        match major {
+            Major::Bytes => {
+                let bytes = self.scan.string()?.bytes;
+                let decoded = match self.later.is_empty() {
+                    true => go_base64::decode(&bytes).map_err(|at| {
+                        let text =
+                            "failed to decode base64 from byte string: illegal base64 data at input byte";
+                        Error::Refused(format!("{text} {at}"))
+                    })?,
+                    false => bytes.into_owned(),
+                };
+                Ok(Some(Value::String(STANDARD.encode(decoded))))
+            }
+            Major::Array => self.byte_list().map(|bytes| Some(Value::String(STANDARD.encode(bytes)))),
+            _ => self.refuse("[]uint8".into()).map(|()| None),
+        }
+    }
+
+    fn byte_list(&mut self) -> Result<Vec<u8>, Error> {
+        let (mut bytes, mut first) = (Vec::new(), None);
+        let mut remaining = self.scan.open()?;
+        while self.scan.more(&mut remaining)? {
+            match self.integer(0..=255, "uint8".into()) {
+                Ok(byte) => bytes.push(byte.and_then(|byte| byte.as_u64()).unwrap_or(0) as u8),
+                Err(error) => {
+                    first.get_or_insert(error);
+                }
+            }
+        }
+        first.map_or(Ok(bytes), Err)
+    }
+
+    /// Decodes text or null by itself; of the latter there is no text only if it is not tagged.
+    fn optional_text(&mut self) -> Result<Option<String>, Error> {
+        match self.scan.at_nil() {
+            true => Ok(None),
+            false => self.text("string".into()).map(|text| Some(text.unwrap_or_default())),
+        }
+    }
+}
+
+/// Decodes a type that decodes itself in Go.
+pub(super) fn decode(
+    decoder: &mut Decoder<'_>,
+    message: &'static Message,
+    field: &'static Field,
+) -> Result<Option<Value>, Error> {
+    decoder.scan.skip_self_described()?;
+    let tags = decoder.scan.check_tags();
+    let item = decoder.scan.skip()?;
+    tags?;
+    let mut inner = decoder.nested(item);
+    match message.shape {
+        Shape::Quantity => quantity(&mut inner),
+        Shape::IntOrString => int_or_string(&mut inner, item),
+        Shape::Time | Shape::MicroTime => time(&mut inner, message.shape, field.pointer),
+        Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray => {
+            schema_or(&mut inner, message, item)
+        }
+        Shape::RawExtension | Shape::FieldsV1 => match raw(&mut inner, message.shape, item) {
+            Ok(text) => Ok(text.map(Value::String)),
+            Err(error) => {
+                decoder.afterwards.get_or_insert(error);
+                Ok(None)
+            }
+        },
+        Shape::Json if item.first() == Some(&NULL) => Ok(None),
+        Shape::Json => inner.any().and_then(|value| to_json(&value)).map(|text| Some(Value::String(text))),
+        _ => by_json(&mut inner, message, field),
+    }
+}
+
+fn quantity(inner: &mut Decoder<'_>) -> Result<Option<Value>, Error> {
+    let Some(text) = inner.optional_text()? else { return Ok(None) };
+    match quantity::canonicalize(text.trim()) {
+        Ok(text) => Ok(Some(Value::String(text.into_owned()))),
+        Err(error) => Err(Error::Value(error.to_string())),
+    }
+}
+
+/// Text, or else an integer; null is the empty text.
+fn int_or_string(inner: &mut Decoder<'_>, item: &[u8]) -> Result<Option<Value>, Error> {
+    if let Ok(text) = inner.text("string".into()) {
+        return Ok(Some(Value::String(text.unwrap_or_default())));
+    }
+    inner.nested(item).integer(i64::from(i32::MIN)..=i64::from(i32::MAX), "int32".into())
+}
+
+fn time(inner: &mut Decoder<'_>, shape: Shape, pointer: bool) -> Result<Option<Value>, Error> {
+    // Go's pointer is set by now, and to the zero time.
+    let zero = pointer.then_some(Value::Null);
+    let Some(text) = inner.optional_text()? else { return Ok(zero) };
+    let parsed = if shape == Shape::Time { parse_time(&text) } else { parse_micro_time(&text) };
+    let time = parsed.map_err(|error| Error::Value(error.to_string()))?;
+    Ok(match shape {
+        _ if time.is_go_zero() => zero,
+        Shape::Time => Some(Value::String(time.rfc3339().to_string())),
+        _ => Some(Value::String(time.rfc3339_micro().to_string())),
+    })
+}
+
+fn schema_or(
+    inner: &mut Decoder<'_>,
+    message: &'static Message,
+    item: &[u8],
+) -> Result<Option<Value>, Error> {
+    let or_bool = message.shape == Shape::SchemaOrBool;
+    match (inner.scan.major()?, item.first()) {
+        (Major::Map, _) => match message.fields.iter().find_map(schema_of) {
+            Some(schema) => {
+                inner.deeper(|inner| inner.whole(schema)).map(|object| Some(Value::Object(object)))
+            }
+            None => Ok(None),
+        },
+        (_, Some(byte @ (0xf4 | 0xf5))) if or_bool => Ok(Some(Value::Bool(*byte == 0xf5))),
+        _ if or_bool => Err(Error::Value("boolean or JSON schema expected".to_owned())),
+        (Major::Array, _) => match message.fields.iter().find(|field| field.cardinality == Cardinality::List)
+        {
+            Some(items) => {
+                inner.list(items, go_type(items, Place::Field)).map(|list| list.map(null_if_empty))
+            }
+            None => Ok(None),
+        },
+        // Anything else is taken for an empty value.
+        _ => Ok(Some(Value::Null)),
+    }
+}
+
+/// Verbatim JSON. Upstream keeps CBOR until all of the object is decoded, hence the words.
+fn raw(inner: &mut Decoder<'_>, shape: Shape, item: &[u8]) -> Result<Option<String>, Error> {
+    if item == [NULL] {
+        return Ok(None);
+    }
+    let failed = |what: &str, error| Error::Value(format!("failed to transcode {what}: {error}"));
+    let value = match shape {
+        Shape::FieldsV1 => inner
+            .any_object()
+            .map(|object| object.map_or(Value::Null, Value::Object))
+            .map_err(|error| failed("FieldsV1 to JSON: metav1.FieldsV1 cbor invalid", error)),
+        _ => inner.any().map_err(|error| {
+            failed("RawExtension to JSON: failed to parse RawExtension bytes as CBOR", error)
+        }),
+    };
+    to_json(&value?).map(Some)
+}
+
+/// The JSON of a value, as Go writes it.
+fn to_json(value: &Value) -> Result<String, Error> {
+    let mut text = Vec::new();
+    json_write::untyped(value, &mut text).map_err(|error| Error::Value(error.to_string()))?;
+    Ok(String::from_utf8(text).unwrap_or_default())
+}
+
+/// Decodes a type that knows JSON alone, from the same value in JSON.
+fn by_json(
+    inner: &mut Decoder<'_>,
+    message: &'static Message,
+    field: &'static Field,
+) -> Result<Option<Value>, Error> {
+    let value = inner.any().and_then(|value| to_json(&value));
+    let text =
+        value.map_err(|error| Error::Value(format!("cbor: cannot transcode from cbor to json: {error}")))?;
+    json::typed::leaf(message, field, text.as_bytes()).map_err(|error| Error::Value(error.to_string()))
+}

@@ -1,0 +1,345 @@
+//! Decoding steered by the tables, recursion only along the schema and up to a depth.
+//!
+//! As upstream's library, a decoder reads every item to its end even if it refuses it, and reports the
+//! first error; a repeated key or an unknown field ends its map and overrides what the map had to say.
+
+use std::borrow::Cow;
+
+use apimachinery::go_quote::quote;
+use serde_json::Value;
+
+use super::errors::Error;
+use super::keys::{Ending, Key, Seen, find, repeated};
+use super::scalar::type_error;
+use super::scan::{Major, Remaining, Scanner, too_deep};
+use super::{TREE_DEPTH_MAX, leaf};
+use crate::json::complaint::{Place, go_type};
+use crate::json::typed::zero;
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// An object and what strict validation has to say about its bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Decoded {
+    /// The tree.
+    pub object: Object,
+    /// The first field that the type does not have; upstream looks for no others.
+    pub strict: Option<Error>,
+}
+
+/// Decodes an object of a type. `kind` and `apiVersion` are taken as they stand in the bytes.
+///
+/// # Errors
+/// Upstream's, for what is no CBOR or not accepted, for repeated keys, for values of the wrong type, and
+/// for texts that a leaf type refuses.
+pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Decoded, Error> {
+    let scan = Scanner::checked(bytes)?;
+    match Decoder::new(scan, true, 0).whole(message) {
+        Ok(object) => Ok(Decoded { object, strict: None }),
+        Err(unknown @ Error::UnknownField(_)) => {
+            let object = Decoder::new(scan, false, 0).whole(message)?;
+            Ok(Decoded { object, strict: Some(unknown) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// A decoder of one item. After each value the cursor is behind it, whether it was accepted or not.
+pub(super) struct Decoder<'a> {
+    pub(super) scan: Scanner<'a>,
+    /// Whether unknown fields are refused.
+    strict: bool,
+    /// How deep in the tree the next value is.
+    depth: usize,
+    /// The tags around the next value that say what text its byte strings stand for.
+    pub(super) later: Vec<Later>,
+    /// The first error of those that upstream meets when it looks through the decoded object.
+    pub(super) afterwards: Option<Error>,
+}
+
+/// The text that a byte string stands for (RFC 8949, section 3.4.5.2).
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Later {
+    Base64Url,
+    Base64,
+    Base16,
+}
+
+impl<'a> Decoder<'a> {
+    pub(super) fn new(scan: Scanner<'a>, strict: bool, depth: usize) -> Self {
+        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None }
+    }
+
+    /// A decoder for the bytes of a type that decodes itself: it begins anew, and is strict.
+    pub(super) fn nested<'b>(&self, item: &'b [u8]) -> Decoder<'b> {
+        Decoder::new(Scanner::trusting(item), true, self.depth)
+    }
+
+    /// Decodes a whole object.
+    pub(super) fn whole(&mut self, message: &'static Message) -> Result<Object, Error> {
+        let object = self.structure(message, message.go_name.into())?;
+        match self.afterwards.take() {
+            Some(error) => Err(error),
+            None => Ok(object),
+        }
+    }
+
+    /// Decodes a struct; null is an empty one.
+    fn structure(&mut self, message: &'static Message, go_type: Cow<'static, str>) -> Result<Object, Error> {
+        self.untagged(|decoder, major| match major {
+            Major::Map => decoder.deeper(|decoder| decoder.members(message)),
+            Major::Array => {
+                decoder.scan.skip()?;
+                let detail = "cannot decode CBOR array to struct without toarray option";
+                Err(type_error(major, go_type, detail.to_owned()))
+            }
+            _ => decoder.refuse(go_type).map(|()| Object::new()),
+        })
+    }
+
+    /// Decodes the entries of a map as the members of a struct.
+    fn members(&mut self, message: &'static Message) -> Result<Object, Error> {
+        let mut object = Object::new();
+        let mut seen = Seen::default();
+        let mut first = None;
+        let mut entries = self.scan.open()?;
+        let mut at = 0;
+        while self.scan.more(&mut entries)? {
+            match self.member(message, at, &mut object, &mut seen) {
+                Ok(()) => {}
+                Err(Ending::Saved(error)) => {
+                    first.get_or_insert(error);
+                }
+                Err(Ending::Final(error)) => {
+                    self.skip_entries(&mut entries)?;
+                    return Err(error);
+                }
+            }
+            at += 1;
+        }
+        first.map_or(Ok(object), Err)
+    }
+
+    fn member(
+        &mut self,
+        message: &'static Message,
+        at: u64,
+        object: &mut Object,
+        seen: &mut Seen<'a>,
+    ) -> Result<(), Ending> {
+        let key = match self.key() {
+            Ok(key) => key,
+            Err(error) => {
+                self.scan.skip()?;
+                return Err(Ending::Saved(error));
+            }
+        };
+        let found = match &key {
+            Key::Text(name) => std::str::from_utf8(name).ok().and_then(|name| find(message, name)),
+            Key::Int(_) => None,
+        };
+        let Some((name, field)) = found else {
+            self.scan.skip()?;
+            return match self.strict {
+                true => Err(Ending::Final(Error::UnknownField(at))),
+                false => seen.mark(key, at),
+            };
+        };
+        if let Err(repeated) = seen.mark(key, at) {
+            self.scan.skip()?;
+            return Err(repeated);
+        }
+        let value = match field {
+            Some(field) => self.field(field),
+            None => self.text("string".into()).map(|text| text.map(Value::String)),
+        };
+        if let Some(value) = value.map_err(|error| error.in_field(message.go_name, name))? {
+            object.insert(name.to_owned(), value);
+        }
+        Ok(())
+    }
+
+    fn skip_entries(&mut self, entries: &mut Remaining) -> Result<(), Error> {
+        while self.scan.more(entries)? {
+            self.scan.skip()?;
+            self.scan.skip()?;
+        }
+        Ok(())
+    }
+
+    /// Decodes the value of a field; `None` for Go's zero value.
+    pub(super) fn field(&mut self, field: &'static Field) -> Result<Option<Value>, Error> {
+        match field.cardinality {
+            Cardinality::One => self.one(field, Place::Field),
+            Cardinality::List => self.list(field, go_type(field, Place::Field)),
+            Cardinality::Map => self.map(field),
+        }
+    }
+
+    /// Decodes a list of a field's items.
+    pub(super) fn list(
+        &mut self,
+        field: &'static Field,
+        go_type: Cow<'static, str>,
+    ) -> Result<Option<Value>, Error> {
+        self.untagged(|decoder, major| match major {
+            Major::Array => decoder.deeper(|decoder| {
+                let (mut items, mut first) = (Vec::new(), None);
+                let mut remaining = decoder.scan.open()?;
+                while decoder.scan.more(&mut remaining)? {
+                    match decoder.one(field, Place::Item) {
+                        Ok(item) => items.push(item.unwrap_or_else(|| empty(field.ty))),
+                        Err(error) => {
+                            first.get_or_insert(error);
+                        }
+                    }
+                }
+                first.map_or(Ok(Some(Value::Array(items))), Err)
+            }),
+            _ => decoder.refuse(go_type).map(|()| None),
+        })
+    }
+
+    fn map(&mut self, field: &'static Field) -> Result<Option<Value>, Error> {
+        // The library clears its variable between entries only if it can hold pointers.
+        let kept = (!matches!(field.ty, Type::Message(_) | Type::Any | Type::Bytes)).then(|| empty(field.ty));
+        let keeps = kept.is_some();
+        let value = move |decoder: &mut Self| {
+            let value = decoder.one(field, Place::Item)?;
+            Ok(value.or_else(|| (!keeps).then(|| empty(field.ty))))
+        };
+        self.untagged(|decoder, major| match major {
+            Major::Map => decoder.entries(kept, value).map(|entries| Some(Value::Object(entries))),
+            _ => decoder.refuse(go_type(field, Place::Field)).map(|()| None),
+        })
+    }
+
+    /// Decodes the entries of a map with text for keys. The library reuses its variables: a null for a key
+    /// is the key before it, and a null for a value the value before it, which at first is `kept`, if that
+    /// is something.
+    pub(super) fn entries(
+        &mut self,
+        mut kept: Option<Value>,
+        mut value: impl FnMut(&mut Self) -> Result<Option<Value>, Error>,
+    ) -> Result<Object, Error> {
+        self.deeper(|decoder| {
+            let (mut object, mut first, mut key) = (Object::new(), None, String::new());
+            let mut entries = decoder.scan.open()?;
+            let mut at = 0_u64;
+            while decoder.scan.more(&mut entries)? {
+                let decoded = match decoder.text("string".into()) {
+                    Ok(text) => {
+                        key = text.unwrap_or(key);
+                        value(decoder)
+                    }
+                    Err(error) => decoder.scan.skip().and(Err(error)),
+                };
+                match decoded {
+                    Ok(value) => {
+                        if kept.is_some() && value.is_some() {
+                            kept.clone_from(&value);
+                        }
+                        let value = value.or_else(|| kept.clone()).unwrap_or(Value::Null);
+                        if object.insert(key.clone(), value).is_some() {
+                            decoder.skip_entries(&mut entries)?;
+                            return Err(repeated(&quote(&key), at));
+                        }
+                    }
+                    Err(error) => {
+                        first.get_or_insert(error);
+                    }
+                }
+                at += 1;
+            }
+            first.map_or(Ok(object), Err)
+        })
+    }
+
+    /// Decodes one value of the field's element type.
+    fn one(&mut self, field: &'static Field, place: Place) -> Result<Option<Value>, Error> {
+        if field.pointer && self.scan.at_nil() {
+            return self.scan.skip().map(|_| None);
+        }
+        let named = || go_type(field, place);
+        match field.ty {
+            Type::String => Ok(self.text(named())?.map(Value::String)),
+            Type::Bytes => self.untagged(Self::bytes),
+            Type::Bool => self.untagged(|decoder, _| match decoder.scan.peek()? {
+                byte @ (0xf4 | 0xf5) => decoder.scan.skip().map(|_| Some(Value::Bool(byte == 0xf5))),
+                _ => decoder.refuse(named()).map(|()| None),
+            }),
+            Type::Int32 => self.integer(i64::from(i32::MIN)..=i64::from(i32::MAX), named()),
+            Type::Int64 => self.integer(i64::MIN..=i64::MAX, named()),
+            Type::Double => self.untagged(|decoder, major| decoder.double(major, named())),
+            Type::Any => self.any().map(Some),
+            Type::Message(message) => match message.shape {
+                Shape::Struct => self.structure(message, named()).map(|object| Some(Value::Object(object))),
+                Shape::Wrapper => match message.fields.first() {
+                    Some(items) => self.list(items, named()),
+                    None => self.scan.skip().map(|_| None),
+                },
+                _ => leaf::decode(self, message, field),
+            },
+        }
+    }
+
+    /// Takes the tags off the next item, and hands it over with its major type.
+    pub(super) fn untagged<T>(
+        &mut self,
+        decode: impl FnOnce(&mut Self, Major) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let before = self.later.len();
+        let decoded = match self.tags() {
+            Ok(()) => {
+                let major = self.scan.major()?;
+                decode(self, major)
+            }
+            Err(error) => {
+                self.scan.skip()?;
+                Err(error)
+            }
+        };
+        self.later.truncate(before);
+        decoded
+    }
+
+    fn tags(&mut self) -> Result<(), Error> {
+        self.scan.check_tags()?;
+        while self.scan.major()? == Major::Tag {
+            self.tag()?;
+        }
+        Ok(())
+    }
+
+    /// Takes one tag off.
+    pub(super) fn tag(&mut self) -> Result<u64, Error> {
+        let tag = self.scan.head()?.value;
+        match tag {
+            21 => self.later.push(Later::Base64Url),
+            22 => self.later.push(Later::Base64),
+            23 => self.later.push(Later::Base16),
+            _ => {}
+        }
+        Ok(tag)
+    }
+
+    /// Decodes what is one level further down.
+    pub(super) fn deeper<T>(
+        &mut self,
+        decode: impl FnOnce(&mut Self) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if self.depth >= TREE_DEPTH_MAX {
+            self.scan.skip()?;
+            return Err(too_deep(TREE_DEPTH_MAX));
+        }
+        self.depth += 1;
+        let decoded = decode(self);
+        self.depth -= 1;
+        decoded
+    }
+}
+
+/// Go's zero value where it cannot be left out; no bytes are told apart from empty ones.
+fn empty(ty: Type) -> Value {
+    if matches!(ty, Type::Bytes) { Value::Null } else { zero(ty) }
+}

@@ -1,0 +1,77 @@
+//! CBOR of every fixture: the bytes that upstream writes, and back to the same tree.
+
+use schema::{cbor, json, json_write};
+
+use crate::archive::pairs;
+use crate::fixtures::{same, tree};
+use crate::mutations::{Random, mutate};
+
+#[test]
+fn fixtures_are_written_as_upstream_writes_them() {
+    let theirs = crate::testdata::files("cbor");
+    let mut count = 0;
+    for pair in ["fixtures", "generated"].into_iter().flat_map(pairs) {
+        let Some(theirs) = theirs.get(&format!("{}.cbor", pair.name)) else { continue };
+        let Some((message, envelope)) = pair.open() else { continue };
+        let mut ours = Vec::new();
+        cbor::encode(message, &tree(message, &envelope), &mut ours).unwrap();
+        same(&pair.name, &ours, theirs);
+        count += 1;
+    }
+    assert_eq!(count, 179 + 1630, "all but those of kinds that clients do not register");
+}
+
+#[test]
+fn trees_survive_cbor() {
+    let mut count = 0;
+    for pair in ["fixtures", "generated"].into_iter().flat_map(pairs) {
+        let Some((message, _)) = pair.open() else { continue };
+        let before = json::decode(message, &pair.json).unwrap().object;
+        let mut bytes = Vec::new();
+        cbor::encode(message, &before, &mut bytes).unwrap();
+        let decoded = cbor::decode(message, &bytes).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+        assert_eq!(decoded.strict, None, "{}", pair.name);
+        let mut again = Vec::new();
+        cbor::encode(message, &decoded.object, &mut again).unwrap();
+        same(&pair.name, &again, &bytes);
+        // Verbatim JSON comes back with other white space and in another order.
+        let meaning = |object| {
+            let mut text = Vec::new();
+            json_write::encode(message, object, &mut text).unwrap();
+            json::decode_untyped(&text).unwrap().value
+        };
+        assert_eq!(meaning(&decoded.object), meaning(&before), "{}", pair.name);
+        count += 1;
+    }
+    assert_eq!(count, 185 + 1715);
+}
+
+#[test]
+fn broken_cbor_is_refused_or_decodes_to_what_can_be_written() {
+    let mut random = Random(0x6362_6f72);
+    let (mut decoded, mut refused) = (0, 0);
+    for pair in pairs("fixtures") {
+        let Some((message, envelope)) = pair.open() else { continue };
+        let mut bytes = Vec::new();
+        cbor::encode(message, &tree(message, &envelope), &mut bytes).unwrap();
+        for _ in 0..20 {
+            let broken = mutate(&bytes, b"\xff\xf7\x9f", &mut random);
+            let _ = cbor::type_meta(&broken);
+            let untyped = cbor::decode_untyped(&broken);
+            match cbor::decode(message, &broken) {
+                Ok(object) => {
+                    let mut out = Vec::new();
+                    cbor::encode(message, &object.object, &mut out).unwrap();
+                    let again = cbor::decode(message, &out).unwrap_or_else(|e| panic!("{}: {e}", pair.name));
+                    let mut twice = Vec::new();
+                    cbor::encode(message, &again.object, &mut twice).unwrap();
+                    same(&pair.name, &twice, &out);
+                    decoded += 1;
+                }
+                Err(_) => refused += 1,
+            }
+            drop(untyped);
+        }
+    }
+    assert!(decoded > 300 && refused > 300, "{decoded} {refused}");
+}
