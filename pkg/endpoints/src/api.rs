@@ -17,8 +17,8 @@ use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::compressed::CompressedLists;
-pub use crate::field_managers::FieldManagers;
 use crate::dispatch::{Body, Dispatch, Request, Response};
+pub use crate::field_managers::FieldManagers;
 use crate::handlers;
 use crate::negotiate::{self, Formats, Offer, Representation};
 use crate::query::Query;

@@ -64,6 +64,22 @@ async fn with_the_gate_objects_are_written_and_read_in_cbor() {
 }
 
 #[tokio::test]
+async fn a_configuration_in_cbor_is_applied_with_the_gate_alone() {
+    let configuration =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    let path = format!("{CONFIG_MAPS}/a?fieldManager=m");
+    let headers = [("content-type", "application/apply-patch+cbor")];
+    let refused = Client::start().await.send("PATCH", &path, &headers, encoded(configuration.clone())).await;
+    assert_eq!(refused.failure(), (415, "UnsupportedMediaType".to_owned()));
+
+    let client = with_gate().await;
+    let applied = client.send("PATCH", &path, &headers, encoded(configuration)).await;
+    assert_eq!((applied.code, &applied.json()["data"]), (201, &json!({"k": "v"})));
+    let garbage = client.send("PATCH", &path, &headers, vec![0xff]).await;
+    assert_eq!(garbage.failure(), (400, "BadRequest".to_owned()));
+}
+
+#[tokio::test]
 async fn with_the_gate_documents_of_group_versions_speak_cbor() {
     let client = with_gate().await;
     for (path, code) in [("/api", 406), ("/apis", 406), ("/apis/apps", 406), ("/version", 406)] {

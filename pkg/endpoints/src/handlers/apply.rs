@@ -1,18 +1,29 @@
 //! PATCH with an apply configuration (server-side apply, KEP-555): the object is created or becomes
 //! what its managers want together.
 
+use std::fmt::Display;
+
 use api::options::PatchOptions;
 use apimachinery::status::Status;
 use registry::generic::UpdateOutcome;
 use registry::meta;
 use schema::object::Object;
-use schema::{json, yaml};
+use schema::{cbor, json, yaml};
 use serde_json::Value;
 
 use super::write::{Dedup, Writer, dedup_owners, may_create};
 use super::{ensure_namespace, patch, update, view};
 use crate::api::Call;
 use crate::body::FieldValidation;
+
+/// How a configuration is written down.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// YAML, and therefore JSON.
+    Yaml,
+    /// CBOR, which is refused when it gives a key twice.
+    Cbor,
+}
 
 /// A configuration that has been read.
 struct Configuration {
@@ -30,10 +41,14 @@ struct Configuration {
 /// 400 for a text that is no YAML, 409 with every conflict, 403, and what any update answers.
 pub(super) async fn apply(
     call: &mut Call<'_>,
+    notation: Notation,
     body: &[u8],
     options: &PatchOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let configuration = parse(body)?;
+    let configuration = match notation {
+        Notation::Yaml => from_yaml(body)?,
+        Notation::Cbor => from_cbor(body)?,
+    };
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
     let dry_run = !options.dry_run.is_empty();
@@ -58,7 +73,8 @@ pub(super) async fn apply(
             }
             view::merge(call, old, new)
         };
-        let write = update::Write { creates: call.endpoint().subresource.is_empty(), ..update::Write::new(dry_run) };
+        let write =
+            update::Write { creates: call.endpoint().subresource.is_empty(), ..update::Write::new(dry_run) };
         let outcome = update::write(call, write, &mut change).await;
         match unasked {
             None => break outcome?,
@@ -73,13 +89,22 @@ pub(super) async fn apply(
     Ok(outcome)
 }
 
-fn parse(body: &[u8]) -> Result<Configuration, Box<Status>> {
-    let failed = |text: String| Box::new(Status::bad_request(format!("error decoding YAML: {text}")));
+/// Upstream speaks of YAML whatever the notation.
+fn failed(text: impl Display) -> Box<Status> {
+    Status::bad_request(format!("error decoding YAML: {text}")).into()
+}
+
+fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
+    let value = cbor::decode_untyped(body).map_err(failed)?.map_or(Value::Null, Value::Object);
+    Ok(Configuration { value, duplicates: Vec::new(), strict_error: None })
+}
+
+fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
     let converted =
         yaml::to_json(body).map_err(|error| failed(format!("error converting YAML to JSON: {error}")))?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
-    let decoded = json::decode_untyped(&converted.json).map_err(|error| failed(error.to_string()))?;
+    let decoded = json::decode_untyped(&converted.json).map_err(failed)?;
     Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })
 }
 

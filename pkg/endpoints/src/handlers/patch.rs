@@ -12,6 +12,7 @@ use schema::patch::json_patch::JsonPatch;
 use schema::patch::{self, merge_patch, strategic};
 use serde_json::Value;
 
+use super::apply::Notation;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{apply, ensure_namespace, to_storage_version, update, view};
 use crate::api::Call;
@@ -30,7 +31,7 @@ enum PatchType {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Wish {
     /// The object as a configuration says.
-    Apply,
+    Apply(Notation),
     /// The object changed.
     Change(PatchType),
 }
@@ -46,12 +47,12 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     let wish = wish(call)?;
     let bytes = body::read(&mut body).await?;
     let options = PatchOptions::from_query(call.query.pairs());
-    let errors = api::validation::validate_patch_options(&options, wish == Wish::Apply);
+    let errors = api::validation::validate_patch_options(&options, matches!(wish, Wish::Apply(_)));
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());
     }
     let outcome = match wish {
-        Wish::Apply => apply::apply(call, &bytes, &options).await?,
+        Wish::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
         Wish::Change(kind) => change(call, kind, &bytes, &options).await?,
     };
     update::answer(call, &outcome)
@@ -94,7 +95,8 @@ fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
         "application/json-patch+json" => Ok(Wish::Change(PatchType::Json)),
         "application/merge-patch+json" => Ok(Wish::Change(PatchType::Merge)),
         "application/strategic-merge-patch+json" => Ok(Wish::Change(PatchType::StrategicMerge)),
-        "application/apply-patch+yaml" => Ok(Wish::Apply),
+        "application/apply-patch+yaml" => Ok(Wish::Apply(Notation::Yaml)),
+        "application/apply-patch+cbor" if call.api.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
         // The router refuses before any handler could say what it takes.
         _ => {
             let text = "415: Unsupported Media Type";

@@ -104,8 +104,13 @@ pub(super) async fn write(
     change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
     let Write { uid, dry_run, creates } = write;
-    let request =
-        UpdateRequest { endpoint: call.endpoint(), uid, user: call.user, dry_run, force_allow_create: creates };
+    let request = UpdateRequest {
+        endpoint: call.endpoint(),
+        uid,
+        user: call.user,
+        dry_run,
+        force_allow_create: creates,
+    };
     call.api.registry.update(&call.target(), &request, change).await
 }
 
