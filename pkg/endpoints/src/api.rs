@@ -144,7 +144,7 @@ impl Dispatch for Api {
             }
         };
         let deprecation: Vec<String> = route.endpoint.deprecation_warning().into_iter().collect();
-        let answer = match negotiated(&parts, &route, self.formats) {
+        let (answer, warnings) = match negotiated(&parts, &route, self.formats) {
             Ok((representation, query)) => {
                 let mut call = Call {
                     api: self,
@@ -154,14 +154,14 @@ impl Dispatch for Api {
                     query,
                     user: authorized.user(),
                     representation,
-                    warnings: deprecation.clone(),
+                    warnings: deprecation,
                 };
-                run(&mut call, body).await
+                (run(&mut call, body).await, call.warnings)
             }
-            Err(status) => Err(status),
+            Err(status) => (Err(status), deprecation),
         };
         answer.unwrap_or_else(|status| {
-            respond::status_in(self.formats, &parts.headers, None, &status, &deprecation)
+            respond::status_in(self.formats, &parts.headers, None, &status, &warnings)
         })
     }
 }

@@ -1,6 +1,7 @@
 //! Request bodies: read within a bound, decoded into trees.
 
 use api::resources::Resource;
+use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -99,7 +100,13 @@ pub(crate) fn decode(
         Format::Json => decode_json(body, body, expected, validation, Vec::new()),
         Format::Yaml => {
             let converted = yaml::to_json(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
-            decode_json(&converted.json, body, expected, validation, converted.duplicates)
+            // A refusal words the duplicates as one error of the YAML decoder.
+            let refusal = converted.strict_error().map(|error| error.to_string());
+            let duplicates = match (validation, refusal) {
+                (FieldValidation::Strict, Some(refusal)) => vec![refusal],
+                _ => converted.duplicates,
+            };
+            decode_json(&converted.json, body, expected, validation, duplicates)
         }
         Format::Protobuf => decode_protobuf(body, expected),
         Format::Cbor => decode_cbor(body, expected, validation),
@@ -114,9 +121,10 @@ fn decode_cbor(
     let head = cbor::type_meta(body).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
     let api_version = if head.api_version.is_empty() { expected.api_version } else { &head.api_version };
     let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
-    let message = message_of(expected, api_version, kind)?;
     let refused = |text: String| cannot_be_handled(expected, api_version, kind, &text);
+    let message = registered(api_version, kind).map_err(refused)?;
     let decoded = cbor::decode(message, body).map_err(|e| refused(e.to_string()))?;
+    check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
     let warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
@@ -125,6 +133,7 @@ fn decode_cbor(
         }
         _ => strict,
     };
+    check_version(expected, api_version)?;
     Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings })
 }
 
@@ -136,22 +145,76 @@ fn decode_json(
     mut strict: Vec<String>,
 ) -> Result<Decoded, Box<Status>> {
     let head = json::type_meta(text).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
-    let or =
-        |given: &str, default: &str| if given.is_empty() { default.to_owned() } else { given.to_owned() };
-    let (api_version, kind) = (or(&head.api_version, expected.api_version), or(&head.kind, expected.kind));
-    let message = message_of(expected, &api_version, &kind)?;
-    let decoded = json::decode(message, text)
-        .map_err(|e| cannot_be_handled(expected, &api_version, &kind, &e.to_string()))?;
+    let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
+    let api_version = match split_api_version(&head.api_version) {
+        ("", "") => expected.api_version,
+        (group, "") if group == split_api_version(expected.api_version).0 => expected.api_version,
+        (_, "") => return Err(cannot_be_handled(expected, "", kind, &missing_version(body))),
+        ("", version) => version,
+        _ => &*head.api_version,
+    };
+    let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
+    let message = registered(api_version, kind).map_err(refused)?;
+    let decoded = json::decode(message, text).map_err(|e| refused(e.to_string()))?;
+    check_convertible(expected, message, api_version, kind).map_err(refused)?;
     strict.extend(decoded.strict.iter().map(ToString::to_string));
     match validation {
         FieldValidation::Ignore => strict.clear(),
         FieldValidation::Strict if !strict.is_empty() => {
-            let text = texts::strict_decoding_error(&strict);
-            return Err(cannot_be_handled(expected, &api_version, &kind, &text));
+            return Err(refused(texts::strict_decoding_error(&strict)));
         }
         _ => {}
     }
-    Ok(Decoded { object: decoded.object, api_version, warnings: strict })
+    check_version(expected, api_version)?;
+    Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings: strict })
+}
+
+/// Decodes the text that a patch made of an object. It may be in any version of the kind. A kind that
+/// is missing is the expected one, but a missing version is upstream's internal one: there members
+/// have other names, so that all of them are unknown and nothing is left of the object.
+///
+/// # Errors
+/// What is wrong with the text, in upstream's words.
+pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Decoded, String> {
+    let head = json::type_meta(text).map_err(|e| e.to_string())?;
+    let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
+    let (group, version) = split_api_version(&head.api_version);
+    let own_group = split_api_version(expected.api_version).0;
+    if version == INTERNAL || (version.is_empty() && (group.is_empty() || group == own_group)) {
+        let group = if version.is_empty() { own_group } else { group };
+        return decode_internal(text, expected, group, kind);
+    }
+    if version.is_empty() {
+        return Err(missing_version(text));
+    }
+    let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
+    let message = registered(api_version, kind)?;
+    let decoded = json::decode(message, text).map_err(|e| e.to_string())?;
+    check_convertible(expected, message, api_version, kind)?;
+    let warnings = decoded.strict.iter().map(ToString::to_string).collect();
+    Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings })
+}
+
+fn missing_version(text: &[u8]) -> String {
+    format!("Object 'apiVersion' is missing in '{}'", String::from_utf8_lossy(text))
+}
+
+/// The version that upstream keeps for itself.
+const INTERNAL: &str = "__internal";
+
+fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str) -> Result<Decoded, String> {
+    if kind != expected.kind || group != split_api_version(expected.api_version).0 {
+        return Err(texts::not_registered_internal(kind, group));
+    }
+    let members = json::decode_untyped(text).map_err(|e| e.to_string())?.value;
+    let unknown = members.as_object().into_iter().flat_map(Object::keys);
+    let warnings = unknown
+        .filter(|name| !["kind", "apiVersion"].contains(&name.as_str()))
+        .map(|name| {
+            json::StrictError { kind: json::StrictKind::UnknownField, path: name.clone() }.to_string()
+        })
+        .collect();
+    Ok(Decoded { object: Object::new(), api_version: expected.api_version.to_owned(), warnings })
 }
 
 fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<Status>> {
@@ -159,40 +222,52 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     let api_version =
         if envelope.api_version.is_empty() { expected.api_version } else { &*envelope.api_version };
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
-    let message = message_of(expected, api_version, kind)?;
-    let mut object = proto::decode(message, envelope.raw)
-        .map_err(|e| cannot_be_handled(expected, api_version, kind, &e.to_string()))?;
+    let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
+    let message = registered(api_version, kind).map_err(refused)?;
+    let mut object = proto::decode(message, envelope.raw).map_err(|e| refused(e.to_string()))?;
+    check_convertible(expected, message, api_version, kind).map_err(refused)?;
+    check_version(expected, api_version)?;
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
 }
 
 /// The shape of a body by what it says it is.
-fn message_of(
+fn registered(api_version: &str, kind: &str) -> Result<&'static Message, String> {
+    builtin::kind(api_version, kind).ok_or_else(|| texts::not_registered(kind, api_version))
+}
+
+/// Versions convert into each other within a group; events have two groups.
+fn check_convertible(
     expected: Expected<'_>,
+    message: &Message,
     api_version: &str,
     kind: &str,
-) -> Result<&'static Message, Box<Status>> {
-    let Some(message) = builtin::kind(api_version, kind) else {
-        return Err(cannot_be_handled(
-            expected,
-            api_version,
-            kind,
-            &texts::not_registered(kind, api_version),
-        ));
+) -> Result<(), String> {
+    let family = |api_version| match (split_api_version(api_version).0, kind) {
+        ("events.k8s.io", "Event") => "",
+        (group, _) => group,
     };
-    if kind != expected.kind {
-        let text = unknown_conversion(message, expected.kind);
-        return Err(cannot_be_handled(expected, api_version, kind, &text));
+    if kind == expected.kind && family(api_version) == family(expected.api_version) {
+        return Ok(());
     }
-    if api_version != expected.api_version && !expected.other_versions.contains(&api_version) {
-        let text = format!(
-            "the API version in the data ({api_version}) does not match the expected API version ({})",
-            expected.api_version
-        );
-        return Err(Status::bad_request(text).into());
+    let wanted = builtin::kind(expected.api_version, expected.kind).unwrap_or(message);
+    let package = match wanted.name.rsplit('.').nth(2) {
+        None | Some("events") => "core",
+        Some(package) => package,
+    };
+    Err(format!("converting ({}) to ({package}.{}): unknown conversion", message.go_name, expected.kind))
+}
+
+fn check_version(expected: Expected<'_>, api_version: &str) -> Result<(), Box<Status>> {
+    if api_version == expected.api_version || expected.other_versions.contains(&api_version) {
+        return Ok(());
     }
-    Ok(message)
+    let text = format!(
+        "the API version in the data ({api_version}) does not match the expected API version ({})",
+        expected.api_version
+    );
+    Err(Status::bad_request(text).into())
 }
 
 /// 400 for a body whose kind is not even known.
@@ -202,14 +277,8 @@ fn unrecognized(expected: Expected<'_>, cause: &str, body: &[u8]) -> Box<Status>
 
 /// 400 for a body that is of a kind but cannot be read as what the endpoint takes.
 fn cannot_be_handled(expected: Expected<'_>, api_version: &str, kind: &str, cause: &str) -> Box<Status> {
-    let version = apimachinery::gvk::split_api_version(api_version).1;
+    let version = split_api_version(api_version).1;
     Status::bad_request(texts::cannot_be_handled(kind, version, expected.kind, cause)).into()
-}
-
-/// Upstream's words for a known kind where another is wanted; it names the Go types.
-pub(crate) fn unknown_conversion(message: &Message, wanted: &str) -> String {
-    let package = message.name.rsplit('.').nth(2).unwrap_or("core");
-    format!("converting ({}) to ({package}.{wanted}): unknown conversion", message.go_name)
 }
 
 /// Decodes the options of a deletion; they may come as `DeleteOptions` of any group version.

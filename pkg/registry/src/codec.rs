@@ -101,11 +101,10 @@ pub fn revision_text(revision: Revision) -> String {
 
 /// Reads stored bytes into a tree of the row's version, without a resource version.
 pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
-    let (mut object, from) = match Envelope::recognizes(value) {
+    let (object, from) = match Envelope::recognizes(value) {
         true => decode_protobuf(row, value)?,
         false => decode_json(row, value)?,
     };
-    api::defaults::apply(&from, row.kind, &mut object);
     let mut object = match from == row.group_version {
         true => object,
         false => api::conversion::convert(object, &from, row.group_version, row.kind),

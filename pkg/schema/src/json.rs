@@ -9,14 +9,18 @@ pub(crate) mod complaint;
 pub mod errors;
 pub(crate) mod leaf;
 mod meta;
+mod operations;
 pub(crate) mod scan;
 pub(crate) mod typed;
 pub(crate) mod unquote;
 mod untyped;
 
+pub(crate) use complaint::{Place, go_type, kind_of};
 pub use errors::{Error, StrictError, StrictKind, TypeError};
 pub use meta::{TypeMeta, type_meta};
+pub use operations::check_operations;
 pub use typed::{Decoded, decode};
+pub(crate) use typed::{decode_leaf, zero};
 pub use untyped::{Untyped, decode_untyped};
 
 /// How deep JSON may nest at all (Go's limit); deeper is a syntax error.

@@ -1,19 +1,23 @@
 //! The three patches that clients send: JSON patch, merge patch, strategic merge patch.
 //!
-//! A patch works on an object as its JSON value, in which verbatim JSON stands expanded:
-//! [`expand`] makes that value of a tree, and [`crate::json::decode`] makes a tree of the patched
-//! value's text ([`collapse`]). Patches are parsed once and applied as often as an update is tried.
+//! JSON patch and merge patch work on the object's JSON text, and what comes out is decoded like a
+//! body. A strategic merge patch works on its value ([`expand`]), which [`typed::object`] makes an
+//! object of again; the rules of the two differ. Patches are read once and applied as often as an
+//! update is tried.
 
+mod document;
 mod expand;
 mod go_format;
 pub mod json_patch;
 pub mod merge_patch;
 pub mod strategic;
+pub mod typed;
 
 pub use expand::expand;
 
 use serde_json::Value;
 
+use crate::json::scan::Scanner;
 use crate::json::{self, Decoded, StrictError, TypeError};
 use crate::json_write;
 use crate::object::Object;
@@ -50,34 +54,47 @@ pub fn collapse(message: &'static Message, value: &Value) -> (Vec<u8>, Result<De
     (text, decoded)
 }
 
-/// Reads the body of a merge patch; `None` for `null`.
-fn object_patch(text: &[u8]) -> Result<(Option<Object>, Vec<StrictError>), json::Error> {
-    let untyped = json::decode_untyped(text)?;
-    match untyped.value {
-        Value::Object(object) => Ok((Some(object), untyped.strict)),
-        Value::Null => Ok((None, untyped.strict)),
-        other => Err(mismatch(&other, "", "map[string]interface {}")),
-    }
+/// The JSON text of an object, as it is served.
+///
+/// # Errors
+/// The object holds verbatim JSON that is no JSON, or nests too deep.
+pub fn text(message: &'static Message, object: &Object) -> Result<Vec<u8>, Error> {
+    let mut text = Vec::new();
+    json_write::encode(message, object, &mut text).map_err(|error| Error::Failed(error.to_string()))?;
+    Ok(text)
 }
 
-/// Go's error for a value of the wrong type; `field` is a struct and its field, or empty.
-fn mismatch(value: &Value, field: &'static str, go_type: &'static str) -> json::Error {
-    let (struct_name, field) = field.split_once('.').unwrap_or_default();
-    let value = match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    };
+/// Reads the body of a merge patch; `None` for `null`.
+fn object_patch(text: &[u8]) -> Result<(Option<Object>, Vec<StrictError>), json::Error> {
+    let mut scan = Scanner::new(text);
+    match scan.value_start()? {
+        b'{' => {}
+        start => {
+            scan.skip()?;
+            scan.end()?;
+            return if start == b'n' {
+                Ok((None, Vec::new()))
+            } else {
+                Err(mismatch(start, "map[string]interface {}"))
+            };
+        }
+    }
+    let untyped = json::decode_untyped(text)?;
+    let object = if let Value::Object(object) = untyped.value { object } else { Object::new() };
+    Ok((Some(object), untyped.strict))
+}
+
+/// Go's error for a value of the wrong type, given its first byte.
+fn mismatch(start: u8, go_type: &'static str) -> json::Error {
     json::Error::Type(Box::new(TypeError {
-        value: value.into(),
-        struct_name: struct_name.into(),
-        field: field.to_owned(),
+        value: json::kind_of(start).into(),
+        struct_name: "".into(),
+        field: String::new(),
         go_type: go_type.into(),
     }))
 }
 
+#[cfg(test)]
+mod properties;
 #[cfg(test)]
 mod tests;

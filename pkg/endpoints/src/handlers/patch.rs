@@ -7,16 +7,18 @@ use apimachinery::status::{Details, Status};
 use http::header::CONTENT_TYPE;
 use registry::generic::UpdateOutcome;
 use registry::meta;
+use schema::json::errors::strict_decoding_error;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
-use schema::patch::{self, merge_patch, strategic};
+use schema::patch::merge_patch::MergePatch;
+use schema::patch::{self, strategic, typed};
 use serde_json::Value;
 
 use super::apply::Notation;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{apply, ensure_namespace, to_storage_version, update, view};
 use crate::api::Call;
-use crate::body::{self, FieldValidation};
+use crate::body::{self, Decoded, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
 
 /// How a body is to be read.
@@ -37,9 +39,9 @@ enum Wish {
 }
 
 /// A patch that has been read.
-enum Patch {
-    Json(JsonPatch),
-    Merge(Object),
+enum Patch<'t> {
+    Json(JsonPatch<'t>),
+    Merge(MergePatch<'t>),
     StrategicMerge(Object),
 }
 
@@ -68,7 +70,7 @@ async fn change(
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
     let mut warnings = Vec::new();
-    let mut read: Option<(Patch, Vec<String>)> = None;
+    let mut read: Option<(Patch<'_>, Vec<String>)> = None;
     // A missing object is a 404 even if the patch makes no sense, so it is read only now.
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
@@ -77,16 +79,17 @@ async fn change(
             slot => slot.insert(parse(kind, bytes, validation)?),
         };
         let live = view::of(call, old)?;
-        let (mut new, unknown) = patched(call, patch, strict, validation, &live)?;
+        warnings.clone_from(strict);
+        let mut new = patched(call, patch, &mut warnings, validation, &live)?;
         writer.track(Some(&live), &mut new);
-        warnings = unknown;
         warnings.extend(dedup_owners(&mut new, Dedup::AfterAdmission));
         view::merge(call, Some(old), new)
     };
     let write = update::Write::new(!options.dry_run.is_empty());
-    let outcome = update::write(call, write, &mut change).await?;
+    let outcome = update::write(call, write, &mut change).await;
+    // What was warned of stays true if the update fails later.
     call.warnings.append(&mut warnings);
-    Ok(outcome)
+    outcome
 }
 
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
@@ -110,7 +113,7 @@ fn parse(
     kind: PatchType,
     bytes: &[u8],
     validation: FieldValidation,
-) -> Result<(Patch, Vec<String>), Box<Status>> {
+) -> Result<(Patch<'_>, Vec<String>), Box<Status>> {
     let validates = validation != FieldValidation::Ignore;
     let texts = |strict: Vec<schema::json::StrictError>| strict.iter().map(ToString::to_string).collect();
     match kind {
@@ -118,7 +121,7 @@ fn parse(
             JsonPatch::parse(bytes, validates).map(|(patch, strict)| (Patch::Json(patch), strict))
         }
         PatchType::Merge => {
-            merge_patch::parse(bytes, validates).map(|(patch, strict)| (Patch::Merge(patch), texts(strict)))
+            MergePatch::parse(bytes, validates).map(|(patch, strict)| (Patch::Merge(patch), texts(strict)))
         }
         PatchType::StrategicMerge => {
             strategic::parse(bytes).map(|(patch, strict)| (Patch::StrategicMerge(patch), texts(strict)))
@@ -127,56 +130,73 @@ fn parse(
     .map_err(refused)
 }
 
-/// What a patch makes of `live`, in the storage version, and what strict validation says: served
-/// version → JSON value → patched → decoded → storage version.
+/// What a patch makes of `live`, in the storage version. Adds what strict validation says about it to
+/// what it said about the patch.
 fn patched(
     call: &Call<'_>,
-    patch: &Patch,
-    strict: &[String],
+    patch: &Patch<'_>,
+    strict: &mut Vec<String>,
     validation: FieldValidation,
     live: &Object,
-) -> Result<(Object, Vec<String>), Box<Status>> {
-    let endpoint = call.endpoint();
-    let mut value = patch::expand(endpoint.message, &view::served(call, live)).map_err(refused)?;
-    match (patch, &mut value) {
-        (Patch::Json(patch), value) => patch.apply(value).map_err(refused)?,
-        (Patch::Merge(patch), Value::Object(object)) => merge_patch::apply(object, patch),
-        (Patch::StrategicMerge(patch), Value::Object(object)) => {
-            let merged = strategic::apply(endpoint.message, std::mem::take(object), patch.clone());
-            *object = merged.map_err(refused)?;
-        }
-        _ => {}
-    }
-    let (text, decoded) = patch::collapse(endpoint.message, &value);
-    let decoded = decoded.map_err(|error| does_not_decode(&text, &error.to_string()))?;
-    let mut unknown = strict.to_vec();
-    unknown.extend(decoded.strict.iter().map(ToString::to_string));
+) -> Result<Object, Box<Status>> {
+    let current = view::served(call, live);
+    let said = std::mem::take(strict);
+    let (decoded, quoted) = match patch {
+        Patch::StrategicMerge(patch) => merge(call, patch.clone(), &current)?,
+        patch => edit(call, patch, &current)?,
+    };
+    let unknown = said.into_iter().chain(decoded.warnings);
     match validation {
-        FieldValidation::Ignore => unknown.clear(),
-        FieldValidation::Strict if !unknown.is_empty() => {
-            return Err(does_not_decode(&text, &schema::json::errors::strict_decoding_error(&unknown)));
+        FieldValidation::Ignore => {}
+        FieldValidation::Warn => strict.extend(unknown),
+        FieldValidation::Strict => {
+            let unknown: Vec<String> = unknown.collect();
+            if !unknown.is_empty() {
+                return Err(does_not_decode(quoted, &strict_decoding_error(&unknown)));
+            }
         }
-        _ => {}
     }
     let mut object = decoded.object;
-    check_kind(call, &object).map_err(|cause| does_not_decode(&text, &cause))?;
-    check_name(call, &object)?;
     ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
-    Ok((to_storage_version(call, object, endpoint.kind_group_version)?, unknown))
+    check_name(call, &object)?;
+    to_storage_version(call, object, &decoded.api_version)
 }
 
-/// A patch may not turn the object into one of another kind or version.
-fn check_kind(call: &Call<'_>, object: &Object) -> Result<(), String> {
-    let text = |name: &str| object.get(name).and_then(Value::as_str).unwrap_or("");
-    let (kind, api_version) = (text("kind"), text("apiVersion"));
+/// A JSON patch or merge patch: text, patched, decoded. Also the text, which errors quote.
+fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded, String), Box<Status>> {
     let endpoint = call.endpoint();
-    if kind == endpoint.kind && api_version == endpoint.kind_group_version {
-        return Ok(());
+    let text = patch::text(endpoint.message, current).map_err(refused)?;
+    let patched = match patch {
+        Patch::Json(patch) => patch.apply(&text).map_err(refused)?,
+        Patch::Merge(patch) => patch.apply(&text),
+        Patch::StrategicMerge(_) => text,
+    };
+    let quoted = String::from_utf8_lossy(&patched).into_owned();
+    match body::decode_patched(&patched, Expected::of(endpoint)) {
+        Ok(decoded) => Ok((decoded, quoted)),
+        Err(cause) => Err(does_not_decode(quoted, &cause)),
     }
-    Err(match schema::builtin::kind(api_version, kind) {
-        Some(message) => body::unknown_conversion(message, endpoint.kind),
-        None => schema::json::errors::not_registered(kind, api_version),
-    })
+}
+
+/// A strategic merge patch: value, merged, converted. Also the patch, which errors quote. The kind
+/// stays what it was, whatever the patch says.
+fn merge(call: &Call<'_>, mut patch: Object, current: &Object) -> Result<(Decoded, String), Box<Status>> {
+    let endpoint = call.endpoint();
+    let mut value = match patch::expand(endpoint.message, current).map_err(refused)? {
+        Value::Object(value) => value,
+        _ => Object::new(),
+    };
+    strategic::apply(endpoint.message, &mut value, &mut patch).map_err(refused)?;
+    let quoted = strategic::quoted(&patch);
+    match typed::object(endpoint.message, value) {
+        Ok((mut object, warnings)) => {
+            let api_version = endpoint.kind_group_version.to_owned();
+            object.insert("kind".to_owned(), endpoint.kind.into());
+            object.insert("apiVersion".to_owned(), api_version.clone().into());
+            Ok((Decoded { object, api_version, warnings }, quoted))
+        }
+        Err(cause) => Err(does_not_decode(quoted, &cause)),
+    }
 }
 
 /// A patch may not turn the object into another one.
@@ -211,8 +231,8 @@ fn refused(error: patch::Error) -> Box<Status> {
 }
 
 /// 422 for a patch whose result is no object of the kind.
-fn does_not_decode(text: &[u8], cause: &str) -> Box<Status> {
+fn does_not_decode(quoted: String, cause: &str) -> Box<Status> {
     let path = field::Path::root("patch");
-    let error = field::Error::invalid(&path, String::from_utf8_lossy(text).into_owned(), cause);
+    let error = field::Error::invalid(&path, quoted, cause);
     Status::invalid(&GroupKind::new("", ""), "", &[error]).into()
 }

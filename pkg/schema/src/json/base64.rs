@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 ///
 /// # Errors
 /// The offset, line breaks counted, that Go names in `illegal base64 data at input byte`.
-pub(super) fn canonicalize(text: &str) -> Result<String, usize> {
+pub(crate) fn canonicalize(text: &str) -> Result<String, usize> {
     match STANDARD.decode(text) {
         // This decoder takes canonical text only.
         Ok(_) => Ok(text.to_owned()),
@@ -16,7 +16,7 @@ pub(super) fn canonicalize(text: &str) -> Result<String, usize> {
 }
 
 /// The base64 of bytes.
-pub(super) fn encode(bytes: &[u8]) -> String {
+pub(crate) fn encode(bytes: &[u8]) -> String {
     STANDARD.encode(bytes)
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn type_meta_member(message: &Message, name: &str) -> Option<(usize, 
 }
 
 /// What an error calls a JSON value, by its first byte.
-pub(super) fn kind_of(start: u8) -> &'static str {
+pub(crate) fn kind_of(start: u8) -> &'static str {
     match start {
         b'{' => "object",
         b'[' => "array",

@@ -80,13 +80,18 @@ pub enum StrictKind {
     DuplicateField,
 }
 
-impl Display for StrictError {
+impl Display for StrictKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kind = match self.kind {
+        f.write_str(match self {
             StrictKind::UnknownField => "unknown field",
             StrictKind::DuplicateField => "duplicate field",
-        };
-        write!(f, "{kind} {}", Quoted(&self.path))
+        })
+    }
+}
+
+impl Display for StrictError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, Quoted(&self.path))
     }
 }
 
@@ -114,10 +119,17 @@ pub fn unrecognized(wanted_kind: &str, error: impl Display, body: &[u8]) -> Stri
     format!("the object provided is unrecognized (must be of type {wanted_kind}): {error} ({summary})")
 }
 
+const SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
+
+/// Message for a kind in upstream's own version of a group that does not have it.
+pub fn not_registered_internal(kind: &str, group: &str) -> String {
+    let (kind, group) = (Quoted(kind), Quoted(group));
+    format!("no kind {kind} is registered for the internal version of group {group} in scheme \"{SCHEME}\"")
+}
+
 /// Message for a kind that no version of the scheme has. The scheme is named after the line of
 /// upstream's source that makes it.
 pub fn not_registered(kind: &str, api_version: &str) -> String {
-    const SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
     let (kind, version) = (Quoted(kind), Quoted(api_version));
     format!("no kind {kind} is registered for version {version} in scheme \"{SCHEME}\"")
 }

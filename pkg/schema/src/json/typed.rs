@@ -57,6 +57,17 @@ pub(crate) fn leaf(
     decoder.finish(value).map(|(value, _)| value)
 }
 
+/// Decodes one value of a field's element type on its own, as its decoder in Go would.
+///
+/// # Errors
+/// Those of [`decode`]; they name no field.
+pub(crate) fn decode_leaf(field: &'static Field, place: Place, text: &[u8]) -> Result<Option<Value>, Error> {
+    let mut decoder = Decoder::new(text);
+    let start = decoder.scan.value_start()?;
+    let value = decoder.one(field, place, start, None)?;
+    decoder.finish(value).map(|(value, _)| value)
+}
+
 pub(crate) struct Decoder<'a> {
     pub(super) scan: Scanner<'a>,
     pub(super) path: Vec<Step<'a>>,

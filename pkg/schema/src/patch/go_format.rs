@@ -6,11 +6,28 @@ use serde_json::Value;
 
 use crate::object::Object;
 
-/// A value: `map[a:1 b:[x y]]`.
-pub(super) fn value(value: &Value) -> String {
-    let mut out = String::new();
-    push(&mut out, value);
-    out
+/// A value as `%s` prints it, which complains about scalars that are no strings.
+pub(super) fn text(value: &Value) -> String {
+    if value.is_null() { "%!s(<nil>)".to_owned() } else { nested_text(value) }
+}
+
+/// The same within a list or a map, where there is no complaint about null.
+fn nested_text(value: &Value) -> String {
+    let join = |parts: Vec<String>| parts.join(" ");
+    match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("[{}]", join(items.iter().map(nested_text).collect())),
+        Value::Object(members) => {
+            let members = members.iter().map(|(name, value)| format!("{name}:{}", nested_text(value)));
+            format!("map[{}]", join(members.collect()))
+        }
+        scalar => {
+            let mut shown = String::new();
+            push(&mut shown, scalar);
+            format!("%!s({}={shown})", type_name(scalar))
+        }
+    }
 }
 
 /// An object.
@@ -37,6 +54,16 @@ pub(super) fn type_name(value: &Value) -> &'static str {
         Value::String(_) => "string",
         Value::Array(_) => "[]interface {}",
         Value::Object(_) => "map[string]interface {}",
+    }
+}
+
+/// What kind of Go value it is (`reflect.Kind`).
+pub(super) fn kind_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "invalid",
+        Value::Array(_) => "slice",
+        Value::Object(_) => "map",
+        scalar => type_name(scalar),
     }
 }
 
@@ -80,13 +107,13 @@ fn push_object(out: &mut String, object: &Object) {
     out.push(']');
 }
 
-/// With an exponent below 10⁻⁴ and from 10²¹ on.
+/// With an exponent below 10⁻⁴ and from 10⁶ on.
 fn push_float(out: &mut String, value: f64) {
     let scientific = format!("{value:e}");
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let _ = match exponent {
-        -4..21 => write!(out, "{value}"),
+        -4..6 => write!(out, "{value}"),
         _ => write!(out, "{mantissa}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
     };
 }

@@ -1,12 +1,15 @@
 //! JSON patch (RFC 6902), with the nuances of upstream's implementation: a missing member is a null,
 //! so it can be replaced and copied; negative indices count from the end.
 
-use apimachinery::strconv::atoi;
-use serde_json::Value;
+use std::borrow::Cow;
 
+use apimachinery::strconv::atoi;
+
+use super::document::{Node, items, members};
 use super::{Error, mismatch};
-use crate::json;
-use crate::json_write;
+use crate::json::scan::Scanner;
+use crate::json::unquote::RawString;
+use crate::json::{self, TREE_DEPTH_MAX};
 
 /// How many operations a patch may have.
 pub const OPERATIONS_MAX: usize = 10_000;
@@ -16,41 +19,31 @@ pub const COPIED_LENGTH_MAX: usize = 3 << 20;
 
 /// A patch, ready to be applied.
 #[derive(Debug, Clone, PartialEq)]
-pub struct JsonPatch(Vec<Operation>);
+pub struct JsonPatch<'t>(Vec<Operation<'t>>);
 
 /// One operation. Members that are missing or of the wrong type count only once they are needed.
-#[derive(Debug, Clone, PartialEq)]
-struct Operation {
-    op: Option<String>,
-    path: Option<String>,
-    from: Option<String>,
-    value: Value,
+#[derive(Debug, Clone, PartialEq, Default)]
+struct Operation<'t> {
+    op: Option<Cow<'t, str>>,
+    path: Option<Cow<'t, str>>,
+    from: Option<Cow<'t, str>>,
+    value: Option<Node<'t>>,
 }
 
-impl JsonPatch {
+impl<'t> JsonPatch<'t> {
     /// Reads a patch, and what strict validation has to say about it. Types are checked only when
     /// fields are validated.
     ///
     /// # Errors
     /// The text is no list of operations (400), or a list of too many (413).
-    pub fn parse(text: &[u8], validate_fields: bool) -> Result<(JsonPatch, Vec<String>), Error> {
-        let bad = |error: json::Error| {
-            let prefix = if validate_fields { "error decoding patch: " } else { "" };
-            Error::BadRequest(format!("{prefix}{error}"))
-        };
-        let untyped = json::decode_untyped(text).map_err(bad)?;
-        let items = match untyped.value {
-            Value::Array(items) => items,
-            Value::Null => Vec::new(),
-            other if validate_fields => return Err(bad(mismatch(&other, "", "[]handlers.jsonPatchOp"))),
-            other => return Err(bad(mismatch(&other, "", "jsonpatch.Patch"))),
-        };
-        let mut strict: Vec<String> =
-            untyped.strict.iter().map(|error| format!("json patch {error}")).collect();
+    pub fn parse(text: &'t [u8], validate_fields: bool) -> Result<(Self, Vec<String>), Error> {
+        let mut strict = Vec::new();
         if validate_fields {
-            validate(&items, &mut strict).map_err(bad)?;
+            let decoding = |error| Error::BadRequest(format!("error decoding patch: {error}"));
+            let complaints = json::check_operations(text).map_err(decoding)?;
+            strict.extend(complaints.iter().map(|complaint| format!("json patch {complaint}")));
         }
-        let operations = items.into_iter().map(operation).collect::<Result<Vec<_>, _>>().map_err(bad)?;
+        let operations = operations(text).map_err(|error| Error::BadRequest(error.to_string()))?;
         if operations.len() > OPERATIONS_MAX {
             let count = operations.len();
             let text =
@@ -60,66 +53,62 @@ impl JsonPatch {
         Ok((JsonPatch(operations), strict))
     }
 
-    /// Applies the operations one after the other. On error the document is half patched.
+    /// Applies the operations one after the other; the text of the patched document.
     ///
     /// # Errors
     /// [`Error::DoesNotApply`] for the first operation that fails.
-    pub fn apply(&self, document: &mut Value) -> Result<(), Error> {
+    pub fn apply(&self, document: &[u8]) -> Result<Vec<u8>, Error> {
+        let mut document = Node::Text(document);
+        document.open();
         let mut copied = 0;
         self.0
             .iter()
-            .try_for_each(|operation| operation.apply(document, &mut copied))
-            .map_err(Error::DoesNotApply)
+            .try_for_each(|operation| operation.apply(&mut document, &mut copied))
+            .map_err(Error::DoesNotApply)?;
+        Ok(document.text())
     }
 }
 
-/// Checks the types of members, and reports the ones that no operation has.
-fn validate(items: &[Value], strict: &mut Vec<String>) -> Result<(), json::Error> {
-    for (index, item) in items.iter().enumerate() {
-        let members = match item {
-            Value::Object(members) => members,
-            Value::Null => continue,
-            other => return Err(mismatch(other, "", "handlers.jsonPatchOp")),
-        };
-        for (name, value) in members {
-            let field = match name.as_str() {
-                "op" => "jsonPatchOp.op",
-                "path" => "jsonPatchOp.path",
-                "from" => "jsonPatchOp.from",
-                "value" => continue,
-                _ => {
-                    let path = format!("[{index}].{name}");
-                    let error = json::StrictError { kind: json::StrictKind::UnknownField, path };
-                    strict.push(format!("json patch {error}"));
-                    continue;
-                }
-            };
-            if !value.is_string() && !value.is_null() {
-                return Err(mismatch(value, field, "string"));
-            }
-        }
+fn operations(text: &[u8]) -> Result<Vec<Operation<'_>>, json::Error> {
+    let mut scan = Scanner::new(text);
+    let list = scan.skip()?;
+    scan.end()?;
+    match list.first() {
+        Some(b'[') => items(list).unwrap_or_default().iter().map(operation).collect(),
+        Some(b'n') => Ok(Vec::new()),
+        Some(&other) => Err(mismatch(other, "jsonpatch.Patch")),
+        None => Ok(Vec::new()),
     }
-    Ok(())
 }
 
-fn operation(item: Value) -> Result<Operation, json::Error> {
-    let mut members = match item {
-        Value::Object(members) => members,
-        Value::Null => serde_json::Map::new(),
-        other => return Err(mismatch(&other, "", "jsonpatch.Operation")),
+fn operation<'t>(item: &Node<'t>) -> Result<Operation<'t>, json::Error> {
+    let text = match *item {
+        Node::Text(text @ [b'{', ..]) => text,
+        Node::Text([other, ..]) => return Err(mismatch(*other, "jsonpatch.Operation")),
+        _ => return Ok(Operation::default()),
     };
-    let mut text = |name: &str| match members.remove(name) {
-        Some(Value::String(text)) => Some(text),
+    let mut members = members(text).unwrap_or_default();
+    let mut string = |name: &str| match members.remove(name) {
+        Some(Node::Text(text)) => unquoted(text),
         _ => None,
     };
-    let (op, path, from) = (text("op"), text("path"), text("from"));
-    Ok(Operation { op, path, from, value: members.remove("value").unwrap_or(Value::Null) })
+    let (op, path, from) = (string("op"), string("path"), string("from"));
+    Ok(Operation { op, path, from, value: members.remove("value") })
+}
+
+/// What a string literal says; `None` for any other value.
+fn unquoted(text: &[u8]) -> Option<Cow<'_, str>> {
+    let mut scan = Scanner::new(text);
+    match scan.value_start() {
+        Ok(b'"') => scan.string().ok().as_ref().map(RawString::text),
+        _ => None,
+    }
 }
 
 const MISSING: &str = "missing value";
 
-impl Operation {
-    fn apply(&self, document: &mut Value, copied: &mut usize) -> Result<(), String> {
+impl Operation<'_> {
+    fn apply<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), String> {
         match self.op.as_deref() {
             Some("add") => self.add(document),
             Some("remove") => self.remove(document),
@@ -129,6 +118,11 @@ impl Operation {
             Some("copy") => self.copy(document, copied),
             other => Err(format!("Unexpected kind: {}", other.unwrap_or("unknown"))),
         }
+    }
+
+    /// The value to add or to compare with; a missing one is null.
+    fn value<'d>(&'d self) -> Node<'d> {
+        self.value.clone().unwrap_or(Node::Null)
     }
 
     fn path(&self, what: &str) -> Result<&str, String> {
@@ -145,16 +139,15 @@ impl Operation {
         self.from.as_deref().ok_or_else(missing)
     }
 
-    fn add(&self, document: &mut Value) -> Result<(), String> {
+    fn add<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
         let path = self.path("add")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
             format!("add operation does not apply: doc is missing path: \"{path}\": {MISSING}")
         })?;
-        insert(parent, key, self.value.clone())
-            .map_err(|error| format!("error in add for path: '{path}': {error}"))
+        insert(parent, key, self.value()).map_err(|error| format!("error in add for path: '{path}': {error}"))
     }
 
-    fn remove(&self, document: &mut Value) -> Result<(), String> {
+    fn remove<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
         let path = self.path("remove")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
             format!("remove operation does not apply: doc is missing path: \"{path}\": {MISSING}")
@@ -162,13 +155,14 @@ impl Operation {
         take(parent, &key).map(drop).map_err(|error| format!("error in remove for path: '{path}': {error}"))
     }
 
-    fn replace(&self, document: &mut Value) -> Result<(), String> {
+    fn replace<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
         let path = self.path("replace")?;
         if path.is_empty() {
-            if !self.value.is_object() && !self.value.is_array() {
+            let mut value = self.value();
+            if !matches!(value.open(), Node::Object(_) | Node::List(_)) {
                 return Err("replace operation value must be object or array: %!w(<nil>)".to_owned());
             }
-            *document = self.value.clone();
+            *document = value;
             return Ok(());
         }
         let (parent, key) = find(document, path).ok_or_else(|| {
@@ -176,21 +170,21 @@ impl Operation {
         })?;
         let missing = |_| format!("replace operation does not apply: doc is missing key: {path}: {MISSING}");
         match parent {
-            Value::Array(items) => {
+            Node::List(items) => {
                 let at = index(items.len(), &key).map_err(missing)?;
                 if let Some(slot) = items.get_mut(at) {
-                    *slot = self.value.clone();
+                    *slot = self.value();
                 }
             }
-            Value::Object(members) => {
-                members.insert(key, self.value.clone());
+            Node::Object(members) => {
+                members.insert(key, self.value());
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn r#move(&self, document: &mut Value) -> Result<(), String> {
+    fn r#move<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
         let from = self.from("move")?;
         let (parent, key) = find(document, from).ok_or_else(|| {
             format!("move operation does not apply: doc is missing from path: {from}: {MISSING}")
@@ -204,20 +198,19 @@ impl Operation {
         insert(parent, key, value).map_err(|error| format!("error in move for path: '{path}': {error}"))
     }
 
-    fn copy(&self, document: &mut Value, copied: &mut usize) -> Result<(), String> {
+    fn copy<'d>(&'d self, document: &mut Node<'d>, copied: &mut usize) -> Result<(), String> {
         let from = self.from("copy")?;
         let (parent, key) = find(document, from).ok_or_else(|| {
             format!("copy operation does not apply: doc is missing from path: {from}: {MISSING}")
         })?;
         let value =
-            get(parent, &key).map_err(|error| format!("error in copy for from: '{from}': {error}"))?.clone();
+            get_mut(parent, &key).map_err(|error| format!("error in copy for from: '{from}': {error}"))?;
+        let value = value.cloned().unwrap_or(Node::Null);
         let path = self.path("copy")?;
         let (parent, key) = find(document, path).ok_or_else(|| {
             format!("copy operation does not apply: doc is missing destination path: {path}: {MISSING}")
         })?;
-        let mut text = Vec::new();
-        json_write::untyped(&value, &mut text).map_err(|error| error.to_string())?;
-        *copied += text.len();
+        *copied += value.text().len();
         if *copied > COPIED_LENGTH_MAX {
             return Err(format!(
                 "Unable to complete the copy, the accumulated size increase of copy is {copied}, exceeding the limit {COPIED_LENGTH_MAX}"
@@ -226,81 +219,89 @@ impl Operation {
         insert(parent, key, value).map_err(|error| format!("error while adding value during copy: {error}"))
     }
 
-    fn test(&self, document: &mut Value) -> Result<(), String> {
+    fn test<'d>(&'d self, document: &mut Node<'d>) -> Result<(), String> {
         let path = self.path("test")?;
         let failed = || Err(format!("testing value {path} failed: test failed"));
         if path.is_empty() {
-            return if *document == self.value { Ok(()) } else { failed() };
+            return if document.same(&mut self.value()) { Ok(()) } else { failed() };
         }
         let (parent, key) = find(document, path)
             .ok_or_else(|| format!("test operation does not apply: is missing path: {path}: {MISSING}"))?;
         let value =
-            get(parent, &key).map_err(|error| format!("error in test for path: '{path}': {error}"))?;
-        if *value == self.value { Ok(()) } else { failed() }
+            get_mut(parent, &key).map_err(|error| format!("error in test for path: '{path}': {error}"))?;
+        let same = match value {
+            Some(value) => value.same(&mut self.value()),
+            None => self.value() == Node::Null,
+        };
+        if same { Ok(()) } else { failed() }
     }
 }
 
 /// The collection that holds the last step of a path, and that step. Steps before it must lead
-/// through objects and lists.
-fn find<'v>(document: &'v mut Value, path: &str) -> Option<(&'v mut Value, String)> {
-    let steps: Vec<&str> = path.split('/').skip(1).collect();
-    let (last, steps) = steps.split_last()?;
+/// through objects and lists, and may be as many as a tree may be deep.
+fn find<'n, 'd, 'p>(document: &'n mut Node<'d>, path: &'p str) -> Option<(&'n mut Node<'d>, Cow<'p, str>)> {
+    let (_, path) = path.split_once('/')?;
+    let (steps, last) = path.rsplit_once('/').map_or((None, path), |(steps, last)| (Some(steps), last));
     let mut at = document;
-    for step in steps {
+    for (depth, step) in steps.into_iter().flat_map(|steps| steps.split('/')).enumerate() {
+        if depth >= TREE_DEPTH_MAX {
+            return None;
+        }
         let step = unescape(step);
         at = match at {
-            Value::Object(members) => members.get_mut(&step)?,
-            Value::Array(items) => {
+            Node::Object(members) => members.get_mut(step.as_ref())?,
+            Node::List(items) => {
                 let index = index(items.len(), &step).ok()?;
                 items.get_mut(index)?
             }
             _ => return None,
         };
-        if !at.is_object() && !at.is_array() {
+        if !matches!(at.open(), Node::Object(_) | Node::List(_)) {
             return None;
         }
     }
     Some((at, unescape(last)))
 }
 
-fn unescape(step: &str) -> String {
-    step.replace("~1", "/").replace("~0", "~")
+fn unescape(step: &str) -> Cow<'_, str> {
+    if step.contains('~') { step.replace("~1", "/").replace("~0", "~").into() } else { step.into() }
 }
 
-/// The value at a key; null where an object has none.
-fn get<'v>(parent: &'v Value, key: &str) -> Result<&'v Value, String> {
+/// The value at a key; `None` where an object has none.
+fn get_mut<'n, 'd>(parent: &'n mut Node<'d>, key: &str) -> Result<Option<&'n mut Node<'d>>, String> {
     match parent {
-        Value::Array(items) => {
+        Node::List(items) => {
             let at = index(items.len(), key)?;
-            Ok(items.get(at).unwrap_or(&Value::Null))
+            Ok(items.get_mut(at))
         }
-        parent => Ok(parent.get(key).unwrap_or(&Value::Null)),
+        Node::Object(members) => Ok(members.get_mut(key)),
+        _ => Ok(None),
     }
 }
 
-fn take(parent: &mut Value, key: &str) -> Result<Value, String> {
+fn take<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, String> {
     match parent {
-        Value::Array(items) => {
+        Node::List(items) => {
             let at = index(items.len(), key)?;
             Ok(items.remove(at))
         }
-        Value::Object(members) => {
+        Node::Object(members) => {
             members.remove(key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: {MISSING}"))
         }
-        _ => Ok(Value::Null),
+        _ => Ok(Node::Null),
     }
 }
 
-fn insert(parent: &mut Value, key: String, value: Value) -> Result<(), String> {
+fn insert<'d>(parent: &mut Node<'d>, key: Cow<'d, str>, value: Node<'d>) -> Result<(), String> {
     match parent {
-        Value::Array(items) if key == "-" => items.push(value),
-        Value::Array(items) => {
+        Node::List(items) if key == "-" => items.push(value),
+        Node::List(items) => {
             let at = atoi(&key)
                 .map_err(|error| format!("value was not a proper array index: '{key}': {error}"))?;
             let at = within(items.len() + 1, at)?;
             items.insert(at, value);
         }
-        Value::Object(members) => {
+        Node::Object(members) => {
             members.insert(key, value);
         }
         _ => {}

@@ -1,51 +1,104 @@
 //! JSON merge patch (RFC 7386), with the nuances of upstream's implementation.
 
-use serde_json::Value;
-
+use super::document::{Members, Node, items, members};
 use super::{Error, object_patch};
-use crate::json::StrictError;
-use crate::object::Object;
+use crate::json::scan::Scanner;
+use crate::json::{StrictError, TREE_DEPTH_MAX};
 
-/// Reads a merge patch. When fields are not validated, upstream says less about bad syntax.
-///
-/// # Errors
-/// The text is no JSON object: 400.
-pub fn parse(text: &[u8], validate_fields: bool) -> Result<(Object, Vec<StrictError>), Error> {
-    let invalid = || Error::BadRequest("Invalid JSON Patch".to_owned());
-    match object_patch(text) {
-        Ok((Some(patch), strict)) => Ok((patch, strict)),
-        Ok((None, _)) => Err(invalid()),
-        Err(_) if !validate_fields => Err(invalid()),
-        Err(error) => Err(Error::BadRequest(format!("error decoding patch: {error}"))),
-    }
+/// A patch, ready to be applied.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MergePatch<'t>(Content<'t>);
+
+#[derive(Debug, Clone, PartialEq)]
+enum Content<'t> {
+    Object(Members<'t>),
+    /// Takes the place of the whole document, unless fields are validated.
+    List(Vec<Node<'t>>),
 }
 
-/// Applies a patch: members replace members, `null` removes them.
-pub fn apply(object: &mut Object, patch: &Object) {
-    for (name, value) in patch {
-        match (object.get_mut(name), value) {
-            (_, Value::Null) => {
-                object.remove(name);
+impl<'t> MergePatch<'t> {
+    /// Reads a merge patch, and what strict validation has to say about it. When fields are not
+    /// validated, upstream says less about bad syntax, and takes a list.
+    ///
+    /// # Errors
+    /// The text is no JSON object: 400.
+    pub fn parse(text: &'t [u8], validate_fields: bool) -> Result<(Self, Vec<StrictError>), Error> {
+        let invalid = || Error::BadRequest("Invalid JSON Patch".to_owned());
+        let mut strict = Vec::new();
+        if validate_fields {
+            let decoding = |error| Error::BadRequest(format!("error decoding patch: {error}"));
+            strict = object_patch(text).map_err(decoding)?.1;
+        }
+        let mut scan = Scanner::new(text);
+        let value = scan.skip().and_then(|value| scan.end().map(|()| value)).map_err(|_| invalid())?;
+        let content = match value.first() {
+            Some(b'{') => members(value).map(Content::Object),
+            Some(b'[') => items(value).map(Content::List),
+            _ => None,
+        };
+        Ok((MergePatch(content.ok_or_else(invalid)?), strict))
+    }
+
+    /// The text of the patched document: members replace members, `null` removes them.
+    pub fn apply(&self, document: &[u8]) -> Vec<u8> {
+        match self.0.clone() {
+            Content::List(mut items) => {
+                items.iter_mut().for_each(|item| prune(item, TREE_DEPTH_MAX));
+                Node::List(items).text()
             }
-            (Some(Value::Object(current)), Value::Object(patch)) => apply(current, patch),
-            // An object that gives way to something else takes the patch as it stands.
-            (Some(current @ Value::Object(_)), _) => *current = value.clone(),
-            (Some(current), _) => *current = without_nulls(value),
-            (None, _) => {
-                object.insert(name.clone(), without_nulls(value));
+            Content::Object(patch) => {
+                let mut node = Node::Text(document);
+                if let Node::Object(members) = node.open() {
+                    merge_members(members, patch, TREE_DEPTH_MAX);
+                }
+                node.text()
             }
         }
     }
 }
 
-/// A copy without members that are `null`, at any depth. Items that are `null` stay.
-fn without_nulls(value: &Value) -> Value {
-    match value {
-        Value::Object(object) => {
-            let kept = object.iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(name, value)| (name.clone(), without_nulls(value))).collect())
+fn merge_members<'t>(members: &mut Members<'t>, patch: Members<'t>, depth: usize) {
+    for (name, mut value) in patch {
+        match members.get_mut(name.as_ref()) {
+            _ if value == Node::Null => {
+                members.remove(name.as_ref());
+            }
+            Some(current) if *current != Node::Null => merge(current, value, depth),
+            _ => {
+                prune(&mut value, depth);
+                members.insert(name, value);
+            }
         }
-        Value::Array(items) => Value::Array(items.iter().map(without_nulls).collect()),
-        other => other.clone(),
+    }
+}
+
+fn merge<'t>(current: &mut Node<'t>, mut patch: Node<'t>, depth: usize) {
+    let Some(depth) = depth.checked_sub(1) else {
+        *current = patch;
+        return;
+    };
+    let Node::Object(members) = current.open() else {
+        prune(&mut patch, depth);
+        *current = patch;
+        return;
+    };
+    patch.open();
+    match patch {
+        Node::Object(patch) => merge_members(members, patch, depth),
+        // An object that gives way to something else takes the patch as it stands.
+        patch => *current = patch,
+    }
+}
+
+/// Drops members that are `null`, at any depth that is read. Items that are `null` stay.
+fn prune(node: &mut Node<'_>, depth: usize) {
+    let Some(depth) = depth.checked_sub(1) else { return };
+    match node.open() {
+        Node::Object(members) => {
+            members.retain(|_, value| *value != Node::Null);
+            members.values_mut().for_each(|value| prune(value, depth));
+        }
+        Node::List(items) => items.iter_mut().for_each(|item| prune(item, depth)),
+        _ => {}
     }
 }

@@ -40,76 +40,87 @@ pub fn parse(text: &[u8]) -> Result<(Object, Vec<StrictError>), Error> {
     }
 }
 
-/// Merges a patch into an object (as [`super::expand`] makes it) of the given type.
+/// Merges a patch into an object (as [`super::expand`] makes it) of the given type. What is left of
+/// the patch is what upstream leaves: errors about the merged object quote it (see [`quoted`]).
 ///
 /// # Errors
 /// Upstream's, for bad directives (400), for lists of lists (422), and for lists that cannot be
 /// merged and members that the type has not (500).
-pub fn apply(message: &'static Message, object: Object, patch: Object) -> Result<Object, Error> {
+pub fn apply(message: &'static Message, object: &mut Object, patch: &mut Object) -> Result<(), Error> {
     merge_object(object, patch, Schema::Struct(message))
+}
+
+/// A patch as upstream's errors quote it, in Go's own notation for maps.
+pub fn quoted(patch: &Object) -> String {
+    go_format::object(patch)
 }
 
 fn failed<T>(text: impl Into<String>) -> Result<T, Error> {
     Err(Error::Failed(text.into()))
 }
 
-fn merge_object(mut original: Object, mut patch: Object, schema: Schema) -> Result<Object, Error> {
+fn merge_object(original: &mut Object, patch: &mut Object, schema: Schema) -> Result<(), Error> {
     if let Some(directive) = patch.get(PATCH) {
-        return match directive.as_str() {
+        match directive.as_str() {
             Some("replace") => {
                 patch.remove(PATCH);
-                Ok(patch)
+                original.clone_from(patch);
             }
-            Some("delete") => Ok(Object::new()),
-            _ => failed(unknown_directive(directive, &patch)),
-        };
+            Some("delete") => original.clear(),
+            _ => return failed(unknown_directive(directive, patch)),
+        }
+        return Ok(());
     }
-    retain_keys(&mut original, &mut patch)?;
-    set_element_orders(&mut original, &mut patch, schema)?;
-    for (name, value) in patch {
-        merge_member(&mut original, name, value, schema)?;
+    retain_keys(original, patch)?;
+    set_element_orders(original, patch, schema)?;
+    for (name, value) in patch.iter_mut() {
+        merge_member(original, name, value, schema)?;
     }
-    Ok(original)
+    Ok(())
 }
 
 /// Merges one member of a patch, which may be a list of scalars to delete.
-fn merge_member(original: &mut Object, name: String, value: Value, schema: Schema) -> Result<(), Error> {
+fn merge_member(original: &mut Object, name: &str, patch: &mut Value, schema: Schema) -> Result<(), Error> {
     let deletes = name.starts_with(DELETE_FROM_LIST);
     let name = if deletes {
         let invalid = || Error::BadRequest("invalid patch format of primitive list".to_owned());
-        directive_target(&name, DELETE_FROM_LIST).ok_or_else(invalid)?.to_owned()
+        directive_target(name, DELETE_FROM_LIST).ok_or_else(invalid)?
     } else {
         name
     };
-    if value.is_null() {
-        original.remove(&name);
+    if patch.is_null() {
+        original.remove(name);
         return Ok(());
     }
-    let merged = match (original.remove(&name), value) {
+    match (original.get_mut(name), patch) {
         (Some(Value::Object(current)), Value::Object(patch)) => {
-            let field = schema.field(&name)?;
-            match field.replaces {
-                true => Some(Value::Object(patch)),
-                false => Some(Value::Object(merge_object(current, patch, field.schema)?)),
+            let field = schema.field(name)?;
+            if field.replaces {
+                current.clone_from(patch);
+            } else {
+                merge_object(current, patch, field.schema)?;
             }
         }
         (Some(Value::Array(current)), Value::Array(patch)) => {
-            let field = schema.list_field(&name)?;
+            let field = schema.list_field(name)?;
             if field.merges || deletes {
                 let merge = Merge { key: field.merge_key, schema: field.schema, deletes };
-                Some(Value::Array(merge.lists(current, patch)?))
+                *current = merge.lists(std::mem::take(current), patch)?;
             } else {
-                Some(Value::Array(patch))
+                current.clone_from(patch);
             }
         }
-        (current, _) if deletes => current,
-        (Some(current), value) if go_format::type_name(&current) == go_format::type_name(&value) => {
-            Some(value)
+        _ if deletes => {}
+        (Some(current), patch) if go_format::type_name(current) == go_format::type_name(patch) => {
+            current.clone_from(patch);
         }
-        (_, value) => without_directives(discard_nulls(value)),
-    };
-    if let Some(merged) = merged {
-        original.insert(name, merged);
+        (_, patch) => {
+            discard_nulls(patch);
+            match without_directives(patch) {
+                Some(value) => original.insert(name.to_owned(), value),
+                None => original.remove(name),
+            };
+        }
     }
     Ok(())
 }
@@ -149,11 +160,11 @@ fn set_element_orders(original: &mut Object, patch: &mut Object, schema: Schema)
         let merged = match (current, wanted) {
             (None, None) => continue,
             (Some(current), None) => current,
-            (None, Some(wanted)) => match without_directives(Value::Array(wanted)) {
-                Some(Value::Array(wanted)) => wanted,
-                _ => continue,
-            },
-            (Some(current), Some(wanted)) if field.merges => merge.lists(current, wanted)?,
+            (None, Some(mut wanted)) => {
+                wanted.retain_mut(drop_directives);
+                wanted
+            }
+            (Some(current), Some(mut wanted)) if field.merges => merge.lists(current, &mut wanted)?,
             (Some(_), Some(wanted)) => wanted,
         };
         let (in_order, others) = merge.partition(merged, &order)?;
@@ -177,39 +188,44 @@ fn directive_target<'n>(name: &'n str, directive: &str) -> Option<&'n str> {
     name.split_once('/').filter(|(prefix, _)| *prefix == directive).map(|(_, target)| target)
 }
 
-/// A copy without directives; `None` for an object that is one.
-fn without_directives(value: Value) -> Option<Value> {
+/// A copy without directives; `None` for an object that is one. As upstream does, drops them in the
+/// original too, but for the items of the outermost list.
+fn without_directives(value: &mut Value) -> Option<Value> {
     match value {
-        Value::Object(members) if members.contains_key(PATCH) => None,
-        Value::Object(members) => {
-            let kept =
-                members.into_iter().filter_map(|(name, value)| Some((name, without_directives(value)?)));
-            Some(Value::Object(kept.collect()))
+        Value::Array(items) => {
+            let kept: Vec<bool> = items.iter_mut().map(drop_directives).collect();
+            let kept = items.iter().zip(kept).filter(|(_, kept)| *kept);
+            Some(Value::Array(kept.map(|(item, _)| item.clone()).collect()))
         }
-        Value::Array(items) => Some(Value::Array(items.into_iter().filter_map(without_directives).collect())),
-        other => Some(other),
+        other => drop_directives(other).then(|| other.clone()),
     }
 }
 
+/// Drops directives at any depth; false for an object that is one.
+fn drop_directives(value: &mut Value) -> bool {
+    match value {
+        Value::Object(members) if members.contains_key(PATCH) => return false,
+        Value::Object(members) => members.retain(|_, value| drop_directives(value)),
+        Value::Array(items) => items.retain_mut(drop_directives),
+        _ => {}
+    }
+    true
+}
+
 /// Drops members that are null, at any depth.
-fn discard_nulls(value: Value) -> Value {
+fn discard_nulls(value: &mut Value) {
     match value {
         Value::Object(members) => {
-            let kept = members.into_iter().filter(|(_, value)| !value.is_null());
-            Value::Object(kept.map(|(name, value)| (name, discard_nulls(value))).collect())
+            members.retain(|_, value| !value.is_null());
+            members.values_mut().for_each(discard_nulls);
         }
-        Value::Array(items) => Value::Array(items.into_iter().map(discard_nulls).collect()),
-        other => other,
+        Value::Array(items) => items.iter_mut().for_each(discard_nulls),
+        _ => {}
     }
 }
 
 fn unknown_directive(directive: &Value, patch: &Object) -> String {
-    let directive = match directive {
-        Value::String(text) => text.clone(),
-        Value::Null => "%!s(<nil>)".to_owned(),
-        other => format!("%!s({}={})", go_format::type_name(other), go_format::value(other)),
-    };
-    format!("unknown patch type: {directive} in map: {}", go_format::object(patch))
+    format!("unknown patch type: {} in map: {}", go_format::text(directive), go_format::object(patch))
 }
 
 fn bad_list(actual: &Value) -> String {

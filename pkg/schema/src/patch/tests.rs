@@ -5,32 +5,38 @@
 use serde_json::{Value, json};
 
 use super::json_patch::{COPIED_LENGTH_MAX, JsonPatch, OPERATIONS_MAX};
+use super::merge_patch::MergePatch;
 use super::*;
 use crate::builtin;
 
-fn text(error: Error) -> String {
+fn shown(error: Error) -> String {
     error.to_string()
 }
 
+fn value(text: &[u8]) -> Value {
+    serde_json::from_slice(text).unwrap()
+}
+
 fn check_json_patch(document: Value, patch: Value, expected: Result<Value, &str>) {
-    let mut patched = document;
-    let (parsed, _) = JsonPatch::parse(patch.to_string().as_bytes(), true).unwrap();
-    let result = parsed.apply(&mut patched).map(|()| patched).map_err(text);
+    let (document, patch) = (document.to_string(), patch.to_string());
+    let (parsed, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
+    let result = parsed.apply(document.as_bytes()).map(|text| value(&text)).map_err(shown);
     assert_eq!(result, expected.map_err(str::to_owned), "{patch}");
 }
 
 fn check_merge(document: Value, patch: Value, expected: Value) {
-    let (Value::Object(mut object), Value::Object(patch)) = (document, patch) else { return };
-    merge_patch::apply(&mut object, &patch);
-    assert_eq!(Value::Object(object), expected, "{patch:?}");
+    let patch = patch.to_string();
+    let (parsed, _) = MergePatch::parse(patch.as_bytes(), true).unwrap();
+    assert_eq!(value(&parsed.apply(document.to_string().as_bytes())), expected, "{patch}");
 }
 
 fn check_strategic(kind: &str, document: Value, patch: Value, expected: Result<Value, &str>) {
     let api_version = if kind == "Deployment" { "apps/v1" } else { "v1" };
-    let (parsed, _) = strategic::parse(patch.to_string().as_bytes()).unwrap();
-    let object = document.as_object().unwrap().clone();
-    let result = strategic::apply(builtin::kind(api_version, kind).unwrap(), object, parsed);
-    assert_eq!(result.map(Value::Object).map_err(text), expected.map_err(str::to_owned), "{patch}");
+    let (mut parsed, _) = strategic::parse(patch.to_string().as_bytes()).unwrap();
+    let mut object = document.as_object().unwrap().clone();
+    let result = strategic::apply(builtin::kind(api_version, kind).unwrap(), &mut object, &mut parsed);
+    let result = result.map(|()| Value::Object(object)).map_err(shown);
+    assert_eq!(result, expected.map_err(str::to_owned), "{patch}");
 }
 
 fn pod(containers: Value) -> Value {
@@ -145,9 +151,45 @@ fn json_patch_bodies_are_checked() {
 fn what_json_patch_copies_is_bounded() {
     let large = "x".repeat(COPIED_LENGTH_MAX / 2);
     let copy = json!({"op": "copy", "from": "/a", "path": "/b"});
-    let mut document = json!({"a": large});
-    let (patch, _) = JsonPatch::parse(json!([copy, copy, copy]).to_string().as_bytes(), true).unwrap();
-    assert!(patch.apply(&mut document).unwrap_err().to_string().contains("exceeding the limit 3145728"));
+    let (document, patch) = (json!({"a": large}).to_string(), json!([copy, copy, copy]).to_string());
+    let (patch, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
+    let error = patch.apply(document.as_bytes()).unwrap_err().to_string();
+    assert!(error.contains("exceeding the limit 3145728"));
+}
+
+#[test]
+fn what_no_patch_touches_keeps_its_form() {
+    let check = |document: &str, patch: &str, expected: &str| {
+        let patched = match patch.starts_with('[') {
+            true => JsonPatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes()).unwrap(),
+            false => MergePatch::parse(patch.as_bytes(), false).unwrap().0.apply(document.as_bytes()),
+        };
+        assert_eq!(String::from_utf8(patched).unwrap(), expected, "{patch}");
+    };
+    check(r#"{"b":{"z":1.0,"y":2},"a":1}"#, "{}", r#"{"a":1,"b":{"z":1.0,"y":2}}"#);
+    check(r#"{"b":{"z":1.0,"y":2}}"#, r#"{"b":{"x":1e3}}"#, r#"{"b":{"x":1e3,"y":2,"z":1.0}}"#);
+    check("{}", r#"[{"op":"add","path":"/a","value":{"b":1, "b":2.50}}]"#, r#"{"a":{"b":1,"b":2.50}}"#);
+    check(
+        r#"{"a":[{"z":1,"y":2}]}"#,
+        r#"[{"op":"test","path":"/a/0","value":{"y":2,"z":1}}]"#,
+        r#"{"a":[{"y":2,"z":1}]}"#,
+    );
+    check(r#"{"a":1}"#, r#"[{"op":"add","path":"/b","value":"<"}]"#, r#"{"a":1,"b":"\u003c"}"#);
+}
+
+#[test]
+fn json_patch_compares_scalars_as_they_are_written() {
+    for (test, passes) in [("1.0", true), ("1", false), ("1e0", false), (r#""1.0""#, false)] {
+        let patch = format!(r#"[{{"op":"test","path":"/a","value":{test}}}]"#);
+        let (patch, _) = JsonPatch::parse(patch.as_bytes(), true).unwrap();
+        assert_eq!(patch.apply(br#"{"a":1.0}"#).is_ok(), passes, "{test}");
+    }
+}
+
+#[test]
+fn a_list_is_a_merge_patch_when_fields_are_not_validated() {
+    let (patch, _) = MergePatch::parse(br#"[{"a":null,"b":1},null]"#, false).unwrap();
+    assert_eq!(patch.apply(b"{}"), br#"[{"b":1},null]"#);
 }
 
 #[test]
@@ -165,7 +207,7 @@ fn merge_patch_replaces_and_removes() {
 #[test]
 fn merge_patch_bodies_are_objects() {
     let parse =
-        |body: &str, validate| merge_patch::parse(body.as_bytes(), validate).map(|_| ()).map_err(text);
+        |body: &str, validate| MergePatch::parse(body.as_bytes(), validate).map(|_| ()).map_err(shown);
     assert_eq!(parse("null", true), Err("Invalid JSON Patch".to_owned()));
     assert_eq!(parse("{", false), Err("Invalid JSON Patch".to_owned()));
     assert_eq!(parse("[]", true), Err("error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}".to_owned()));
@@ -265,7 +307,7 @@ fn strategic_says_what_cannot_be_merged() {
         Err("unable to find api field in struct Pod for the json field \"zz\""),
     );
     assert_eq!(
-        strategic::parse(b"[]").map_err(text),
+        strategic::parse(b"[]").map_err(shown),
         Err("json: cannot unmarshal array into Go value of type map[string]interface {}".to_owned())
     );
 }
@@ -273,13 +315,64 @@ fn strategic_says_what_cannot_be_merged() {
 #[test]
 fn verbatim_json_is_a_value_while_it_is_patched() {
     let message = builtin::kind("apps/v1", "ControllerRevision").unwrap();
-    let tree = crate::json::decode(message, br#"{"metadata":{"name":"a"},"data":{"b": 1},"revision":1}"#)
+    let tree = crate::json::decode(message, br#"{"metadata":{"name":"a"},"data":{"b": 1.0},"revision":1}"#)
         .unwrap()
         .object;
-    let mut value = expand(message, &tree).unwrap();
-    assert_eq!(value["data"], json!({"b": 1}));
-    let (patch, _) = JsonPatch::parse(br#"[{"op":"add","path":"/data/c","value":2}]"#, true).unwrap();
-    patch.apply(&mut value).unwrap();
-    let (_, decoded) = collapse(message, &value);
-    assert_eq!(decoded.unwrap().object["data"], json!(r#"{"b":1,"c":2}"#));
+    let Value::Object(mut value) = expand(message, &tree).unwrap() else { unreachable!() };
+    assert_eq!(value["data"], json!({"b": 1.0}));
+    let (mut patch, _) = strategic::parse(br#"{"data":{"c":2}}"#).unwrap();
+    value["data"] = json!({"b": 1.0});
+    patch.remove("data");
+    strategic::apply(message, &mut value, &mut patch).unwrap();
+    assert_eq!(typed::object(message, value).unwrap().0["data"], json!(r#"{"b":1}"#));
+}
+
+fn check_typed(value: Value, expected: Result<(Value, &[&str]), &str>) {
+    let message = builtin::kind("v1", "Pod").unwrap();
+    let result = typed::object(message, value.as_object().unwrap().clone());
+    let expected = expected.map(|(object, unknown)| {
+        (object.as_object().unwrap().clone(), unknown.iter().map(|&text| text.to_owned()).collect())
+    });
+    assert_eq!(result, expected.map_err(str::to_owned), "{value}");
+}
+
+#[test]
+fn merged_values_are_assigned_as_reflection_would() {
+    let seconds = |value: Value| json!({"spec": {"activeDeadlineSeconds": value}});
+    check_typed(seconds(json!(5.0)), Ok((seconds(json!(5)), &[])));
+    check_typed(seconds(json!(5.5)), Err("cannot convert float64 to int64"));
+    check_typed(seconds(json!("5")), Err("unrecognized type: int64"));
+    let priority = |value: Value| json!({"spec": {"priority": value}});
+    check_typed(priority(json!(4294967297_i64)), Ok((priority(json!(1)), &[])));
+    check_typed(json!({"metadata": {"name": 1}}), Err("cannot convert int64 to string"));
+    check_typed(json!({"metadata": {"name": true}}), Err("unrecognized type: string"));
+    check_typed(json!({"metadata": 1}), Err("cannot restore struct from: int64"));
+    check_typed(json!({"metadata": {"labels": []}}), Err("cannot restore map from slice"));
+    check_typed(pod(json!({})), Err("cannot restore slice from map"));
+    check_typed(
+        json!({"metadata": {"creationTimestamp": 5}}),
+        Err("json: cannot unmarshal number into Go value of type string"),
+    );
+    check_typed(
+        json!({"z": 1, "spec": {"containers": [{"name": "a", "x": {"y": 1}}]}}),
+        Ok((
+            pod(json!([{"name": "a"}])),
+            &[r#"unknown field "spec.containers[0].x""#, r#"unknown field "z""#],
+        )),
+    );
+}
+
+#[test]
+fn errors_quote_what_a_strategic_patch_leaves_of_itself() {
+    let message = builtin::kind("v1", "Pod").unwrap();
+    let body = br#"{"spec":{"$retainKeys":["containers","hostAliases"],"$setElementOrder/containers":[],"containers":null,"hostAliases":[{"ip":null,"hostnames":["x"]}],"priority":1e7}}"#;
+    let (mut patch, _) = strategic::parse(body).unwrap();
+    patch["spec"].as_object_mut().unwrap().remove("$setElementOrder/containers");
+    patch["spec"]["$retainKeys"].as_array_mut().unwrap().push(json!("priority"));
+    let mut object = json!({"spec": {"hostAliases": 5}}).as_object().unwrap().clone();
+    strategic::apply(message, &mut object, &mut patch).unwrap();
+    assert_eq!(
+        strategic::quoted(&patch),
+        "map[spec:map[containers:<nil> hostAliases:[map[hostnames:[x]]] priority:1e+07]]"
+    );
 }

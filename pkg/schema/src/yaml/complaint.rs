@@ -72,6 +72,9 @@ fn complaint(info: &str) -> Complaint<'_> {
             Complaint::Tab("found a tab character that violates indentation")
         }
         "while parsing node, found unknown anchor" => Complaint::Anchor,
+        _ if info.starts_with("while parsing a quoted scalar, ") => {
+            Complaint::Scanner(info.split_once(", ").map_or(info, |(_, what)| what))
+        }
         "recursion limit exceeded" => Complaint::Scanner("exceeded max depth of 10000"),
         "tab cannot be used as indentation" | "tabs disallowed in this context" => {
             Complaint::Scanner("found character that cannot start any token")

@@ -69,11 +69,46 @@ impl<'a> Document<'a> {
     }
 }
 
+/// Refuses the escape `\/`, which is younger than upstream's YAML. Follows the events through the
+/// text, so that no character is looked at twice.
+struct EscapedSlashes<'a> {
+    rest: std::str::Chars<'a>,
+    /// Offset of what is left, in characters.
+    at: usize,
+}
+
+impl<'a> EscapedSlashes<'a> {
+    /// `None` for text that has no such escape.
+    fn find_in(text: &'a str) -> Option<Self> {
+        text.contains("\\/").then(|| EscapedSlashes { rest: text.chars(), at: 0 })
+    }
+
+    fn check(&mut self, event: &Event<'_>, span: Span) -> Result<(), Error> {
+        let Event::Scalar(_, ScalarStyle::DoubleQuoted, ..) = event else { return Ok(()) };
+        let Some(ahead) = span.start.index().checked_sub(self.at) else { return Ok(()) };
+        let mut scalar = self.rest.by_ref().skip(ahead).take(span.len());
+        let mut found = false;
+        while let Some(c) = scalar.next() {
+            found |= c == '\\' && scalar.next() == Some('/');
+        }
+        self.at = span.start.index() + span.len();
+        match (found, span.start.line()) {
+            (false, _) => Ok(()),
+            (true, 0 | 1) => Err(Error("yaml: found unknown escape character".to_owned())),
+            (true, line) => Err(Error(format!("yaml: line {line}: found unknown escape character"))),
+        }
+    }
+}
+
 /// Parses the first document.
 pub(super) fn document(text: &str) -> Result<Document<'_>, Error> {
     let mut builder = Builder { nodes: Vec::new(), open: Vec::new(), anchors: Vec::new() };
+    let mut slashes = EscapedSlashes::find_in(text);
     for event in Parser::new_from_str(text) {
         let (event, span) = event.map_err(|error| translate(text, &error))?;
+        if let Some(slashes) = &mut slashes {
+            slashes.check(&event, span)?;
+        }
         if matches!(event, Event::DocumentEnd | Event::StreamEnd) {
             break;
         }

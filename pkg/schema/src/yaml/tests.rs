@@ -246,3 +246,18 @@ fn long_lines_fold_at_the_first_space_beyond_the_width() {
         "message: 'Invalid value: \"B_\": a lowercase RFC 1123 subdomain must consist of lower\n  case alphanumeric characters, ''-'' or ''.'', and must start and end with an alphanumeric\n  character'\n",
     );
 }
+
+#[test]
+fn the_escaped_slash_is_younger_than_upstreams_yaml() {
+    let refused = |text: &str| to_json(text.as_bytes()).map(drop).map_err(|error| error.to_string());
+    assert_eq!(refused("\"\\/\""), Err("yaml: found unknown escape character".to_owned()));
+    assert_eq!(
+        refused("a: é\nb: ok\nc: [\"/\", \"x\\\\\\/\"]"),
+        Err("yaml: line 3: found unknown escape character".to_owned())
+    );
+    assert_eq!(refused("a: '\\/'\nb: \"\\\\/\"\nc: \\/"), Ok(()));
+    assert_eq!(
+        refused("a: 1\nb: \"\\ud800\""),
+        Err("yaml: line 2: found invalid Unicode character escape code".to_owned())
+    );
+}

@@ -49,78 +49,77 @@ pub(super) fn item_kind(lists: &[&[Value]]) -> Result<Kind, Error> {
 }
 
 impl Merge {
-    /// Merges a patch's list into the original one.
-    pub(super) fn lists(self, original: Vec<Value>, patch: Vec<Value>) -> Result<Vec<Value>, Error> {
+    /// Merges a patch's list into the original one. Directives inside the patch's items are gone
+    /// from them afterwards.
+    pub(super) fn lists(self, original: Vec<Value>, patch: &mut [Value]) -> Result<Vec<Value>, Error> {
         if original.is_empty() && patch.is_empty() {
             return Ok(original);
         }
-        let kind = item_kind(&[&original, &patch])?;
-        if kind != OBJECT && self.deletes {
+        let kind = item_kind(&[&original, patch])?;
+        if kind != OBJECT {
+            return self.scalars(original, patch, kind);
+        }
+        if self.key.is_empty() {
+            return failed(format!("cannot merge lists without merge key for {}", self.schema.kind()));
+        }
+        let (original, replaces) = self.special_items(original, patch)?;
+        let ordinary: Vec<Value> = patch.iter().filter(|item| !is_special(item)).cloned().collect();
+        let (merged, original, ordinary) = match replaces {
+            true => (ordinary.clone(), ordinary, Vec::new()),
+            false => (self.items(original.clone(), patch)?, original, ordinary),
+        };
+        let (from_patch, others) = self.partition(merged, &ordinary)?;
+        self.sort(from_patch, others, &ordinary, &original, kind)
+    }
+
+    /// Merges a list of scalars as a set, or deletes scalars.
+    fn scalars(self, original: Vec<Value>, patch: &[Value], kind: Kind) -> Result<Vec<Value>, Error> {
+        if self.deletes {
             let deleted: HashSet<&Value> = patch.iter().collect();
             return Ok(original.into_iter().filter(|item| !deleted.contains(item)).collect());
         }
-        let (merged, original, patch) = if kind == OBJECT {
-            if self.key.is_empty() {
-                return failed(format!("cannot merge lists without merge key for {}", self.schema.name()));
-            }
-            let (original, patch) = self.special_items(original, patch)?;
-            (self.items(original.clone(), &patch)?, original, patch)
-        } else {
-            let mut seen = HashSet::new();
-            let both = original.iter().chain(&patch).filter(|item| seen.insert(*item));
-            (both.cloned().collect(), original, patch)
-        };
-        let (from_patch, others) = self.partition(merged, &patch)?;
-        self.sort(from_patch, others, &patch, &original, kind)
+        let mut seen = HashSet::new();
+        let both = original.iter().chain(patch).filter(|item| seen.insert(*item));
+        let (from_patch, others) = self.partition(both.cloned().collect(), patch)?;
+        self.sort(from_patch, others, patch, &original, kind)
     }
 
-    /// Carries out the items that are directives; what is left to merge.
-    fn special_items(
-        self,
-        mut original: Vec<Value>,
-        patch: Vec<Value>,
-    ) -> Result<(Vec<Value>, Vec<Value>), Error> {
-        let mut ordinary = Vec::with_capacity(patch.len());
+    /// Carries out the items that are directives: what is left of the original list, and whether the
+    /// patch's other items are to replace it.
+    fn special_items(self, mut original: Vec<Value>, patch: &[Value]) -> Result<(Vec<Value>, bool), Error> {
         let mut deleted = HashSet::new();
         let mut replaces = false;
         for item in patch {
-            let Some(directive) = item.get(PATCH) else {
-                ordinary.push(item);
-                continue;
-            };
-            match (directive.as_str(), item.as_object()) {
-                (Some("delete"), Some(members)) => {
-                    deleted.insert(self.key_of(members)?.clone());
+            let Value::Object(members) = item else { continue };
+            let Some(directive) = members.get(PATCH) else { continue };
+            match directive.as_str() {
+                Some("delete") => {
+                    deleted.insert(self.key_of(members)?);
                 }
-                (Some("replace"), _) => replaces = true,
-                (Some("merge"), _) => return failed("merging lists cannot yet be specified in the patch"),
-                (_, members) => {
-                    let empty = Object::new();
-                    return failed(unknown_directive(directive, members.unwrap_or(&empty)));
-                }
+                Some("replace") => replaces = true,
+                Some("merge") => return failed("merging lists cannot yet be specified in the patch"),
+                _ => return failed(unknown_directive(directive, members)),
             }
         }
         original.retain(|item| item.get(self.key).is_none_or(|key| !deleted.contains(key)));
-        Ok(if replaces { (ordinary, Vec::new()) } else { (original, ordinary) })
+        Ok((original, replaces))
     }
 
     /// Merges objects into those with the same key, and appends the others.
-    fn items(self, mut original: Vec<Value>, patch: &[Value]) -> Result<Vec<Value>, Error> {
+    fn items(self, mut original: Vec<Value>, patch: &mut [Value]) -> Result<Vec<Value>, Error> {
         let mut places: HashMap<Value, usize> = HashMap::new();
         for (place, item) in original.iter().enumerate() {
             if let Some(key) = item.get(self.key) {
                 places.entry(key.clone()).or_insert(place);
             }
         }
-        for item in patch {
+        for item in patch.iter_mut().filter(|item| !is_special(item)) {
             let Value::Object(members) = item else { return failed(bad_object(item)) };
-            let key = self.key_of(members)?;
-            match places.get(key).and_then(|&place| original.get_mut(place)) {
-                Some(Value::Object(current)) => {
-                    *current = merge_object(std::mem::take(current), members.clone(), self.schema)?;
-                }
+            let key = self.key_of(members)?.clone();
+            match places.get(&key).and_then(|&place| original.get_mut(place)) {
+                Some(Value::Object(current)) => merge_object(current, members, self.schema)?,
                 _ => {
-                    places.insert(key.clone(), original.len());
+                    places.insert(key, original.len());
                     original.push(item.clone());
                 }
             }
@@ -139,9 +138,15 @@ impl Merge {
                 let Value::Object(members) = item else { return failed(bad_object(item)) };
                 self.key_of(members)?;
             }
-            self.check_objects(by)?;
         }
         let places = self.places(by);
+        if !self.key.is_empty()
+            && let Some(at) = by.iter().position(|item| !item.is_object())
+            && items.iter().any(|item| places.get(&self.identity(item)).is_none_or(|&place| at < place))
+        {
+            // Upstream's search for an item passes what stands in front of it.
+            return failed(format!("value for key {at} is not a map"));
+        }
         Ok(items.into_iter().partition(|item| places.contains_key(&self.identity(item))))
     }
 
@@ -239,13 +244,6 @@ impl Merge {
             )),
         }
     }
-
-    fn check_objects(self, items: &[Value]) -> Result<(), Error> {
-        match items.iter().position(|item| !item.is_object()) {
-            Some(at) => failed(format!("value for key {at} is not a map")),
-            None => Ok(()),
-        }
-    }
 }
 
 /// Sorts items by their place. An item without one comes before whatever stands left of it: that is
@@ -264,6 +262,11 @@ fn sort_by_place(items: &mut Vec<Value>, place: impl Fn(&Value) -> Option<usize>
         sorted.insert(keeps.map_or(0, |keeps| keeps + 1), (at, item));
     }
     items.extend(sorted.into_iter().map(|(_, item)| item));
+}
+
+/// Whether an item of a patch is a directive.
+fn is_special(item: &Value) -> bool {
+    item.get(PATCH).is_some()
 }
 
 fn bad_object(actual: &Value) -> String {

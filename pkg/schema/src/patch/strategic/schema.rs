@@ -51,15 +51,8 @@ impl Schema {
         }
     }
 
-    /// The name that errors have for the type.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Schema::Struct(message) => bare_name(message),
-            Schema::Other(kind) => kind,
-        }
-    }
-
-    fn kind(self) -> &'static str {
+    /// What errors call the type.
+    pub(super) fn kind(self) -> &'static str {
         match self {
             Schema::Struct(_) => "struct",
             Schema::Other(kind) => kind,

@@ -1,0 +1,202 @@
+//! From a JSON value to the object of a type that it stands for, after a strategic merge patch.
+//!
+//! Upstream does not decode here but assigns values to Go fields by reflection, and that has rules of
+//! its own: a whole float fits an integer, an integer that is too large loses its upper bits, maps do
+//! not appear in paths, errors name no field, and unknown members are reported in the order of their
+//! names.
+
+use serde_json::{Number, Value};
+
+use super::go_format::kind_name;
+use crate::json::{self, Place, StrictKind, base64};
+use crate::json_write;
+use crate::object::Object;
+use crate::table::{Cardinality, Field, Message, Shape, Type};
+
+/// The object that a value stands for, and complaints about unknown members for strict validation.
+///
+/// # Errors
+/// Upstream's text for the first value, in the order of Go's fields, that does not fit.
+pub fn object(message: &'static Message, value: Object) -> Result<(Object, Vec<String>), String> {
+    let mut converter = Converter { path: String::new(), unknown: Vec::new() };
+    let object = converter.structure(message, value)?;
+    converter.unknown.sort_unstable();
+    Ok((object, converter.unknown))
+}
+
+struct Converter {
+    /// Where the conversion is; no map keys.
+    path: String,
+    unknown: Vec<String>,
+}
+
+impl Converter {
+    fn structure(&mut self, message: &'static Message, mut source: Object) -> Result<Object, String> {
+        let mut object = Object::new();
+        if message.type_meta {
+            for name in ["kind", "apiVersion"] {
+                match source.remove(name) {
+                    None | Some(Value::Null) => {}
+                    Some(value) => drop(object.insert(name.to_owned(), string(value, "string")?)),
+                }
+            }
+        }
+        self.fields(message, &mut source, &mut object)?;
+        for name in source.keys() {
+            let kind = StrictKind::UnknownField;
+            let dot = if self.path.is_empty() { "" } else { "." };
+            self.unknown.push(format!("{kind} \"{}{dot}{name}\"", self.path));
+        }
+        Ok(object)
+    }
+
+    /// Moves what the type has members for from one object to the other.
+    fn fields(
+        &mut self,
+        message: &'static Message,
+        source: &mut Object,
+        object: &mut Object,
+    ) -> Result<(), String> {
+        for field in message.fields {
+            match field.ty {
+                Type::Message(inlined) if field.inlined() => self.fields(inlined, source, object)?,
+                _ => {
+                    let Some(value) = source.remove(field.name).filter(|value| !value.is_null()) else {
+                        continue;
+                    };
+                    let outer = self.path.len();
+                    if outer > 0 {
+                        self.path.push('.');
+                    }
+                    self.path.push_str(field.name);
+                    if let Some(value) = self.field(field, value)? {
+                        object.insert(field.name.to_owned(), value);
+                    }
+                    self.path.truncate(outer);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn field(&mut self, field: &'static Field, value: Value) -> Result<Option<Value>, String> {
+        match (field.cardinality, value) {
+            (Cardinality::One, value) => self.one(field, Place::Field, value),
+            (Cardinality::List, value) => self.list(field, value).map(Some),
+            (Cardinality::Map, Value::Object(members)) => {
+                let mut entries = Object::new();
+                for (key, value) in members {
+                    entries.insert(key, self.item(field, value)?);
+                }
+                Ok(Some(Value::Object(entries)))
+            }
+            (Cardinality::Map, other) => Err(format!("cannot restore map from {}", kind_name(&other))),
+        }
+    }
+
+    fn list(&mut self, field: &'static Field, value: Value) -> Result<Value, String> {
+        let Value::Array(items) = value else {
+            return Err(format!("cannot restore slice from {}", kind_name(&value)));
+        };
+        let outer = self.path.len();
+        let mut list = Vec::with_capacity(items.len());
+        for (index, item) in items.into_iter().enumerate() {
+            self.path.push_str(&format!("[{index}]"));
+            list.push(self.item(field, item)?);
+            self.path.truncate(outer);
+        }
+        Ok(Value::Array(list))
+    }
+
+    /// An item of a list or a map, where zero values cannot be left out.
+    fn item(&mut self, field: &'static Field, value: Value) -> Result<Value, String> {
+        let value = if value.is_null() { None } else { self.one(field, Place::Item, value)? };
+        Ok(value.unwrap_or_else(|| json::zero(field.ty)))
+    }
+
+    fn one(&mut self, field: &'static Field, place: Place, value: Value) -> Result<Option<Value>, String> {
+        match field.ty {
+            Type::String => string(value, &json::go_type(field, place)).map(Some),
+            Type::Bool if value.is_boolean() => Ok(Some(value)),
+            Type::Bool => Err("unrecognized type: bool".to_owned()),
+            // Go converts between integers by cutting bits off.
+            Type::Int32 => integer(&value, "int32").map(|whole| Some(Value::from(whole as i32))),
+            Type::Int64 => integer(&value, "int64").map(|whole| Some(Value::from(whole))),
+            Type::Double => match value.as_f64().and_then(Number::from_f64) {
+                Some(number) => Ok(Some(Value::Number(number))),
+                None => Err("unrecognized type: float64".to_owned()),
+            },
+            Type::Bytes => bytes(value).map(Some),
+            Type::Any => Ok(Some(value)),
+            Type::Message(message) => self.message(message, field, place, value),
+        }
+    }
+
+    fn message(
+        &mut self,
+        message: &'static Message,
+        field: &'static Field,
+        place: Place,
+        value: Value,
+    ) -> Result<Option<Value>, String> {
+        match (message.shape, value) {
+            (Shape::Struct, Value::Object(members)) => {
+                self.structure(message, members).map(|object| Some(Value::Object(object)))
+            }
+            (Shape::Struct, other) => Err(format!("cannot restore struct from: {}", kind_name(&other))),
+            (Shape::Wrapper, value) => match message.fields.first() {
+                Some(items) => self.list(items, value).map(Some),
+                None => Ok(None),
+            },
+            // Types with a decoder of their own get the value as text.
+            (_, value) => {
+                let mut text = Vec::new();
+                json_write::untyped(&value, &mut text).map_err(|error| error.to_string())?;
+                json::decode_leaf(field, place, &text).map_err(|error| error.to_string())
+            }
+        }
+    }
+}
+
+fn string(value: Value, go_type: &str) -> Result<Value, String> {
+    match value {
+        Value::String(_) => Ok(value),
+        Value::Number(number) if !number.is_f64() => Err(format!("cannot convert int64 to {go_type}")),
+        _ => Err("unrecognized type: string".to_owned()),
+    }
+}
+
+fn integer(value: &Value, go_type: &str) -> Result<i64, String> {
+    match (value.as_i64(), value.as_f64()) {
+        (Some(whole), _) => Ok(whole),
+        (None, Some(float)) if float.fract() == 0.0 => Ok(truncated(float)),
+        (None, Some(_)) => Err(format!("cannot convert float64 to {go_type}")),
+        (None, None) => Err(format!("unrecognized type: {go_type}")),
+    }
+}
+
+/// A whole float as Go converts it on the platforms that upstream is built for: out of range is the
+/// least integer.
+fn truncated(float: f64) -> i64 {
+    const LIMIT: f64 = 9_223_372_036_854_775_808.0;
+    if (-LIMIT..LIMIT).contains(&float) { float as i64 } else { i64::MIN }
+}
+
+/// Bytes from base64, or, since Go's bytes are a list, from numbers.
+fn bytes(value: Value) -> Result<Value, String> {
+    match value {
+        Value::String(text) => match base64::canonicalize(&text) {
+            Ok(canonical) => Ok(Value::String(canonical)),
+            Err(at) => Err(format!("error decoding from json: illegal base64 data at input byte {at}")),
+        },
+        Value::Array(items) => {
+            let byte = |item: &Value| match item {
+                Value::Null => Ok(0),
+                item => integer(item, "uint8").map(|whole| whole as u8),
+            };
+            let bytes = items.iter().map(byte).collect::<Result<Vec<u8>, String>>()?;
+            Ok(Value::String(base64::encode(&bytes)))
+        }
+        other => Err(format!("cannot restore slice from {}", kind_name(&other))),
+    }
+}
