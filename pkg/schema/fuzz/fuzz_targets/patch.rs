@@ -7,6 +7,7 @@ use schema::patch::json_patch::{COPIED_LENGTH_MAX, JsonPatch};
 use schema::patch::merge_patch::MergePatch;
 use schema::patch::{expand, strategic, text, typed};
 use schema::{builtin, json};
+use serde_json::Value;
 
 fuzz_target!(|data: (&[u8], &[u8])| {
     let (document, patch) = data;
@@ -27,7 +28,8 @@ fuzz_target!(|data: (&[u8], &[u8])| {
             let _ = json::decode(message, &patched);
         }
     }
-    if let (Ok((mut patch, _)), Ok(mut value)) = (strategic::parse(patch), expand(message, &decoded.object))
+    if let (Ok((mut patch, _)), Ok(Value::Object(mut value))) =
+        (strategic::parse(patch), expand(message, &decoded.object))
         && strategic::apply(message, &mut value, &mut patch).is_ok()
     {
         let _ = strategic::quoted(&patch);

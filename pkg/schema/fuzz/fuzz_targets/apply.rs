@@ -1,0 +1,37 @@
+//! Any two YAML texts as a live object and a configuration, and any text as managed fields: no panic;
+//! what has been applied is there; applying it again changes nothing; sets read back what they wrote.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use schema::structured_merge::Set;
+use schema::structured_merge::model::TypeRef;
+use schema::structured_merge::typed::{Duplicates, compare, field_set, merge, remove, validate};
+use schema::{builtin, json, yaml};
+use serde_json::Value;
+
+fn value(text: &[u8]) -> Option<Value> {
+    json::decode_untyped(&yaml::to_json(text).ok()?.json).ok().map(|untyped| untyped.value)
+}
+
+fuzz_target!(|data: (&[u8], &[u8], &[u8])| {
+    let (live, configuration, fields) = data;
+    let message = builtin::kind("v1", "Pod").expect("the type is in the tables");
+    for ty in [TypeRef::builtin(message), TypeRef::DEDUCED] {
+        let (Some(live), Some(configuration)) = (value(live), value(configuration)) else { return };
+        let fits = validate(&live, ty, Duplicates::Allow).is_ok();
+        if !fits || validate(&configuration, ty, Duplicates::Refuse).is_err() {
+            continue;
+        }
+        let merged = merge(&live, &configuration, ty).expect("both fit the type");
+        assert_eq!(merge(&merged, &configuration, ty).as_ref(), Ok(&merged));
+        assert!(compare(&merged, &merged, ty).expect("it fits the type").is_same());
+        if let Ok(set) = field_set(&configuration, ty) {
+            let _ = remove(&merged, &set, ty);
+        }
+    }
+    if let Ok(set) = Set::parse(fields) {
+        let mut text = Vec::new();
+        set.write(&mut text);
+        assert_eq!(Set::parse(&text), Ok(set));
+    }
+});
