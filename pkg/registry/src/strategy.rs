@@ -2,10 +2,18 @@
 //! with rules of its own implements [`Strategy`] and is listed in `of`.
 
 mod daemon_set;
+mod endpoint_slice;
+mod gated;
+mod job;
 mod namespace;
+mod persistent_volume;
+mod persistent_volume_claim;
 mod pod;
+mod resource_claim;
 mod scale;
+mod service;
 mod signing_request;
+mod small;
 
 use api::options::DeleteOptions;
 use api::resources::Resource;
@@ -20,19 +28,38 @@ use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use serde_json::Value;
 
+use crate::generic::Entropy;
 use crate::meta;
 
 pub use scale::{apply_scale, scale_of, validate_scale};
+
+/// What a write happens in.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Who writes.
+    pub user: &'a UserInfo,
+    /// The time of the write.
+    pub now: UnixTime,
+    /// Where a name comes from, for kinds that may come without one.
+    pub entropy: &'a dyn Entropy,
+}
+
+impl Context<'_> {
+    /// The time of the write as objects have it, in whole seconds.
+    fn timestamp(&self) -> Value {
+        Value::from(UnixTime { nanos: 0, ..self.now }.rfc3339().to_string())
+    }
+}
 
 /// What a kind does differently. Every method has the behaviour of most kinds as its default.
 pub trait Strategy: Sync {
     /// Edits an object that is about to be created, after system metadata is set and the fields that
     /// clients may not set are cleared.
-    fn prepare_for_create(&self, _object: &mut Object, _user: &UserInfo) {}
+    fn prepare_for_create(&self, _object: &mut Object, _context: &Context<'_>) {}
 
     /// Edits an object that is about to replace `old` through a subresource (empty for the resource
     /// itself), after the endpoint's reset fields are restored.
-    fn prepare_for_update(&self, _subresource: &str, _new: &mut Object, _old: &Object) {}
+    fn prepare_for_update(&self, _: &str, _new: &mut Object, _old: &Object, _context: &Context<'_>) {}
 
     /// The seconds that a deletion leaves the object, or `None` for kinds without graceful deletion.
     /// The answer is never negative.
@@ -65,23 +92,57 @@ impl Strategy for Common {}
 
 fn of(row: &Resource) -> &'static dyn Strategy {
     match (row.group, row.plural) {
+        ("", "limitranges") => &small::LimitRanges,
         ("", "namespaces") => &namespace::Namespaces,
+        ("", "persistentvolumeclaims") => &persistent_volume_claim::PersistentVolumeClaims,
+        ("", "persistentvolumes") => &persistent_volume::PersistentVolumes,
         ("", "pods") => &pod::Pods,
+        ("", "serviceaccounts") => &small::ServiceAccounts,
+        ("", "services") => &service::Services,
+        ("apiextensions.k8s.io", "customresourcedefinitions") => &small::CustomResourceDefinitions,
+        ("apiregistration.k8s.io", "apiservices") => &small::ApiServices,
         ("apps", "daemonsets") => &daemon_set::DaemonSets,
+        ("batch", "jobs") => &job::Jobs,
         ("certificates.k8s.io", "certificatesigningrequests") => &signing_request::SigningRequests,
+        ("discovery.k8s.io", "endpointslices") => &endpoint_slice::EndpointSlices,
+        ("resource.k8s.io", "devicetaintrules") => &small::DeviceTaintRules,
+        ("resource.k8s.io", "resourceclaims") => &resource_claim::ResourceClaims,
+        ("scheduling.k8s.io", "podgroups") => &small::PodGroups,
         _ => &Common,
     }
 }
 
-/// Prepares an object that `user` creates.
-pub fn prepare_for_create(row: &Resource, object: &mut Object, user: &UserInfo) {
-    for path in row.reset_fields.iter().filter(|path| path.starts_with(".status")) {
-        restore(object, None, path);
+/// What an update through an endpoint takes from the old object. That is what upstream's
+/// `PrepareForUpdate` does; rows have what it declares (`GetResetFields`), and here is the difference.
+fn reset_paths(endpoint: &Resource) -> &'static [&'static str] {
+    match (endpoint.group, endpoint.plural, endpoint.subresource) {
+        ("certificates.k8s.io", "certificatesigningrequests", "status") => &[".spec"],
+        ("certificates.k8s.io", "podcertificaterequests", "") | ("scheduling.k8s.io", "podgroups", "") => {
+            &[".status"]
+        }
+        ("certificates.k8s.io", "podcertificaterequests", "status") => &[".metadata", ".spec"],
+        _ => endpoint.reset_fields,
+    }
+}
+
+/// Whether creation leaves the status to the kind: kubelets create their nodes with it, and pods look
+/// at it once.
+fn keeps_initial_status(row: &Resource) -> bool {
+    row.group.is_empty() && matches!(row.plural, "nodes" | "pods")
+}
+
+/// Prepares an object that is about to be created.
+pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context<'_>) {
+    if !keeps_initial_status(row) {
+        for path in reset_paths(row).iter().filter(|path| path.starts_with(".status")) {
+            restore(object, None, path);
+        }
     }
     if row.sets_generation {
         meta::set_generation(object, 1);
     }
-    of(row).prepare_for_create(object, user);
+    gated::drop_unused(row, object, None);
+    of(row).prepare_for_create(object, context);
 }
 
 /// What is wrong with an object that is about to be created.
@@ -100,18 +161,52 @@ pub fn validate(row: &Resource, object: &Object) -> Vec<field::Error> {
 
 /// Prepares an object that is about to replace `old` through `endpoint` (the resource itself or one of
 /// its subresources): what the endpoint may not change is taken from `old`.
-pub fn prepare_for_update(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
+pub fn prepare_for_update(
+    endpoint: &Resource,
+    row: &Resource,
+    new: &mut Object,
+    old: &Object,
+    context: &Context<'_>,
+) {
     meta::set_generation(new, meta::generation(old));
-    for path in endpoint.reset_fields {
-        restore(new, Some(old), path);
+    for path in reset_paths(endpoint) {
+        match *path {
+            ".metadata" => restore_metadata(new, old),
+            path => restore(new, Some(old), path),
+        }
     }
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         inherit(new, old, name);
     }
-    if row.sets_generation && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
+    // Slices count what was asked for, others what became of it.
+    let counts_first = matches!(row.plural, "endpointslices" | "resourceslices");
+    if counts_first {
+        count_change(endpoint, row, new, old);
+    }
+    gated::drop_unused(row, new, Some(old));
+    of(row).prepare_for_update(endpoint.subresource, new, old, context);
+    if !counts_first {
+        count_change(endpoint, row, new, old);
+    }
+}
+
+/// Moves the generation on where the desired state changes.
+fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
+    let counts = match row.plural {
+        "csidrivers" => true,
+        "priorityclasses" => false,
+        _ => row.sets_generation,
+    };
+    if counts && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
         meta::set_generation(new, meta::generation(old) + 1);
     }
-    of(row).prepare_for_update(endpoint.subresource, new, old);
+}
+
+/// Takes metadata from `old`, all but who manages what: that says what this very write did.
+fn restore_metadata(new: &mut Object, old: &Object) {
+    let managers = meta::metadata_mut(new).remove("managedFields");
+    restore(new, Some(old), ".metadata");
+    meta::set(new, "managedFields", managers);
 }
 
 /// Takes a member of metadata over from `old`: the creation and deletion timestamps always, the others
@@ -132,7 +227,8 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     let observed = |name: &str| matches!(name, "metadata" | "status");
     let desired = storage.message.members.iter().filter(|member| !observed(member.name));
     let differs = |name: &str| {
-        let of = |object: &Object| meta::metadata(object).and_then(|m| m.get(name)).cloned();
+        let some = |map: &&Object| !map.is_empty();
+        let of = |object| meta::metadata(object).and_then(|m| m.get(name)?.as_object()).filter(some);
         of(new) != of(old)
     };
     let counted = match (row.group, row.plural) {
@@ -204,10 +300,17 @@ fn restore(new: &mut Object, old: Option<&Object>, path: &str) {
 
 /// The object at a member, created when absent.
 fn child<'o>(object: &'o mut Object, name: &str) -> Option<&'o mut Object> {
-    object.entry(name).or_insert_with(|| Value::Object(Object::new())).as_object_mut()
+    let slot = object.entry(name).or_insert(Value::Null);
+    if slot.is_null() {
+        *slot = Value::Object(Object::new());
+    }
+    slot.as_object_mut()
 }
 
 /// A string below a member; empty when absent.
 fn text_at<'o>(object: &'o Object, parent: &str, name: &str) -> &'o str {
     object.get(parent).and_then(|p| p.get(name)).and_then(Value::as_str).unwrap_or("")
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,7 +114,8 @@ impl Registry {
                 meta::set(object, "name", Some(Value::from(name)));
             }
         }
-        strategy::prepare_for_create(target.row, object, user);
+        let context = strategy::Context { user, now, entropy: &*self.entropy };
+        strategy::prepare_for_create(target.row, object, &context);
         let errors = strategy::validate(target.row, object);
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());

@@ -94,7 +94,7 @@ fn object(value: Value) -> Object {
     }
 }
 
-/// An object with a name, a namespace where there has to be one, and more members.
+/// An object with a name, a namespace where there has to be one, more members, and its defaults.
 fn named(plural: &str, name: &str, more: Value) -> Object {
     let row = row(plural);
     let mut all = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
@@ -108,6 +108,7 @@ fn named(plural: &str, name: &str, more: Value) -> Object {
     }
     all.insert("metadata".to_owned(), Value::Object(metadata));
     all.extend(more);
+    api::defaults::apply(row.group_version, row.kind, &mut all);
     all
 }
 
@@ -164,7 +165,8 @@ impl World {
     /// Replaces an object through `plural` or `plural/subresource`.
     async fn put(&self, endpoint: &str, object: Value) -> Result<Value> {
         let plural = endpoint.split('/').next().unwrap();
-        let object = self::object(object);
+        let mut object = self::object(object);
+        api::defaults::apply(row(plural).group_version, row(plural).kind, &mut object);
         let name = crate::meta::text(&object, "name").to_owned();
         let mut request = self.update(endpoint);
         request.uid = crate::meta::text(&object, "uid").to_owned();

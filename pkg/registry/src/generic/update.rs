@@ -106,7 +106,9 @@ impl Registry {
             }
             Some(old) => {
                 check_version(target, &mut object, old)?;
-                strategy::prepare_for_update(request.endpoint, target.row, &mut object, old);
+                let (user, now) = (request.user, self.clock.now());
+                let context = strategy::Context { user, now, entropy: &*self.entropy };
+                strategy::prepare_for_update(request.endpoint, target.row, &mut object, old, &context);
                 let errors = strategy::validate_update(target.row, &object, old);
                 if !errors.is_empty() {
                     let name = meta::text(&object, "name");

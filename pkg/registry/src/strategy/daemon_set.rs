@@ -2,12 +2,11 @@
 //! (upstream's `registry/apps/daemonset/strategy.go`).
 
 use api::semantic::equal;
-use apimachinery::user_info::UserInfo;
 use schema::builtin::IO_K8S_API_CORE_V1_PODTEMPLATESPEC;
 use schema::object::{Object, get_object};
 use serde_json::Value;
 
-use super::{Strategy, child};
+use super::{Context, Strategy, child};
 use crate::meta;
 
 /// Counts changes of the pod template.
@@ -16,12 +15,12 @@ const TEMPLATE_GENERATION: &str = "deprecated.daemonset.template.generation";
 pub(super) struct DaemonSets;
 
 impl Strategy for DaemonSets {
-    fn prepare_for_create(&self, object: &mut Object, _user: &UserInfo) {
+    fn prepare_for_create(&self, object: &mut Object, _context: &Context<'_>) {
         let given = generation(object);
         set(object, given.max(1));
     }
 
-    fn prepare_for_update(&self, _subresource: &str, new: &mut Object, old: &Object) {
+    fn prepare_for_update(&self, _subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
         let template =
             |object: &Object| get_object(object, &["spec", "template"]).cloned().unwrap_or_default();
         let changed = !equal(&IO_K8S_API_CORE_V1_PODTEMPLATESPEC, &template(new), &template(old));

@@ -2,11 +2,10 @@
 //! (upstream's `registry/core/namespace`).
 
 use apimachinery::time::UnixTime;
-use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use serde_json::Value;
 
-use super::{SpecialDelete, Strategy, child};
+use super::{Context, SpecialDelete, Strategy, child};
 use crate::meta;
 
 /// The finalizer that every namespace starts with; the namespace controller removes it.
@@ -17,7 +16,7 @@ const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 pub(super) struct Namespaces;
 
 impl Strategy for Namespaces {
-    fn prepare_for_create(&self, object: &mut Object, _user: &UserInfo) {
+    fn prepare_for_create(&self, object: &mut Object, _context: &Context<'_>) {
         if let Some(status) = child(object, "status") {
             status.clear();
             status.insert("phase".to_owned(), Value::from("Active"));
@@ -33,7 +32,7 @@ impl Strategy for Namespaces {
     }
 
     /// Only `finalize` changes the finalizers in `spec`.
-    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object) {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
         if subresource.is_empty() {
             let finalizers = old.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
             match (child(new, "spec"), finalizers) {

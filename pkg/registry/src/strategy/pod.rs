@@ -1,11 +1,18 @@
-//! Pods: they start as Pending and go gracefully (upstream's `registry/core/pod/strategy.go`).
+//! Pods: how they start, what each subresource may change, and that they go gracefully
+//! (upstream's `registry/core/pod/strategy.go`).
+
+mod app_armor;
+mod label_keys;
+mod qos;
+mod resize;
+mod status;
 
 use api::options::DeleteOptions;
-use apimachinery::user_info::UserInfo;
-use schema::object::Object;
-use serde_json::Value;
+use api::tree;
+use schema::object::{self, Object};
+use serde_json::{Value, json};
 
-use super::{Strategy, child, text_at};
+use super::{Context, Strategy, child, restore, restore_metadata, text_at};
 
 /// The grace period of a pod that names none (`terminationGracePeriodSeconds`' default).
 const DEFAULT_GRACE_SECONDS: i64 = 30;
@@ -13,12 +20,31 @@ const DEFAULT_GRACE_SECONDS: i64 = 30;
 pub(super) struct Pods;
 
 impl Strategy for Pods {
-    fn prepare_for_create(&self, object: &mut Object, _user: &UserInfo) {
-        let class = qos_class(object);
-        if let Some(status) = child(object, "status") {
+    /// Of a status that the client gives, the quality of service class counts.
+    fn prepare_for_create(&self, pod: &mut Object, context: &Context<'_>) {
+        let class = match text_at(pod, "status", "qosClass") {
+            "" => qos::class(pod).to_owned(),
+            given => given.to_owned(),
+        };
+        let gated = !object::get_list(pod, &["spec", "schedulingGates"]).is_empty();
+        if let Some(status) = child(pod, "status") {
             status.clear();
-            status.insert("phase".to_owned(), Value::from("Pending"));
-            status.insert("qosClass".to_owned(), Value::from(class));
+            status.insert("phase".to_owned(), "Pending".into());
+            status.insert("qosClass".to_owned(), class.into());
+            if gated {
+                status.insert("conditions".to_owned(), vec![scheduling_gated(context)].into());
+            }
+        }
+        label_keys::merge(pod);
+        app_armor::fill_in(pod);
+    }
+
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+        match subresource {
+            "status" => status::preserve(new, old),
+            "ephemeralcontainers" => keep_ephemeral_containers(new, old),
+            "resize" => resize::keep_resources(new, old),
+            _ => {}
         }
     }
 
@@ -28,35 +54,32 @@ impl Strategy for Pods {
         if unscheduled || ended {
             return Some(0);
         }
-        let own =
-            object.get("spec").and_then(|s| s.get("terminationGracePeriodSeconds")).and_then(Value::as_i64);
+        let own = object::get_i64(object, &["spec", "terminationGracePeriodSeconds"]);
         let period = options.grace_period_seconds.or(own).unwrap_or(DEFAULT_GRACE_SECONDS);
         Some(if period < 0 { 1 } else { period })
     }
 }
 
-/// The quality of service class: `Guaranteed` when every container has equal limits and requests for
-/// both cpu and memory, `BestEffort` when none has any, else `Burstable`
-/// (upstream's `apis/core/helper/qos`).
-fn qos_class(object: &Object) -> &'static str {
-    let spec = object.get("spec").and_then(Value::as_object);
-    let lists = ["containers", "initContainers"];
-    let containers = lists.iter().filter_map(|list| spec?.get(*list)?.as_array()).flatten();
-    let (mut any, mut guaranteed) = (false, true);
-    for container in containers {
-        for resource in ["cpu", "memory"] {
-            let at = |side: &str| {
-                container.get("resources").and_then(|r| r.get(side)).and_then(|s| s.get(resource))
-            };
-            // A request that is left out defaults to the limit.
-            let (limit, request) = (at("limits"), at("requests").or(at("limits")));
-            any |= limit.is_some() || request.is_some();
-            guaranteed &= limit.is_some() && limit == request;
-        }
-    }
-    match (any, guaranteed) {
-        (false, _) => "BestEffort",
-        (true, true) => "Guaranteed",
-        (true, false) => "Burstable",
-    }
+/// Why a pod with scheduling gates is not scheduled (KEP-3521).
+fn scheduling_gated(context: &Context<'_>) -> Value {
+    json!({
+        "type": "PodScheduled",
+        "status": "False",
+        "lastTransitionTime": context.timestamp(),
+        "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    })
+}
+
+/// Takes everything from `old` but the ephemeral containers.
+fn keep_ephemeral_containers(new: &mut Object, old: &Object) {
+    let containers = object::remove(new, &["spec", "ephemeralContainers"]);
+    restore(new, Some(old), ".spec");
+    restore(new, Some(old), ".status");
+    restore_metadata(new, old);
+    match (containers, tree::child_mut(new, "spec")) {
+        (Some(containers), Some(spec)) => spec.insert("ephemeralContainers".to_owned(), containers),
+        (None, Some(spec)) => spec.remove("ephemeralContainers"),
+        (_, None) => None,
+    };
 }

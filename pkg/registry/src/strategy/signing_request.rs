@@ -1,16 +1,17 @@
-//! Certificate signing requests: who asks is not the client's to say
-//! (upstream's `registry/certificates/certificates/strategy.go`).
+//! Certificate signing requests: who asks is not the client's to say, and an approval or a denial is
+//! not taken back (upstream's `registry/certificates/certificates/strategy.go`).
 
-use apimachinery::user_info::UserInfo;
+use api::tree;
 use schema::object::Object;
 use serde_json::{Map, Value};
 
-use super::{Strategy, child};
+use super::{Context, Strategy, child};
 
 pub(super) struct SigningRequests;
 
 impl Strategy for SigningRequests {
-    fn prepare_for_create(&self, object: &mut Object, user: &UserInfo) {
+    fn prepare_for_create(&self, object: &mut Object, context: &Context<'_>) {
+        let user = context.user;
         let Some(spec) = child(object, "spec") else { return };
         let extra: Map<String, Value> =
             user.extra.iter().map(|(key, values)| (key.clone(), Value::from(values.clone()))).collect();
@@ -27,4 +28,59 @@ impl Strategy for SigningRequests {
             };
         }
     }
+
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
+        let old = conditions(old);
+        let Some(Value::Array(new)) = child(new, "status").and_then(|status| status.get_mut("conditions"))
+        else {
+            return;
+        };
+        if subresource == "status" {
+            keep(new, old, "Approved");
+            keep(new, old, "Denied");
+        }
+        if !subresource.is_empty() {
+            date(new, old, &context.timestamp());
+        }
+    }
+}
+
+fn conditions(object: &Object) -> &[Value] {
+    tree::child(object, "status").map_or(&[], |status| tree::list(status, "conditions"))
+}
+
+/// Takes the conditions of a type over from the old object. Where their number differs someone adds or
+/// removes one; that is for validation to refuse.
+fn keep(new: &mut [Value], old: &[Value], ty: &str) {
+    let of_type = |condition: &&Value| condition.get("type").is_some_and(|t| t == ty);
+    if new.iter().filter(|c| of_type(c)).count() != old.iter().filter(of_type).count() {
+        return;
+    }
+    let new = new.iter_mut().filter(|condition| of_type(&&**condition));
+    for (new, old) in new.zip(old.iter().filter(of_type)) {
+        *new = old.clone();
+    }
+}
+
+/// Fills in times that conditions come without: now, or for a status that was there before the time
+/// it is there since.
+fn date(new: &mut [Value], old: &[Value], now: &Value) {
+    for condition in new.iter_mut().filter_map(Value::as_object_mut) {
+        if undated(condition, "lastUpdateTime") {
+            condition.insert("lastUpdateTime".to_owned(), now.clone());
+        }
+        if undated(condition, "lastTransitionTime") {
+            let same = |old: &&Object| {
+                ["type", "status"].iter().all(|name| tree::text(old, name) == tree::text(condition, name))
+                    && !undated(old, "lastTransitionTime")
+            };
+            let since = old.iter().filter_map(Value::as_object).find(same);
+            let since = since.and_then(|old| old.get("lastTransitionTime")).unwrap_or(now).clone();
+            condition.insert("lastTransitionTime".to_owned(), since);
+        }
+    }
+}
+
+fn undated(condition: &Object, name: &str) -> bool {
+    condition.get(name).is_none_or(Value::is_null)
 }

@@ -1,0 +1,57 @@
+//! Jobs: unless their author takes it over, the server says which pods are theirs
+//! (upstream's `registry/batch/job/strategy.go`).
+
+use schema::object::{self, Object};
+
+use super::{Context, Strategy, child};
+use crate::meta;
+
+/// Each with the name it had before labels of jobs got a prefix.
+const NAME_LABELS: [&str; 2] = ["job-name", "batch.kubernetes.io/job-name"];
+const UID_LABELS: [&str; 2] = ["controller-uid", CONTROLLER_UID];
+const CONTROLLER_UID: &str = "batch.kubernetes.io/controller-uid";
+
+const OWN_LABELS: [&str; 2] = ["metadata", "labels"];
+const POD_LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
+
+pub(super) struct Jobs;
+
+impl Strategy for Jobs {
+    fn prepare_for_create(&self, job: &mut Object, _context: &Context<'_>) {
+        if object::get_bool(job, &["spec", "manualSelector"]) != Some(true) {
+            generate_selector(job);
+        }
+    }
+}
+
+/// Labels the pods with the job's name and uid, and selects by the uid. A label that is there already
+/// stays: validation says whether it may.
+///
+/// A job without labels defaults to those of its pods, and in upstream that is one map, not a copy: it
+/// gets the generated labels too. So it does here; labels that the client gave twice cannot be told
+/// from defaulted ones any more and go the same way.
+fn generate_selector(job: &mut Object) {
+    let name = meta::text(job, "name").to_owned();
+    let uid = meta::text(job, "uid").to_owned();
+    let shares_labels = labels(job, &OWN_LABELS) == labels(job, &POD_LABELS);
+    let Some(spec) = child(job, "spec") else { return };
+    let pods = child(spec, "template").and_then(|template| child(template, "metadata"));
+    if let Some(labels) = pods.and_then(|metadata| child(metadata, "labels")) {
+        let named = NAME_LABELS.into_iter().map(|label| (label, &name));
+        for (label, value) in named.chain(UID_LABELS.into_iter().map(|label| (label, &uid))) {
+            labels.entry(label).or_insert_with(|| value.as_str().into());
+        }
+    }
+    let selector = child(spec, "selector").and_then(|selector| child(selector, "matchLabels"));
+    if let Some(selector) = selector {
+        selector.entry(CONTROLLER_UID).or_insert_with(|| uid.into());
+    }
+    if shares_labels && let Some(labels) = labels(job, &POD_LABELS).cloned() {
+        object::set(job, &OWN_LABELS, labels);
+    }
+}
+
+/// The labels at a path, if there are any.
+fn labels<'o>(job: &'o Object, path: &[&str]) -> Option<&'o Object> {
+    object::get_object(job, path).filter(|labels| !labels.is_empty())
+}

@@ -1,0 +1,35 @@
+//! Persistent volumes: they start as pending, and the server notes when their phase changes (KEP-3762;
+//! upstream's `registry/core/persistentvolume/strategy.go`).
+
+use schema::object::{self, Object};
+use serde_json::Value;
+
+use super::{Context, Strategy};
+
+const PHASE: [&str; 2] = ["status", "phase"];
+const CHANGED: [&str; 2] = ["status", "lastPhaseTransitionTime"];
+
+pub(super) struct PersistentVolumes;
+
+impl Strategy for PersistentVolumes {
+    fn prepare_for_create(&self, volume: &mut Object, context: &Context<'_>) {
+        object::set(volume, &PHASE, "Pending");
+        object::set(volume, &CHANGED, context.timestamp());
+    }
+
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
+        if subresource != "status" {
+            return;
+        }
+        let same_phase = object::get_str(new, &PHASE) == object::get_str(old, &PHASE);
+        let (given, before) = (object::get(new, &CHANGED), object::get(old, &CHANGED));
+        let time = match (given, before) {
+            (None | Some(Value::Null), Some(before)) if same_phase => before.clone(),
+            (given, before) if !same_phase && (given.is_none_or(Value::is_null) || given == before) => {
+                context.timestamp()
+            }
+            _ => return,
+        };
+        object::set(new, &CHANGED, time);
+    }
+}

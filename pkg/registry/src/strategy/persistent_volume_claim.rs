@@ -1,0 +1,69 @@
+//! Persistent volume claims: where the volume's first content comes from has two fields, `dataSource`
+//! for old clients and `dataSourceRef` for new ones (KEP-1495, KEP-3294; upstream's
+//! `api/persistentvolumeclaim/util.go`).
+
+use api::tree;
+use schema::object::Object;
+use serde_json::Value;
+
+use super::{Context, Strategy};
+
+pub(super) struct PersistentVolumeClaims;
+
+impl Strategy for PersistentVolumeClaims {
+    fn prepare_for_create(&self, claim: &mut Object, _context: &Context<'_>) {
+        if let Some(spec) = tree::child_mut(claim, "spec") {
+            prepare(spec, None);
+        }
+    }
+
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+        if let (true, Some(spec)) = (subresource.is_empty(), tree::child_mut(new, "spec")) {
+            prepare(spec, tree::child(old, "spec"));
+        }
+    }
+}
+
+/// Drops what a claim may not have unless it had it before, then fills in the field that is missing.
+fn prepare(spec: &mut Object, old: Option<&Object>) {
+    let had = |name: &str| old.is_some_and(|old| tree::child(old, name).is_some());
+    // CrossNamespaceVolumeDataSource is off by default.
+    if tree::child(spec, "dataSourceRef").is_some_and(names_a_namespace) && !had("dataSourceRef") {
+        spec.remove("dataSourceRef");
+    }
+    if !had("dataSource") && !had("dataSourceRef") && tree::child(spec, "dataSourceRef").is_none() {
+        let known = tree::child(spec, "dataSource").is_some_and(is_claim_or_snapshot);
+        if !known {
+            spec.remove("dataSource");
+        }
+    }
+    match (tree::child(spec, "dataSource"), tree::child(spec, "dataSourceRef")) {
+        (Some(source), None) => {
+            let reference = reference(source);
+            spec.insert("dataSourceRef".to_owned(), reference);
+        }
+        (None, Some(reference)) if !names_a_namespace(reference) => {
+            let source = self::reference(reference);
+            spec.insert("dataSource".to_owned(), source);
+        }
+        _ => {}
+    }
+}
+
+fn names_a_namespace(reference: &Object) -> bool {
+    !tree::text(reference, "namespace").is_empty()
+}
+
+/// The only sources that clients could name before there was `dataSourceRef`.
+fn is_claim_or_snapshot(source: &Object) -> bool {
+    matches!(
+        (tree::text(source, "apiGroup"), tree::text(source, "kind")),
+        ("", "PersistentVolumeClaim") | ("snapshot.storage.k8s.io", "VolumeSnapshot")
+    )
+}
+
+/// What both fields have in common.
+fn reference(of: &Object) -> Value {
+    let common = ["apiGroup", "kind", "name"].into_iter();
+    Value::Object(common.filter_map(|name| of.get(name).map(|v| (name.to_owned(), v.clone()))).collect())
+}

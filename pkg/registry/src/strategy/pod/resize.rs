@@ -1,0 +1,56 @@
+//! The `resize` subresource changes resources and nothing else (KEP-1287, KEP-5419).
+
+use api::tree;
+use schema::object::{self, Object};
+use serde_json::Value;
+
+use super::super::{restore, restore_metadata};
+
+/// Takes everything from `old` but the resources of the pod and, with their resize policies, of its
+/// containers. Where containers come or go everything stays as asked for, and validation refuses it.
+pub(super) fn keep_resources(new: &mut Object, old: &Object) {
+    let spec = |name| ["spec", name];
+    let same_number =
+        |name| object::get_list(new, &spec(name)).len() == object::get_list(old, &spec(name)).len();
+    if !same_number("containers") || !same_number("initContainers") {
+        return;
+    }
+    let kept = ["containers", "initContainers"].map(|name| {
+        let (new, old) = (object::get_list(new, &spec(name)), object::get_list(old, &spec(name)));
+        (name, resized(new, old))
+    });
+    let resources = object::remove(new, &["spec", "resources"]);
+    restore(new, Some(old), ".spec");
+    restore(new, Some(old), ".status");
+    restore_metadata(new, old);
+    let Some(spec) = tree::child_mut(new, "spec") else { return };
+    match resources {
+        Some(resources) => spec.insert("resources".to_owned(), resources),
+        None => spec.remove("resources"),
+    };
+    for (name, containers) in kept.into_iter().filter(|(_, containers)| !containers.is_empty()) {
+        spec.insert(name.to_owned(), Value::Array(containers));
+    }
+}
+
+/// The old containers with the new resources; the new ones where they are not the same by name.
+fn resized(new: &[Value], old: &[Value]) -> Vec<Value> {
+    let same_name = |(new, old): (&Value, &Value)| new.get("name") == old.get("name");
+    if !new.iter().zip(old).all(same_name) {
+        return new.to_vec();
+    }
+    new.iter().zip(old).map(|(new, old)| with_resources_of(new, old)).collect()
+}
+
+fn with_resources_of(new: &Value, old: &Value) -> Value {
+    let mut container = old.clone();
+    if let Some(container) = container.as_object_mut() {
+        for name in ["resources", "resizePolicy"] {
+            match new.get(name) {
+                Some(value) => container.insert(name.to_owned(), value.clone()),
+                None => container.remove(name),
+            };
+        }
+    }
+    container
+}

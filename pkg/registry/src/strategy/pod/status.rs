@@ -1,0 +1,34 @@
+//! What a write of a pod's status may not lose: old kubelets do not know it.
+
+use api::tree;
+use schema::object::Object;
+use serde_json::Value;
+
+use super::child;
+
+const OBSERVED: &str = "observedGeneration";
+
+/// Keeps the quality of service class and the observed generations (KEP-5067) that `new` leaves out.
+pub(super) fn preserve(new: &mut Object, old: &Object) {
+    let (Some(new), Some(old)) = (child(new, "status"), tree::child(old, "status")) else { return };
+    if tree::text(new, "qosClass").is_empty()
+        && let Some(class) = old.get("qosClass")
+    {
+        new.insert("qosClass".to_owned(), class.clone());
+    }
+    preserve_observed(new, old);
+    // Validation permits several conditions of a type: the first of them takes after the first.
+    let mut unmatched: Vec<&Object> = tree::children(old, "conditions").collect();
+    for condition in tree::children_mut(new, "conditions") {
+        let ty = tree::text(condition, "type");
+        if let Some(position) = unmatched.iter().position(|old| tree::text(old, "type") == ty) {
+            preserve_observed(condition, unmatched.remove(position));
+        }
+    }
+}
+
+fn preserve_observed(new: &mut Object, old: &Object) {
+    if tree::integer(new, OBSERVED) == 0 && tree::integer(old, OBSERVED) != 0 {
+        new.insert(OBSERVED.to_owned(), Value::from(tree::integer(old, OBSERVED)));
+    }
+}

@@ -1,0 +1,44 @@
+//! Resource claims: a device that is no longer allocated has no status any more
+//! (KEP-4817; upstream's `registry/resource/resourceclaim/strategy.go`).
+
+use api::tree;
+use schema::object::{self, Object};
+use serde_json::Value;
+
+use super::{Context, Strategy};
+
+const DEVICES: [&str; 2] = ["status", "devices"];
+/// What names a device, or the share of it that a claim got.
+const IDENTITY: [&str; 4] = ["driver", "pool", "device", "shareID"];
+
+pub(super) struct ResourceClaims;
+
+impl Strategy for ResourceClaims {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+        if subresource != "status" || object::get_list(new, &DEVICES).is_empty() {
+            return;
+        }
+        let gone: Vec<_> =
+            results(old).filter(|device| !results(new).any(|still| still == *device)).collect();
+        let devices = object::get_list(new, &DEVICES).iter();
+        let kept: Vec<Value> = devices
+            .filter(|device| !device.as_object().is_some_and(|device| gone.contains(&identity(device))))
+            .cloned()
+            .collect();
+        if kept.is_empty() {
+            object::remove(new, &DEVICES);
+        } else {
+            object::set(new, &DEVICES, kept);
+        }
+    }
+}
+
+/// The devices that a claim's allocation names.
+fn results(claim: &Object) -> impl Iterator<Item = [&str; 4]> {
+    let results = object::get_list(claim, &["status", "allocation", "devices", "results"]);
+    results.iter().filter_map(Value::as_object).map(identity)
+}
+
+fn identity(device: &Object) -> [&str; 4] {
+    IDENTITY.map(|name| tree::text(device, name))
+}

@@ -1,0 +1,110 @@
+//! Kinds with one rule each.
+
+use api::tree;
+use schema::object::{self, Object};
+use serde_json::{Value, json};
+
+use super::{Context, Strategy, child};
+use crate::meta;
+
+/// Of a service account's secrets only the names count
+/// (upstream's `registry/core/serviceaccount/strategy.go`).
+pub(super) struct ServiceAccounts;
+
+impl Strategy for ServiceAccounts {
+    fn prepare_for_create(&self, account: &mut Object, _context: &Context<'_>) {
+        clean_secrets(account);
+    }
+
+    fn prepare_for_update(&self, _: &str, new: &mut Object, _old: &Object, _context: &Context<'_>) {
+        clean_secrets(new);
+    }
+}
+
+fn clean_secrets(account: &mut Object) {
+    tree::children_mut(account, "secrets").for_each(|secret| secret.retain(|member, _| member == "name"));
+}
+
+/// A limit range may come without a name (upstream's `registry/core/limitrange/strategy.go`).
+pub(super) struct LimitRanges;
+
+impl Strategy for LimitRanges {
+    fn prepare_for_create(&self, range: &mut Object, context: &Context<'_>) {
+        if meta::text(range, "name").is_empty() {
+            meta::set_text(range, "name", &context.entropy.uid());
+        }
+    }
+}
+
+/// API services that the server answers for itself are available from the start
+/// (upstream's `kube-aggregator/pkg/registry/apiservice/strategy.go`).
+pub(super) struct ApiServices;
+
+impl Strategy for ApiServices {
+    fn prepare_for_create(&self, service: &mut Object, context: &Context<'_>) {
+        if object::get_object(service, &["spec", "service"]).is_none() {
+            let available = json!({
+                "type": "Available",
+                "status": "True",
+                "lastTransitionTime": context.timestamp(),
+                "reason": "Local",
+                "message": "Local APIServices are always available",
+            });
+            object::set(service, &["status", "conditions"], vec![available]);
+        }
+    }
+}
+
+/// A custom resource definition's storage version becomes one of its stored versions as soon as it is
+/// named (upstream's `apiextensions-apiserver/pkg/registry/customresourcedefinition/strategy.go`).
+pub(super) struct CustomResourceDefinitions;
+
+impl Strategy for CustomResourceDefinitions {
+    fn prepare_for_create(&self, definition: &mut Object, _context: &Context<'_>) {
+        store_storage_version(definition);
+    }
+
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, _old: &Object, _context: &Context<'_>) {
+        if subresource.is_empty() {
+            store_storage_version(new);
+        }
+    }
+}
+
+fn store_storage_version(definition: &mut Object) {
+    let versions = object::get_list(definition, &["spec", "versions"]);
+    let stored = versions.iter().filter_map(Value::as_object).find(|version| tree::flag(version, "storage"));
+    let Some(name) = stored.map(|version| Value::from(tree::text(version, "name"))) else { return };
+    let known = child(definition, "status")
+        .map(|status| status.entry("storedVersions").or_insert_with(|| Value::Array(Vec::new())));
+    match known {
+        Some(Value::Array(known)) if !known.contains(&name) => known.push(name),
+        Some(other @ Value::Null) => *other = Value::Array(vec![name]),
+        _ => {}
+    }
+}
+
+/// A taint whose effect changes counts from now (upstream's `registry/resource/devicetaintrule`).
+pub(super) struct DeviceTaintRules;
+
+impl Strategy for DeviceTaintRules {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
+        let (effect, added) = (["spec", "taint", "effect"], ["spec", "taint", "timeAdded"]);
+        let same = |path: &[&str]| object::get(new, path) == object::get(old, path);
+        if subresource.is_empty() && !same(&effect) && same(&added) {
+            object::set(new, &added, context.timestamp());
+        }
+    }
+}
+
+/// A pod group without claims has no claims' statuses while DRAWorkloadResourceClaims is off
+/// (upstream's `registry/scheduling/podgroup/strategy.go`).
+pub(super) struct PodGroups;
+
+impl Strategy for PodGroups {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+        if subresource == "status" && object::get_list(old, &["spec", "resourceClaims"]).is_empty() {
+            object::remove(new, &["status", "resourceClaimStatuses"]);
+        }
+    }
+}

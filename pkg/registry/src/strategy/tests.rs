@@ -1,0 +1,71 @@
+//! Claims about what kinds do to objects before they are written.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod common;
+mod devices;
+mod gated;
+mod pod_subresources;
+mod pods;
+mod services;
+mod signing_requests;
+mod small;
+mod volumes;
+
+use apimachinery::user_info::UserInfo;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The time of every write.
+const NOW: &str = "2025-01-01T00:00:00Z";
+const BEFORE: &str = "2024-01-01T00:00:00Z";
+
+struct Fixed;
+
+impl Entropy for Fixed {
+    fn uid(&self) -> String {
+        "random".to_owned()
+    }
+
+    fn number(&self) -> u32 {
+        0
+    }
+}
+
+/// The row of `plural` or `plural/subresource`, in the version that is stored if it is served.
+fn row(path: &str) -> &'static Resource {
+    let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
+    let rows = || api::resources::all().filter(|row| row.plural == plural && row.subresource.is_empty());
+    let stored = |row: &&Resource| row.storage.is_some_and(|s| s.group_version == row.group_version);
+    let main = rows().find(stored).or_else(|| rows().next());
+    let main = main.unwrap_or_else(|| panic!("{plural} is no resource"));
+    let wanted = (main.group_version, plural, subresource);
+    let found = |row: &&Resource| (row.group_version, row.plural, row.subresource) == wanted;
+    api::resources::all().find(found).unwrap_or_else(|| panic!("{path} is no resource"))
+}
+
+fn object(value: Value) -> Object {
+    match value {
+        Value::Object(map) => map,
+        other => panic!("{other} is not an object"),
+    }
+}
+
+fn context<'c>(user: &'c UserInfo) -> Context<'c> {
+    Context { user, now: UnixTime { seconds: 1_735_689_600, nanos: 5 }, entropy: &Fixed }
+}
+
+/// What becomes of a new object.
+fn created(plural: &str, given: Value) -> Value {
+    let mut given = object(given);
+    prepare_for_create(row(plural), &mut given, &context(&UserInfo::default()));
+    Value::Object(given)
+}
+
+/// What becomes of `new` when it comes through `plural` or `plural/subresource` to replace `old`.
+fn updated(path: &str, old: Value, new: Value) -> Value {
+    let mut new = object(new);
+    let plural = path.split('/').next().unwrap();
+    prepare_for_update(row(path), row(plural), &mut new, &object(old), &context(&UserInfo::default()));
+    Value::Object(new)
+}

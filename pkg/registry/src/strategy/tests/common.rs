@@ -1,0 +1,68 @@
+//! What rows say, and where the kinds differ from them: status, metadata, generation.
+
+use super::*;
+
+#[test]
+fn creation_clears_the_status_except_of_nodes() {
+    let check = |plural: &str, expected: Option<Value>| {
+        let made = created(plural, json!({"metadata": {"name": "a"}, "status": {"phase": "x"}}));
+        assert_eq!(made.get("status").cloned(), expected, "{plural}");
+    };
+    check("deployments", None);
+    check("ingresses", None);
+    check("podcertificaterequests", None);
+    check("podgroups", None);
+    check("nodes", Some(json!({"phase": "x"})));
+    check("pods", Some(json!({"phase": "Pending", "qosClass": "BestEffort"})));
+}
+
+#[test]
+fn an_update_of_the_resource_keeps_the_old_status() {
+    for plural in ["deployments", "nodes", "pods", "podgroups", "podcertificaterequests"] {
+        let status = |x: i64| json!({"metadata": {}, "status": {"x": x}});
+        assert_eq!(updated(plural, status(1), status(2))["status"], json!({"x": 1}), "{plural}");
+    }
+}
+
+#[test]
+fn a_status_endpoint_that_resets_metadata_keeps_the_new_field_managers() {
+    let of = |label: &str, manager: &str| {
+        json!({
+            "metadata": {"labels": {"l": label}, "managedFields": [{"manager": manager}]},
+            "status": label,
+        })
+    };
+    for endpoint in ["volumeattachments/status", "flowschemas/status", "podcertificaterequests/status"] {
+        let put = updated(endpoint, of("old", "a"), of("new", "b"));
+        let expected = json!({"labels": {"l": "old"}, "managedFields": [{"manager": "b"}]});
+        assert_eq!((&put["metadata"], &put["status"]), (&expected, &json!("new")), "{endpoint}");
+    }
+}
+
+#[test]
+fn the_generation_counts_what_the_kind_says() {
+    let check = |path: &str, old: Value, change: Value, expected: i64| {
+        let mut old = object(old);
+        meta::set_generation(&mut old, 3);
+        let mut new = old.clone();
+        new.extend(object(change));
+        let put = updated(path, Value::Object(old), Value::Object(new));
+        assert_eq!(meta::generation(&object(put)), expected, "{path}");
+    };
+    check("deployments", json!({"spec": {"replicas": 1}}), json!({"spec": {"replicas": 2}}), 4);
+    check("deployments", json!({}), json!({"metadata": {"annotations": {"a": "b"}}}), 4);
+    check("deployments", json!({}), json!({"metadata": {"annotations": {}}}), 3);
+    check("deployments", json!({}), json!({"metadata": {"labels": {"a": "b"}}}), 3);
+    check("deployments/status", json!({}), json!({"status": {"replicas": 2}}), 3);
+    check("endpointslices", json!({}), json!({"metadata": {"labels": {"a": "b"}}}), 4);
+    check("priorityclasses", json!({"value": 1}), json!({"description": "text"}), 3);
+    check("csidrivers", json!({"spec": {}}), json!({"spec": {"requiresRepublish": true}}), 4);
+    check("pods/resize", json!({"spec": {}}), json!({"spec": {"resources": {}}}), 4);
+    check("services", json!({"spec": {}}), json!({"spec": {"type": "ClusterIP"}}), 3);
+}
+
+#[test]
+fn a_driver_starts_without_a_generation_and_a_deployment_with_one() {
+    assert_eq!(created("csidrivers", json!({"metadata": {}, "spec": {}}))["metadata"], json!({}));
+    assert_eq!(created("deployments", json!({"metadata": {}}))["metadata"], json!({"generation": 1}));
+}

@@ -1,0 +1,131 @@
+//! Claims about fields behind gates that are off.
+
+use super::*;
+
+/// Each object gets on creation what stands beside it, keeps the field if it had it, and does not get
+/// it by an update.
+fn check(plural: &str, with: Value, without: Value) {
+    let spec = |value: &Value| {
+        let mut object = object(value.clone());
+        object.remove("metadata");
+        Value::Object(object)
+    };
+    let made = created(plural, with.clone());
+    for (name, value) in object(without.clone()) {
+        assert_eq!(made[&name], value, "created {plural}");
+    }
+    assert_eq!(spec(&updated(plural, with.clone(), with.clone())), with, "kept {plural}");
+    assert_eq!(spec(&updated(plural, without.clone(), with)), without, "updated {plural}");
+}
+
+#[test]
+fn a_gated_field_is_dropped_unless_it_is_in_use() {
+    check("leases", json!({"spec": {"strategy": "s"}}), json!({"spec": {}}));
+    check("leases", json!({"spec": {"preferredHolder": "s"}}), json!({"spec": {}}));
+    check("csidrivers", json!({"spec": {"preventPodSchedulingIfMissing": true}}), json!({"spec": {}}));
+    let rolling = |more: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": more}}});
+    check(
+        "statefulsets",
+        rolling(json!({"maxUnavailable": 2, "partition": 0})),
+        rolling(json!({"partition": 0})),
+    );
+    check("nodes", json!({"spec": {"configSource": {}}}), json!({"spec": {}}));
+    check("podgroups", json!({"spec": {"priority": 5}}), json!({"spec": {}}));
+    check("podgroups", json!({"spec": {"resourceClaims": [{"name": "a"}]}}), json!({"spec": {}}));
+    let device = |more: Value| json!({"spec": {"devices": [{"attributes": {"a": more, "b": {"int": 1}}}]}});
+    check("resourceslices", device(json!({"ints": [1]})), device(json!({})));
+}
+
+#[test]
+fn a_node_gets_no_configuration_status() {
+    let status = |status: Value| json!({"metadata": {}, "spec": {}, "status": status});
+    let (with, without) = (json!({"config": {"error": "e"}, "phase": "p"}), json!({"phase": "p"}));
+    assert_eq!(created("nodes", status(with.clone()))["status"], without);
+    let put =
+        |old: &Value| updated("nodes/status", status(old.clone()), status(with.clone()))["status"].clone();
+    assert_eq!((put(&without), put(&with)), (without, with));
+}
+
+#[test]
+fn every_kind_with_a_pod_template_drops_what_pods_may_not_have() {
+    let gated = json!({
+        "schedulingGroup": {"podGroupName": "g"},
+        "containers": [
+            {"name": "a", "lifecycle": {"stopSignal": "SIGUSR1"}},
+            {"name": "b", "lifecycle": {"stopSignal": "SIGUSR1", "preStop": {}}},
+            {"name": "c", "lifecycle": {}},
+        ],
+        "volumes": [{"name": "v", "projected": {"sources": [
+            {"clusterTrustBundle": {"path": "p"}}, {"podCertificate": {"keyType": "k"}}, {"secret": {}},
+        ]}}],
+    });
+    let plain = json!({
+        "containers": [
+            {"name": "a"},
+            {"name": "b", "lifecycle": {"preStop": {}}},
+            {"name": "c", "lifecycle": {}},
+        ],
+        "volumes": [{"name": "v", "projected": {"sources": [{}, {}, {"secret": {}}]}}],
+    });
+    for (plural, pointer, of) in [
+        ("pods", "/spec", (|spec| json!({"spec": spec})) as fn(&Value) -> Value),
+        ("podtemplates", "/template/spec", |spec| json!({"template": {"spec": spec}})),
+        ("replicationcontrollers", "/spec/template/spec", in_template),
+        ("replicasets", "/spec/template/spec", in_template),
+        ("deployments", "/spec/template/spec", in_template),
+        ("daemonsets", "/spec/template/spec", in_template),
+        ("statefulsets", "/spec/template/spec", in_template),
+        ("jobs", "/spec/template/spec", in_template),
+        (
+            "cronjobs",
+            "/spec/jobTemplate/spec/template/spec",
+            |spec| json!({"spec": {"jobTemplate": in_template(spec)}}),
+        ),
+    ] {
+        let at = |value: Value| value.pointer(pointer).cloned();
+        assert_eq!(at(created(plural, of(&gated))), Some(plain.clone()), "{plural}");
+        let kept = updated(plural, of(&gated), of(&gated));
+        assert_eq!(at(kept), Some(gated.clone()), "{plural}");
+    }
+}
+
+fn in_template(spec: &Value) -> Value {
+    json!({"spec": {"template": {"spec": spec}}})
+}
+
+#[test]
+fn one_stop_signal_in_use_permits_all() {
+    let spec = |containers: Value, init: Value| {
+        json!({
+            "metadata": {},
+            "spec": {"containers": containers, "initContainers": init},
+        })
+    };
+    let signal = json!([{"lifecycle": {"stopSignal": "SIGUSR1"}}]);
+    let old = spec(json!([{}]), signal.clone());
+    let new = spec(signal.clone(), signal);
+    assert_eq!(updated("pods", old, new.clone())["spec"], new["spec"]);
+}
+
+#[test]
+fn templates_of_a_workload_are_judged_each_by_its_predecessor() {
+    let of = |templates: Value| json!({"metadata": {}, "spec": {"podGroupTemplates": templates}});
+    let old = of(json!([{"name": "a", "priority": 1}, {"name": "b"}]));
+    let new = of(json!([{"name": "a", "priority": 2}, {"name": "b", "priority": 2}, {"priority": 2}]));
+    let expected = json!([{"name": "a", "priority": 2}, {"name": "b"}, {}]);
+    assert_eq!(updated("workloads", old, new)["spec"]["podGroupTemplates"], expected);
+}
+
+#[test]
+fn a_slice_counts_a_change_that_is_dropped_and_a_stateful_set_does_not() {
+    let generation = |plural: &str, old: Value, new: Value| {
+        let (mut old, new) = (object(old), object(new));
+        meta::set_generation(&mut old, 1);
+        meta::generation(&object(updated(plural, Value::Object(old), Value::Object(new))))
+    };
+    let device = |more: Value| json!({"spec": {"devices": [more]}});
+    let mapped = device(json!({"nodeAllocatableResourceMappings": {"cpu": {}}}));
+    assert_eq!(generation("resourceslices", device(json!({})), mapped), 2);
+    let rolling = |more: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": more}}});
+    assert_eq!(generation("statefulsets", rolling(json!({})), rolling(json!({"maxUnavailable": 2}))), 1);
+}

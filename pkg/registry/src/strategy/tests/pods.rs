@@ -1,0 +1,126 @@
+//! Claims about new pods.
+
+use super::*;
+
+#[test]
+fn the_quality_of_service_follows_requests_and_limits() {
+    let check = |spec: Value, expected: &str| {
+        let made = created("pods", json!({"metadata": {}, "spec": spec}));
+        assert_eq!(made["status"], json!({"phase": "Pending", "qosClass": expected}), "{spec}");
+    };
+    let containers = |resources: Value| {
+        let list: Vec<Value> =
+            resources.as_array().unwrap().iter().map(|r| json!({"name": "c", "resources": r})).collect();
+        json!({"containers": list})
+    };
+    let both = json!({"cpu": "1", "memory": "1Gi"});
+    let full = json!({"requests": both, "limits": both});
+    check(containers(json!([{}])), "BestEffort");
+    check(
+        containers(json!([{"requests": {"cpu": "0"}, "limits": {"ephemeral-storage": "1"}}])),
+        "BestEffort",
+    );
+    check(containers(json!([full])), "Guaranteed");
+    check(containers(json!([full, {}])), "Burstable");
+    check(containers(json!([{"requests": {"cpu": "1"}, "limits": {"cpu": "1"}}])), "Burstable");
+    check(containers(json!([{"requests": {"cpu": "500m", "memory": "1Gi"}, "limits": both}])), "Burstable");
+    check(containers(json!([{"limits": both}])), "Burstable");
+    let same = json!({"requests": {"cpu": "1000m", "memory": "1024Mi"}, "limits": both});
+    check(containers(json!([same])), "Guaranteed");
+    check(json!({"containers": [{"resources": full}], "initContainers": [{}]}), "Burstable");
+    check(json!({"containers": [{}], "resources": full}), "Guaranteed");
+    check(json!({"containers": [{"resources": full}], "resources": {}}), "BestEffort");
+    check(json!({"containers": [{}], "resources": {"requests": {"cpu": "1"}}}), "Burstable");
+}
+
+#[test]
+fn of_a_given_status_only_the_quality_of_service_counts() {
+    let status = json!({"phase": "Running", "qosClass": "Guaranteed", "podIP": "1.2.3.4"});
+    let made = created("pods", json!({"metadata": {}, "spec": {}, "status": status}));
+    assert_eq!(made["status"], json!({"phase": "Pending", "qosClass": "Guaranteed"}));
+}
+
+#[test]
+fn a_gated_pod_says_why_it_is_not_scheduled() {
+    let made = created("pods", json!({"metadata": {}, "spec": {"schedulingGates": [{"name": "a"}]}}));
+    let expected = json!([{
+        "type": "PodScheduled", "status": "False", "lastTransitionTime": NOW, "reason": "SchedulingGated",
+        "message": "Scheduling is blocked due to non-empty scheduling gates",
+    }]);
+    assert_eq!(made["status"]["conditions"], expected);
+}
+
+#[test]
+fn label_keys_join_the_selectors_of_spread_and_affinity() {
+    let term = |selector: Value| {
+        json!({
+            "labelSelector": selector,
+            "matchLabelKeys": ["a", "none"],
+            "mismatchLabelKeys": ["b"],
+        })
+    };
+    let check = |given: Value, spread: Value, affinity: Value| {
+        let spec = |spread: &Value, affinity: &Value| {
+            json!({
+                "topologySpreadConstraints": [term(spread.clone())],
+                "affinity": {
+                    "podAffinity": {
+                        "requiredDuringSchedulingIgnoredDuringExecution": [term(affinity.clone())],
+                    },
+                    "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "podAffinityTerm": term(affinity.clone())}
+                    ]},
+                },
+            })
+        };
+        let labels = json!({"labels": {"a": "1", "b": "2"}});
+        let made = created("pods", json!({"metadata": labels, "spec": spec(&given, &given)}));
+        assert_eq!(made["spec"], spec(&spread, &affinity));
+    };
+    let own = json!({"key": "a", "operator": "In", "values": ["1"]});
+    let other = json!({"key": "b", "operator": "NotIn", "values": ["2"]});
+    let all = |requirements: Value| json!({"matchExpressions": requirements});
+    check(json!({}), all(json!([own])), all(json!([own, other])));
+    let before = json!({"key": "k", "operator": "Exists"});
+    check(all(json!([before])), all(json!([before, own])), all(json!([before, own, other])));
+    check(Value::Null, Value::Null, Value::Null);
+}
+
+#[test]
+fn app_armor_annotations_become_fields() {
+    let check = |annotation: &str, own: Value, pod: Value, expected: Value| {
+        let key = "container.apparmor.security.beta.kubernetes.io/c";
+        let made = created(
+            "pods",
+            json!({
+                "metadata": {"annotations": {key: annotation}},
+                "spec": {
+                    "containers": [{"name": "c", "securityContext": own}, {"name": "d"}],
+                    "securityContext": pod,
+                },
+            }),
+        );
+        let expected = json!([{"name": "c", "securityContext": expected}, {"name": "d"}]);
+        assert_eq!(made["spec"]["containers"], expected, "{annotation}");
+    };
+    let of = |profile: Value| json!({"appArmorProfile": profile});
+    let default = of(json!({"type": "RuntimeDefault"}));
+    check("runtime/default", json!({}), json!({}), default.clone());
+    check("unconfined", Value::Null, json!({}), of(json!({"type": "Unconfined"})));
+    let local = of(json!({"type": "Localhost", "localhostProfile": "p"}));
+    check("localhost/p", json!({}), json!({}), local.clone());
+    check("localhost/p", json!({}), default.clone(), local.clone());
+    check("localhost/p", default.clone(), json!({}), default.clone());
+    check("runtime/default", json!({}), default, json!({}));
+    for invalid in ["localhost/", "localhost/ p", "none"] {
+        check(invalid, json!({}), json!({}), json!({}));
+    }
+}
+
+#[test]
+fn windows_has_no_app_armor() {
+    let spec = json!({"os": {"name": "windows"}, "containers": [{"name": "c"}]});
+    let annotations = json!({"container.apparmor.security.beta.kubernetes.io/c": "unconfined"});
+    let made = created("pods", json!({"metadata": {"annotations": annotations}, "spec": spec.clone()}));
+    assert_eq!(made["spec"], spec);
+}

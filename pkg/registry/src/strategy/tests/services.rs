@@ -1,0 +1,116 @@
+//! Claims about updates of services.
+
+use super::*;
+
+/// What becomes of the spec.
+fn check(old: Value, new: Value, expected: Value) {
+    let of = |spec: &Value| json!({"metadata": {}, "spec": spec});
+    assert_eq!(updated("services", of(&old), of(&new))["spec"], expected, "{new}");
+}
+
+fn ports(ports: &[(&str, i64)]) -> Value {
+    let port = |(name, node_port): &(&str, i64)| match node_port {
+        0 => json!({"name": name}),
+        number => json!({"name": name, "nodePort": number}),
+    };
+    ports.iter().map(port).collect()
+}
+
+#[test]
+fn an_old_client_gets_the_plural_of_its_address() {
+    let made = |spec: Value| created("services", json!({"metadata": {}, "spec": spec}))["spec"].clone();
+    assert_eq!(made(json!({"clusterIP": "None"})), json!({"clusterIP": "None", "clusterIPs": ["None"]}));
+    assert_eq!(made(json!({"clusterIPs": ["a"]})), json!({"clusterIPs": ["a"]}));
+    assert_eq!(made(json!({})), json!({}));
+}
+
+#[test]
+fn addresses_that_an_update_leaves_out_stay() {
+    let old = json!({"type": "ClusterIP", "clusterIP": "a", "clusterIPs": ["a", "b"]});
+    check(old.clone(), json!({"type": "ClusterIP"}), old.clone());
+    check(old.clone(), json!({"type": "ClusterIP", "clusterIP": "a"}), old.clone());
+    let changed = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["a", "b"]});
+    check(old.clone(), changed, json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c"]}));
+    let both = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c", "d"]});
+    check(old, both.clone(), both);
+}
+
+#[test]
+fn node_ports_that_an_update_leaves_out_stay_by_name() {
+    let check = |old: &[(&str, i64)], new: &[(&str, i64)], expected: &[(&str, i64)]| {
+        let of = |list| json!({"type": "NodePort", "ports": ports(list)});
+        super::services::check(of(old), of(new), of(expected));
+    };
+    check(&[("a", 1), ("b", 2)], &[("b", 0), ("a", 0), ("c", 0)], &[("b", 2), ("a", 1), ("c", 0)]);
+    check(&[("a", 1), ("b", 2)], &[("a", 0), ("b", 1)], &[("a", 0), ("b", 1)]);
+    check(&[("a", 1)], &[("a", 3)], &[("a", 3)]);
+}
+
+#[test]
+fn a_load_balancer_that_wants_no_node_ports_gets_none_back() {
+    let of = |list: &[(&str, i64)]| {
+        json!({
+            "type": "LoadBalancer",
+            "allocateLoadBalancerNodePorts": false,
+            "ports": ports(list),
+        })
+    };
+    check(of(&[("a", 1)]), of(&[("a", 0)]), of(&[("a", 0)]));
+}
+
+#[test]
+fn a_new_type_clears_what_only_the_old_one_had() {
+    let balancer = |ty: &str| {
+        json!({
+            "type": ty, "clusterIP": "a", "clusterIPs": ["a"], "ipFamilies": ["IPv4"],
+            "ipFamilyPolicy": "SingleStack", "ports": ports(&[("a", 1)]), "healthCheckNodePort": 2,
+            "allocateLoadBalancerNodePorts": true, "loadBalancerClass": "c", "externalTrafficPolicy": "Local",
+        })
+    };
+    let inner = json!({
+        "type": "ClusterIP", "clusterIP": "a", "clusterIPs": ["a"], "ipFamilies": ["IPv4"],
+        "ipFamilyPolicy": "SingleStack", "ports": ports(&[("a", 0)]),
+    });
+    check(balancer("LoadBalancer"), balancer("ClusterIP"), inner.clone());
+    let alias = json!({"type": "ExternalName", "ports": ports(&[("a", 0)])});
+    check(balancer("LoadBalancer"), balancer("ExternalName"), alias.clone());
+    let mut other = inner.clone();
+    other["type"] = "ExternalName".into();
+    check(inner, other, alias);
+}
+
+#[test]
+fn what_the_client_changes_along_with_the_type_is_left_to_validation() {
+    let old = json!({"type": "NodePort", "clusterIP": "a", "clusterIPs": ["a"], "ports": ports(&[("a", 1)])});
+    let new =
+        json!({"type": "ClusterIP", "clusterIP": "a", "clusterIPs": ["a"], "ports": ports(&[("a", 5)])});
+    check(old.clone(), new.clone(), new);
+    let new = json!({"type": "ExternalName", "clusterIP": "b", "clusterIPs": ["b"], "ports": []});
+    check(old, new.clone(), new);
+}
+
+#[test]
+fn only_a_load_balancer_keeps_its_status() {
+    let of = |ty: &str| {
+        json!({
+            "metadata": {},
+            "spec": {"type": ty},
+            "status": {"loadBalancer": {"ingress": [1]}},
+        })
+    };
+    let status = |path: &str, ty: &str| updated(path, of("LoadBalancer"), of(ty))["status"].clone();
+    let full = json!({"loadBalancer": {"ingress": [1]}});
+    assert_eq!(status("services", "LoadBalancer"), full);
+    assert_eq!(status("services", "ClusterIP"), json!({}));
+    assert_eq!(status("services/status", "ClusterIP"), full);
+}
+
+#[test]
+fn an_alias_has_no_internal_traffic_policy() {
+    let of = |ty: &str, policy: &str| json!({"type": ty, "internalTrafficPolicy": policy});
+    check(of("ClusterIP", "Cluster"), of("ExternalName", "Cluster"), json!({"type": "ExternalName"}));
+    check(json!({"type": "ExternalName"}), of("ExternalName", "x"), of("ExternalName", "x"));
+    let made = |spec: Value| created("services", json!({"metadata": {}, "spec": spec}))["spec"].clone();
+    assert_eq!(made(of("ExternalName", "Local")), json!({"type": "ExternalName"}));
+    assert_eq!(made(of("ClusterIP", "Local")), of("ClusterIP", "Local"));
+}

@@ -1,0 +1,127 @@
+//! Claims about kinds with few rules.
+
+use super::*;
+
+#[test]
+fn the_server_selects_the_pods_of_a_job() {
+    let job = |spec: Value| json!({"metadata": {"name": "j", "uid": "u"}, "spec": spec});
+    let made = created("jobs", job(json!({})));
+    let labels = json!({
+        "job-name": "j", "batch.kubernetes.io/job-name": "j",
+        "controller-uid": "u", "batch.kubernetes.io/controller-uid": "u",
+    });
+    let expected = json!({
+        "template": {"metadata": {"labels": labels}},
+        "selector": {"matchLabels": {"batch.kubernetes.io/controller-uid": "u"}},
+    });
+    assert_eq!(made["spec"], expected);
+    let own = json!({"template": {"metadata": {"labels": {"job-name": "mine"}}}, "manualSelector": false});
+    let made = created("jobs", job(own));
+    assert_eq!(made["spec"]["template"]["metadata"]["labels"]["job-name"], "mine");
+    let manual = json!({"manualSelector": true, "selector": {"matchLabels": {"a": "b"}}});
+    let made = created("jobs", job(manual.clone()));
+    assert_eq!((&made["spec"], made["metadata"].get("labels")), (&manual, None));
+}
+
+#[test]
+fn a_job_without_labels_of_its_own_has_those_of_its_pods() {
+    let check = |own: Value, pods: Value, expected: &[&str]| {
+        let made = created(
+            "jobs",
+            json!({
+                "metadata": {"name": "j", "uid": "u", "labels": own},
+                "spec": {"template": {"metadata": {"labels": pods}}},
+            }),
+        );
+        let labels = object(made["metadata"]["labels"].clone());
+        assert_eq!(labels.keys().collect::<Vec<_>>(), expected);
+    };
+    let generated =
+        ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"];
+    let all = [&generated[..], &["mine"]].concat();
+    check(json!({}), json!({}), &generated);
+    check(json!({"mine": "1"}), json!({"mine": "1"}), &all);
+    check(json!({"other": "1"}), json!({"mine": "1"}), &["other"]);
+}
+
+#[test]
+fn a_service_account_keeps_the_names_of_its_secrets() {
+    let of = |secrets: Value| json!({"metadata": {}, "secrets": secrets});
+    let given = json!([{"name": "a", "kind": "Secret", "namespace": "n"}, {"kind": "Secret"}]);
+    let expected = json!([{"name": "a"}, {}]);
+    assert_eq!(created("serviceaccounts", of(given.clone()))["secrets"], expected);
+    assert_eq!(updated("serviceaccounts", of(json!([])), of(given))["secrets"], expected);
+}
+
+#[test]
+fn a_limit_range_without_a_name_gets_one() {
+    assert_eq!(created("limitranges", json!({"metadata": {}}))["metadata"], json!({"name": "random"}));
+    assert_eq!(created("limitranges", json!({"metadata": {"name": "a"}}))["metadata"], json!({"name": "a"}));
+}
+
+#[test]
+fn an_api_service_of_this_server_is_available() {
+    let status = |spec: Value| {
+        created("apiservices", json!({"metadata": {}, "spec": spec, "status": {"x": 1}}))
+            .get("status")
+            .cloned()
+    };
+    let available = json!({
+        "type": "Available", "status": "True", "lastTransitionTime": NOW, "reason": "Local",
+        "message": "Local APIServices are always available",
+    });
+    assert_eq!(status(json!({})), Some(json!({"conditions": [available]})));
+    assert_eq!(status(json!({"service": {"name": "s"}})), None);
+}
+
+#[test]
+fn the_storage_version_of_a_definition_becomes_a_stored_version() {
+    let definition = |storage: &str, stored: Value| {
+        let version = |name: &str| json!({"name": name, "storage": name == storage});
+        json!({
+            "metadata": {}, "spec": {"versions": [version("v1"), version("v2")]},
+            "status": {"storedVersions": stored},
+        })
+    };
+    let stored = |value: Value| value["status"]["storedVersions"].clone();
+    let plural = "customresourcedefinitions";
+    assert_eq!(stored(created(plural, definition("v2", json!(["x"])))), json!(["v2"]));
+    let put =
+        |storage: &str| updated(plural, definition("v1", json!(["v1"])), definition(storage, json!(["x"])));
+    assert_eq!(stored(put("v1")), json!(["v1"]));
+    assert_eq!(stored(put("v2")), json!(["v1", "v2"]));
+}
+
+#[test]
+fn topology_is_dropped_from_endpoint_slices() {
+    let slice = |endpoint: Value| json!({"metadata": {}, "endpoints": [endpoint]});
+    let host = |name: &str| json!({"kubernetes.io/hostname": name, "topology.kubernetes.io/zone": "z"});
+    let with = |name: &str, address: &str| json!({"addresses": [address], "deprecatedTopology": host(name)});
+    let plural = "endpointslices";
+    assert_eq!(created(plural, slice(with("h", "a")))["endpoints"], json!([{"addresses": ["a"]}]));
+    let check = |old: Value, new: Value, expected: Value| {
+        assert_eq!(updated(plural, slice(old), slice(new))["endpoints"], json!([expected]));
+    };
+    // An untouched list is none of this update's business.
+    check(with("h", "a"), with("h", "a"), with("h", "a"));
+    check(with("h", "a"), with("h", "b"), json!({"addresses": ["b"], "nodeName": "h"}));
+    check(with("h", "a"), with("new", "b"), json!({"addresses": ["b"]}));
+    check(with("Bad_", "a"), with("Bad_", "b"), json!({"addresses": ["b"]}));
+    let mut named = with("h", "b");
+    named["nodeName"] = "n".into();
+    check(with("h", "a"), named, json!({"addresses": ["b"], "nodeName": "n"}));
+}
+
+#[test]
+fn a_pod_group_without_claims_has_no_claim_statuses() {
+    let group = |claims: Value| {
+        json!({
+            "metadata": {}, "spec": {"resourceClaims": claims},
+            "status": {"resourceClaimStatuses": [{"name": "a"}]},
+        })
+    };
+    let status =
+        |claims: Value| updated("podgroups/status", group(claims.clone()), group(claims))["status"].clone();
+    assert_eq!(status(json!([])), json!({}));
+    assert_eq!(status(json!([{"name": "a"}])), json!({"resourceClaimStatuses": [{"name": "a"}]}));
+}

@@ -1,0 +1,66 @@
+//! Claims about persistent volumes and claims on them.
+
+use super::*;
+
+#[test]
+fn a_volume_starts_as_pending() {
+    let made =
+        created("persistentvolumes", json!({"metadata": {}, "status": {"phase": "Bound", "reason": "r"}}));
+    assert_eq!(made["status"], json!({"phase": "Pending", "lastPhaseTransitionTime": NOW}));
+}
+
+#[test]
+fn the_time_of_a_phase_change_is_noted_once() {
+    let check = |old: (&str, Option<&str>), new: (&str, Option<&str>), expected: Option<&str>| {
+        let of = |(phase, time): (&str, Option<&str>)| match time {
+            Some(time) => {
+                json!({"metadata": {}, "status": {"phase": phase, "lastPhaseTransitionTime": time}})
+            }
+            None => json!({"metadata": {}, "status": {"phase": phase}}),
+        };
+        let put = updated("persistentvolumes/status", of(old), of(new));
+        let case = format!("{old:?} {new:?}");
+        assert_eq!(put, of((new.0, expected)), "{case}");
+    };
+    let (before, other) = (Some(BEFORE), Some("2023-01-01T00:00:00Z"));
+    check(("Pending", before), ("Pending", None), before);
+    check(("Pending", before), ("Pending", other), other);
+    check(("Pending", before), ("Bound", None), Some(NOW));
+    check(("Pending", before), ("Bound", before), Some(NOW));
+    check(("Pending", before), ("Bound", other), other);
+    check(("Pending", None), ("Bound", None), Some(NOW));
+    check(("Pending", None), ("Pending", None), None);
+}
+
+#[test]
+fn both_fields_of_a_claim_name_its_source() {
+    let claim = json!({"kind": "PersistentVolumeClaim", "name": "a"});
+    let snapshot = json!({"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "a"});
+    let custom = json!({"apiGroup": "x.io", "kind": "Custom", "name": "a"});
+    let away = json!({"kind": "PersistentVolumeClaim", "name": "a", "namespace": "n"});
+    let spec = |fields: &[(&str, &Value)]| {
+        let fields = fields.iter().map(|(name, value)| ((*name).to_owned(), (*value).clone()));
+        Value::Object(fields.collect())
+    };
+    let both = |source: &Value| spec(&[("dataSource", source), ("dataSourceRef", source)]);
+    let of = |spec: Value| json!({"metadata": {}, "spec": spec});
+    let check = |given: Value, expected: Value| {
+        let made = created("persistentvolumeclaims", of(given.clone()));
+        assert_eq!(made["spec"], expected, "created {given}");
+        let put = updated("persistentvolumeclaims", of(json!({})), of(given.clone()));
+        assert_eq!(put["spec"], expected, "updated {given}");
+    };
+    check(json!({}), json!({}));
+    check(spec(&[("dataSource", &claim)]), both(&claim));
+    check(spec(&[("dataSource", &snapshot)]), both(&snapshot));
+    check(spec(&[("dataSource", &custom)]), json!({}));
+    check(spec(&[("dataSourceRef", &custom)]), both(&custom));
+    check(spec(&[("dataSourceRef", &away)]), json!({}));
+    let different = spec(&[("dataSource", &claim), ("dataSourceRef", &custom)]);
+    check(different.clone(), different);
+    // What a claim has it keeps.
+    let kept = |old: Value, new: Value| updated("persistentvolumeclaims", of(old), of(new))["spec"].clone();
+    assert_eq!(kept(both(&custom), spec(&[("dataSource", &custom)])), both(&custom));
+    let reference = spec(&[("dataSourceRef", &away)]);
+    assert_eq!(kept(reference.clone(), reference.clone()), reference);
+}
