@@ -6,6 +6,7 @@ pub mod fields;
 pub mod managed_fields;
 pub mod options;
 pub mod printers;
+pub mod qos;
 pub mod resources;
 pub mod semantic;
 pub mod tree;

@@ -18,6 +18,26 @@ pub fn flag(object: &Object, name: &str) -> bool {
     object.get(name).and_then(Value::as_bool).unwrap_or_default()
 }
 
+/// A string member behind a pointer.
+pub fn maybe_text<'o>(object: &'o Object, name: &str) -> Option<&'o str> {
+    object.get(name).and_then(Value::as_str)
+}
+
+/// An integer member behind a pointer.
+pub fn maybe_integer(object: &Object, name: &str) -> Option<i64> {
+    object.get(name).and_then(Value::as_i64)
+}
+
+/// A boolean member behind a pointer.
+pub fn maybe_flag(object: &Object, name: &str) -> Option<bool> {
+    object.get(name).and_then(Value::as_bool)
+}
+
+/// Whether a member is set: for lists and maps, to anything but nil.
+pub fn is_set(object: &Object, name: &str) -> bool {
+    object.get(name).is_some_and(|value| !value.is_null())
+}
+
 /// A member that is an object (a struct or a map).
 pub fn child<'o>(object: &'o Object, name: &str) -> Option<&'o Object> {
     object.get(name).and_then(Value::as_object)

@@ -1,12 +1,32 @@
 //! Rules that are the same for every kind: metadata, names, request options. Rules of single kinds
 //! build on them. Everything returns field errors in upstream's words and order.
 
+mod cidr;
+mod claim_spec;
+mod conditions;
+mod cron;
+mod endpoint_ip;
+mod go_value;
+mod immutable;
+mod int_or_percent;
 mod ip;
+pub mod kinds;
 mod name_rule;
+mod node_selector;
 mod object_meta;
 mod options;
+mod pem;
+mod resource_name;
+mod resources;
+mod selector;
+mod semver;
+mod signer_name;
+mod time_zone;
+mod unified_diff;
+mod value;
+mod volume_source;
 
-pub use ip::{canonical_ip, is_valid_ip};
+pub use ip::{canonical_ip, is_valid_ip, is_valid_legacy_ip};
 pub use name_rule::{NameRule, name_rule, requires_qualified_finalizers};
 pub use object_meta::{
     FIELD_MANAGER_BYTES_MAX, TOTAL_ANNOTATIONS_BYTES_MAX, validate_annotations, validate_field_manager,

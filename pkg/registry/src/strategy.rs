@@ -18,10 +18,7 @@ mod small;
 use api::options::DeleteOptions;
 use api::resources::Resource;
 use api::semantic::equal_members;
-use api::validation::{
-    NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified,
-    validate_object_meta, validate_object_meta_update,
-};
+use api::validation::{NameRule, kinds, validate_object_meta, validate_object_meta_update};
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
@@ -147,16 +144,12 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
 
 /// What is wrong with an object that is about to be created.
 pub fn validate(row: &Resource, object: &Object) -> Vec<field::Error> {
-    let path = Path::root("metadata");
-    let mut errors = validate_object_meta(object, row.namespaced, name_rule(row.group, row.plural), &path);
-    if requires_qualified_finalizers(row.group, row.plural) {
-        errors.extend(validate_finalizers_are_qualified(object, &path));
-    }
-    if errors.is_empty() {
+    let errors = kinds::validate(row, object);
+    match errors.is_empty() {
         // What no kind can do without, whatever its own rule says.
-        errors = validate_object_meta(object, row.namespaced, NameRule::PathSegment, &path);
+        true => validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata")),
+        false => errors,
     }
-    errors
 }
 
 /// Prepares an object that is about to replace `old` through `endpoint` (the resource itself or one of
@@ -240,13 +233,11 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
 }
 
 /// What is wrong with an object that is about to replace `old`.
-pub fn validate_update(row: &Resource, new: &Object, old: &Object) -> Vec<field::Error> {
+pub fn validate_update(endpoint: &Resource, row: &Resource, new: &Object, old: &Object) -> Vec<field::Error> {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.extend(validate_object_meta_update(new, old, &path));
-    if requires_qualified_finalizers(row.group, row.plural) {
-        errors.extend(validate_finalizers_are_qualified(new, &path));
-    }
+    errors.extend(kinds::validate_update(row, endpoint.subresource, new, old));
     errors
 }
 

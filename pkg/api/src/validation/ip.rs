@@ -23,6 +23,16 @@ pub fn is_valid_ip(text: &str) -> Vec<String> {
     }
 }
 
+/// Checks an address in a field that predates [`is_valid_ip`] and takes any spelling that means one
+/// address only (`IsValidIPForLegacyField` with `StrictIPCIDRValidation`). Returns what is wrong.
+pub fn is_valid_legacy_ip(text: &str) -> Vec<String> {
+    match text.parse::<IpAddr>() {
+        Ok(IpAddr::V4(_)) => Vec::new(),
+        Ok(IpAddr::V6(ip)) if ip.to_ipv4_mapped().is_none() => Vec::new(),
+        _ => is_valid_ip(text),
+    }
+}
+
 /// Parses an address the lenient way, in which old fields still hold them: decimal parts may have
 /// leading zeros (which mean nothing, they are not octal).
 pub fn canonical_ip(text: &str) -> Option<IpAddr> {
@@ -63,6 +73,16 @@ mod tests {
         for text in ["", "1.2.3", "1.2.3.4/24", "fe80::1%eth0", "1a", "a.b", "256.1.1.1", "1.2.3.4.", "00"] {
             check(text, &[NOT_AN_IP]);
         }
+    }
+
+    #[test]
+    fn old_fields_take_other_spellings_of_one_address() {
+        for text in ["2001:DB8::1", "2001:0db8::1", "10.0.0.1"] {
+            assert_eq!(is_valid_legacy_ip(text), Vec::<String>::new(), "{text}");
+        }
+        assert_eq!(is_valid_legacy_ip("010.0.0.1"), ["must not have leading 0s"]);
+        assert_eq!(is_valid_legacy_ip("::ffff:1.2.3.4"), ["must not be an IPv4-mapped IPv6 address"]);
+        assert_eq!(is_valid_legacy_ip("x"), [NOT_AN_IP]);
     }
 
     #[test]

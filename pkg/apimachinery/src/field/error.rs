@@ -93,6 +93,18 @@ pub enum BadValue {
     Plain(String),
 }
 
+impl BadValue {
+    /// A text of a named Go type, such as those of enumerations, which upstream prints as JSON
+    /// instead of with Go's escapes.
+    pub fn json_text(text: &str) -> Self {
+        let plain = text.bytes().all(|b| matches!(b, b' '..=b'~') && !br#""\<>&"#.contains(&b));
+        match plain {
+            true => Self::Quoted(text.to_owned()),
+            false => Self::Plain(html_escaped(&Value::from(text).to_string())),
+        }
+    }
+}
+
 impl From<&str> for BadValue {
     fn from(text: &str) -> Self {
         Self::Quoted(text.to_owned())

@@ -109,7 +109,7 @@ impl Registry {
                 let (user, now) = (request.user, self.clock.now());
                 let context = strategy::Context { user, now, entropy: &*self.entropy };
                 strategy::prepare_for_update(request.endpoint, target.row, &mut object, old, &context);
-                let errors = strategy::validate_update(target.row, &object, old);
+                let errors = strategy::validate_update(request.endpoint, target.row, &object, old);
                 if !errors.is_empty() {
                     let name = meta::text(&object, "name");
                     return Err(Status::invalid(&target.group_kind(), name, &errors).into());

@@ -1,0 +1,111 @@
+//! The quality of service class of a pod: how the node treats it when memory is short (upstream's
+//! `pkg/apis/core/helper/qos`).
+
+use crate::tree::{child, children, text};
+use apimachinery::quantity::Quantity;
+use schema::object::Object;
+use serde_json::Value;
+use std::collections::BTreeMap;
+
+const COMPUTE: [&str; 2] = ["cpu", "memory"];
+
+/// Sums of what is requested, by resource; zeros count as absent.
+type Sums = BTreeMap<&'static str, Quantity>;
+
+/// The class that a pod's status states; where it states none, the one that [`compute`] finds.
+pub fn of(pod: &Object) -> &str {
+    match child(pod, "status").map_or("", |status| text(status, "qosClass")) {
+        "" => compute(pod),
+        class => class,
+    }
+}
+
+/// The class that follows from a pod's spec: `BestEffort` when nothing is requested, `Guaranteed` when
+/// all containers have limits for cpu and memory and the requests equal them, else `Burstable`.
+/// Resources of the pod as a whole (KEP-2837), if set, count instead of the containers'.
+pub fn compute(pod: &Object) -> &'static str {
+    let Some(spec) = child(pod, "spec") else { return "BestEffort" };
+    let (mut requests, mut limits) = (Sums::new(), Sums::new());
+    let mut guaranteed = true;
+    let mut count = |resources: Option<&Object>, needs_limits: bool| {
+        let list = |name| resources.and_then(|resources| child(resources, name));
+        add(list("requests"), &mut requests);
+        let limited = add(list("limits"), &mut limits);
+        guaranteed &= limited == COMPUTE.len() || !needs_limits;
+    };
+    if let Some(resources) = child(spec, "resources") {
+        let has_limits = child(resources, "limits").is_some_and(|limits| !limits.is_empty());
+        count(Some(resources), has_limits);
+    } else {
+        for container in ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list)) {
+            count(child(container, "resources"), true);
+        }
+    }
+    match (guaranteed, requests.is_empty() && limits.is_empty()) {
+        (_, true) => "BestEffort",
+        (true, _) if requests == limits => "Guaranteed",
+        _ => "Burstable",
+    }
+}
+
+/// Adds the cpu and memory of a list; says how many of the two it has.
+fn add(list: Option<&Object>, sums: &mut Sums) -> usize {
+    let Some(list) = list else { return 0 };
+    let quantity =
+        |name| list.get(name).and_then(Value::as_str).and_then(|text| text.parse::<Quantity>().ok());
+    let set = COMPUTE.into_iter().filter_map(|name| Some((name, quantity(name)?)));
+    let mut found = 0;
+    for (name, quantity) in set.filter(|(_, quantity)| quantity.sign().is_gt()) {
+        sums.entry(name).or_default().add(&quantity);
+        found += 1;
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(spec: Value, expected: &str) {
+        let pod = Object::from_iter([("spec".to_owned(), spec)]);
+        assert_eq!(compute(&pod), expected, "{pod:?}");
+    }
+
+    fn container(limits: Value, requests: Value) -> Value {
+        json!({"resources": {"limits": limits, "requests": requests}})
+    }
+
+    #[test]
+    fn the_class_follows_from_the_containers() {
+        let both = json!({"cpu": "1", "memory": "1Gi"});
+        check(json!({"containers": [{}]}), "BestEffort");
+        check(
+            json!({"containers": [container(json!({"cpu": "0"}), json!({"example.com/x": "1"}))]}),
+            "BestEffort",
+        );
+        check(json!({"containers": [container(both.clone(), both.clone())]}), "Guaranteed");
+        check(json!({"containers": [container(both.clone(), both.clone()), {}]}), "Burstable");
+        check(json!({"containers": [container(both.clone(), json!({"cpu": "1"}))]}), "Burstable");
+        check(json!({"containers": [container(both.clone(), json!({}))]}), "Burstable");
+        let equal = json!({"cpu": "1000m", "memory": "1024Mi"});
+        check(json!({"containers": [container(both, equal)]}), "Guaranteed");
+    }
+
+    #[test]
+    fn resources_of_the_pod_count_instead() {
+        let both = json!({"cpu": "1", "memory": "1Gi"});
+        check(
+            json!({"containers": [{}], "resources": container(both.clone(), both.clone())["resources"]}),
+            "Guaranteed",
+        );
+        check(json!({"resources": {"requests": both}}), "Burstable");
+        check(json!({"resources": {"limits": {"cpu": "1"}, "requests": {"cpu": "1"}}}), "Burstable");
+    }
+
+    #[test]
+    fn a_status_keeps_its_class() {
+        let Value::Object(pod) = json!({"status": {"qosClass": "Guaranteed"}}) else { unreachable!() };
+        assert_eq!(of(&pod), "Guaranteed");
+    }
+}

@@ -1,0 +1,88 @@
+//! Numbers of pods, or shares of them in percent (`IntOrString` in v1).
+
+use super::value::{invalid_each, nonnegative};
+use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::{names, strconv};
+use serde_json::Value;
+
+/// Such a value as errors show it; an absent one is 0.
+pub(super) fn shown(value: Option<&Value>) -> BadValue {
+    match value {
+        Some(Value::String(text)) => BadValue::json_text(text),
+        Some(value) => BadValue::from(value),
+        None => BadValue::from(0),
+    }
+}
+
+/// Checks that a value is a number that is not negative, or a percentage.
+pub(super) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut Vec<Error>) {
+    match value.and_then(Value::as_str) {
+        Some(text) => invalid_each(path, shown(value), names::is_valid_percent(text), errors),
+        None => nonnegative(path, value.and_then(Value::as_i64).unwrap_or_default(), errors),
+    }
+}
+
+/// Checks that a value, if it is a percentage, is not more than the whole.
+pub(super) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut Vec<Error>) {
+    let percent = value.and_then(Value::as_str).and_then(percent);
+    if percent.is_some_and(|percent| percent > 100) {
+        errors.push(Error::invalid(path, shown(value), "must not be greater than 100%"));
+    }
+}
+
+/// Whether a value counts as zero: 0, a percentage of zero, any other text that is no number.
+pub(super) fn is_zero(value: Option<&Value>) -> bool {
+    match value {
+        Some(Value::String(text)) => {
+            percent(text).unwrap_or_else(|| strconv::atoi(text).unwrap_or_default()) == 0
+        }
+        Some(value) => value.as_i64() == Some(0),
+        None => true,
+    }
+}
+
+/// The number of a percentage; one too large for it is the largest.
+fn percent(text: &str) -> Option<i64> {
+    let digits = text.strip_suffix('%').filter(|_| names::is_valid_percent(text).is_empty())?;
+    Some(digits.parse().unwrap_or(i64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(value: Value, zero: bool, expected: &[&str]) {
+        let (mut errors, path) = (Vec::new(), Path::root("v"));
+        int_or_percent(&path, Some(&value), &mut errors);
+        at_most_the_whole(&path, Some(&value), &mut errors);
+        let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
+        assert_eq!(texts, expected, "{value}");
+        assert_eq!(is_zero(Some(&value)), zero, "{value}");
+    }
+
+    #[test]
+    fn values_are_counts_or_percentages() {
+        let syntax = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or \
+            '93%', regex used for validation is '[0-9]+%')";
+        check(json!(0), true, &[]);
+        check(json!(7), false, &[]);
+        check(json!("0%"), true, &[]);
+        check(json!("100%"), false, &[]);
+        check(json!(-1), false, &["v: Invalid value: -1: must be greater than or equal to 0"]);
+        check(json!("50"), false, &[&format!("v: Invalid value: \"50\": {syntax}")]);
+        check(json!("x"), true, &[&format!("v: Invalid value: \"x\": {syntax}")]);
+        check(json!("101%"), false, &["v: Invalid value: \"101%\": must not be greater than 100%"]);
+        check(
+            json!("99999999999999999999%"),
+            false,
+            &["v: Invalid value: \"99999999999999999999%\": must not be greater than 100%"],
+        );
+    }
+
+    #[test]
+    fn an_absent_value_is_zero() {
+        assert!(is_zero(None));
+        assert_eq!(shown(None), BadValue::from(0));
+    }
+}

@@ -1,0 +1,179 @@
+//! What is right in an object of each built-in kind: one entry per resource, one file per kind or small
+//! group of kinds below `kinds/`.
+//!
+//! Rules read the object in its storage version after defaulting. Every function returns the whole list
+//! of errors in upstream's order; metadata is validated where upstream's function for the kind does,
+//! which is why some errors of an update come twice.
+
+mod admission;
+mod api_service;
+mod autoscaler;
+mod certificate;
+mod config;
+mod controller_revision;
+mod coordination;
+mod cron_job;
+mod daemon_set;
+mod deployment;
+mod device;
+mod disruption_budget;
+mod endpoint_slice;
+mod endpoints;
+mod event;
+mod flow_control;
+mod job;
+mod limit_range;
+mod namespace;
+mod networking;
+mod node;
+mod persistent_volume;
+mod persistent_volume_claim;
+mod pod;
+mod pod_template;
+mod priority_class;
+mod quota;
+mod rbac;
+mod replica_set;
+mod runtime_class;
+mod service;
+mod stateful_set;
+mod storage;
+mod workload;
+
+use apimachinery::field::{Error, Path};
+use schema::object::Object;
+
+use super::{
+    NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified,
+    validate_object_meta, validate_object_meta_update,
+};
+use crate::resources::Resource;
+
+pub use service::validate_cluster_ips;
+
+/// What validates the objects of a resource.
+pub struct Rules {
+    /// A new object.
+    pub create: fn(new: &Object) -> Vec<Error>,
+    /// An object that replaces another through a subresource (empty for the resource itself).
+    pub update: fn(subresource: &str, new: &Object, old: &Object) -> Vec<Error>,
+}
+
+/// The rules of a resource; `None` for those that have none but metadata's.
+fn rules(group: &str, plural: &str) -> Option<Rules> {
+    match (group, plural) {
+        ("", "configmaps") => Some(config::CONFIG_MAPS),
+        ("", "endpoints") => Some(endpoints::RULES),
+        ("", "events") => Some(event::CORE),
+        ("", "limitranges") => Some(limit_range::RULES),
+        ("", "namespaces") => Some(namespace::RULES),
+        ("", "nodes") => Some(node::RULES),
+        ("", "persistentvolumeclaims") => Some(persistent_volume_claim::RULES),
+        ("", "persistentvolumes") => Some(persistent_volume::RULES),
+        ("", "pods") => Some(pod::RULES),
+        ("", "podtemplates") => Some(pod_template::RULES),
+        ("", "replicationcontrollers") => Some(replica_set::CONTROLLERS),
+        ("", "resourcequotas") => Some(quota::RULES),
+        ("", "secrets") => Some(config::SECRETS),
+        ("", "serviceaccounts") => Some(config::SERVICE_ACCOUNTS),
+        ("", "services") => Some(service::RULES),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => Some(admission::MUTATING_POLICIES),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings") => {
+            Some(admission::MUTATING_BINDINGS)
+        }
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
+            Some(admission::MUTATING_WEBHOOKS)
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
+            Some(admission::VALIDATING_POLICIES)
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
+            Some(admission::VALIDATING_BINDINGS)
+        }
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
+            Some(admission::VALIDATING_WEBHOOKS)
+        }
+        ("apiregistration.k8s.io", "apiservices") => Some(api_service::RULES),
+        ("apps", "controllerrevisions") => Some(controller_revision::RULES),
+        ("apps", "daemonsets") => Some(daemon_set::RULES),
+        ("apps", "deployments") => Some(deployment::RULES),
+        ("apps", "replicasets") => Some(replica_set::REPLICA_SETS),
+        ("apps", "statefulsets") => Some(stateful_set::RULES),
+        ("autoscaling", "horizontalpodautoscalers") => Some(autoscaler::RULES),
+        ("batch", "cronjobs") => Some(cron_job::RULES),
+        ("batch", "jobs") => Some(job::RULES),
+        ("certificates.k8s.io", "certificatesigningrequests") => Some(certificate::RULES),
+        ("coordination.k8s.io", "leasecandidates") => Some(coordination::LEASE_CANDIDATES),
+        ("coordination.k8s.io", "leases") => Some(coordination::LEASES),
+        ("discovery.k8s.io", "endpointslices") => Some(endpoint_slice::RULES),
+        ("events.k8s.io", "events") => Some(event::EVENTS),
+        ("flowcontrol.apiserver.k8s.io", "flowschemas") => Some(flow_control::flow_schema::RULES),
+        ("flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations") => {
+            Some(flow_control::priority_level::RULES)
+        }
+        ("networking.k8s.io", "ingressclasses") => Some(networking::ingress_class::RULES),
+        ("networking.k8s.io", "ingresses") => Some(networking::ingress::RULES),
+        ("networking.k8s.io", "ipaddresses") => Some(networking::service_range::IP_ADDRESSES),
+        ("networking.k8s.io", "networkpolicies") => Some(networking::network_policy::RULES),
+        ("networking.k8s.io", "servicecidrs") => Some(networking::service_range::SERVICE_CIDRS),
+        ("node.k8s.io", "runtimeclasses") => Some(runtime_class::RULES),
+        ("policy", "poddisruptionbudgets") => Some(disruption_budget::RULES),
+        ("rbac.authorization.k8s.io", "clusterrolebindings") => Some(rbac::CLUSTER_ROLE_BINDINGS),
+        ("rbac.authorization.k8s.io", "clusterroles") => Some(rbac::CLUSTER_ROLES),
+        ("rbac.authorization.k8s.io", "rolebindings") => Some(rbac::ROLE_BINDINGS),
+        ("rbac.authorization.k8s.io", "roles") => Some(rbac::ROLES),
+        ("resource.k8s.io", "deviceclasses") => Some(device::CLASSES),
+        ("resource.k8s.io", "resourceclaims") => Some(device::CLAIMS),
+        ("resource.k8s.io", "resourceclaimtemplates") => Some(device::TEMPLATES),
+        ("resource.k8s.io", "resourceslices") => Some(device::SLICES),
+        ("scheduling.k8s.io", "priorityclasses") => Some(priority_class::RULES),
+        ("storage.k8s.io", "csidrivers") => Some(storage::csi_driver::RULES),
+        ("storage.k8s.io", "csinodes") => Some(storage::csi_node::RULES),
+        ("storage.k8s.io", "csistoragecapacities") => Some(storage::capacity::RULES),
+        ("storage.k8s.io", "storageclasses") => Some(storage::class::STORAGE_CLASSES),
+        ("storage.k8s.io", "volumeattachments") => Some(storage::attachment::RULES),
+        ("storage.k8s.io", "volumeattributesclasses") => Some(storage::class::ATTRIBUTES_CLASSES),
+        _ => None,
+    }
+}
+
+/// What is wrong with an object that is about to be created, as its kind sees it.
+pub fn validate(row: &Resource, new: &Object) -> Vec<Error> {
+    match rules(row.group, row.plural) {
+        Some(rules) => (rules.create)(new),
+        None => {
+            let rule = name_rule(row.group, row.plural);
+            match requires_qualified_finalizers(row.group, row.plural) {
+                true => metadata(new, row.namespaced, rule),
+                false => validate_object_meta(new, row.namespaced, rule, &Path::root("metadata")),
+            }
+        }
+    }
+}
+
+/// What is wrong with an object that is about to replace `old` through a subresource, as its kind sees
+/// it. What holds for every kind is validated before.
+pub fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+    match rules(row.group, row.plural) {
+        Some(rules) => (rules.update)(subresource, new, old),
+        None if requires_qualified_finalizers(row.group, row.plural) => metadata_update(new, old),
+        None => validate_object_meta_update(new, old, &Path::root("metadata")),
+    }
+}
+
+/// What is wrong with the metadata of a new object of a kind whose finalizers must be qualified, which
+/// is most.
+fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> Vec<Error> {
+    let path = Path::root("metadata");
+    let mut errors = validate_object_meta(new, namespaced, rule, &path);
+    errors.extend(validate_finalizers_are_qualified(new, &path));
+    errors
+}
+
+/// What is wrong with the metadata of an object of such a kind that is about to replace `old`.
+fn metadata_update(new: &Object, old: &Object) -> Vec<Error> {
+    let path = Path::root("metadata");
+    let mut errors = validate_object_meta_update(new, old, &path);
+    errors.extend(validate_finalizers_are_qualified(new, &path));
+    errors
+}

@@ -1,0 +1,51 @@
+//! Which devices are meant, and what their driver is told.
+
+use super::{ITEMS_MAX, at_most};
+use crate::tree::{child, children, list, text};
+use crate::validation::volume_source::csi_driver;
+use apimachinery::field::{Error, Path};
+use schema::object::Object;
+
+/// Longest expression that selects devices, in bytes.
+const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
+/// Longest JSON that a driver is given, in bytes.
+const PARAMETERS_BYTES_MAX: usize = 10 * 1024;
+
+/// Validates the selectors of a class or a request. `path` is that of the list.
+pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>) {
+    if !at_most(path, list(owner, "selectors").len(), ITEMS_MAX, errors) {
+        return;
+    }
+    for (index, selector) in children(owner, "selectors").enumerate() {
+        let path = path.index(index);
+        let path = path.child("cel");
+        match child(selector, "cel") {
+            None => errors.push(Error::required(&path, "")),
+            Some(cel) if text(cel, "expression").len() > EXPRESSION_BYTES_MAX => {
+                errors.push(Error::too_long(&path.child("expression"), Some(EXPRESSION_BYTES_MAX)));
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Validates what a driver is told. What is `stored` may be too long, from before there was a limit.
+pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, errors: &mut Vec<Error>) {
+    let path = path.child("opaque");
+    let Some(opaque) = child(found, "opaque") else {
+        errors.push(Error::required(&path, ""));
+        return;
+    };
+    csi_driver(&path.child("driver"), text(opaque, "driver"), errors);
+    let path = path.child("parameters");
+    let json = text(opaque, "parameters");
+    if json.is_empty() {
+        errors.push(Error::required(&path, ""));
+    } else if json.len() > PARAMETERS_BYTES_MAX && !stored {
+        errors.push(Error::too_long(&path, Some(PARAMETERS_BYTES_MAX)));
+    } else if json.trim() == "null" {
+        errors.push(Error::required(&path, ""));
+    } else if !json.trim_start().starts_with('{') {
+        errors.push(Error::invalid(&path, "<value omitted>", "must be a valid JSON object"));
+    }
+}

@@ -1,0 +1,120 @@
+//! Sets of indexes of pods of a job, as text: `1,3-5,7`.
+
+use apimachinery::go_quote::Quoted;
+use apimachinery::strconv;
+
+/// Most bytes of such a text where a user writes it.
+pub(super) const INDEXES_BYTES_MAX: usize = 64 * 1024;
+
+/// How many indexes there are, each below `completions`, in increasing order.
+///
+/// # Errors
+/// What is wrong, in upstream's words.
+pub(super) fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
+    let mut last = None;
+    let mut total = 0;
+    for interval in intervals(text) {
+        let (first, end) = parse_interval(interval, completions)?;
+        if let Some(last) = last.filter(|last| *last >= first) {
+            return Err(not_increasing(last, first));
+        }
+        total += end - first + 1;
+        last = Some(end);
+    }
+    Ok(total)
+}
+
+/// The first index found that is in both sets; intervals that are none are passed over, and sets that are
+/// not in order are compared as far as their order goes.
+pub(super) fn overlap(completed: &str, failed: &str, completions: i64) -> Option<i64> {
+    let valid = |text| intervals(text).filter_map(move |interval| parse_interval(interval, completions).ok());
+    let (mut completed, mut failed) = (valid(completed), valid(failed));
+    let (mut of_completed, mut of_failed) = (completed.next()?, failed.next()?);
+    loop {
+        let ((first, end), (first_failed, end_failed)) = (of_completed, of_failed);
+        if first <= end_failed && first_failed <= end {
+            return Some(first.max(first_failed));
+        }
+        match first <= first_failed {
+            true => of_completed = completed.next()?,
+            false => of_failed = failed.next()?,
+        }
+    }
+}
+
+fn intervals(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').filter(move |_| !text.is_empty())
+}
+
+/// The first and the last index of an interval.
+fn parse_interval(interval: &str, completions: i64) -> Result<(i64, i64), String> {
+    let (first, last) = match interval.split_once('-') {
+        Some((_, last)) if last.contains('-') => {
+            let rule =
+                "violates the requirement that an index interval can have at most two parts separated by '-'";
+            return Err(format!("the fragment {} {rule}", Quoted(interval)));
+        }
+        Some((first, last)) => (first, Some(last)),
+        None => (interval, None),
+    };
+    let first = parse_index(first, completions)?;
+    let Some(last) = last else { return Ok((first, first)) };
+    let last = parse_index(last, completions)?;
+    match first < last {
+        true => Ok((first, last)),
+        false => Err(not_increasing(first, last)),
+    }
+}
+
+fn parse_index(text: &str, completions: i64) -> Result<i64, String> {
+    match strconv::atoi(text) {
+        Err(_) => Err(format!("cannot convert string to integer for index: {}", Quoted(text))),
+        Ok(index) if index >= completions => Err(format!("too large index: {}", Quoted(text))),
+        Ok(index) => Ok(index),
+    }
+}
+
+fn not_increasing(previous: i64, current: i64) -> String {
+    format!("non-increasing order, previous: {previous}, current: {current}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: Result<i64, &str>) {
+        assert_eq!(count_indexes(text, 5), expected.map_err(str::to_owned), "{text}");
+    }
+
+    #[test]
+    fn sets_of_indexes_are_ordered_and_below_the_completions() {
+        check("", Ok(0));
+        check("0", Ok(1));
+        check("0-2,4", Ok(4));
+        check("0-9", Err("too large index: \"9\""));
+        check("a", Err("cannot convert string to integer for index: \"a\""));
+        check("0,,1", Err("cannot convert string to integer for index: \"\""));
+        check("3-1", Err("non-increasing order, previous: 3, current: 1"));
+        check("0,0", Err("non-increasing order, previous: 0, current: 0"));
+        check(
+            "0-1-2",
+            Err(
+                "the fragment \"0-1-2\" violates the requirement that an index interval can have at most two \
+                 parts separated by '-'",
+            ),
+        );
+    }
+
+    #[test]
+    fn overlaps_are_found() {
+        for (completed, failed, expected) in [
+            ("", "0", None),
+            ("0,2", "1,3", None),
+            ("0-2", "2-3", Some(2)),
+            ("0,4", "1-3,4", Some(4)),
+            ("x,1", "1", Some(1)),
+        ] {
+            assert_eq!(overlap(completed, failed, 5), expected, "{completed} {failed}");
+        }
+    }
+}

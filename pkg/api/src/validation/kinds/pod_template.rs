@@ -1,0 +1,70 @@
+//! PodTemplates.
+
+use super::pod::{PodOptions, validate_pod_template_spec};
+use super::{Rules, metadata, metadata_update};
+use crate::tree::child;
+use crate::validation::NameRule;
+use apimachinery::field::{Error, Path};
+use schema::object::Object;
+
+/// The rules of PodTemplates.
+pub(super) const RULES: Rules = Rules { create, update };
+
+fn create(new: &Object) -> Vec<Error> {
+    let mut errors = metadata(new, true, NameRule::DnsSubdomain);
+    errors.extend(template(new, None));
+    errors
+}
+
+fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+    let mut errors = metadata_update(new, old);
+    errors.extend(template(new, Some(old)));
+    errors
+}
+
+fn template(new: &Object, old: Option<&Object>) -> Vec<Error> {
+    let empty = Object::new();
+    let template = child(new, "template").unwrap_or(&empty);
+    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")));
+    validate_pod_template_spec(template, &Path::root("template"), &options)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    fn pod_template(pod: Value) -> Object {
+        let mut spec = json!({
+            "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "terminationGracePeriodSeconds": 30,
+            "containers": [{"name": "c", "image": "i", "imagePullPolicy": "Always",
+                "terminationMessagePolicy": "File"}],
+        });
+        if let (Some(spec), Value::Object(pod)) = (spec.as_object_mut(), pod) {
+            spec.extend(pod);
+        }
+        let meta = json!({"name": "n", "namespace": "ns", "resourceVersion": "1"});
+        let members = [("metadata", meta), ("template", json!({"spec": spec}))];
+        members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    fn fields(errors: &[Error]) -> Vec<&str> {
+        errors.iter().map(Error::field).collect()
+    }
+
+    #[test]
+    fn any_restart_policy_and_deadline_will_do() {
+        let object = pod_template(json!({"restartPolicy": "Never", "activeDeadlineSeconds": 5}));
+        assert_eq!(fields(&create(&object)), [""; 0]);
+    }
+
+    #[test]
+    fn what_was_bad_in_a_selector_may_stay() {
+        let requirement = json!({"key": "a", "operator": "In", "values": ["-"]});
+        let term = json!({"topologyKey": "t", "labelSelector": {"matchExpressions": [requirement]}});
+        let affinity = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});
+        let bad = pod_template(json!({"affinity": affinity}));
+        assert_eq!(create(&bad).len(), 1);
+        assert_eq!(fields(&update("", &bad, &bad)), [""; 0]);
+    }
+}

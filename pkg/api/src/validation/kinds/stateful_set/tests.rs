@@ -1,0 +1,151 @@
+use super::*;
+
+fn stateful_set(spec: Value) -> Object {
+    let pod = json!({
+        "restartPolicy": "Always", "dnsPolicy": "ClusterFirst", "terminationGracePeriodSeconds": 30,
+        "containers": [{"name": "c", "image": "i", "imagePullPolicy": "Always", "terminationMessagePolicy": "File"}],
+    });
+    let mut all = json!({
+        "replicas": 1, "serviceName": "s", "podManagementPolicy": "OrderedReady",
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"partition": 0}},
+        "selector": {"matchLabels": {"app": "a"}},
+        "template": {"metadata": {"labels": {"app": "a"}}, "spec": pod},
+    });
+    if let (Some(all), Value::Object(spec)) = (all.as_object_mut(), spec) {
+        all.extend(spec);
+    }
+    let meta = json!({"name": "a", "namespace": "ns", "resourceVersion": "1"});
+    Object::from_iter([("metadata".to_owned(), meta), ("spec".to_owned(), all)])
+}
+
+fn claim(name: &str) -> Value {
+    let resources = json!({"requests": {"storage": "1Gi"}});
+    json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}})
+}
+
+fn texts_of(errors: &[Error]) -> Vec<String> {
+    errors.iter().map(Error::to_string).collect()
+}
+
+fn check(spec: Value, expected: &[&str]) {
+    assert_eq!(texts_of(&create(&stateful_set(spec.clone()))), expected, "{spec}");
+}
+
+#[test]
+fn policies_are_known_ones() {
+    check(json!({}), &[]);
+    check(json!({"podManagementPolicy": ""}), &["spec.podManagementPolicy: Required value"]);
+    check(
+        json!({"podManagementPolicy": "x"}),
+        &["spec.podManagementPolicy: Invalid value: \"x\": must be 'OrderedReady' or 'Parallel'"],
+    );
+    let path = "spec.persistentVolumeClaimRetentionPolicy";
+    let supported = "supported values: \"Retain\", \"Delete\"";
+    check(
+        json!({"persistentVolumeClaimRetentionPolicy": {"whenScaled": "Delete"}}),
+        &[&format!("{path}.whenDeleted: Unsupported value: \"\": {supported}")],
+    );
+    check(
+        json!({"ordinals": {"start": -1}}),
+        &["spec.ordinals.start: Invalid value: -1: must be greater than or equal to 0"],
+    );
+}
+
+#[test]
+fn update_strategies_have_what_their_type_needs() {
+    let of = |kind: &str, rolling: Value| json!({"updateStrategy": {"type": kind, "rollingUpdate": rolling}});
+    let path = "spec.updateStrategy";
+    check(json!({"updateStrategy": {}}), &[&format!("{path}: Required value")]);
+    check(
+        of("OnDelete", json!({"partition": 1})),
+        &[&format!(
+            "{path}.rollingUpdate: Invalid value: {{\"Partition\":1,\"MaxUnavailable\":null}}: only allowed for \
+             updateStrategy 'RollingUpdate'"
+        )],
+    );
+    check(
+        json!({"updateStrategy": {"type": "x"}}),
+        &[&format!(
+            "{path}: Invalid value: {{\"Type\":\"x\",\"RollingUpdate\":null}}: must be 'RollingUpdate' or 'OnDelete'"
+        )],
+    );
+    check(
+        of("RollingUpdate", json!({"partition": -1, "maxUnavailable": 0})),
+        &[
+            &format!("{path}.rollingUpdate.partition: Invalid value: -1: must be greater than or equal to 0"),
+            &format!("{path}.rollingUpdate.maxUnavailable: Invalid value: 0: cannot be 0"),
+        ],
+    );
+}
+
+#[test]
+fn volumes_of_claims_take_the_place_of_the_templates() {
+    let mut set = stateful_set(json!({"volumeClaimTemplates": [claim("b"), claim("a")]}));
+    if let Some(pod) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/spec")) {
+        pod["volumes"] = json!([{"name": "a", "emptyDir": {}}, {"name": "v", "emptyDir": {}}]);
+        pod["hostname"] = "NOT A NAME".into();
+        pod["containers"][0]["volumeMounts"] = json!([{"name": "b", "mountPath": "/b"}]);
+    }
+    assert_eq!(texts_of(&create(&set)), [""; 0]);
+    check(
+        json!({"volumeClaimTemplates": [{}]}),
+        &[
+            "spec.volumeClaimTemplates[0].spec.accessModes: Required value: at least 1 access mode is required",
+            "spec.volumeClaimTemplates[0].spec.resources[storage]: Required value",
+            "spec.template.spec.volumes[0].persistentVolumeClaim.claimName: Required value",
+            "spec.template.spec.volumes[0].name: Required value",
+        ],
+    );
+}
+
+#[test]
+fn metadata_of_the_template_are_judged_twice() {
+    let mut set = stateful_set(json!({}));
+    if let Some(meta) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/metadata")) {
+        meta["labels"] = json!({"app": "a", "b": "-"});
+    }
+    let fields: Vec<String> = create(&set).iter().map(|error| error.field().to_owned()).collect();
+    assert_eq!(fields, ["spec.template.labels"; 2]);
+}
+
+#[test]
+fn updates_change_what_is_mutable_only() {
+    let old = stateful_set(json!({}));
+    let check = |spec: Value, expected: &[&str]| {
+        assert_eq!(texts_of(&update("", &stateful_set(spec), &old)), expected);
+    };
+    check(json!({"replicas": 3, "minReadySeconds": 1, "revisionHistoryLimit": 2}), &[]);
+    let forbidden = format!("spec: Forbidden: {FORBIDDEN_UPDATE}");
+    check(json!({"serviceName": "NOT A NAME"}), &[&forbidden]);
+    check(json!({"volumeClaimTemplates": [claim("a")]}), &[&forbidden]);
+}
+
+#[test]
+fn an_invalid_template_may_stay() {
+    let bad = || {
+        let mut set = stateful_set(json!({}));
+        if let Some(pod) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/spec")) {
+            pod["containers"] = json!([]);
+        }
+        set
+    };
+    assert_eq!(texts_of(&update("", &bad(), &bad())), [""; 0]);
+    assert_eq!(texts_of(&create(&bad())), ["spec.template.spec.containers: Required value"]);
+}
+
+#[test]
+fn a_status_is_judged_before_metadata() {
+    let old = stateful_set(json!({}));
+    let mut new = old.clone();
+    new.insert("status".to_owned(), json!({"replicas": 1, "readyReplicas": 2, "availableReplicas": 3}));
+    if let Some(meta) = new.get_mut("metadata") {
+        meta["name"] = "b".into();
+    }
+    let expected = [
+        "status.readyReplicas: Invalid value: 2: cannot be greater than status.replicas",
+        "status.availableReplicas: Invalid value: 3: cannot be greater than status.replicas",
+        "status.availableReplicas: Invalid value: 3: cannot be greater than status.readyReplicas",
+        "metadata.name: Invalid value: \"b\": field is immutable",
+    ];
+    assert_eq!(texts_of(&update("status", &new, &old)), expected);
+}

@@ -1,0 +1,39 @@
+//! The names of time zones: those of the IANA database, as Go's `time.LoadLocation` knows them.
+
+/// The names in the database, one a line, sorted. From the release that Go 1.26 carries, as upstream's
+/// server carries it.
+const NAMES: &str = include_str!("time_zones.txt");
+
+/// What is wrong with a name, in Go's words. The empty name is UTC.
+pub(super) fn unknown_zone(name: &str) -> Option<String> {
+    let climbs = name.split(['/', '\\']).any(|part| part == "..");
+    match name {
+        "" | "UTC" | "Local" => None,
+        _ if climbs || name.starts_with(['/', '\\']) => Some("time: invalid location name".to_owned()),
+        _ if NAMES.lines().any(|known| known == name) => None,
+        _ => Some(format!("unknown time zone {name}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(name: &str, expected: Option<&str>) {
+        assert_eq!(unknown_zone(name).as_deref(), expected, "{name}");
+    }
+
+    #[test]
+    fn zones_are_those_of_the_database() {
+        for known in
+            ["", "UTC", "Local", "Europe/Berlin", "America/Argentina/Ushuaia", "Etc/GMT+12", "EST5EDT"]
+        {
+            check(known, None);
+        }
+        check("Mars/City", Some("unknown time zone Mars/City"));
+        check("europe/berlin", Some("unknown time zone europe/berlin"));
+        check("Europe", Some("unknown time zone Europe"));
+        check("/etc/localtime", Some("time: invalid location name"));
+        check("a/../b", Some("time: invalid location name"));
+    }
+}
