@@ -11,6 +11,7 @@ pub mod resources;
 pub mod semantic;
 pub mod tree;
 pub mod validation;
+pub mod warnings;
 
 #[cfg(test)]
 #[path = "../../schema/testdata/files.rs"]

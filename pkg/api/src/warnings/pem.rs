@@ -1,0 +1,119 @@
+//! PEM blocks (RFC 7468), read with Go's leniency: what is no block is skipped, spaces are allowed at
+//! the ends of lines and in the data, and there may be headers (`encoding/pem`).
+
+use base64::Engine;
+use base64::alphabet::STANDARD;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+
+const BEGIN: &[u8] = b"-----BEGIN ";
+const END: &[u8] = b"\n-----END ";
+const DASHES: &[u8] = b"-----";
+
+/// Go does not look at bits that belong to no byte.
+const LENIENT: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
+/// A decoded block.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Block {
+    /// What the block says it is: `CERTIFICATE`.
+    pub(super) label: String,
+    /// The data.
+    pub(super) bytes: Vec<u8>,
+}
+
+/// The blocks of a text, in order.
+pub(super) fn blocks(mut text: &[u8]) -> impl Iterator<Item = Block> {
+    std::iter::from_fn(move || {
+        while let Some(at) = find(text, END) {
+            let (before, rest) = (text.get(..at)?, text.get(at + END.len()..)?);
+            text = rest;
+            if let Some((block, rest)) = block(before, rest) {
+                text = rest;
+                return Some(block);
+            }
+        }
+        None
+    })
+}
+
+/// The block between the last BEGIN in `before` and an END that `after` is behind, and what follows it.
+fn block<'t>(before: &[u8], after: &'t [u8]) -> Option<(Block, &'t [u8])> {
+    let begin = before.windows(BEGIN.len()).rposition(|window| window == BEGIN)?;
+    if begin > 0 && before.get(begin - 1) != Some(&b'\n') {
+        return None;
+    }
+    let (label, body) = line(before.get(begin + BEGIN.len()..)?);
+    let label = label.strip_suffix(DASHES)?;
+    let (end, rest) = line(after.strip_prefix(label)?.strip_prefix(DASHES)?);
+    let block =
+        Block { label: String::from_utf8_lossy(label).into_owned(), bytes: data(body.unwrap_or_default())? };
+    end.is_empty().then_some((block, rest.unwrap_or_default()))
+}
+
+/// The data of a body, behind its headers. Headers need a line after them.
+fn data(mut body: &[u8]) -> Option<Vec<u8>> {
+    loop {
+        let (first, rest) = line(body);
+        if !first.contains(&b':') {
+            break;
+        }
+        body = rest?;
+    }
+    let text: Vec<u8> = body.iter().copied().filter(|b| !b" \t\r\n".contains(b)).collect();
+    LENIENT.decode(text).ok()
+}
+
+/// The first line without its end and the spaces before it, and the rest if there was an end.
+fn line(text: &[u8]) -> (&[u8], Option<&[u8]>) {
+    let mut halves = text.splitn(2, |b| *b == b'\n');
+    let (first, rest) = (halves.next().unwrap_or_default(), halves.next());
+    let first = if rest.is_some() { first.strip_suffix(b"\r").unwrap_or(first) } else { first };
+    let end = first.iter().rposition(|b| !b" \t".contains(b)).map_or(0, |at| at + 1);
+    (first.get(..end).unwrap_or_default(), rest)
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len()).position(|window| window == wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &[(&str, &[u8])]) {
+        let found: Vec<Block> = blocks(text.as_bytes()).collect();
+        let found: Vec<(&str, &[u8])> =
+            found.iter().map(|b| (b.label.as_str(), b.bytes.as_slice())).collect();
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn blocks_are_found_among_other_text() {
+        check("-----BEGIN A-----\nAQID\n-----END A-----\n", &[("A", &[1, 2, 3])]);
+        check("x\n-----BEGIN A B-----  \r\nAQ\r\nID \r\n-----END A B-----", &[("A B", &[1, 2, 3])]);
+        let two = "-----BEGIN A-----\nAQ==\n-----END A-----\ntext\n-----BEGIN B-----\n-----END B-----\n";
+        check(two, &[("A", &[1]), ("B", &[])]);
+        check("-----BEGIN A-----\nK: v\nL: w\n\nAQ==\n-----END A-----\n", &[("A", &[1])]);
+        check("-----BEGIN A-----\n-----BEGIN B-----\nAR==\n-----END B-----\n", &[("B", &[1])]);
+    }
+
+    #[test]
+    fn what_is_no_block_is_skipped() {
+        for text in [
+            "",
+            "AQID",
+            "x-----BEGIN A-----\nAQ==\n-----END A-----\n",
+            "-----BEGIN A-----\nAQ==\n-----END B-----\n",
+            "-----BEGIN A----\nAQ==\n-----END A-----\n",
+            "-----BEGIN A-----\n!\n-----END A-----\n",
+            "-----BEGIN A-----\nAQ==\n-----END A----- x\n",
+            "-----BEGIN A-----\nK: v\n-----END A-----\n",
+            "-----BEGIN A-----\nAQ==-----END A-----\n",
+        ] {
+            check(text, &[]);
+        }
+        let second = "-----BEGIN A-----\n!\n-----END A-----\n-----BEGIN B-----\nAQ==\n-----END B-----\n";
+        check(second, &[("B", &[1])]);
+    }
+}

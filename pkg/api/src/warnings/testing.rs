@@ -1,0 +1,33 @@
+//! Checks that the tests of all rules share: an object in, the expected warnings out.
+#![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+
+use super::{on_create, on_update};
+use crate::resources::{Resource, all};
+use schema::object::Object;
+use serde_json::Value;
+
+pub(super) fn object(value: Value) -> Object {
+    value.as_object().cloned().unwrap()
+}
+
+fn row(group: &str, plural: &str) -> &'static Resource {
+    all().find(|row| (row.group, row.plural, row.subresource) == (group, plural, "")).unwrap()
+}
+
+/// Checks what the creation of an object warns of.
+#[track_caller]
+pub(super) fn created(group: &str, plural: &str, new: Value, expected: &[&str]) {
+    assert_eq!(on_create(row(group, plural), &object(new)), expected);
+}
+
+/// Checks what the replacement of an object warns of.
+#[track_caller]
+pub(super) fn updated(group: &str, plural: &str, new: Value, old: Value, expected: &[&str]) {
+    assert_eq!(on_update(row(group, plural), "", &object(new), &object(old)), expected);
+}
+
+/// Checks what the replacement of a status warns of.
+#[track_caller]
+pub(super) fn status_updated(group: &str, plural: &str, new: Value, expected: &[&str]) {
+    assert_eq!(on_update(row(group, plural), "status", &object(new.clone()), &object(new)), expected);
+}
