@@ -24,6 +24,7 @@ mod table;
 mod testdata;
 #[cfg(test)]
 mod testing;
+mod warning;
 mod watch_body;
 mod watch_frame;
 mod watch_metrics;

@@ -9,7 +9,7 @@ use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use http::header::{
-    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY, WARNING,
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
 };
 use http_body_util::{BodyExt, Full};
 use registry::{Budget, Element, StoredRef};
@@ -21,6 +21,7 @@ use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
+use crate::warning;
 
 pub(crate) use list::Name;
 
@@ -163,21 +164,8 @@ impl Reply<'_> {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
             headers.insert(VARY, HeaderValue::from_static("Accept-Encoding"));
         }
-        add_warnings(headers, &self.warnings);
+        warning::add(headers, &self.warnings);
         response
-    }
-}
-
-/// `Warning: 299 - "text"`, once per text.
-pub(crate) fn add_warnings(headers: &mut HeaderMap, warnings: &[String]) {
-    for (at, text) in warnings.iter().enumerate() {
-        if warnings.iter().take(at).any(|earlier| earlier == text) {
-            continue;
-        }
-        let quoted = text.replace('\\', "\\\\").replace('"', "\\\"").replace(['\n', '\r'], " ");
-        if let Ok(value) = HeaderValue::from_str(&format!("299 - \"{quoted}\"")) {
-            headers.append(WARNING, value);
-        }
     }
 }
 
@@ -262,7 +250,7 @@ pub(crate) fn status_in(
     if status.retry_after_seconds() > 0 {
         headers.insert(RETRY_AFTER, HeaderValue::from(status.retry_after_seconds()));
     }
-    add_warnings(headers, warnings);
+    warning::add(headers, warnings);
     response
 }
 

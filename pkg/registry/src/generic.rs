@@ -32,7 +32,7 @@ use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
 pub use cacher::{Event, EventType};
-pub use create::{AdmitCreate, CreateRequest};
+pub use create::{AdmitCreate, CreateRequest, Created};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use list::ListPage;
 pub use update::{Change, UpdateOutcome, UpdateRequest};

@@ -43,12 +43,14 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
+    call.warnings.extend(api::warnings::before_create(row, &object));
     Writer::of(call, &options.field_manager).track(None, &mut object);
     let admit = Admit { call, namespace: &namespace, dry_run: !options.dry_run.is_empty() };
     let request = CreateRequest { user: call.user, dry_run: admit.dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
-    let stored = call.api.registry.create(&target, object, request).await?;
-    call.reply()?.stored(201, call.endpoint(), storage, stored.as_ref())
+    let created = call.api.registry.create(&target, object, request).await?;
+    call.warnings.extend(created.warnings);
+    call.reply()?.stored(201, call.endpoint(), storage, created.stored.as_ref())
 }
 
 /// Clients do not set what the system sets (upstream's `WipeObjectMetaSystemFields`).

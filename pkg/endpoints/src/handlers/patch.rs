@@ -57,7 +57,7 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
         Wish::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
         Wish::Change(kind) => change(call, kind, &bytes, &options).await?,
     };
-    update::answer(call, &outcome)
+    update::answer(call, outcome)
 }
 
 /// Changes what is there by a patch that says how.

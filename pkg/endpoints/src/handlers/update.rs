@@ -32,7 +32,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     let writer = Writer::of(call, &options.field_manager);
     let outcome = replace(call, &object, &writer, !options.dry_run.is_empty()).await?;
-    answer(call, &outcome)
+    answer(call, outcome)
 }
 
 /// The name in the body must be the one in the path.
@@ -115,7 +115,8 @@ pub(super) async fn write(
 }
 
 /// The updated object, as the endpoint shows it.
-pub(super) fn answer(call: &Call<'_>, outcome: &UpdateOutcome) -> Result<Response, Box<Status>> {
+pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
+    call.warnings.extend(outcome.warnings);
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().subresource == "scale" {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 use crate::api::Call;
 use crate::dispatch::Response;
 use crate::negotiate::{CBOR_SEQUENCE, Format, not_acceptable};
-use crate::respond::add_warnings;
+use crate::warning;
 use crate::watch_body::WatchBody;
 use crate::watch_frame::Encoder;
 use crate::watch_metrics::Scope;
@@ -36,7 +36,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let mut response = http::Response::new(body.boxed_unsync());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
-    add_warnings(headers, &call.warnings);
+    warning::add(headers, &call.warnings);
     Ok(response)
 }
 

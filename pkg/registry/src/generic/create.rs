@@ -34,6 +34,14 @@ pub struct CreateRequest<'a> {
     pub admit: &'a dyn AdmitCreate,
 }
 
+/// What a creation leaves behind.
+pub struct Created {
+    /// The object.
+    pub stored: Stored,
+    /// What its kind warns of.
+    pub warnings: Vec<String>,
+}
+
 impl Registry {
     /// Creates an object, given in its storage version with the namespace filled in.
     ///
@@ -45,7 +53,7 @@ impl Registry {
         target: &Target<'_>,
         object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Stored> {
+    ) -> Result<Created> {
         let generates =
             meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
         let mut last = self.create_once(target, object.clone(), request).await;
@@ -64,10 +72,10 @@ impl Registry {
         target: &Target<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Stored> {
+    ) -> Result<Created> {
         let CreateRequest { user, dry_run, admit } = request;
         let storage = self.storage_of(target, "create")?;
-        self.prepare_create(target, &mut object, user)?;
+        let warnings = self.prepare_create(target, &mut object, user)?;
         admit.admit_create(&object).await?;
         let version = meta::text(&object, "resourceVersion");
         if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
@@ -82,7 +90,7 @@ impl Registry {
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
         let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;
         match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
-            Written::Done(revision) => Ok(Stored { key, value, revision }),
+            Written::Done(revision) => Ok(Created { stored: Stored { key, value, revision }, warnings }),
             Written::Stale { current, .. } => {
                 let mut status = match meta::text(&object, "generateName") {
                     "" => Status::already_exists(&target.group_resource(), &name),
@@ -97,13 +105,14 @@ impl Registry {
         }
     }
 
-    /// Fills in the system's metadata, lets the kind's strategy prepare the object, and validates it.
+    /// Fills in the system's metadata, lets the kind's strategy prepare the object, validates it, and
+    /// gives what its kind warns of.
     pub(super) fn prepare_create(
         &self,
         target: &Target<'_>,
         object: &mut Object,
         user: &UserInfo,
-    ) -> Result<()> {
+    ) -> Result<Vec<String>> {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
         meta::set_text(object, "uid", &self.entropy.uid());
@@ -120,6 +129,6 @@ impl Registry {
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }
-        Ok(())
+        Ok(api::warnings::on_create(target.row, object))
     }
 }

@@ -94,7 +94,27 @@ fn object(value: Value) -> Object {
     }
 }
 
-/// An object with a name, a namespace where there has to be one, more members, and its defaults.
+/// What the kind's rules ask of a spec.
+fn minimal_spec(plural: &str) -> Value {
+    let containers = json!([{"name": "c", "image": "i"}]);
+    match plural {
+        "pods" => json!({"containers": containers}),
+        "services" => json!({"ports": [{"port": 80}]}),
+        "certificatesigningrequests" => json!({
+            // An empty PEM block of the right type.
+            "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KQUE9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K",
+            "usages": ["client auth"],
+        }),
+        "deployments" | "replicasets" | "statefulsets" | "daemonsets" => json!({
+            "selector": {"matchLabels": {"app": "a"}},
+            "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": containers}},
+        }),
+        _ => Value::Null,
+    }
+}
+
+/// An object with a name, a namespace where there has to be one, more members, and its defaults. Members
+/// of the spec go beside the least that the kind's rules ask for.
 fn named(plural: &str, name: &str, more: Value) -> Object {
     let row = row(plural);
     let mut all = object(json!({"apiVersion": row.group_version, "kind": row.kind}));
@@ -107,7 +127,14 @@ fn named(plural: &str, name: &str, more: Value) -> Object {
         metadata.extend(given);
     }
     all.insert("metadata".to_owned(), Value::Object(metadata));
+    if let Value::Object(mut spec) = minimal_spec(plural) {
+        spec.extend(more.remove("spec").map(object).unwrap_or_default());
+        all.insert("spec".to_owned(), Value::Object(spec));
+    }
     all.extend(more);
+    if plural == "events" {
+        all.insert("involvedObject".to_owned(), json!({"namespace": NAMESPACE}));
+    }
     api::defaults::apply(row.group_version, row.kind, &mut all);
     all
 }
@@ -138,8 +165,8 @@ impl World {
 
     async fn post(&self, plural: &str, object: Object, dry_run: bool) -> Result<Value> {
         let request = CreateRequest { user: &self.user, dry_run, admit: &Anything };
-        let stored = self.registry.create(&target(plural, ""), object, request).await?;
-        Ok(decode(plural, stored.as_ref()))
+        let created = self.registry.create(&target(plural, ""), object, request).await?;
+        Ok(decode(plural, created.stored.as_ref()))
     }
 
     /// Creates what has to be there for a test to begin.

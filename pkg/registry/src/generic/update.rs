@@ -2,6 +2,7 @@
 
 use api::managed_fields::ignore_timestamps;
 use api::resources::{Resource, Storage as StorageRow};
+use api::warnings;
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
@@ -37,6 +38,8 @@ pub struct UpdateOutcome {
     pub stored: Stored,
     /// It did not exist before.
     pub created: bool,
+    /// What its kind warns of.
+    pub warnings: Vec<String>,
 }
 
 /// What one attempt leaves behind for the answer.
@@ -45,6 +48,7 @@ struct Attempt {
     value: bytes::Bytes,
     created: bool,
     existing_revision: i64,
+    warnings: Vec<String>,
 }
 
 impl Registry {
@@ -73,7 +77,8 @@ impl Registry {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => attempt.existing_revision,
         };
-        Ok(UpdateOutcome { stored: Stored { key, value: attempt.value, revision }, created: attempt.created })
+        let Attempt { value, created, warnings, .. } = attempt;
+        Ok(UpdateOutcome { stored: Stored { key, value, revision }, created, warnings })
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -101,7 +106,7 @@ impl Registry {
         attempt.existing_revision = current.map_or(0, |kv| kv.mod_revision);
         let deletes = match old {
             None => {
-                self.prepare_create(target, &mut object, request.user)?;
+                attempt.warnings = self.prepare_create(target, &mut object, request.user)?;
                 false
             }
             Some(old) => {
@@ -114,6 +119,8 @@ impl Registry {
                     let name = meta::text(&object, "name");
                     return Err(Status::invalid(&target.group_kind(), name, &errors).into());
                 }
+                attempt.warnings =
+                    warnings::on_update(target.row, request.endpoint.subresource, &object, old);
                 ignore_timestamps(storage.message, old, &mut object);
                 strategy::deletes_on_update(target.row, &object, old)
             }

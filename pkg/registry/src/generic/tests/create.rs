@@ -171,7 +171,7 @@ async fn a_new_namespace_has_its_finalizer_and_its_label() {
 #[tokio::test]
 async fn a_signing_request_is_its_users() {
     let world = World::new();
-    let spec = json!({"request": "", "signerName": "a.b/c", "username": "somebody-else", "groups": ["g"]});
+    let spec = json!({"signerName": "a.b/c", "username": "somebody-else", "groups": ["g"]});
     let made = world.given("certificatesigningrequests", "x", json!({ "spec": spec })).await;
     assert_eq!(made["spec"]["username"], "tester");
     assert!(made["spec"].get("groups").is_none());

@@ -113,7 +113,8 @@ async fn a_generation_counts_changes_of_meaning() {
     };
     check("deployments", "/spec/replicas", json!(2), 2).await;
     check("deployments", "/spec/replicas", json!(1), 1).await;
-    check("deployments", "/spec/template", json!({}), 1).await;
+    // A zero value says as much as an absent one.
+    check("deployments", "/spec/template/spec/hostNetwork", json!(false), 1).await;
     check("deployments", "/metadata/labels/l", json!("2"), 1).await;
     check("deployments", "/metadata/annotations/a", json!("2"), 2).await;
     check("deployments", "/metadata/generation", json!(77), 1).await;
