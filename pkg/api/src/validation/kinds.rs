@@ -62,21 +62,7 @@ pub struct Rules {
 /// The rules of a resource; `None` for those that have none but metadata's.
 fn rules(group: &str, plural: &str) -> Option<Rules> {
     match (group, plural) {
-        ("", "configmaps") => Some(config::CONFIG_MAPS),
-        ("", "endpoints") => Some(endpoints::RULES),
-        ("", "events") => Some(event::CORE),
-        ("", "limitranges") => Some(limit_range::RULES),
-        ("", "namespaces") => Some(namespace::RULES),
-        ("", "nodes") => Some(node::RULES),
-        ("", "persistentvolumeclaims") => Some(persistent_volume_claim::RULES),
-        ("", "persistentvolumes") => Some(persistent_volume::RULES),
-        ("", "pods") => Some(pod::RULES),
-        ("", "podtemplates") => Some(pod_template::RULES),
-        ("", "replicationcontrollers") => Some(replica_set::CONTROLLERS),
-        ("", "resourcequotas") => Some(quota::RULES),
-        ("", "secrets") => Some(config::SECRETS),
-        ("", "serviceaccounts") => Some(config::SERVICE_ACCOUNTS),
-        ("", "services") => Some(service::RULES),
+        ("", _) => core_rules(plural),
         ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => Some(admission::MUTATING_POLICIES),
         ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings") => {
             Some(admission::MUTATING_BINDINGS)
@@ -133,6 +119,28 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("storage.k8s.io", "storageclasses") => Some(storage::class::STORAGE_CLASSES),
         ("storage.k8s.io", "volumeattachments") => Some(storage::attachment::RULES),
         ("storage.k8s.io", "volumeattributesclasses") => Some(storage::class::ATTRIBUTES_CLASSES),
+        _ => None,
+    }
+}
+
+/// The rules of the core group.
+fn core_rules(plural: &str) -> Option<Rules> {
+    match plural {
+        "configmaps" => Some(config::CONFIG_MAPS),
+        "endpoints" => Some(endpoints::RULES),
+        "events" => Some(event::CORE),
+        "limitranges" => Some(limit_range::RULES),
+        "namespaces" => Some(namespace::RULES),
+        "nodes" => Some(node::RULES),
+        "persistentvolumeclaims" => Some(persistent_volume_claim::RULES),
+        "persistentvolumes" => Some(persistent_volume::RULES),
+        "pods" => Some(pod::RULES),
+        "podtemplates" => Some(pod_template::RULES),
+        "replicationcontrollers" => Some(replica_set::CONTROLLERS),
+        "resourcequotas" => Some(quota::RULES),
+        "secrets" => Some(config::SECRETS),
+        "serviceaccounts" => Some(config::SERVICE_ACCOUNTS),
+        "services" => Some(service::RULES),
         _ => None,
     }
 }

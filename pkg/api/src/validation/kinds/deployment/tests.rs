@@ -1,3 +1,5 @@
+//! Claims about Deployments: what is refused, where, and why.
+
 use super::*;
 use serde_json::{Value, json};
 

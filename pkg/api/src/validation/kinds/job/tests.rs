@@ -1,3 +1,5 @@
+//! Claims about Jobs: what is refused, where, and why.
+
 use super::*;
 use serde_json::{Value, json};
 

@@ -1,3 +1,5 @@
+//! Claims about ReplicaSets and ReplicationControllers: what is refused, where, and why.
+
 use super::*;
 use serde_json::{Value, json};
 

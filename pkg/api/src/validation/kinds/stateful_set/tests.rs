@@ -1,3 +1,5 @@
+//! Claims about StatefulSets: what is refused, where, and why.
+
 use super::*;
 
 fn stateful_set(spec: Value) -> Object {
