@@ -27,6 +27,15 @@ pub(super) fn go_values(message: &'static Message, list: Option<&Value>) -> BadV
     BadValue::Plain(format!("[{}]", items.join(",")))
 }
 
+/// The value of a field of an object that holds a schema or something else, as the value of an error.
+pub(super) fn go_field_value(message: &'static Message, name: &str, object: &Object) -> BadValue {
+    let mut out = Vec::new();
+    if let (Some(field), Some(value)) = (message.member(name), object.get(name)) {
+        element(field.ty, value, &mut out);
+    }
+    BadValue::Plain(String::from_utf8(out).unwrap_or_default())
+}
+
 /// The compact JSON of an object of a built-in type.
 pub(super) fn go_json(message: &'static Message, object: &Object) -> String {
     let mut out = Vec::new();
@@ -168,11 +177,45 @@ fn message_value(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
         (Shape::Quantity, Value::Null) => out.extend_from_slice(b"\"0\""),
         (Shape::IntOrString, Value::Null) => out.push(b'0'),
         (Shape::Duration, Value::Null) => out.extend_from_slice(b"\"0s\""),
+        (Shape::SchemaOrArray | Shape::SchemaOrBool | Shape::SchemaOrStringArray, value) => {
+            alternatives(message, value, out);
+        }
         (shape, Value::String(text)) if shape.is_raw_json() => {
             let _ = json_write::compact(text.as_bytes(), out);
         }
         (_, value) => leaf(value, out),
     }
+}
+
+/// A schema or something in its place; in Go each has a field.
+fn alternatives(message: &'static Message, value: &Value, out: &mut Vec<u8>) {
+    let schema = crate::semantic::schema_of(message);
+    let (names, is_bool) = match message.shape {
+        Shape::SchemaOrBool => (["Allows", "Schema"], true),
+        Shape::SchemaOrArray => (["Schema", "JSONSchemas"], false),
+        _ => (["Schema", "Property"], false),
+    };
+    out.push(b'{');
+    for name in names {
+        key(name, out);
+        match (name, value, schema) {
+            ("Allows", value, _) => leaf(&Value::Bool(is_bool && value != &Value::Bool(false)), out),
+            ("Schema", Value::Object(object), Some(schema)) => structure(schema, object, out),
+            ("JSONSchemas", Value::Array(items), Some(schema)) if !items.is_empty() => {
+                out.push(b'[');
+                for (index, item) in items.iter().enumerate() {
+                    if index > 0 {
+                        out.push(b',');
+                    }
+                    message_value(schema, item, out);
+                }
+                out.push(b']');
+            }
+            ("Property", value @ Value::Array(_), _) => leaf(value, out),
+            _ => out.extend_from_slice(b"null"),
+        }
+    }
+    out.push(b'}');
 }
 
 fn leaf(value: &Value, out: &mut Vec<u8>) {

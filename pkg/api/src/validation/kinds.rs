@@ -13,6 +13,7 @@ mod config;
 mod controller_revision;
 mod coordination;
 mod cron_job;
+mod custom_resource;
 mod daemon_set;
 mod deployment;
 mod device;
@@ -79,6 +80,7 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
             Some(admission::VALIDATING_WEBHOOKS)
         }
+        ("apiextensions.k8s.io", "customresourcedefinitions") => Some(custom_resource::RULES),
         ("apiregistration.k8s.io", "apiservices") => Some(api_service::RULES),
         ("apps", "controllerrevisions") => Some(controller_revision::RULES),
         ("apps", "daemonsets") => Some(daemon_set::RULES),

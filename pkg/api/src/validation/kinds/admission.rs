@@ -8,6 +8,7 @@ mod rule;
 mod webhook;
 
 pub(super) use binding::{MUTATING_BINDINGS, VALIDATING_BINDINGS};
+pub(super) use client::{client_config, is_url_with_host};
 pub(super) use policy::{MUTATING_POLICIES, VALIDATING_POLICIES};
 pub(super) use webhook::{MUTATING_WEBHOOKS, VALIDATING_WEBHOOKS};
 

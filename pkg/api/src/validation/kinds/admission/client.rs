@@ -9,12 +9,17 @@ use schema::object::Object;
 const FORM: &str = "; desired format: https://host[/path]";
 
 /// Validates how to reach a webhook: by URL or by service. `path` is that of the configuration.
-pub(super) fn client_config(path: &Path<'_>, config: &Object, errors: &mut Vec<Error>) {
+pub(in crate::validation::kinds) fn client_config(path: &Path<'_>, config: &Object, errors: &mut Vec<Error>) {
     match (maybe_text(config, "url"), child(config, "service")) {
         (Some(address), None) => url(&path.child("url"), address, errors),
         (None, Some(found)) => service(&path.child("service"), found, errors),
         _ => errors.push(Error::required(path, "exactly one of url or service is required")),
     }
+}
+
+/// Whether a text is a URL that says where a host is.
+pub(in crate::validation::kinds) fn is_url_with_host(text: &str) -> bool {
+    parse(text).is_ok_and(|url| !url.scheme.is_empty() && !url.host.is_empty())
 }
 
 /// The parts of a URL (Go's `net/url`) that are judged.

@@ -1,0 +1,178 @@
+//! Custom resource definitions: what they are called, which versions they have, and that the schemas of
+//! those are structural.
+//!
+//! The object has its stored form, `v1beta1`, which like upstream's internal type says once at the top of
+//! the spec what all versions agree on; the paths of errors tell. CEL rules are not compiled and defaults
+//! are not held against their schemas here.
+
+mod extensions;
+mod field_path;
+mod names;
+mod schema;
+mod spec;
+mod strictness;
+mod structural;
+mod subschemas;
+mod version;
+mod webhook;
+
+use super::Rules;
+use super::admission::is_url_with_host;
+use crate::tree::{child, children, flag, list, maybe_flag, text};
+use crate::validation::immutable::IMMUTABLE;
+use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
+use ::schema::object::{Object, get_object, get_str};
+use apimachinery::field::{BadValue, Error, Path};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use strictness::Strictness;
+
+/// The rules of custom resource definitions.
+pub(super) const RULES: Rules = Rules { create, update };
+
+const APPROVAL: &str = "api-approved.kubernetes.io";
+const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
+
+fn create(new: &Object) -> Vec<Error> {
+    let rule = NameRule::CustomResourceDefinition;
+    let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
+    let empty = Object::new();
+    spec::validate(child(new, "spec").unwrap_or(&empty), &Strictness::full(), &mut errors);
+    whole(new, None, &mut errors);
+    errors
+}
+
+fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+    let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
+    if subresource == "status" {
+        accepted_names(new, &mut errors);
+        return errors;
+    }
+    let empty = Object::new();
+    let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
+    let established = is_established(old);
+    spec::validate(spec, &Strictness::after(old_spec, established), &mut errors);
+    immutable(spec, old_spec, established, &mut errors);
+    whole(new, Some(old), &mut errors);
+    errors
+}
+
+/// What concerns more than the spec.
+fn whole(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+    accepted_names(new, errors);
+    stored_versions(new, errors);
+    errors.extend(approval_error(new, old));
+    let preserves =
+        |object: &Object| child(object, "spec").and_then(|s| maybe_flag(s, "preserveUnknownFields"));
+    if preserves(new) == Some(true) && old.and_then(preserves) != Some(true) {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in \
+                      spec.versions[*].schema instead";
+        errors.push(Error::invalid(&Path::root("spec.preserveUnknownFields"), true, detail));
+    }
+}
+
+fn is_established(definition: &Object) -> bool {
+    let conditions =
+        child(definition, "status").into_iter().flat_map(|status| children(status, "conditions"));
+    conditions.filter(|it| text(it, "type") == "Established").any(|it| text(it, "status") == "True")
+}
+
+/// Validates what never changes: where objects are stored, and once that is in use what they are.
+fn immutable(spec: &Object, old: &Object, established: bool, errors: &mut Vec<Error>) {
+    let name = |spec: &Object, path: &[&str]| get_str(spec, path).unwrap_or_default().to_owned();
+    let mut check = |path: &[&str], always: bool| {
+        let new = name(spec, path);
+        if new == name(old, path) || !(always || established) {
+            return;
+        }
+        let value = if path == ["scope"] { BadValue::json_text(&new) } else { BadValue::from(new) };
+        let field = path.join(".");
+        errors.push(Error::invalid(&Path::root("spec").child(&field), value, IMMUTABLE));
+    };
+    check(&["scope"], false);
+    check(&["names", "kind"], false);
+    check(&["group"], true);
+    check(&["names", "plural"], true);
+}
+
+fn accepted_names(definition: &Object, errors: &mut Vec<Error>) {
+    if let Some(accepted) = get_object(definition, &["status", "acceptedNames"]) {
+        names::validate(&Path::root("status.acceptedNames"), accepted, errors);
+    }
+}
+
+/// Validates that every version in which objects may be stored is still there.
+fn stored_versions(definition: &Object, errors: &mut Vec<Error>) {
+    let path = Path::root("status.storedVersions");
+    let empty = Object::new();
+    let stored = child(definition, "status").unwrap_or(&empty).get("storedVersions").unwrap_or(&Value::Null);
+    let names = stored.as_array().map_or(&[][..], Vec::as_slice);
+    if names.is_empty() {
+        errors.push(Error::invalid(&path, stored, "must have at least one stored version"));
+        return;
+    }
+    let mut missing: BTreeMap<&str, usize> =
+        names.iter().enumerate().map(|(index, name)| (name.as_str().unwrap_or_default(), index)).collect();
+    let spec = child(definition, "spec").unwrap_or(&empty);
+    for version in list(spec, "versions").iter().filter_map(Value::as_object) {
+        let name = text(version, "name");
+        if missing.remove(name).is_none() && flag(version, "storage") {
+            errors.push(Error::invalid(&path, stored, format!("must have the storage version {name}")));
+        }
+    }
+    for (name, index) in missing {
+        let detail = format!(
+            "missing from spec.versions; {name} was previously a storage version, and must remain in \
+             spec.versions until a storage migration ensures no data remains persisted in {name} and removes \
+             {name} from status.storedVersions"
+        );
+        errors.push(Error::invalid(&path.index(index), name, detail));
+    }
+}
+
+/// Whether those who own the groups of the project agree that a definition adds to them (KEP-1111).
+#[derive(PartialEq)]
+enum Approval {
+    Missing,
+    Bypassed,
+    Approved,
+    Invalid,
+}
+
+fn approval(definition: &Object) -> (Approval, &str) {
+    let annotation = get_str(definition, &["metadata", "annotations", APPROVAL]).unwrap_or_default();
+    let state = match annotation {
+        "" => Approval::Missing,
+        text if text.starts_with("unapproved") => Approval::Bypassed,
+        text if is_url_with_host(text) => Approval::Approved,
+        _ => Approval::Invalid,
+    };
+    (state, annotation)
+}
+
+fn approval_error(new: &Object, old: Option<&Object>) -> Option<Error> {
+    let group = get_str(new, &["spec", "group"]).unwrap_or_default();
+    let protects =
+        |domain: &str| group.strip_suffix(domain).is_some_and(|g| g.is_empty() || g.ends_with('.'));
+    if !["k8s.io", "kubernetes.io"].into_iter().any(protects) {
+        return None;
+    }
+    let (state, annotation) = approval(new);
+    if old.is_some_and(|old| approval(old).0 == state) {
+        return None;
+    }
+    let root = Path::root("metadata.annotations");
+    let path = root.key(APPROVAL);
+    let words = format!("protected groups must have approval annotation \"{APPROVAL}\"");
+    match state {
+        Approval::Missing => Some(Error::required(&path, format!("{words}, {KEP}"))),
+        Approval::Invalid => {
+            let detail = format!("{words} with either a URL or a reason starting with \"unapproved\", {KEP}");
+            Some(Error::invalid(&path, annotation, detail))
+        }
+        Approval::Bypassed | Approval::Approved => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;
