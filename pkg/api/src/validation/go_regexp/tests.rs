@@ -1,3 +1,5 @@
+//! Claims about the syntax of regular expressions.
+
 use super::*;
 
 fn check_all(cases: &[(&str, &str)]) {

@@ -1,3 +1,5 @@
+//! Claims about CustomResourceDefinitions: what is refused, where, and why.
+
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use super::{create, update};
