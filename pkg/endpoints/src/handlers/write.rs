@@ -1,15 +1,15 @@
 //! What every write does to an object besides the change itself: it notes who manages what, and keeps
 //! one entry per owner.
 
+use std::collections::HashSet;
+
 use api::managed_fields::{ApplyOptions, FieldManager, manager_or_user_agent};
 use api::resources::Resource;
-use api::semantic;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use authorization::{Attributes, authorize};
 use http::header::USER_AGENT;
-use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OWNERREFERENCE as OWNER_REFERENCE;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -82,19 +82,16 @@ pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
     if owners.len() < 2 {
         return None;
     }
+    let mut seen = HashSet::new();
+    let mut repeats = owners.iter().map(|owner| !seen.insert(said(owner))).collect::<Vec<_>>().into_iter();
     let mut duplicates = Vec::new();
-    let mut kept: Vec<Value> = Vec::with_capacity(owners.len());
-    for owner in owners.drain(..) {
-        let same = |other: &Value| match (other, &owner) {
-            (Value::Object(a), Value::Object(b)) => semantic::equal(&OWNER_REFERENCE, a, b),
-            (a, b) => a == b,
-        };
-        match kept.iter().any(same) {
-            true => duplicates.push(owner.get("uid").and_then(Value::as_str).unwrap_or("").to_owned()),
-            false => kept.push(owner),
+    owners.retain(|owner| {
+        let repeats = repeats.next() == Some(true);
+        if repeats {
+            duplicates.push(owner.get("uid").and_then(Value::as_str).unwrap_or("").to_owned());
         }
-    }
-    *owners = kept;
+        !repeats
+    });
     let after = match when {
         Dedup::AsSent => "",
         Dedup::AfterAdmission => " after mutating admission happens",
@@ -107,6 +104,13 @@ pub(super) fn dedup_owners(object: &mut Object, when: Dedup) -> Option<String> {
             duplicates.join(", ")
         )
     })
+}
+
+/// What an owner reference says: a zero text is as good as none, but a flag can be unset.
+fn said(owner: &Value) -> ([&str; 4], [Option<bool>; 2]) {
+    let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
+    let flag = |name: &str| owner.get(name).and_then(Value::as_bool);
+    (["uid", "name", "kind", "apiVersion"].map(text), ["controller", "blockOwnerDeletion"].map(flag))
 }
 
 /// Asks whether a PUT or an apply may create its object: whoever may only update may not.
