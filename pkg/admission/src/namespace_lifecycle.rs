@@ -4,11 +4,14 @@
 
 use std::sync::Arc;
 
+use api::resources::{self, Resource};
+use api::tree;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
+use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin};
+use crate::{Attributes, Objects, Operation, Plugin, Warnings};
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -16,65 +19,68 @@ const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 /// Resources that may be created while their namespace is going, so that it can go in order.
 const REVIEW_GROUP: &str = "authorization.k8s.io";
 
-/// What is known of a namespace.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NamespaceState {
-    /// It does not exist.
-    Absent,
-    /// It can be written to.
-    Active,
-    /// It is being deleted.
-    Terminating,
-}
-
-/// Looks namespaces up.
-#[async_trait]
-pub trait Namespaces: Send + Sync + 'static {
-    /// The state of a namespace, as fresh as storage has it.
-    async fn state(&self, name: &str) -> Result<NamespaceState, Box<Status>>;
-}
-
 /// The plugin.
 pub struct NamespaceLifecycle {
-    namespaces: Arc<dyn Namespaces>,
+    objects: Arc<dyn Objects>,
+    namespaces: &'static Resource,
 }
 
 impl NamespaceLifecycle {
-    /// Asks `namespaces`.
-    pub fn new(namespaces: Arc<dyn Namespaces>) -> Self {
-        NamespaceLifecycle { namespaces }
+    /// Looks namespaces up in `objects`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+        Some(NamespaceLifecycle { objects, namespaces: resources::find("", "v1", "namespaces", "")? })
     }
 }
 
 #[async_trait]
 impl Plugin for NamespaceLifecycle {
-    async fn validate(&self, a: Attributes<'_>) -> Result<(), Box<Status>> {
-        let is_namespace = a.group.is_empty() && a.resource == "namespaces";
-        let resource = GroupResource::new(a.group, a.resource);
-        if is_namespace && a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
-            return Err(Status::forbidden(&resource, a.name, "this namespace may not be deleted").into());
-        }
+    fn name(&self) -> &'static str {
+        "NamespaceLifecycle"
+    }
+
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        _: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
         if a.operation != Operation::Create
-            || is_namespace
+            || is_namespace(a)
             || a.namespace.is_empty()
-            || a.group == REVIEW_GROUP
+            || a.resource.group == REVIEW_GROUP
         {
             return Ok(());
         }
-        match self.namespaces.state(a.namespace).await? {
-            NamespaceState::Active => Ok(()),
-            NamespaceState::Absent => {
-                Err(Status::not_found(&GroupResource::new("", "namespaces"), a.namespace).into())
+        match self.objects.get(self.namespaces, "", a.namespace).await? {
+            None => Err(Status::not_found(&GroupResource::new("", "namespaces"), a.namespace).into()),
+            Some(found) if tree::child(&found, "metadata").is_some_and(|m| m.contains_key("deletionTimestamp")) => {
+                Err(terminating(a).into())
             }
-            NamespaceState::Terminating => Err(terminating(&resource, &a).into()),
+            Some(_) => Ok(()),
+        }
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        _: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        match is_namespace(a) && a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
+            true => Err(a.forbidden("this namespace may not be deleted")),
+            false => Ok(()),
         }
     }
 }
 
-fn terminating(resource: &GroupResource, a: &Attributes<'_>) -> Status {
+fn is_namespace(a: &Attributes<'_>) -> bool {
+    a.resource.group.is_empty() && a.resource.plural == "namespaces"
+}
+
+fn terminating(a: &Attributes<'_>) -> Status {
     let cause =
         format!("unable to create new content in namespace {} because it is being terminated", a.namespace);
-    let mut status = Status::forbidden(resource, a.name, &cause);
+    let mut status = Status::forbidden(&a.group_resource(), a.name, &cause);
     status.details.get_or_insert_default().causes = vec![Cause {
         reason: "NamespaceTerminating".to_owned(),
         message: format!("namespace {} is being terminated", a.namespace),
@@ -86,62 +92,75 @@ fn terminating(resource: &GroupResource, a: &Attributes<'_>) -> Status {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use apimachinery::user_info::UserInfo;
+    use futures::FutureExt;
+    use serde_json::json;
+
     use super::*;
 
-    struct Fixed(NamespaceState);
+    /// Namespaces of one name, which exist (`Some`) and may be going (`true`), or do not.
+    struct Fixed(Option<bool>);
 
     #[async_trait]
-    impl Namespaces for Fixed {
-        async fn state(&self, _: &str) -> Result<NamespaceState, Box<Status>> {
-            Ok(self.0)
+    impl Objects for Fixed {
+        async fn cached(&self, _: &'static Resource, _: &str, _: &str) -> Result<Option<Arc<Object>>, Box<Status>> {
+            Ok(None)
+        }
+
+        async fn get(&self, _: &'static Resource, _: &str, _: &str) -> Result<Option<Arc<Object>>, Box<Status>> {
+            let object = self.0.map(|going| match going {
+                true => json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
+                false => json!({"metadata": {}}),
+            });
+            Ok(object.and_then(|object| object.as_object().cloned()).map(Arc::new))
+        }
+
+        async fn list(&self, _: &'static Resource, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+            Ok(Vec::new())
         }
     }
 
     fn check(
-        state: NamespaceState,
+        namespace: Option<bool>,
         operation: Operation,
         resource: &str,
         name: &str,
         expected: Result<(), u16>,
     ) {
-        let plugin = NamespaceLifecycle::new(Arc::new(Fixed(state)));
+        let plugin = NamespaceLifecycle::new(Arc::new(Fixed(namespace))).unwrap();
         let attributes = Attributes {
             operation,
-            group: "",
-            resource,
-            kind: "X",
+            user: &UserInfo::default(),
+            resource: resources::find("", "v1", resource, "").unwrap(),
             subresource: "",
             namespace: if resource == "namespaces" { name } else { "ns" },
             name,
-            object: None,
             old: None,
             dry_run: false,
         };
-        let mut future = plugin.validate(attributes);
-        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
-        let got = match future.as_mut().poll(&mut context) {
-            std::task::Poll::Ready(got) => got.map_err(|s| s.code),
-            std::task::Poll::Pending => unreachable!("the lookup never waits"),
+        let mut warnings = Vec::new();
+        let got = match operation {
+            Operation::Delete => plugin.validate(&attributes, None, &mut warnings).now_or_never(),
+            _ => plugin.mutate(&attributes, &mut Object::new(), &mut warnings).now_or_never(),
         };
-        assert_eq!(got, expected, "{state:?} {operation:?} {resource} {name}");
+        let got = got.unwrap().map_err(|status| status.code);
+        assert_eq!(got, expected, "{namespace:?} {operation:?} {resource} {name}");
     }
 
     #[test]
     fn content_needs_a_namespace_that_stays() {
-        use NamespaceState::{Absent, Active, Terminating};
-        check(Active, Operation::Create, "pods", "a", Ok(()));
-        check(Absent, Operation::Create, "pods", "a", Err(404));
-        check(Terminating, Operation::Create, "pods", "a", Err(403));
-        check(Terminating, Operation::Update, "pods", "a", Ok(()));
-        check(Terminating, Operation::Delete, "pods", "a", Ok(()));
+        check(Some(false), Operation::Create, "pods", "a", Ok(()));
+        check(None, Operation::Create, "pods", "a", Err(404));
+        check(Some(true), Operation::Create, "pods", "a", Err(403));
+        check(Some(true), Operation::Update, "pods", "a", Ok(()));
+        check(Some(true), Operation::Delete, "pods", "a", Ok(()));
     }
 
     #[test]
     fn vital_namespaces_are_not_deleted() {
-        use NamespaceState::Active;
         for name in ["default", "kube-system", "kube-public"] {
-            check(Active, Operation::Delete, "namespaces", name, Err(403));
+            check(Some(false), Operation::Delete, "namespaces", name, Err(403));
         }
-        check(Active, Operation::Delete, "namespaces", "kube-node-lease", Ok(()));
+        check(Some(false), Operation::Delete, "namespaces", "kube-node-lease", Ok(()));
     }
 }

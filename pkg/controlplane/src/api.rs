@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::{Chain, NamespaceLifecycle};
+use admission::{Chain, NamespaceLifecycle, Objects, Plugin};
 use api::resources::Resource;
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap;
 use crate::config::Config;
-use crate::namespaces::StoredNamespaces;
 use crate::object_counts::ObjectCounts;
+use crate::objects::StoredObjects;
 use crate::run::RunError;
 use crate::system::{SystemClock, SystemEntropy};
 
@@ -74,7 +74,6 @@ pub async fn build(
         Arc::new(SystemEntropy),
         config.event_ttl,
     );
-    let lifecycle = NamespaceLifecycle::new(Arc::new(StoredNamespaces(registry.clone())));
     let groups = builtin_groups(|row| !row.off_by_default);
     let paths = paths(&groups);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
@@ -83,7 +82,7 @@ pub async fn build(
     let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
-        admission: Chain::new(vec![Box::new(lifecycle)]),
+        admission: admission(Arc::new(StoredObjects(registry.clone()))),
         authorizer: Mode::authorizer(&config.authorization_modes),
         authenticator: authenticator.clone(),
         documents: vec![
@@ -132,6 +131,13 @@ fn cached(config: &Config, storage: Arc<dyn Storage>) -> (Delegator, Driver) {
     let resources =
         registry::ingest::resources(prefix, |row| cache.caches(row.group, row.plural, row.watch_cache));
     Delegator::new(storage, prefix, resources, Options { enabled: cache.enabled, ..Options::default() })
+}
+
+/// The plugins, in upstream's order.
+fn admission(objects: Arc<dyn Objects>) -> Chain {
+    let mut plugins: Vec<Box<dyn Plugin>> = Vec::new();
+    plugins.extend(NamespaceLifecycle::new(Arc::clone(&objects)).map(|plugin| Box::new(plugin) as _));
+    Chain::new(plugins)
 }
 
 /// Everything that can prove an identity but certificates, which the transport knows about.

@@ -2,10 +2,8 @@
 
 use api::managed_fields::FieldManager;
 use api::resources;
-use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
-use async_trait::async_trait;
-use registry::generic::{AdmitCreate, CreateRequest};
+use registry::generic::{AdmitAll, CreateRequest};
 use registry::{Registry, Target};
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -50,14 +48,4 @@ pub(crate) async fn system_namespaces(registry: &Registry) -> Result<(), String>
         }
     }
     Ok(())
-}
-
-/// The server's own writes need nobody's admission.
-struct AdmitAll;
-
-#[async_trait]
-impl AdmitCreate for AdmitAll {
-    async fn admit_create(&self, _: &Object) -> Result<(), Box<Status>> {
-        Ok(())
-    }
 }

@@ -4,7 +4,7 @@
 pub mod api;
 mod bootstrap;
 pub mod config;
-mod namespaces;
+mod objects;
 mod object_counts;
 pub mod run;
 mod system;

@@ -1,5 +1,6 @@
 //! One file per verb: options, body, registry, answer.
 
+mod admission;
 mod apply;
 pub(crate) mod create;
 pub(crate) mod delete;

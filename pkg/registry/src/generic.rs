@@ -1,6 +1,8 @@
 //! The verbs over storage, written once for all resources
 //! (upstream's `registry/generic/registry/store.go`).
 
+mod admit;
+mod allocate;
 mod create;
 mod delete;
 mod delete_collection;
@@ -31,8 +33,10 @@ use storage::Turns;
 use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
+pub use admit::{Admit, AdmitAll};
+pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType};
-pub use create::{AdmitCreate, CreateRequest, Created};
+pub use create::{CreateRequest, Created};
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use list::ListPage;
 pub use update::{Change, UpdateOutcome, UpdateRequest};
@@ -105,6 +109,8 @@ pub struct Registry {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     event_ttl: Duration,
+    /// By storage prefix.
+    allocators: Arc<HashMap<&'static str, Arc<dyn Allocator>>>,
 }
 
 impl Registry {
@@ -124,7 +130,15 @@ impl Registry {
             Some((storage.prefix, StoredResource { resource, fields: Fields::of(storage.prefix) }))
         });
         let stored = Arc::new(stored.collect());
-        Registry { delegator, turns: Arc::default(), stored, clock, entropy, event_ttl }
+        let (turns, allocators) = (Arc::default(), Arc::default());
+        Registry { delegator, turns, stored, clock, entropy, event_ttl, allocators }
+    }
+
+    /// These verbs, with the pools that the objects of some resources take from; each is named by its storage
+    /// prefix, for example `services/specs`.
+    #[must_use]
+    pub fn with_allocators(self, allocators: HashMap<&'static str, Arc<dyn Allocator>>) -> Self {
+        Registry { allocators: Arc::new(allocators), ..self }
     }
 
     /// What encoded forms of elements may take.

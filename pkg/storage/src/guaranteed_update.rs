@@ -17,6 +17,22 @@ pub enum Update {
     Keep,
 }
 
+/// Computes what to do with a key from what it holds. A closure that never waits is one.
+pub trait Change<E>: Send {
+    /// What to do, given the current value (`None` when the key is absent). May be called several times,
+    /// each time on a newer state; only what the last call says is done.
+    fn change(&mut self, current: Option<&KeyValue>) -> impl Future<Output = Result<Update, E>> + Send;
+}
+
+impl<E: Send, F> Change<E> for F
+where
+    F: FnMut(Option<&KeyValue>) -> Result<Update, E> + Send,
+{
+    fn change(&mut self, current: Option<&KeyValue>) -> impl Future<Output = Result<Update, E>> + Send {
+        std::future::ready(self(current))
+    }
+}
+
 /// How a [`guaranteed_update`] ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Updated {
@@ -40,7 +56,7 @@ pub async fn guaranteed_update<E: From<Error>>(
     store: &dyn Storage,
     key: &str,
     suggestion: Option<KeyValue>,
-    change: impl FnMut(Option<&KeyValue>) -> Result<Update, E>,
+    change: impl Change<E>,
 ) -> Result<Updated, E> {
     Turns::default().guaranteed_update(store, key, suggestion, change).await
 }
@@ -55,9 +71,6 @@ impl Turns {
     /// spelled differently from what is stored, which counts as a change (upstream's
     /// `etcd3/store.go`).
     ///
-    /// `change` may run several times, each time on a newer state (`None` when the key is absent), and
-    /// must not have side effects.
-    ///
     /// # Errors
     /// `E` from `change` on current data, or the store's own error converted into `E`.
     pub async fn guaranteed_update<E: From<Error>>(
@@ -65,7 +78,7 @@ impl Turns {
         store: &dyn Storage,
         key: &str,
         suggestion: Option<KeyValue>,
-        mut change: impl FnMut(Option<&KeyValue>) -> Result<Update, E>,
+        mut change: impl Change<E>,
     ) -> Result<Updated, E> {
         let mut turn = self.join(key).await;
         let left = turn.as_mut().and_then(|turn| turn.newer(suggestion.as_ref()));
@@ -75,7 +88,7 @@ impl Turns {
         };
         for _ in 0..ATTEMPTS_MAX {
             let revision = current.as_ref().map_or(0, |kv| kv.mod_revision);
-            let outcome = change(current.as_ref());
+            let outcome = change.change(current.as_ref()).await;
             let writes = match &outcome {
                 Err(_) | Ok(Update::Keep) => false,
                 Ok(Update::Write(value, _)) => current.as_ref().is_none_or(|kv| kv.value != *value),

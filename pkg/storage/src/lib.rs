@@ -28,5 +28,5 @@ pub use contract::{
     WatchOptions, WatchStream, Written,
 };
 pub use error::Error;
-pub use guaranteed_update::{Update, Updated, guaranteed_update};
+pub use guaranteed_update::{Change, Update, Updated, guaranteed_update};
 pub use turns::Turns;

@@ -11,7 +11,7 @@ use schema::object::Object;
 use schema::{cbor, json, yaml};
 use serde_json::Value;
 
-use super::write::{Dedup, Writer, dedup_owners, may_create};
+use super::write::Writer;
 use super::{ensure_namespace, patch, update, view};
 use crate::api::Call;
 use crate::body::FieldValidation;
@@ -53,39 +53,23 @@ pub(super) async fn apply(
     let writer = Writer::of(call, &options.field_manager);
     let dry_run = !options.dry_run.is_empty();
     let force = options.force.unwrap_or(false);
-    let (mut warnings, mut admitted) = (Vec::new(), false);
-    let outcome = loop {
-        let mut unasked = None;
-        let mut change = |old: Option<&Object>| {
-            let live = old.map(|old| view::of(call, old)).transpose()?;
-            let mut new = writer.apply(live.as_deref(), &configuration.value, force)?;
-            if validation == FieldValidation::Strict
-                && let Some(error) = &configuration.strict_error
-            {
-                return Err(Status::bad_request(format!("error strict decoding YAML: {error}")).into());
-            }
-            check(call, old, &mut new)?;
-            warnings.clear();
-            warnings.extend(dedup_owners(&mut new, Dedup::AfterAdmission));
-            if old.is_none() && !admitted {
-                unasked = Some(new);
-                return Err(Status::not_found(&call.target().group_resource(), call.name()).into());
-            }
-            view::merge(call, old, new)
-        };
-        let write =
-            update::Write { creates: call.endpoint().subresource.is_empty(), ..update::Write::new(dry_run) };
-        let outcome = update::write(call, write, &mut change).await;
-        match unasked {
-            None => break outcome?,
-            Some(object) => may_create(call, &object, dry_run).await?,
+    let mut change = |old: Option<&Object>| {
+        let live = old.map(|old| view::of(call, old)).transpose()?;
+        let mut new = writer.apply(live.as_deref(), &configuration.value, force)?;
+        if validation == FieldValidation::Strict
+            && let Some(error) = &configuration.strict_error
+        {
+            return Err(Status::bad_request(format!("error strict decoding YAML: {error}")).into());
         }
-        admitted = true;
+        check(call, old, &mut new)?;
+        view::merge(call, old, new)
     };
+    let creates = call.endpoint().subresource.is_empty();
+    let write = update::Write { creates, ..update::Write::new(dry_run) };
+    let outcome = update::write(call, write, &mut change).await?;
     if validation == FieldValidation::Warn {
         call.warnings.extend(configuration.duplicates);
     }
-    call.warnings.append(&mut warnings);
     Ok(outcome)
 }
 

@@ -1,14 +1,13 @@
 //! POST.
 
-use admission::{Attributes, Operation};
 use api::options::CreateOptions;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
-use async_trait::async_trait;
-use registry::generic::{AdmitCreate, CreateRequest};
+use registry::generic::CreateRequest;
 use registry::{Target, meta};
 use schema::object::Object;
 
+use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
 use super::{ensure_namespace, review, to_storage_version};
 use crate::api::Call;
@@ -34,9 +33,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let own_name = meta::text(&object, "name").to_owned();
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
-    if row.storage.is_none()
-        && let Some(answer) = review::review(call, object.clone()).await
-    {
+    if let Some(answer) = act(call, &object, &options).await {
         return answer;
     }
     let storage = call.storage()?;
@@ -45,16 +42,29 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     }
     call.warnings.extend(api::warnings::before_create(row, &object));
     Writer::of(call, &options.field_manager).track(None, &mut object);
-    let admit = Admit { call, namespace: &namespace, dry_run: !options.dry_run.is_empty() };
-    let request = CreateRequest { user: call.user, dry_run: admit.dry_run, admit: &admit };
+    let dry_run = !options.dry_run.is_empty();
+    let admit = Admission::of(call, dry_run).within(&namespace);
+    let request = CreateRequest { user: call.user, dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let created = call.api.registry.create(&target, object, request).await?;
     call.warnings.extend(created.warnings);
     call.reply()?.stored(201, call.endpoint(), storage, created.stored.as_ref())
 }
 
+/// What a POST does that creates nothing under the name of its resource; `None` for any other.
+async fn act(
+    call: &mut Call<'_>,
+    object: &Object,
+    _options: &CreateOptions,
+) -> Option<Result<Response, Box<Status>>> {
+    match (call.route.main.plural, call.endpoint().subresource) {
+        _ if call.route.main.storage.is_none() => review::review(call, object.clone()).await,
+        _ => None,
+    }
+}
+
 /// Clients do not set what the system sets (upstream's `WipeObjectMetaSystemFields`).
-pub(super) fn wipe_system_fields(object: &mut Object) {
+fn wipe_system_fields(object: &mut Object) {
     let metadata = meta::metadata_mut(object);
     for name in ["uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"] {
         metadata.remove(name);
@@ -67,40 +77,4 @@ fn namespace_of(call: &Call<'_>, name: &str) -> String {
         ("", "namespaces") => name.to_owned(),
         _ => call.info.namespace.clone(),
     }
-}
-
-struct Admit<'a> {
-    call: &'a Call<'a>,
-    namespace: &'a str,
-    dry_run: bool,
-}
-
-#[async_trait]
-impl AdmitCreate for Admit<'_> {
-    async fn admit_create(&self, object: &Object) -> Result<(), Box<Status>> {
-        admit(self.call, self.namespace, object, self.dry_run).await
-    }
-}
-
-/// Asks admission whether an object may be created.
-pub(super) async fn admit(
-    call: &Call<'_>,
-    namespace: &str,
-    object: &Object,
-    dry_run: bool,
-) -> Result<(), Box<Status>> {
-    let row = call.route.main;
-    let attributes = Attributes {
-        operation: Operation::Create,
-        group: row.group,
-        resource: row.plural,
-        kind: row.kind,
-        subresource: "",
-        namespace,
-        name: meta::text(object, "name"),
-        object: Some(object),
-        old: None,
-        dry_run,
-    };
-    call.api.admission.validate(attributes).await
 }

@@ -15,7 +15,7 @@ use crate::negotiate;
 
 pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
     let options = delete_options(call, body).await?;
-    admit(call, call.name()).await?;
+    admit(call, !options.dry_run.is_empty()).await?;
     let storage = call.storage()?;
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
     match call.api.registry.delete(&call.target(), &request).await? {
@@ -37,21 +37,21 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     call.reply()?.list(call.endpoint(), storage, page, None)
 }
 
-async fn admit(call: &Call<'_>, name: &str) -> Result<(), Box<Status>> {
-    let row = call.route.main;
+async fn admit(call: &mut Call<'_>, dry_run: bool) -> Result<(), Box<Status>> {
     let attributes = Attributes {
         operation: Operation::Delete,
-        group: row.group,
-        resource: row.plural,
-        kind: row.kind,
+        user: call.user,
+        resource: call.route.main,
         subresource: call.endpoint().subresource,
         namespace: &call.info.namespace,
-        name,
-        object: None,
+        name: call.name(),
         old: None,
-        dry_run: false,
+        dry_run,
     };
-    call.api.admission.validate(attributes).await
+    let mut warnings = Vec::new();
+    let admitted = call.api.admission.validate(&attributes, None, &mut warnings).await;
+    call.warnings.append(&mut warnings);
+    admitted
 }
 
 /// Options come from the body where there is one, and only else from the query.

@@ -15,7 +15,7 @@ use schema::patch::{self, strategic, typed};
 use serde_json::Value;
 
 use super::apply::Notation;
-use super::write::{Dedup, Writer, dedup_owners};
+use super::write::Writer;
 use super::{apply, ensure_namespace, to_storage_version, update, view};
 use crate::api::Call;
 use crate::body::{self, Decoded, Expected, FieldValidation};
@@ -82,7 +82,6 @@ async fn change(
         warnings.clone_from(strict);
         let mut new = patched(call, patch, &mut warnings, validation, &live)?;
         writer.track(Some(&live), &mut new);
-        warnings.extend(dedup_owners(&mut new, Dedup::AfterAdmission));
         view::merge(call, Some(old), new)
     };
     let write = update::Write::new(!options.dry_run.is_empty());

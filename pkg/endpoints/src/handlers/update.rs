@@ -7,7 +7,8 @@ use registry::generic::{Change, UpdateOutcome, UpdateRequest};
 use registry::{codec, meta, strategy};
 use schema::object::Object;
 
-use super::write::{Dedup, Writer, dedup_owners, may_create};
+use super::admission::Admission;
+use super::write::{Dedup, Writer, dedup_owners};
 use super::{ensure_namespace, to_storage_version, view};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
@@ -50,34 +51,21 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
     Ok(())
 }
 
-/// Replaces the object. A PUT that is about to create its object has to ask whether it may, as a POST
-/// would; it finds that out inside the update, where nothing can be waited for, and tries again.
+/// Replaces the object.
 async fn replace(
     call: &Call<'_>,
     object: &Object,
     writer: &Writer<'_>,
     dry_run: bool,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let (mut admitted, mut must_ask) = (false, false);
-    loop {
-        let write = Write { uid: meta::text(object, "uid").to_owned(), ..Write::new(dry_run) };
-        let outcome = self::write(call, write, &mut |old| {
-            must_ask = old.is_none() && !admitted;
-            if must_ask {
-                return Err(Status::not_found(&call.target().group_resource(), call.name()).into());
-            }
-            let live = old.map(|old| view::of(call, old)).transpose()?;
-            let mut new = object.clone();
-            writer.track(live.as_deref(), &mut new);
-            view::merge(call, old, new)
-        })
-        .await;
-        if !must_ask {
-            return outcome;
-        }
-        may_create(call, object, dry_run).await?;
-        (admitted, must_ask) = (true, false);
-    }
+    let write = Write { uid: meta::text(object, "uid").to_owned(), ..Write::new(dry_run) };
+    self::write(call, write, &mut |old| {
+        let live = old.map(|old| view::of(call, old)).transpose()?;
+        let mut new = object.clone();
+        writer.track(live.as_deref(), &mut new);
+        view::merge(call, old, new)
+    })
+    .await
 }
 
 /// How an update is to be done.
@@ -110,6 +98,7 @@ pub(super) async fn write(
         user: call.user,
         dry_run,
         force_allow_create: creates,
+        admit: &Admission::of(call, dry_run),
     };
     call.api.registry.update(&call.target(), &request, change).await
 }

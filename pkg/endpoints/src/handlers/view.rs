@@ -11,7 +11,8 @@ use schema::object::Object;
 use crate::api::Call;
 use crate::encode;
 
-fn scales(call: &Call<'_>) -> bool {
+/// Whether the endpoint shows Scales.
+pub(super) fn scales(call: &Call<'_>) -> bool {
     call.endpoint().subresource == "scale"
 }
 

@@ -5,15 +5,12 @@ use std::collections::HashSet;
 
 use api::managed_fields::{ApplyOptions, FieldManager, manager_or_user_agent};
 use api::resources::Resource;
-use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
-use authorization::{Attributes, authorize};
 use http::header::USER_AGENT;
 use schema::object::Object;
 use serde_json::Value;
 
-use super::create;
 use crate::api::Call;
 
 /// Who writes through which endpoint, and when.
@@ -111,16 +108,6 @@ fn said(owner: &Value) -> ([&str; 4], [Option<bool>; 2]) {
     let text = |name: &str| owner.get(name).and_then(Value::as_str).unwrap_or("");
     let flag = |name: &str| owner.get(name).and_then(Value::as_bool);
     (["uid", "name", "kind", "apiVersion"].map(text), ["controller", "blockOwnerDeletion"].map(flag))
-}
-
-/// Asks whether a PUT or an apply may create its object: whoever may only update may not.
-///
-/// # Errors
-/// 403, and what admission says.
-pub(super) async fn may_create(call: &Call<'_>, object: &Object, dry_run: bool) -> Result<(), Box<Status>> {
-    let info = RequestInfo { verb: "create".to_owned(), ..call.info.clone() };
-    authorize(call.api.authorizer.as_ref(), Attributes { user: call.user, info: &info }).await?;
-    create::admit(call, &call.info.namespace, object, dry_run).await
 }
 
 #[cfg(test)]

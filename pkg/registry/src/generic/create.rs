@@ -1,27 +1,21 @@
 //! POST.
 
+use api::resources::Storage as StorageRow;
 use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
-use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::Value;
 use storage::Written;
 
 use super::dryrun::DryRun;
-use super::{Registry, Result, Target, error};
+use super::allocate::settle;
+use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Attempts to find a free generated name.
 const GENERATE_ATTEMPTS: usize = 8;
-
-/// The last word on an object before it is created: validating admission.
-#[async_trait]
-pub trait AdmitCreate: Send + Sync {
-    /// Refuses the object, or lets it pass.
-    async fn admit_create(&self, object: &Object) -> Result<()>;
-}
 
 /// What a creation needs to know besides the object.
 #[derive(Clone, Copy)]
@@ -30,15 +24,15 @@ pub struct CreateRequest<'a> {
     pub user: &'a UserInfo,
     /// Check everything, write nothing.
     pub dry_run: bool,
-    /// Validating admission.
-    pub admit: &'a dyn AdmitCreate,
+    /// Admission.
+    pub admit: &'a dyn Admit,
 }
 
 /// What a creation leaves behind.
 pub struct Created {
     /// The object.
     pub stored: Stored,
-    /// What its kind warns of.
+    /// What admission and its kind warn of.
     pub warnings: Vec<String>,
 }
 
@@ -51,9 +45,11 @@ impl Registry {
     pub async fn create(
         &self,
         target: &Target<'_>,
-        object: Object,
+        mut object: Object,
         request: CreateRequest<'_>,
     ) -> Result<Created> {
+        let mut said = Vec::new();
+        request.admit.mutate(&mut object, None, &mut said).await?;
         let generates =
             meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
         let mut last = self.create_once(target, object.clone(), request).await;
@@ -64,8 +60,13 @@ impl Registry {
             }
             last = self.create_once(target, object.clone(), request).await;
         }
-        last
+        last.map(|mut created| {
+            created.warnings.splice(0..0, said);
+            created
+        })
     }
+
+    /// One attempt, with what it takes from pools.
 
     async fn create_once(
         &self,
@@ -73,10 +74,26 @@ impl Registry {
         mut object: Object,
         request: CreateRequest<'_>,
     ) -> Result<Created> {
-        let CreateRequest { user, dry_run, admit } = request;
         let storage = self.storage_of(target, "create")?;
-        let warnings = self.prepare_create(target, &mut object, user)?;
-        admit.admit_create(&object).await?;
+        let claim = match self.allocator(storage.prefix) {
+            Some(allocator) => allocator.allocate(&mut object, None, request.dry_run).await?,
+            None => None,
+        };
+        let created = self.write_new(target, storage, object, request).await;
+        settle(claim, created.is_ok()).await;
+        created
+    }
+
+    async fn write_new(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow,
+        mut object: Object,
+        request: CreateRequest<'_>,
+    ) -> Result<Created> {
+        let CreateRequest { user, dry_run, admit } = request;
+        let mut warnings = self.prepare_create(target, &mut object, user)?;
+        admit.validate(&object, None, &mut warnings).await?;
         let version = meta::text(&object, "resourceVersion");
         if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
             return Err(Status::unmapped("resourceVersion should not be set on objects to be created").into());

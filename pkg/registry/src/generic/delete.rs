@@ -99,7 +99,7 @@ impl Registry {
         let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
         for _ in 0..ATTEMPTS_MAX {
             let mut planned = None;
-            let updated = turns.guaranteed_update(store, &key, suggestion.take(), |current| {
+            let updated = turns.guaranteed_update(store, &key, suggestion.take(), |current: Option<&KeyValue>| {
                 let (update, plan) = self.plan(target, storage, request.options, current)?;
                 planned = Some(plan);
                 Ok(update)
@@ -126,10 +126,22 @@ impl Registry {
                     Err(e) => return Err(error::storage(&target.group_resource(), "delete", e)),
                 },
             };
+            if gone {
+                self.release(storage, &stored, request.dry_run).await;
+            }
             return Ok(answer(target, name, uid, stored, gone));
         }
         let error = storage::Error::Unavailable(format!("{key} changed on every attempt"));
         Err(error::storage(&target.group_resource(), "delete", error))
+    }
+
+    /// Gives back what an object held that is gone.
+    pub(super) async fn release(&self, storage: &StorageRow, gone: &Stored, dry_run: bool) {
+        let Some(allocator) = self.allocator(storage.prefix) else { return };
+        // One that cannot be read any more is for those who repair the pools.
+        if let Ok(object) = self.decode(storage, &gone.key, gone.as_ref()) {
+            allocator.release(&object, dry_run).await;
+        }
     }
 
     /// What to do about the object as it is now.

@@ -28,7 +28,7 @@ use storage::Storage;
 use storage::memory::Memory;
 
 use super::{
-    AdmitCreate, CreateRequest, DeleteOutcome, DeleteRequest, Entropy, Registry, Result, Target,
+    AdmitAll, CreateRequest, DeleteOutcome, DeleteRequest, Entropy, Registry, Result, Target,
     UpdateRequest,
 };
 use crate::{StoredRef, codec};
@@ -54,16 +54,6 @@ impl Entropy for Script {
 
     fn number(&self) -> u32 {
         self.numbers.lock().unwrap().pop_front().unwrap_or(0)
-    }
-}
-
-/// Admission that has no objections.
-struct Anything;
-
-#[async_trait]
-impl AdmitCreate for Anything {
-    async fn admit_create(&self, _object: &Object) -> Result<()> {
-        Ok(())
     }
 }
 
@@ -164,7 +154,7 @@ impl World {
     }
 
     async fn post(&self, plural: &str, object: Object, dry_run: bool) -> Result<Value> {
-        let request = CreateRequest { user: &self.user, dry_run, admit: &Anything };
+        let request = CreateRequest { user: &self.user, dry_run, admit: &AdmitAll };
         let created = self.registry.create(&target(plural, ""), object, request).await?;
         Ok(decode(plural, created.stored.as_ref()))
     }
@@ -186,6 +176,7 @@ impl World {
             user: &self.user,
             dry_run: false,
             force_allow_create: false,
+            admit: &AdmitAll,
         }
     }
 

@@ -11,7 +11,8 @@ use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
 use super::dryrun::DryRun;
-use super::{Registry, Result, Target, error};
+use super::allocate::{Claim, settle};
+use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Makes the new object of the current one, which is `None` when there is none. May run several times,
@@ -30,6 +31,8 @@ pub struct UpdateRequest<'a> {
     pub dry_run: bool,
     /// Create the object when it is missing even if its kind does not ordinarily allow that.
     pub force_allow_create: bool,
+    /// Admission.
+    pub admit: &'a dyn Admit,
 }
 
 /// How an update ended.
@@ -38,17 +41,23 @@ pub struct UpdateOutcome {
     pub stored: Stored,
     /// It did not exist before.
     pub created: bool,
-    /// What its kind warns of.
+    /// What admission and its kind warn of.
     pub warnings: Vec<String>,
 }
 
-/// What one attempt leaves behind for the answer.
-#[derive(Default)]
-struct Attempt {
+/// The attempts at one update, and what the last one leaves behind for the answer.
+struct Attempts<'a, 'c> {
+    registry: &'a Registry,
+    target: &'a Target<'a>,
+    storage: &'static StorageRow,
+    key: &'a str,
+    request: &'a UpdateRequest<'a>,
+    change: &'a mut Change<'c>,
     value: bytes::Bytes,
     created: bool,
     existing_revision: i64,
     warnings: Vec<String>,
+    claim: Option<Box<dyn Claim>>,
 }
 
 impl Registry {
@@ -67,70 +76,89 @@ impl Registry {
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
         let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
-        let mut attempt = Attempt::default();
         let suggestion = self.suggestion(storage, &key)?;
-        let outcome = turns.guaranteed_update(store, &key, suggestion, |current| {
-            self.attempt(target, storage, &key, request, current, change, &mut attempt)
-        });
-        let updated = outcome.await.map_err(|failure| failure.status(target, "update"))?;
+        let mut attempts = Attempts {
+            registry: self,
+            target,
+            storage,
+            key: &key,
+            request,
+            change,
+            value: bytes::Bytes::new(),
+            created: false,
+            existing_revision: 0,
+            warnings: Vec::new(),
+            claim: None,
+        };
+        let outcome = turns.guaranteed_update(store, &key, suggestion, &mut attempts).await;
+        settle(attempts.claim.take(), outcome.is_ok()).await;
+        let Attempts { value, created, warnings, existing_revision, .. } = attempts;
+        let updated = outcome.map_err(|failure: Failure| failure.status(target, "update"))?;
         let revision = match updated {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
-            Updated::Deleted(_) => attempt.existing_revision,
+            Updated::Deleted(_) => existing_revision,
         };
-        let Attempt { value, created, warnings, .. } = attempt;
-        Ok(UpdateOutcome { stored: Stored { key, value, revision }, created, warnings })
+        let stored = Stored { key, value, revision };
+        if matches!(updated, Updated::Deleted(_)) {
+            self.release(storage, &stored, request.dry_run).await;
+        }
+        Ok(UpdateOutcome { stored, created, warnings })
     }
+}
 
-    #[allow(clippy::too_many_arguments)]
-    fn attempt(
-        &self,
-        target: &Target<'_>,
-        storage: &StorageRow,
-        key: &str,
-        request: &UpdateRequest<'_>,
-        current: Option<&KeyValue>,
-        change: &mut Change<'_>,
-        attempt: &mut Attempt,
-    ) -> std::result::Result<Update, Failure> {
+impl storage::Change<Failure> for &mut Attempts<'_, '_> {
+    async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
+        settle(self.claim.take(), false).await;
+        let (target, storage, request) = (self.target, self.storage, self.request);
         let existing = match current {
             None => None,
-            Some(kv) => Some(self.decode(storage, key, StoredRef::of(kv))?),
+            Some(kv) => Some(self.registry.decode(storage, self.key, StoredRef::of(kv))?),
         };
         let old = existing.as_ref();
-        check_uid(target, key, request, old)?;
+        check_uid(target, self.key, request, old)?;
         if old.is_none() && !target.row.allow_create_on_update && !request.force_allow_create {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         }
-        let mut object = change(old)?;
-        attempt.created = old.is_none();
-        attempt.existing_revision = current.map_or(0, |kv| kv.mod_revision);
-        let deletes = match old {
-            None => {
-                attempt.warnings = self.prepare_create(target, &mut object, request.user)?;
-                false
-            }
-            Some(old) => {
-                check_version(target, &mut object, old)?;
-                let (user, now) = (request.user, self.clock.now());
-                let context = strategy::Context { user, now, entropy: &*self.entropy };
-                strategy::prepare_for_update(request.endpoint, target.row, &mut object, old, &context);
-                let errors = strategy::validate_update(request.endpoint, target.row, &object, old);
-                if !errors.is_empty() {
-                    let name = meta::text(&object, "name");
-                    return Err(Status::invalid(&target.group_kind(), name, &errors).into());
-                }
-                attempt.warnings =
-                    warnings::on_update(target.row, request.endpoint.subresource, &object, old);
-                ignore_timestamps(storage.message, old, &mut object);
-                strategy::deletes_on_update(target.row, &object, old)
-            }
-        };
+        let mut object = (self.change)(old)?;
+        self.created = old.is_none();
+        self.existing_revision = current.map_or(0, |kv| kv.mod_revision);
+        self.warnings.clear();
+        request.admit.mutate(&mut object, old, &mut self.warnings).await?;
+        if let Some(old) = old {
+            check_version(target, &mut object, old)?;
+        }
+        if let Some(allocator) = self.registry.allocator(storage.prefix) {
+            self.claim = allocator.allocate(&mut object, old, request.dry_run).await?;
+        }
+        match old {
+            None => self.warnings.extend(self.registry.prepare_create(target, &mut object, request.user)?),
+            Some(old) => self.prepare(&mut object, old)?,
+        }
+        request.admit.validate(&object, old, &mut self.warnings).await?;
+        let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.row, &object, old));
         codec::strip_revision(&mut object);
-        attempt.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        self.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         Ok(match deletes {
             true => Update::Delete,
-            false => Update::Write(attempt.value.clone(), self.ttl(target.row)),
+            false => Update::Write(self.value.clone(), self.registry.ttl(target.row)),
         })
+    }
+}
+
+impl Attempts<'_, '_> {
+    /// Lets the strategy prepare an object that is to replace `old`, and validates it.
+    fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
+        let (target, UpdateRequest { endpoint, user, .. }) = (self.target, self.request);
+        let context =
+            strategy::Context { user, now: self.registry.clock.now(), entropy: &*self.registry.entropy };
+        strategy::prepare_for_update(endpoint, target.row, object, old, &context);
+        let errors = strategy::validate_update(endpoint, target.row, object, old);
+        if !errors.is_empty() {
+            return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
+        }
+        self.warnings.extend(warnings::on_update(target.row, endpoint.subresource, object, old));
+        ignore_timestamps(self.storage.message, old, object);
+        Ok(())
     }
 }
 

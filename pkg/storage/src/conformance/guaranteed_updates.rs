@@ -26,7 +26,7 @@ fn write(value: impl Into<String>) -> Result<Update, Failure> {
 async fn update(
     corner: &Corner,
     suggestion: Option<KeyValue>,
-    change: impl FnMut(Option<&KeyValue>) -> Result<Update, Failure>,
+    change: impl FnMut(Option<&KeyValue>) -> Result<Update, Failure> + Send,
 ) -> Result<Updated, Failure> {
     guaranteed_update(&*corner.store, &corner.key("a"), suggestion, change).await
 }
