@@ -5,7 +5,6 @@ use api::resources;
 use apimachinery::user_info::UserInfo;
 use registry::generic::{AdmitAll, CreateRequest};
 use registry::{Registry, Target};
-use schema::object::Object;
 use serde_json::{Value, json};
 
 /// The namespaces that every cluster has (upstream's system namespaces controller).

@@ -1,6 +1,7 @@
 //! Claims about the verbs, over a store in memory, a clock that stands still and scripted randomness.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod admit;
 mod contention;
 mod create;
 mod delete;
