@@ -31,8 +31,6 @@ async fn watchers_of_a_server_that_has_missed_a_compaction_begin_anew() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_of_a_restarted_server_go_on_at_another_one() {
     let mut world = World::start(2).await;
-    // A server that goes down waits for its answers to be read; upstream's does, too.
-    world.unstall();
     let status = block_in_place(|| world.replicas[0].server.terminate(STOP_LIMIT));
     assert_eq!(status.code(), Some(0), "{status}");
     world.writes(20).await;

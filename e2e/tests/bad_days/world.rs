@@ -195,11 +195,6 @@ impl World {
         }
     }
 
-    /// Lets those read who have not so far.
-    pub(crate) fn unstall(&self) {
-        self.reads.send_replace(true);
-    }
-
     /// Ends the day: everything is as before without anybody's help, everybody was told the truth, and
     /// the servers have not grown.
     pub(crate) async fn close(mut self) {
@@ -223,7 +218,7 @@ impl World {
         }
         // Those who read nothing keep nobody else waiting; then they read too.
         self.settle(&history, fence).await;
-        self.unstall();
+        self.reads.send_replace(true);
         self.settle(&history, fence).await;
         for watcher in &self.watchers {
             check(watcher, &history, fence);

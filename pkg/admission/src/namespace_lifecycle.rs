@@ -38,12 +38,7 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        _: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
         if a.operation != Operation::Create
             || is_namespace(a)
             || a.namespace.is_empty()
@@ -53,7 +48,9 @@ impl Plugin for NamespaceLifecycle {
         }
         match self.objects.get(self.namespaces, "", a.namespace).await? {
             None => Err(Status::not_found(&GroupResource::new("", "namespaces"), a.namespace).into()),
-            Some(found) if tree::child(&found, "metadata").is_some_and(|m| m.contains_key("deletionTimestamp")) => {
+            Some(found)
+                if tree::child(&found, "metadata").is_some_and(|m| m.contains_key("deletionTimestamp")) =>
+            {
                 Err(terminating(a).into())
             }
             Some(_) => Ok(()),
@@ -103,11 +100,21 @@ mod tests {
 
     #[async_trait]
     impl Objects for Fixed {
-        async fn cached(&self, _: &'static Resource, _: &str, _: &str) -> Result<Option<Arc<Object>>, Box<Status>> {
+        async fn cached(
+            &self,
+            _: &'static Resource,
+            _: &str,
+            _: &str,
+        ) -> Result<Option<Arc<Object>>, Box<Status>> {
             Ok(None)
         }
 
-        async fn get(&self, _: &'static Resource, _: &str, _: &str) -> Result<Option<Arc<Object>>, Box<Status>> {
+        async fn get(
+            &self,
+            _: &'static Resource,
+            _: &str,
+            _: &str,
+        ) -> Result<Option<Arc<Object>>, Box<Status>> {
             let object = self.0.map(|going| match going {
                 true => json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
                 false => json!({"metadata": {}}),

@@ -4,8 +4,8 @@
 pub mod api;
 mod bootstrap;
 pub mod config;
-mod objects;
 mod object_counts;
+mod objects;
 pub mod run;
 mod system;
 pub mod test_cluster;

@@ -10,6 +10,10 @@ pub(crate) const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 /// A client has this time to get a request's head across, and the same for the TLS handshake.
 pub(crate) const HEAD_TIMEOUT: Duration = Duration::from_secs(32);
 
+/// How long a client of a server that goes down may leave its answers unread without taking a byte.
+/// Upstream waits for it as long as for a request.
+pub(crate) const STALL_TIMEOUT: Duration = Duration::from_secs(10);
+
 /// What has been happening on one connection. Updated by requests and reads without locks or timers;
 /// one timer per connection looks at it now and then.
 pub(crate) struct Activity {
@@ -18,6 +22,10 @@ pub(crate) struct Activity {
     /// frame may come at any time, and a slow one only counts as idle.
     heads: bool,
     in_flight: AtomicUsize,
+    /// Requests whose answers have not begun.
+    pondered: AtomicUsize,
+    /// Milliseconds since `origin`.
+    written_at: AtomicU64,
     /// Milliseconds since `origin`.
     idle_since: AtomicU64,
     /// Milliseconds since `origin`, plus one; 0 when no head is under way.
@@ -31,6 +39,8 @@ impl Activity {
             origin: Instant::now(),
             heads,
             in_flight: AtomicUsize::new(0),
+            pondered: AtomicUsize::new(0),
+            written_at: AtomicU64::new(0),
             idle_since: AtomicU64::new(0),
             head_since: AtomicU64::new(u64::from(heads)),
         }
@@ -40,6 +50,36 @@ impl Activity {
     pub(crate) fn read(&self) {
         if self.heads && self.in_flight.load(Relaxed) == 0 && self.head_since.load(Relaxed) == 0 {
             self.head_since.store(self.elapsed() + 1, Relaxed);
+        }
+    }
+
+    /// Bytes were taken off us.
+    pub(crate) fn written(&self) {
+        self.written_at.store(self.elapsed(), Relaxed);
+    }
+
+    /// Waits for the head of an answer, which is ours to make.
+    pub(crate) async fn ponder<A>(&self, answer: impl Future<Output = A>) -> A {
+        self.pondered.fetch_add(1, Relaxed);
+        let _done = Pondering(&self.pondered);
+        answer.await
+    }
+
+    /// Returns once nothing has happened for [`STALL_TIMEOUT`] that the client did not hold up: every
+    /// answer has begun, and nobody takes the rest of it.
+    pub(crate) async fn stalled(&self) {
+        let mut since = Instant::now();
+        loop {
+            let now = Instant::now();
+            let written = self.origin + Duration::from_millis(self.written_at.load(Relaxed));
+            since = since.max(written);
+            if self.pondered.load(Relaxed) > 0 {
+                since = now;
+            }
+            match since + STALL_TIMEOUT {
+                over if over <= now => return,
+                over => sleep_until(over).await,
+            }
         }
     }
 
@@ -85,6 +125,15 @@ impl Activity {
     }
 }
 
+/// An answer that is being made, also by a future that is given up.
+struct Pondering<'a>(&'a AtomicUsize);
+
+impl Drop for Pondering<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,6 +170,20 @@ mod tests {
         advance(Duration::from_secs(20)).await;
         activity.read();
         assert_eq!(seconds_to_expiry(&activity).await, 12);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stall_begins_when_the_last_byte_was_taken_and_every_answer_has_begun() {
+        let activity = Activity::new(false);
+        advance(Duration::from_secs(100)).await;
+        let start = Instant::now();
+        let work = async {
+            activity.ponder(tokio::time::sleep(Duration::from_secs(25))).await;
+            tokio::time::sleep(Duration::from_secs(3)).await;
+            activity.written();
+        };
+        tokio::join!(activity.stalled(), work);
+        assert_eq!(start.elapsed().as_secs(), 25 + 3 + 10);
     }
 
     #[tokio::test(start_paused = true)]

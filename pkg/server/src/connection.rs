@@ -162,7 +162,9 @@ pub(crate) async fn serve<S>(
             let (chain, peer) = (Arc::clone(&chain), Arc::clone(&peer));
             // Boxed, so that what the chain needed is freed when an answer begins. The task of a
             // stream lives as long as its answer, which for a watch is hours.
-            Box::pin(async move { Ok::<_, Infallible>(answer(&chain, &peer, request).await) })
+            Box::pin(async move {
+                Ok::<_, Infallible>(peer.activity.ponder(answer(&chain, &peer, request)).await)
+            })
         })
     };
     let builder = builder(peer.protocol, options);
@@ -170,17 +172,23 @@ pub(crate) async fn serve<S>(
     let output = Gathered::new(observed, peer.protocol == Protocol::Http2);
     let io = TokioIo::new(output.clone());
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
-    let mut leaving = false;
+    let (mut draining, mut leaving) = (false, false);
     let mut expired = pin!(peer.activity.expired());
+    let mut stalled = pin!(peer.activity.stalled());
     let mut gone_by = None;
     loop {
         tokio::select! {
             biased; // so that what is answered from now on says that it was the last
-            () = lifecycle.draining().cancelled(), if !leaving => leaving = true,
+            () = lifecycle.draining().cancelled(), if !draining => (draining, leaving) = (true, true),
             () = peer.retire.cancelled(), if !leaving => leaving = true,
             () = expired.as_mut(), if gone_by.is_none() => {
                 leaving = true;
                 gone_by = Some(Instant::now() + GOODBYE_MAX);
+            }
+            // Nobody may hold up the end of a server by not reading.
+            () = stalled.as_mut(), if draining => {
+                tracing::debug!(remote = %peer.remote, "cut off: it does not read its answers");
+                return;
             }
             () = sleep_until(gone_by.unwrap_or_else(Instant::now)), if gone_by.is_some() => return,
             ended = poll_fn(|cx| output.poll_driving(connection.as_mut(), cx)) => {
@@ -236,10 +244,19 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
     }
 }
 
-/// A stream that tells its peer's [`Activity`] about bytes that arrive.
+/// A stream that tells its peer's [`Activity`] about bytes that come and go.
 struct Observed<S> {
     stream: S,
     peer: Arc<Peer>,
+}
+
+impl<S> Observed<S> {
+    fn note(&self, written: Poll<io::Result<usize>>) -> Poll<io::Result<usize>> {
+        if matches!(written, Poll::Ready(Ok(1..))) {
+            self.peer.activity.written();
+        }
+        written
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
@@ -259,7 +276,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for Observed<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write(cx, buf)
+        let written = Pin::new(&mut self.stream).poll_write(cx, buf);
+        self.note(written)
     }
 
     fn poll_write_vectored(
@@ -267,7 +285,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Observed<S> {
         cx: &mut Context<'_>,
         bufs: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.stream).poll_write_vectored(cx, bufs)
+        let written = Pin::new(&mut self.stream).poll_write_vectored(cx, bufs);
+        self.note(written)
     }
 
     fn is_write_vectored(&self) -> bool {

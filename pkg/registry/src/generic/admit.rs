@@ -11,12 +11,7 @@ use super::Result;
 pub trait Admit: Send + Sync {
     /// Edits an object before its kind's strategy sees it, or refuses it. Adds to `warnings` what the client
     /// should know.
-    async fn mutate(
-        &self,
-        new: &mut Object,
-        old: Option<&Object>,
-        warnings: &mut Vec<String>,
-    ) -> Result<()>;
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>, warnings: &mut Vec<String>) -> Result<()>;
 
     /// The last word on an object before it is written: refuses it, or lets it pass.
     async fn validate(&self, new: &Object, old: Option<&Object>, warnings: &mut Vec<String>) -> Result<()>;

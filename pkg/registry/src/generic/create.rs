@@ -9,8 +9,8 @@ use schema::object::Object;
 use serde_json::Value;
 use storage::Written;
 
-use super::dryrun::DryRun;
 use super::allocate::settle;
+use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 

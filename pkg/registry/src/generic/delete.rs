@@ -99,11 +99,12 @@ impl Registry {
         let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
         for _ in 0..ATTEMPTS_MAX {
             let mut planned = None;
-            let updated = turns.guaranteed_update(store, &key, suggestion.take(), |current: Option<&KeyValue>| {
-                let (update, plan) = self.plan(target, storage, request.options, current)?;
-                planned = Some(plan);
-                Ok(update)
-            });
+            let updated =
+                turns.guaranteed_update(store, &key, suggestion.take(), |current: Option<&KeyValue>| {
+                    let (update, plan) = self.plan(target, storage, request.options, current)?;
+                    planned = Some(plan);
+                    Ok(update)
+                });
             let updated = updated.await.map_err(|failure: Failure| failure.status(target, "delete"))?;
             let Some(Planned { name, uid, value, then }) = planned else { break };
             let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =

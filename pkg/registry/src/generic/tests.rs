@@ -29,8 +29,7 @@ use storage::Storage;
 use storage::memory::Memory;
 
 use super::{
-    AdmitAll, CreateRequest, DeleteOutcome, DeleteRequest, Entropy, Registry, Result, Target,
-    UpdateRequest,
+    AdmitAll, CreateRequest, DeleteOutcome, DeleteRequest, Entropy, Registry, Result, Target, UpdateRequest,
 };
 use crate::{StoredRef, codec};
 

@@ -10,8 +10,8 @@ use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
-use super::dryrun::DryRun;
 use super::allocate::{Claim, settle};
+use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 

@@ -253,3 +253,33 @@ async fn draining_ends_an_idle_connection_at_once() {
         timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_reads_nothing_holds_up_the_end_for_ten_seconds() {
+    for protocol in [Protocol::Http1, Protocol::Http2] {
+        let mut pipe = pipe(protocol, &[Mode::AlwaysAllow]);
+        let get = "GET /api/v1/watch/endless HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer master\r\n\r\n";
+        let unread = match protocol {
+            Protocol::Http1 => {
+                pipe.client.write_all(get.as_bytes()).await.unwrap();
+                Err(pipe.client)
+            }
+            Protocol::Http2 => {
+                let builder = hyper::client::conn::http2::Builder::new(TokioExecutor::new());
+                let (mut sender, connection) = builder.handshake(TokioIo::new(pipe.client)).await.unwrap();
+                tokio::spawn(connection);
+                let get = http::Request::get("https://x/api/v1/watch/endless");
+                let get = get.header("authorization", "Bearer master");
+                let body = http_body_util::Empty::<bytes::Bytes>::new();
+                Ok((sender.send_request(get.body(body).unwrap()).await, sender))
+            }
+        };
+        tokio::time::sleep(Duration::from_secs(60)).await;
+        let start = Instant::now();
+        pipe.lifecycle.drain();
+        let ended = timeout(PATIENCE, pipe.serving).await;
+        assert!(ended.is_ok(), "{protocol:?}");
+        assert_eq!(start.elapsed().as_secs(), 10, "{protocol:?}");
+        drop(unread);
+    }
+}
