@@ -19,6 +19,9 @@ use crate::{
     Written,
 };
 
+/// The largest value, in bytes: etcd's default for a request.
+pub const VALUE_BYTES_MAX: usize = 1_572_864;
+
 /// A store in memory. Dropping it ends its watches.
 #[derive(Debug)]
 pub struct Memory {
@@ -176,6 +179,9 @@ impl Storage for Memory {
         expected: Revision,
         ttl: Option<Duration>,
     ) -> Result<Written, Error> {
+        if value.len() > VALUE_BYTES_MAX {
+            return Err(Error::Refused("etcdserver: request is too large".to_owned()));
+        }
         let expires_at = ttl.map(|ttl| {
             let ttl = Millis::try_from(ttl.as_millis()).unwrap_or(Millis::MAX);
             self.shared.now().saturating_add(ttl)

@@ -65,7 +65,7 @@ pub(super) async fn apply(
         view::merge(call, old, new)
     };
     let creates = call.endpoint().subresource.is_empty();
-    let write = update::Write { creates, ..update::Write::new(dry_run) };
+    let write = update::Write { creates, applies: true, ..update::Write::new(dry_run) };
     let outcome = update::write(call, write, &mut change).await?;
     if validation == FieldValidation::Warn {
         call.warnings.extend(configuration.duplicates);

@@ -76,12 +76,14 @@ pub(super) struct Write {
     pub(super) dry_run: bool,
     /// Create the object when it is missing, whatever its kind says about updates.
     pub(super) creates: bool,
+    /// It is an apply, which is nothing without its managed fields.
+    pub(super) applies: bool,
 }
 
 impl Write {
     /// An update that creates only what its kind allows, without precondition.
     pub(super) fn new(dry_run: bool) -> Self {
-        Write { uid: String::new(), dry_run, creates: false }
+        Write { uid: String::new(), dry_run, creates: false, applies: false }
     }
 }
 
@@ -91,13 +93,14 @@ pub(super) async fn write(
     write: Write,
     change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let Write { uid, dry_run, creates } = write;
+    let Write { uid, dry_run, creates, applies } = write;
     let request = UpdateRequest {
         endpoint: call.endpoint(),
         uid,
         user: call.user,
         dry_run,
         force_allow_create: creates,
+        keeps_managers: applies,
         admit: &Admission::of(call, dry_run),
     };
     call.api.registry.update(&call.target(), &request, change).await

@@ -37,7 +37,8 @@ pub struct Created {
 }
 
 impl Registry {
-    /// Creates an object, given in its storage version with the namespace filled in.
+    /// Creates an object, given in its storage version with the namespace filled in. One that is too large
+    /// for the store is tried once more without its managed fields.
     ///
     /// # Errors
     /// 409 when it exists (or eight generated names did), 422 when it breaks its kind's rules, what
@@ -59,6 +60,12 @@ impl Registry {
                 _ => break,
             }
             last = self.create_once(target, object.clone(), request).await;
+        }
+        if let Err(status) = &last
+            && error::is_too_large(status)
+            && meta::metadata_mut(&mut object).remove("managedFields").is_some()
+        {
+            last = self.create_once(target, object, request).await;
         }
         last.map(|mut created| {
             created.warnings.splice(0..0, said);

@@ -29,6 +29,13 @@ pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage:
     status.into()
 }
 
+/// Whether a write failed because the object is too large for the store. Upstream goes by these texts, too.
+pub(super) fn is_too_large(status: &Status) -> bool {
+    ["etcdserver: request is too large", "message larger than max"]
+        .iter()
+        .any(|text| status.message.contains(text))
+}
+
 /// A failed read through the delegator.
 pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Error) -> Box<Status> {
     match error {

@@ -8,6 +8,7 @@ mod delete;
 mod grace;
 mod reads;
 mod stale;
+mod too_large;
 mod update;
 
 use std::collections::VecDeque;
@@ -176,6 +177,7 @@ impl World {
             user: &self.user,
             dry_run: false,
             force_allow_create: false,
+            keeps_managers: false,
             admit: &AdmitAll,
         }
     }

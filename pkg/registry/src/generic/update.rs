@@ -31,6 +31,8 @@ pub struct UpdateRequest<'a> {
     pub dry_run: bool,
     /// Create the object when it is missing even if its kind does not ordinarily allow that.
     pub force_allow_create: bool,
+    /// Never try an object that is too large without its managed fields: it is applied.
+    pub keeps_managers: bool,
     /// Admission.
     pub admit: &'a dyn Admit,
 }
@@ -58,11 +60,14 @@ struct Attempts<'a, 'c> {
     existing_revision: i64,
     warnings: Vec<String>,
     claim: Option<Box<dyn Claim>>,
+    /// The object was too large with its managed fields.
+    drops_managers: bool,
 }
 
 impl Registry {
     /// Applies `change` to the current object (`None` when there is none), any number of times until
-    /// the result is written on top of exactly what it was computed from.
+    /// the result is written on top of exactly what it was computed from. A result that is too large for the
+    /// store is tried once more without its managed fields.
     ///
     /// # Errors
     /// 404, 409 (stale version, wrong uid), 422, whatever `change` or admission says.
@@ -89,11 +94,23 @@ impl Registry {
             existing_revision: 0,
             warnings: Vec::new(),
             claim: None,
+            drops_managers: false,
         };
-        let outcome = turns.guaranteed_update(store, &key, suggestion, &mut attempts).await;
-        settle(attempts.claim.take(), outcome.is_ok()).await;
+        let updated = loop {
+            let outcome = turns.guaranteed_update(store, &key, suggestion.clone(), &mut attempts).await;
+            settle(attempts.claim.take(), outcome.is_ok()).await;
+            match outcome.map_err(|failure: Failure| failure.status(target, "update")) {
+                Err(status)
+                    if error::is_too_large(&status)
+                        && !request.keeps_managers
+                        && !attempts.drops_managers =>
+                {
+                    attempts.drops_managers = true;
+                }
+                outcome => break outcome?,
+            }
+        };
         let Attempts { value, created, warnings, existing_revision, .. } = attempts;
-        let updated = outcome.map_err(|failure: Failure| failure.status(target, "update"))?;
         let revision = match updated {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => existing_revision,
@@ -124,6 +141,9 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         self.existing_revision = current.map_or(0, |kv| kv.mod_revision);
         self.warnings.clear();
         request.admit.mutate(&mut object, old, &mut self.warnings).await?;
+        if self.drops_managers {
+            meta::set(&mut object, "managedFields", None);
+        }
         if let Some(old) = old {
             check_version(target, &mut object, old)?;
         }

@@ -1,0 +1,52 @@
+//! Claims about objects that are too large for the store.
+
+use storage::memory::VALUE_BYTES_MAX;
+
+use super::*;
+
+/// A deployment that fits without its managed fields only.
+fn large() -> Object {
+    let managed = json!([{
+        "manager": "m".repeat(100), "operation": "Update", "apiVersion": "apps/v1", "fieldsType": "FieldsV1",
+        "fieldsV1": "{\"f:spec\":{\"f:replicas\":{}}}", "time": "2025-01-01T00:00:00Z",
+    }]);
+    let container = |bytes: usize| {
+        let env = json!([{"name": "A", "value": "x".repeat(bytes)}]);
+        json!({"template": {
+            "metadata": {"labels": {"app": "a"}},
+            "spec": {"containers": [{"name": "c", "image": "i", "env": env}]},
+        }})
+    };
+    let size =
+        |object: &Object| codec::encode(row("deployments").storage.as_ref().unwrap(), object).unwrap().len();
+    let alone = |bytes| named("deployments", "a", json!({"spec": container(bytes)}));
+    // Room for what the system adds: a uid, a creation time, a generation.
+    let bytes = VALUE_BYTES_MAX - size(&alone(0)) - 80;
+    named("deployments", "a", json!({"spec": container(bytes), "metadata": {"managedFields": managed}}))
+}
+
+fn managed(object: &Value) -> bool {
+    object["metadata"].get("managedFields").is_some()
+}
+
+#[tokio::test]
+async fn what_fits_without_its_managed_fields_is_stored_without_them() {
+    let world = World::new();
+    let made = world.post("deployments", large(), false).await.unwrap();
+    assert!(!managed(&made));
+    let mut again = object(made);
+    again["metadata"]["managedFields"] = large()["metadata"]["managedFields"].clone();
+    again["spec"]["replicas"] = 2.into();
+    let put = world.put("deployments", Value::Object(again.clone())).await.unwrap();
+    assert!(put["spec"]["replicas"] == 2 && !managed(&put));
+    let request = UpdateRequest { keeps_managers: true, ..world.update("deployments") };
+    let mut change = |_: Option<&Object>| Ok(again.clone());
+    let applied = world.registry.update(&target("deployments", "a"), &request, &mut change).await;
+    assert_eq!(failure(applied).0, 409, "the version is stale by now");
+    again["metadata"]["resourceVersion"] = put["metadata"]["resourceVersion"].clone();
+    again["spec"]["replicas"] = 3.into();
+    let mut change = |_: Option<&Object>| Ok(again.clone());
+    let applied = world.registry.update(&target("deployments", "a"), &request, &mut change).await;
+    let (code, _, text) = failure(applied);
+    assert_eq!((code, &*text), (500, "etcdserver: request is too large"));
+}
