@@ -7,6 +7,7 @@ e2e::on_both_stores!(
     api_versions_lists_groups_and_versions,
     api_resources_lists_names_and_verbs,
     explain_describes_fields,
+    explain_says_what_fields_are_for,
     the_server_says_that_it_is_ready,
     unknown_fields_are_refused_by_validation,
 );
@@ -58,6 +59,24 @@ fn explain_describes_fields(server: &Server) {
     check("pod.spec.containers", &["name <string> -required-", "ports <[]ContainerPort>"]);
     check("deployment.spec.replicas", &["GROUP: apps", "VERSION: v1", "FIELD: replicas <integer>"]);
     check("configmap.data", &["FIELD: data <map[string]string>"]);
+}
+
+/// From both documents: kubectl reads OpenAPI 3.0 unless it is told otherwise.
+fn explain_says_what_fields_are_for(server: &Server) {
+    let kubectl = server.kubectl();
+    let check = |path: &str, expected: &[&str]| {
+        for output in ["plaintext", "plaintext-openapiv2"] {
+            let printed = kubectl.ok(&format!("explain {path} --output {output}"));
+            let words = printed.split_whitespace().collect::<Vec<_>>().join(" ");
+            for text in expected {
+                assert!(words.contains(text), "{text:?} in\n{printed}");
+            }
+        }
+    };
+    check("pod", &["Pod is a collection of containers", "Specification of the desired behavior of the pod."]);
+    check("deployment.spec.strategy", &["DeploymentStrategy describes how to replace existing pods"]);
+    check("cronjob.spec.schedule", &["The schedule in Cron format"]);
+    check("horizontalpodautoscaler.spec --api-version autoscaling/v1", &["maxReplicas is the upper limit"]);
 }
 
 fn the_server_says_that_it_is_ready(server: &Server) {

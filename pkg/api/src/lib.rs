@@ -2,6 +2,7 @@
 
 pub mod conversion;
 pub mod defaults;
+pub mod descriptions;
 pub mod fields;
 pub mod managed_fields;
 pub mod options;

@@ -40,7 +40,7 @@ use serde_json::{Map, Value};
 use view::{Doubt, View};
 
 pub use cell::Cell;
-pub use descriptions::{column_descriptions, scale_column_descriptions, status_column_descriptions};
+pub use descriptions::{column_descriptions, status_column_descriptions};
 
 /// Makes the cells of one object; ages count up to the given time.
 type Cells = for<'a> fn(View<'a>, UnixTime) -> Vec<Cell<'a>>;

@@ -88,7 +88,8 @@ pub struct Resource {
     /// Seconds until an object expires, where objects do.
     pub ttl_seconds: Option<u32>,
     /// Accepted field selector labels, each with the path it selects on in the internal object. The
-    /// path may not exist in the served version (`status.podIPs`); the registry knows how to read it.
+    /// path may not exist in the served version (`source` of an Event); the registry knows how to read
+    /// it. A label without a path is taken, but no object has a value for it.
     pub field_selectors: &'static [(&'static str, &'static str)],
     /// Selectable paths that deserve an index in the watch cache.
     pub index_fields: &'static [&'static str],
@@ -269,6 +270,21 @@ impl Resource {
     /// Whether the verb is served.
     pub fn serves(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
+    }
+
+    /// The columns of a Table of what the endpoint answers with, and the name by which its printer and
+    /// its columns' descriptions go. A subresource that answers with the object itself (`status`) has the
+    /// object's table, a Scale has one of its own.
+    pub fn table(&self) -> (&'static [Column], &'static str) {
+        match self.subresource {
+            "" => (self.columns, self.plural),
+            "scale" => (columns::SCALE, "scale"),
+            _ => {
+                let main = find(self.group, self.version, self.plural, "");
+                let same = main.filter(|main| main.kind == self.kind);
+                (same.map_or(self.columns, |main| main.columns), self.plural)
+            }
+        }
     }
 
     /// `pods` or `pods/status`, as discovery names it.

@@ -48,7 +48,7 @@ pub struct Published {
 }
 
 /// The documents for one state of the served API. Each is made when it is first asked for and then
-/// kept: under 4 MB if a client asks for every one of them in every form.
+/// kept: under 7 MB if a client asks for every one of them in every form.
 pub struct OpenApi {
     served: Arc<IsServed>,
     clock: Arc<dyn Clock>,

@@ -112,11 +112,15 @@ impl Reply<'_> {
     pub(crate) fn tree(
         &self,
         code: u16,
-        message: &'static Message,
+        endpoint: &'static Resource,
         object: &Object,
     ) -> Result<Response, Box<Status>> {
         let mut out = Vec::new();
         match self.representation.transform {
+            Transform::Table if !endpoint.table().0.is_empty() => {
+                table::write_tree(endpoint, object, self.table, &mut out)?;
+                return self.json(code, out);
+            }
             Transform::PartialObject => {
                 let partial = encode::partial(object.clone(), self.representation.transform_version);
                 self.tree_into(
@@ -125,7 +129,7 @@ impl Reply<'_> {
                     &mut out,
                 )?;
             }
-            _ => self.tree_into(message, object, &mut out)?,
+            _ => self.tree_into(endpoint.message, object, &mut out)?,
         }
         Ok(self.bytes(code, out))
     }

@@ -6,7 +6,7 @@ use api::options::TableOptions;
 use api::resources::Resource;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
-use registry::codec;
+use registry::{codec, meta};
 use schema::object::Object;
 
 use crate::encode::Outgoing;
@@ -78,6 +78,23 @@ pub(crate) fn write(
     Ok(())
 }
 
+/// Appends the table of one object that is not stored in this shape, such as a Scale.
+///
+/// # Errors
+/// 500: the object holds what JSON cannot.
+pub(crate) fn write_tree(
+    endpoint: &'static Resource,
+    object: &Object,
+    request: TableRequest,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
+    let mut table = Writer::new(endpoint, request);
+    table.begin(&list_metadata(meta::text(object, "resourceVersion").to_owned()), true, out)?;
+    table.row(&Item::Tree(object.clone()), out)?;
+    table.end(out);
+    Ok(())
+}
+
 impl Writer {
     /// Appends the row of a stored object: from its bytes where they are a message of the served
     /// version, else from its tree.
@@ -99,8 +116,11 @@ impl Writer {
 
 /// The list metadata of a table of one object.
 pub(crate) fn metadata_of(outgoing: &Outgoing<'_>) -> Object {
+    list_metadata(codec::revision_text(outgoing.stored.revision))
+}
+
+fn list_metadata(revision: String) -> Object {
     let mut meta = Object::new();
-    let revision = codec::revision_text(outgoing.stored.revision);
     if !revision.is_empty() {
         meta.insert("resourceVersion".to_owned(), revision.into());
     }

@@ -51,7 +51,8 @@ impl Fields {
     pub(crate) fn of(storage_prefix: &str) -> Self {
         let rows = resources::all().filter(|row| row.storage.is_some_and(|s| s.prefix == storage_prefix));
         let paths = rows.flat_map(|row| row.field_selectors.iter().map(|(_, path)| *path));
-        let mut paths: Vec<_> = paths.filter(|path| !path.starts_with("metadata.")).collect();
+        let mut paths: Vec<_> =
+            paths.filter(|path| !path.is_empty() && !path.starts_with("metadata.")).collect();
         paths.sort_unstable();
         paths.dedup();
         Fields(paths)
@@ -68,7 +69,7 @@ impl Fields {
 /// (upstream's `ToSelectableFields` functions).
 fn places(kind: &str, path: &'static str) -> &'static [&'static [&'static str]] {
     match (kind, path) {
-        ("Pod", "status.podIP" | "status.podIPs") => &[&["status", "podIPs", "ip"]],
+        ("Pod", "status.podIP") => &[&["status", "podIPs", "ip"]],
         ("Event", "source") => &[&["source", "component"], &["reportingComponent"]],
         ("Job", "status.successful") => &[&["status", "succeeded"]],
         _ => &[],

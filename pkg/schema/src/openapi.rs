@@ -1,5 +1,5 @@
 //! OpenAPI definitions made from the tables: what Swagger 2.0 calls `definitions` and OpenAPI 3.0
-//! `components.schemas`. Descriptions are left out.
+//! `components.schemas`. What types and members are for is told by a [`Describe`] from outside.
 
 mod writer;
 
@@ -17,6 +17,10 @@ pub enum Dialect {
     /// OpenAPI 3.0.
     V3,
 }
+
+/// Tells what a definition is for or, unless the second name is empty, that member of it; an empty
+/// text is left out.
+pub type Describe = fn(definition: &str, member: &str) -> &'static str;
 
 /// A kind that a definition is registered as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -101,10 +105,17 @@ pub fn closure(
 }
 
 /// Writes the definition of a type. `kinds` become `x-kubernetes-group-version-kind`.
-pub fn definition(message: &'static Message, dialect: Dialect, kinds: &[Gvk<'_>], w: &mut Writer) {
+pub fn definition(
+    message: &'static Message,
+    dialect: Dialect,
+    kinds: &[Gvk<'_>],
+    describe: Describe,
+    w: &mut Writer,
+) {
     w.object(|w| {
+        w.text_if_any("description", describe(message.name, ""));
         match message.shape {
-            Shape::Struct => structure(message, dialect, w),
+            Shape::Struct => structure(message, dialect, describe, w),
             other => special(other, dialect, w),
         }
         if !kinds.is_empty() {
@@ -145,7 +156,7 @@ fn special(shape: Shape, dialect: Dialect, w: &mut Writer) {
     }
 }
 
-fn structure(message: &'static Message, dialect: Dialect, w: &mut Writer) {
+fn structure(message: &'static Message, dialect: Dialect, describe: Describe, w: &mut Writer) {
     w.text("type", "object");
     let mut required = Vec::new();
     required_members(message, &mut required);
@@ -163,10 +174,13 @@ fn structure(message: &'static Message, dialect: Dialect, w: &mut Writer) {
     w.object(|w| {
         for (name, field) in properties {
             w.key(name);
-            match field {
-                Some(field) => property(message.name, field, dialect, w),
-                None => w.object(|w| w.text("type", "string")),
-            }
+            w.object(|w| {
+                w.text_if_any("description", describe(message.name, name));
+                match field {
+                    Some(field) => property(message.name, field, dialect, w),
+                    None => w.text("type", "string"),
+                }
+            });
         }
     });
 }
@@ -182,27 +196,26 @@ fn required_members(message: &'static Message, names: &mut Vec<&'static str>) {
     }
 }
 
+/// The members of a property's schema.
 fn property(owner: &str, field: &'static Field, dialect: Dialect, w: &mut Writer) {
     let info = field.info;
     let default = if dialect == Dialect::V3 { info.default } else { "" };
-    w.object(|w| {
-        match field.cardinality {
-            Cardinality::One => one(field, default, UNDESCRIBED.contains(&(owner, field.name)), dialect, w),
-            Cardinality::List => list(field, default, dialect, w),
-            Cardinality::Map => {
-                w.text("type", "object");
-                w.raw_if_any("default", default);
-                w.key("additionalProperties");
-                element(field, dialect, w);
-            }
+    match field.cardinality {
+        Cardinality::One => one(field, default, UNDESCRIBED.contains(&(owner, field.name)), dialect, w),
+        Cardinality::List => list(field, default, dialect, w),
+        Cardinality::Map => {
+            w.text("type", "object");
+            w.raw_if_any("default", default);
+            w.key("additionalProperties");
+            element(field, dialect, w);
         }
-        w.texts_if_any("x-kubernetes-list-map-keys", info.list_map_keys);
-        w.text_if_any("x-kubernetes-list-type", info.list_type);
-        w.text_if_any("x-kubernetes-map-type", info.map_type);
-        w.text_if_any("x-kubernetes-patch-merge-key", info.patch_merge_key);
-        w.text_if_any("x-kubernetes-patch-strategy", info.patch_strategy);
-        w.raw_if_any("x-kubernetes-validations", info.validations);
-    });
+    }
+    w.texts_if_any("x-kubernetes-list-map-keys", info.list_map_keys);
+    w.text_if_any("x-kubernetes-list-type", info.list_type);
+    w.text_if_any("x-kubernetes-map-type", info.map_type);
+    w.text_if_any("x-kubernetes-patch-merge-key", info.patch_merge_key);
+    w.text_if_any("x-kubernetes-patch-strategy", info.patch_strategy);
+    w.raw_if_any("x-kubernetes-validations", info.validations);
 }
 
 fn one(field: &'static Field, default: &str, undescribed: bool, dialect: Dialect, w: &mut Writer) {
@@ -276,4 +289,28 @@ fn scalar_type(ty: Type, w: &mut Writer) {
     };
     w.text_if_any("type", name);
     w.text_if_any("format", format);
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUSDETAILS as DETAILS;
+
+    #[test]
+    fn a_definition_and_its_members_are_described_from_outside() {
+        let describe: Describe = |definition, member| match member {
+            "" if definition == DETAILS.name => "All of it.",
+            "kind" => "What kind.",
+            _ => "",
+        };
+        let mut w = Writer::new();
+        definition(&DETAILS, Dialect::V3, &[], describe, &mut w);
+        let got: Value = serde_json::from_slice(&w.into_bytes()).unwrap();
+        assert_eq!(got["description"], "All of it.");
+        assert_eq!(got["properties"]["kind"], json!({ "description": "What kind.", "type": "string" }));
+        assert_eq!(got["properties"]["name"], json!({ "type": "string" }));
+    }
 }

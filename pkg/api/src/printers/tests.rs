@@ -63,6 +63,23 @@ fn every_resource_has_a_cell_and_a_description_for_each_column() {
 }
 
 #[test]
+fn subresources_have_the_table_of_what_they_answer_with() {
+    let check = |group, version, path: (&str, &str), name: &str, first: &str, columns: usize| {
+        let row = resources::find(group, version, path.0, path.1).unwrap();
+        let (found, known_as) = row.table();
+        assert_eq!((found.len(), found[0].format, known_as), (columns, first, name), "{path:?}");
+        let printer = Printer::of(row.group_version, known_as);
+        let empty = Map::new();
+        assert_eq!(printer.row(&Subject::tree(&empty), NOW).unwrap().cells.len(), columns, "{path:?}");
+    };
+    check("apps", "v1", ("deployments", ""), "deployments", "name", 8);
+    check("apps", "v1", ("deployments", "status"), "deployments", "name", 8);
+    check("apps", "v1", ("deployments", "scale"), "scale", "", 4);
+    check("", "v1", ("replicationcontrollers", "scale"), "scale", "", 4);
+    check("", "v1", ("pods", "ephemeralcontainers"), "pods", "name", 9);
+}
+
+#[test]
 fn kinds_without_a_printer_show_name_and_creation_time() {
     let object = json!({"metadata": {"name": "a", "creationTimestamp": "2024-01-02T03:04:05Z"}});
     check("v1", "limitranges", object.clone(), json!(["a", "2024-01-02T03:04:05Z"]));
@@ -469,7 +486,7 @@ fn device_kinds() {
 #[test]
 fn columns_are_described_in_the_words_of_upstream() {
     let check = |group: &str, resource: &str, column: usize, start: &str| {
-        let description = column_descriptions(group, resource).get(column).unwrap();
+        let description = column_descriptions(group, resource).nth(column).unwrap();
         assert!(description.starts_with(start), "{resource}: {description}");
     };
     check("", "pods", 0, "Name must be unique within a namespace.");
@@ -477,7 +494,9 @@ fn columns_are_described_in_the_words_of_upstream() {
     check("", "namespaces", 1, "The status of the namespace");
     check("", "limitranges", 1, "CreationTimestamp is a timestamp");
     check("storagemigration.k8s.io", "storageversionmigrations", 0, "Name must be unique");
-    assert_eq!(scale_column_descriptions().len(), 4);
+    check("apps", "scale", 1, "replicas is the desired number of instances");
+    check("", "scale", 2, "replicas is the actual number of observed instances");
+    assert_eq!(column_descriptions("apps", "scale").len(), 4);
     let [status, _, message] = status_column_descriptions();
     // Upstream looks the last one up under a name that does not exist.
     assert!(status.starts_with("Status of the operation.") && message.is_empty());

@@ -32,6 +32,8 @@ const fn date(name: &'static str) -> Column {
     Column { kind: "date", ..text(name) }
 }
 
+/// Of the `scale` subresource, whose name has no format.
+pub(super) const SCALE: &[Column] = &[text("Name"), integer("Desired"), integer("Available"), AGE];
 pub(super) const NAME_AND_AGE: &[Column] = &[NAME, AGE];
 pub(super) const NAME_AND_CREATED: &[Column] = &[NAME, date("Created At")];
 pub(super) const API_SERVICE: &[Column] = &[NAME, text("Service"), text("Available"), AGE];

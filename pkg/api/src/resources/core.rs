@@ -286,7 +286,7 @@ pub(super) static ROWS: &[Resource] = &[
             same("status.nominatedNodeName"),
             same("status.phase"),
             same("status.podIP"),
-            same("status.podIPs"),
+            ("status.podIPs", ""),
         ],
         index_fields: &["spec.nodeName"],
         reset_fields: STATUS,

@@ -20,7 +20,7 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         "scale" => {
             let object =
                 codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
-            call.reply()?.tree(200, endpoint.message, &strategy::scale_of(&object))
+            call.reply()?.tree(200, endpoint, &strategy::scale_of(&object))
         }
         _ => call.reply()?.element(200, endpoint, storage, &element),
     }

@@ -113,7 +113,7 @@ pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Resp
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().subresource == "scale" {
         let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
-        return call.reply()?.tree(code, call.endpoint().message, &strategy::scale_of(&object));
+        return call.reply()?.tree(code, call.endpoint(), &strategy::scale_of(&object));
     }
     call.reply()?.stored(code, call.endpoint(), storage, outcome.stored.as_ref())
 }

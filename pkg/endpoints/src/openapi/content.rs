@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::descriptions::description;
 use api::resources;
 use apimachinery::gvk::split_api_version;
 use schema::builtin::{
@@ -209,7 +210,7 @@ impl Content {
         w.object(|w| {
             for (name, message) in &self.definitions {
                 w.key(name);
-                definition(message, dialect, &self.kinds(message), w);
+                definition(message, dialect, &self.kinds(message), description, w);
             }
             for (name, schema) in &self.custom {
                 w.key(name);

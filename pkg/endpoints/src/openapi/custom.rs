@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use api::descriptions::of_any_object;
 use schema::builtin::{
     IO_K8S_API_AUTOSCALING_V1_SCALE, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
@@ -39,6 +40,10 @@ pub struct CustomResource<'a> {
     pub schema: Option<&'a Value>,
 }
 
+/// Where upstream sends readers of a list's description.
+const CONVENTIONS: &str =
+    "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
+
 const OBJECTS: &[&str] = &["application/json", "application/yaml"];
 /// Strategic merge needs Go types.
 const PATCHES: &[&str] =
@@ -68,12 +73,17 @@ impl CustomResource<'_> {
         }
         object["x-kubernetes-group-version-kind"] = self.kinds(self.kind);
         let list = json!({
+            "description": format!("{} is a list of {}", self.list_kind, self.kind),
             "type": "object",
             "required": ["items"],
             "properties": {
-                "apiVersion": { "type": "string" },
-                "items": { "type": "array", "items": reference(&own) },
-                "kind": { "type": "string" },
+                "apiVersion": text_member("apiVersion"),
+                "items": {
+                    "description": format!("List of {}. More info: {CONVENTIONS}", self.plural),
+                    "type": "array",
+                    "items": reference(&own),
+                },
+                "kind": text_member("kind"),
                 "metadata": { "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA.name)] },
             },
             "x-kubernetes-group-version-kind": self.kinds(self.list_kind),
@@ -225,11 +235,20 @@ fn reference(name: &str) -> Value {
 fn add_object_members(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
-        properties.insert("apiVersion".to_owned(), json!({ "type": "string" }));
-        properties.insert("kind".to_owned(), json!({ "type": "string" }));
-        let metadata = json!({ "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA.name)] });
+        for name in ["apiVersion", "kind"] {
+            properties.insert(name.to_owned(), text_member(name));
+        }
+        let metadata = json!({
+            "description": of_any_object("metadata"),
+            "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA.name)],
+        });
         properties.insert("metadata".to_owned(), metadata);
     }
+}
+
+/// `apiVersion` or `kind`.
+fn text_member(name: &str) -> Value {
+    json!({ "description": of_any_object(name), "type": "string" })
 }
 
 /// A copy of a schema in which embedded resources have the members of objects. The depth is bounded

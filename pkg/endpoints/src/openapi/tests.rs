@@ -2,6 +2,7 @@
 //! descriptions, operations reduced to their facts), and how they are served.
 #![allow(clippy::unwrap_used)]
 
+use std::collections::BTreeMap;
 use std::io::Read;
 
 use apimachinery::clock::TestClock;
@@ -48,6 +49,7 @@ fn header<'r>(response: &'r Response<Bytes>, name: &str) -> &'r str {
 
 /// A document in the form of the recorded ones.
 fn reduced(document: &Value) -> Value {
+    let document = &undescribed(document);
     let paths = document["paths"].as_object().unwrap().iter();
     let item = |item: &Value| {
         let members = item.as_object().unwrap().iter();
@@ -60,6 +62,18 @@ fn reduced(document: &Value) -> Value {
     let paths: Map<String, Value> = paths.map(|(path, value)| (path.clone(), item(value))).collect();
     let schemas = document["components"].get("schemas").cloned().unwrap_or_else(|| json!({}));
     json!({ "schemas": schemas, "paths": paths })
+}
+
+/// A copy without descriptions. A property may be called that too, but is not a string.
+fn undescribed(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, value)| *name != "description" || !value.is_string());
+            Value::Object(kept.map(|(name, value)| (name.clone(), undescribed(value))).collect())
+        }
+        Value::Array(elements) => elements.iter().map(undescribed).collect(),
+        other => other.clone(),
+    }
 }
 
 fn parameters(list: &Value) -> Value {
@@ -157,6 +171,99 @@ fn every_reference_of_a_document_leads_somewhere() {
             let target = document.pointer(reference.strip_prefix('#').unwrap());
             assert!(target.is_some_and(Value::is_object), "{path}: {reference}");
         }
+    }
+}
+
+/// The definitions of all documents of OpenAPI 3.0, by name.
+fn definitions(off_by_default: bool) -> Map<String, Value> {
+    let api = open_api(off_by_default);
+    let subjects = Subject::all(&move |row: &Resource| row.off_by_default == off_by_default);
+    let documents =
+        subjects.into_iter().map(|s| get(&api, &format!("/openapi/v3/{}", s.path()), &[]).unwrap());
+    let mut all = Map::new();
+    for document in documents {
+        if let Value::Object(schemas) = body(&document)["components"]["schemas"].take() {
+            all.extend(schemas);
+        }
+    }
+    all
+}
+
+/// The definitions of lists are known by their members.
+fn is_list(definition: &Value) -> bool {
+    let members = &definition["properties"];
+    members["items"].is_object() && members["metadata"]["allOf"].to_string().contains(".ListMeta")
+}
+
+/// How many definitions and how many members of theirs have a description, and those that have none, by
+/// type.
+fn described(definitions: &Map<String, Value>) -> ([usize; 2], BTreeMap<&str, usize>) {
+    let ([mut types, mut members], mut silent) = ([0; 2], BTreeMap::new());
+    for (name, definition) in definitions {
+        let kind = if is_list(definition) { "lists" } else { name.rsplit('.').next().unwrap() };
+        let own = definition["properties"].as_object().into_iter().flatten();
+        let own = own.map(|(member, schema)| (member.as_str(), schema));
+        for (member, schema) in own.chain([("", definition)]) {
+            let known = api::descriptions::description(name, member);
+            assert_eq!(schema["description"].as_str().unwrap_or_default(), known, "{name} {member}");
+            match (known, member) {
+                ("", _) => *silent.entry(kind).or_default() += 1,
+                (_, "") => types += 1,
+                _ => members += 1,
+            }
+        }
+    }
+    ([types, members], silent)
+}
+
+/// Where nothing is known: lists, which the source of the texts does not have; `WatchEvent.object`, of
+/// which it speaks elsewhere; and what upstream leaves without a word.
+#[test]
+fn every_type_and_member_is_described_if_anything_is_known() {
+    let definitions: Map<String, Value> = [true, false].map(definitions).into_iter().flatten().collect();
+    let ([types, members], silent) = described(&definitions);
+    assert!(types > 550 && members > 2_500, "only {types} and {members}");
+    let upstream = [
+        ("CertificateSigningRequest", 1),
+        ("ExternalDocumentation", 2),
+        ("GroupResource", 2),
+        ("IngressRule", 1),
+        ("Info", 7),
+        ("JSONSchemaProps", 35),
+        ("MatchCondition", 1),
+        ("WatchEvent", 1 + 1),
+    ];
+    let lists = definitions.values().filter(|definition| is_list(definition)).count();
+    let want = BTreeMap::from_iter(upstream.into_iter().chain([("lists", 3 * lists)]));
+    assert_eq!(silent, want);
+}
+
+#[test]
+fn nothing_stands_beside_a_reference_in_openapi_3() {
+    fn check(path: &str, value: &Value) {
+        if let Some(members) = value.as_object() {
+            assert!(
+                !members.contains_key("$ref") || path.ends_with("properties") || members.len() == 1,
+                "{path}"
+            );
+            members.iter().for_each(|(name, value)| check(&format!("{path}.{name}"), value));
+        }
+        value.as_array().into_iter().flatten().for_each(|value| check(path, value));
+    }
+    let definitions = definitions(false);
+    assert!(definitions.len() > 500);
+    definitions.iter().for_each(|(name, definition)| check(name, definition));
+}
+
+#[test]
+fn swagger_has_the_same_words_in_json_and_protobuf() {
+    let api = open_api(false);
+    let json = body(&get(&api, "/openapi/v2", &[]).unwrap());
+    let protobuf = get(&api, "/openapi/v2", &[("accept", &format!("application/{PROTOBUF_V2}"))]).unwrap();
+    let pod = &json["definitions"]["io.k8s.api.core.v1.Pod"];
+    for text in [&pod["description"], &pod["properties"]["spec"]["description"]] {
+        let text = text.as_str().unwrap().as_bytes();
+        assert!(protobuf.body().windows(text.len()).any(|window| window == text));
     }
 }
 

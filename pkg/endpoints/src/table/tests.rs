@@ -19,11 +19,11 @@ fn request(include: IncludeObject) -> TableRequest {
 fn whole(endpoint: &'static Resource, trees: &[Object], metadata: &Object, request: TableRequest) -> String {
     let printer = Printer::of(endpoint.group_version, endpoint.plural);
     let rows: Vec<Value> = trees.iter().map(|tree| whole_row(endpoint, printer, tree, request)).collect();
-    let descriptions = column_descriptions(endpoint.group, endpoint.plural);
-    let columns = endpoint.columns.iter().enumerate().map(|(at, column)| {
+    let mut descriptions = column_descriptions(endpoint.group, endpoint.plural);
+    let columns = endpoint.columns.iter().map(|column| {
         json!({
             "name": column.name, "type": column.kind, "format": column.format,
-            "description": descriptions[at], "priority": column.priority,
+            "description": descriptions.next().unwrap(), "priority": column.priority,
         })
     });
     let nil = rows.is_empty() && !printer.is_own();
@@ -182,4 +182,22 @@ fn what_cannot_be_read_in_place_still_has_a_row() {
         String::from_utf8(out).unwrap(),
         "[{\"cells\":[\"\u{fffd}a\",\"\\u003cunknown\\u003e\"],\"object\":null}"
     );
+}
+
+#[test]
+fn a_status_has_the_table_of_its_object_and_a_scale_its_own() {
+    let endpoint = |subresource| api::resources::find("apps", "v1", "deployments", subresource).unwrap();
+    let empty =
+        |subresource| streamed(endpoint(subresource), &[], &Object::new(), request(IncludeObject::None));
+    assert_eq!(empty("status"), empty(""));
+    let scale = json!({"metadata": {"name": "web", "resourceVersion": "5"}, "spec": {"replicas": 3}, "status": {"replicas": 2}});
+    let mut out = Vec::new();
+    write_tree(endpoint("scale"), scale.as_object().unwrap(), request(IncludeObject::None), &mut out)
+        .unwrap();
+    let table: Value = serde_json::from_slice(&out).unwrap();
+    assert_eq!(table["metadata"], json!({"resourceVersion": "5"}));
+    assert_eq!(table["rows"], json!([{"cells": ["web", 3, 2, "<unknown>"], "object": null}]));
+    let names: Vec<&Value> =
+        table["columnDefinitions"].as_array().unwrap().iter().map(|column| &column["name"]).collect();
+    assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
 }

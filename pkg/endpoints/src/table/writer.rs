@@ -4,7 +4,7 @@
 //! members that the columns show in place, and what the row carries is transcoded.
 
 use api::printers::{Printer, Row, RowCondition, Subject};
-use api::resources::Resource;
+use api::resources::{Column, Resource};
 use apimachinery::status::Status;
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
@@ -38,6 +38,9 @@ pub(crate) enum Item<'a> {
 /// append to a buffer that the caller may send and clear in between. No newline is written.
 pub(crate) struct Writer {
     endpoint: &'static Resource,
+    /// What the printer and the descriptions of the columns go by.
+    name: &'static str,
+    columns: &'static [Column],
     request: TableRequest,
     printer: Printer,
     rows: bool,
@@ -46,8 +49,9 @@ pub(crate) struct Writer {
 impl Writer {
     /// The writer of a table of an endpoint's objects.
     pub(crate) fn new(endpoint: &'static Resource, request: TableRequest) -> Writer {
-        let printer = Printer::of(endpoint.group_version, endpoint.plural);
-        Writer { endpoint, request, printer, rows: false }
+        let (columns, name) = endpoint.table();
+        let printer = Printer::of(endpoint.group_version, name);
+        Writer { endpoint, name, columns, request, printer, rows: false }
     }
 
     /// Appends all that stands in front of the rows. `metadata` is the list's `ListMeta`, or for one
@@ -107,9 +111,9 @@ impl Writer {
     }
 
     fn columns(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        let descriptions = api::printers::column_descriptions(self.endpoint.group, self.endpoint.plural);
+        let mut descriptions = api::printers::column_descriptions(self.endpoint.group, self.name);
         out.push(b'[');
-        for (at, column) in self.endpoint.columns.iter().enumerate() {
+        for (at, column) in self.columns.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
@@ -117,7 +121,7 @@ impl Writer {
             definition.insert("name".to_owned(), column.name.into());
             definition.insert("type".to_owned(), column.kind.into());
             definition.insert("format".to_owned(), column.format.into());
-            definition.insert("description".to_owned(), descriptions.get(at).copied().into());
+            definition.insert("description".to_owned(), descriptions.next().into());
             definition.insert("priority".to_owned(), json!(column.priority));
             json_write::encode(&COLUMN, &definition, out).map_err(failed)?;
         }

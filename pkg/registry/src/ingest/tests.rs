@@ -49,7 +49,8 @@ fn selectable_fields_have_upstreams_values() {
     check("pods", pod.clone(), "spec.schedulerName", "s");
     check("pods", pod.clone(), "spec.restartPolicy", "");
     check("pods", pod.clone(), "status.phase", "Running");
-    check("pods", pod, "status.podIPs", "10.0.0.1");
+    check("pods", pod, "status.podIP", "10.0.0.1");
+    assert_eq!(form("pods").fields.position(""), None, "status.podIPs is a label without a value");
     check("pods", json!({"spec": {}}), "spec.hostNetwork", "false");
     check("nodes", json!({}), "spec.unschedulable", "false");
     check("jobs", json!({"status": {"succeeded": 3}}), "status.successful", "3");

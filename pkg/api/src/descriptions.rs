@@ -1,0 +1,95 @@
+//! What types and their members are for, in the words of the Go sources that the published API
+//! documents carry and that the `k8s-openapi` crate took from them.
+//!
+//! `build.rs` has put them into one constant text with tables of positions beside it. They are pages of
+//! the executable that are read when somebody asks, and take no memory before that.
+
+/// A piece of [`TEXT`], or a part of [`MEMBERS`]: first and behind the last.
+type Span = (u32, u32);
+
+include!(concat!(env!("OUT_DIR"), "/descriptions.rs"));
+
+/// Every name and every description, each once.
+static TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/descriptions.txt"));
+
+/// A type that has what every object has.
+const ANY_OBJECT: &str = "io.k8s.api.core.v1.ConfigMap";
+
+/// What a definition (`io.k8s.api.core.v1.Pod`) is for, or, unless `member` is empty, that member of
+/// it. Empty if nothing is known: lists (`PodList`) are not in the crate; of them it is known what
+/// `apiVersion` and `kind` mean.
+pub fn description(definition: &str, member: &str) -> &'static str {
+    let Ok(found) = TYPES.binary_search_by(|(name, ..)| text(*name).cmp(definition)) else {
+        return if matches!(member, "apiVersion" | "kind") { of_any_object(member) } else { "" };
+    };
+    let Some(&(_, own, (first, end))) = TYPES.get(found) else { return "" };
+    if member.is_empty() {
+        return text(own);
+    }
+    let members = MEMBERS.get(first as usize..end as usize).unwrap_or_default();
+    let found = members.binary_search_by(|(name, _)| text(*name).cmp(member));
+    found.ok().and_then(|at| members.get(at)).map_or("", |(_, description)| text(*description))
+}
+
+/// What `apiVersion`, `kind` or `metadata` of any object is for.
+pub fn of_any_object(member: &str) -> &'static str {
+    description(ANY_OBJECT, member)
+}
+
+fn text((start, end): Span) -> &'static str {
+    TEXT.get(start as usize..end as usize).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use schema::builtin;
+
+    use super::*;
+
+    #[test]
+    fn types_and_members_are_described() {
+        let check = |definition, member, start: &str| {
+            let found = description(definition, member);
+            assert!(found.starts_with(start) && found.is_empty() == start.is_empty(), "{found}");
+        };
+        check("io.k8s.api.core.v1.Pod", "", "Pod is a collection of containers");
+        check("io.k8s.api.core.v1.Pod", "spec", "Specification of the desired behavior of the pod.");
+        check("io.k8s.api.core.v1.Pod", "apiVersion", "APIVersion defines");
+        check("io.k8s.api.core.v1.PodList", "kind", "Kind is a string value");
+        check("io.k8s.api.core.v1.PodList", "items", "");
+        check("io.k8s.api.core.v1.PodList", "", "");
+        check("io.k8s.api.core.v1.Pod", "specification", "");
+        check("", "", "");
+    }
+
+    /// What the tables of shapes do not have could not be shown.
+    #[test]
+    fn what_is_described_exists() {
+        let (mut described, mut strange) = (0, Vec::new());
+        for &(name, _, (first, end)) in TYPES {
+            let Some(message) = builtin::message(text(name)) else {
+                strange.push(text(name).to_owned());
+                continue;
+            };
+            for &(member, _) in &MEMBERS[first as usize..end as usize] {
+                let member = text(member);
+                let type_meta = message.type_meta && ["apiVersion", "kind"].contains(&member);
+                if type_meta || message.members.iter().any(|own| own.name == member) {
+                    described += 1;
+                } else {
+                    strange.push(format!("{}.{member}", text(name)));
+                }
+            }
+        }
+        assert_eq!(strange, Vec::<String>::new());
+        assert!(described > 2_500, "only {described}");
+    }
+
+    #[test]
+    fn every_type_that_is_stored_is_described() {
+        let rows = crate::resources::all().filter(|row| row.subresource.is_empty());
+        let without: Vec<_> =
+            rows.filter(|row| description(row.message.name, "").is_empty()).map(|row| row.kind).collect();
+        assert_eq!(without, Vec::<&str>::new());
+    }
+}
