@@ -70,6 +70,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
     ("tokio-rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
+    ("ring", &["api"]),
 ];
 
 type Table<'a> = &'a [(&'a str, &'a [&'a str])];

@@ -11,6 +11,7 @@ mod go_value;
 mod immutable;
 mod int_or_percent;
 mod ip;
+mod json_schema;
 pub mod kinds;
 mod name_rule;
 mod node_selector;
@@ -26,6 +27,7 @@ mod time_zone;
 mod unified_diff;
 mod value;
 mod volume_source;
+mod x509;
 
 pub use ip::{canonical_ip, is_valid_ip, is_valid_legacy_ip};
 pub use name_rule::{NameRule, name_rule, requires_qualified_finalizers};

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use admission::{Chain, NamespaceLifecycle, Objects, Plugin};
 use api::resources::Resource;
+use api::validation::kinds::Settings;
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
 use cacher::{Delegator, Driver, Options};
@@ -73,7 +74,8 @@ pub async fn build(
         Arc::new(SystemClock),
         Arc::new(SystemEntropy),
         config.event_ttl,
-    );
+    )
+    .with_settings(Settings { allow_privileged: config.pods.allow_privileged });
     let groups = builtin_groups(|row| !row.off_by_default);
     let paths = paths(&groups);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());

@@ -19,6 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::resources::{Resource, Storage as StorageRow};
+use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::field;
 use apimachinery::go_quote;
@@ -76,9 +77,12 @@ impl Target<'_> {
         GroupResource::new(self.row.group, self.row.plural)
     }
 
-    /// The kind as validation errors name it.
+    /// The kind as errors name it that are about the object itself: in the group it is stored in, where
+    /// upstream's scheme finds its type first. Events of `events.k8s.io` are of the core group there.
     pub fn group_kind(&self) -> GroupKind {
-        GroupKind::new(self.row.group, self.row.kind)
+        let stored = self.row.storage.as_ref().map(|storage| storage.group_version);
+        let group = stored.map_or(self.row.group, |version| version.split_once('/').map_or("", |it| it.0));
+        GroupKind::new(group, self.row.kind)
     }
 }
 
@@ -111,6 +115,7 @@ pub struct Registry {
     event_ttl: Duration,
     /// By storage prefix.
     allocators: Arc<HashMap<&'static str, Arc<dyn Allocator>>>,
+    settings: Settings,
 }
 
 impl Registry {
@@ -130,8 +135,8 @@ impl Registry {
             Some((storage.prefix, StoredResource { resource, fields: Fields::of(storage.prefix) }))
         });
         let stored = Arc::new(stored.collect());
-        let (turns, allocators) = (Arc::default(), Arc::default());
-        Registry { delegator, turns, stored, clock, entropy, event_ttl, allocators }
+        let (turns, allocators, settings) = (Arc::default(), Arc::default(), Settings::default());
+        Registry { delegator, turns, stored, clock, entropy, event_ttl, allocators, settings }
     }
 
     /// These verbs, with the pools that the objects of some resources take from; each is named by its storage
@@ -139,6 +144,13 @@ impl Registry {
     #[must_use]
     pub fn with_allocators(self, allocators: HashMap<&'static str, Arc<dyn Allocator>>) -> Self {
         Registry { allocators: Arc::new(allocators), ..self }
+    }
+
+    /// The same with what the server's flags say to the rules of kinds. Without, nothing is allowed that
+    /// a flag would have to allow.
+    #[must_use]
+    pub fn with_settings(self, settings: Settings) -> Self {
+        Registry { settings, ..self }
     }
 
     /// What encoded forms of elements may take.

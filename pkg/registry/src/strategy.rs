@@ -18,7 +18,8 @@ mod small;
 use api::options::DeleteOptions;
 use api::resources::Resource;
 use api::semantic::equal_members;
-use api::validation::{NameRule, kinds, validate_object_meta, validate_object_meta_update};
+use api::validation::kinds::{self, Settings};
+use api::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
@@ -39,12 +40,19 @@ pub struct Context<'a> {
     pub now: UnixTime,
     /// Where a name comes from, for kinds that may come without one.
     pub entropy: &'a dyn Entropy,
+    /// How the server is set up.
+    pub settings: Settings,
 }
 
 impl Context<'_> {
     /// The time of the write as objects have it, in whole seconds.
     fn timestamp(&self) -> Value {
         Value::from(UnixTime { nanos: 0, ..self.now }.rfc3339().to_string())
+    }
+
+    /// What validation is given.
+    fn given(&self) -> kinds::Given {
+        kinds::Given { settings: self.settings, now: self.now }
     }
 }
 
@@ -143,8 +151,8 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
 }
 
 /// What is wrong with an object that is about to be created.
-pub fn validate(row: &Resource, object: &Object) -> Vec<field::Error> {
-    let errors = kinds::validate(row, object);
+pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> Vec<field::Error> {
+    let errors = kinds::validate(row, object, &context.given());
     match errors.is_empty() {
         // What no kind can do without, whatever its own rule says.
         true => validate_object_meta(object, row.namespaced, NameRule::PathSegment, &Path::root("metadata")),
@@ -233,11 +241,17 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
 }
 
 /// What is wrong with an object that is about to replace `old`.
-pub fn validate_update(endpoint: &Resource, row: &Resource, new: &Object, old: &Object) -> Vec<field::Error> {
+pub fn validate_update(
+    endpoint: &Resource,
+    row: &Resource,
+    new: &Object,
+    old: &Object,
+    context: &Context<'_>,
+) -> Vec<field::Error> {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
     errors.extend(validate_object_meta_update(new, old, &path));
-    errors.extend(kinds::validate_update(row, endpoint.subresource, new, old));
+    errors.extend(kinds::validate_update(row, endpoint.subresource, new, old, &context.given()));
     errors
 }
 

@@ -181,7 +181,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Logs", "vmodule", Pattern, "pattern=N,...", "", Ignored("one level holds for the whole program")),
     flag("Traces", "tracing-config-file", Text, "string", "", Ignored("no traces are written yet")),
     flag("Misc", "aggregator-reject-forwarding-redirect", Bool, "bool", "true", Ignored("no request is forwarded to other API servers yet")),
-    flag("Misc", "allow-privileged", Bool, "bool", "false", Ignored("no pod is refused for being privileged yet")),
+    flag("Misc", "allow-privileged", Bool, "bool", "false", Honoured("Whether pods may have privileged containers.")),
     flag("Misc", "coordinated-leadership-lease-duration", Duration, "duration", "15s", Ignored("leaders are not coordinated yet")),
     flag("Misc", "coordinated-leadership-renew-deadline", Duration, "duration", "10s", Ignored("leaders are not coordinated yet")),
     flag("Misc", "coordinated-leadership-retry-period", Duration, "duration", "2s", Ignored("leaders are not coordinated yet")),

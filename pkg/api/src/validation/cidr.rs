@@ -3,6 +3,8 @@
 use super::ip::{canonical_ip, is_valid_legacy_ip};
 use super::value::invalid_each;
 use apimachinery::field::{Error, Path};
+use apimachinery::go_quote::quote;
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The longest prefix length that can be written; Go's parser gives up beyond.
@@ -50,10 +52,30 @@ fn masked(ip: IpAddr, bits: u8) -> Option<IpAddr> {
     }
 }
 
+/// Validates the address of a network interface with the length of its network's prefix (`10.9.8.7/24`),
+/// which must be spelled the canonical way.
+pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
+    let parsed = Cidr::parse(text).zip(text.split_once('/').and_then(|(ip, _)| canonical_ip(ip)));
+    let Some((range, ip)) = parsed else {
+        let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+        errors.push(Error::invalid(path, text, detail));
+        return;
+    };
+    let canonical = match ip.to_canonical() {
+        // An IPv4 address inside an IPv6 one has a prefix of 96 bits more.
+        IpAddr::V4(v4) if ip.is_ipv6() && range.bits >= 96 => format!("{v4}/{}", range.bits - 96),
+        ip => format!("{ip}/{}", range.bits),
+    };
+    if text != canonical {
+        let detail = format!("must be in canonical form ({})", quote(&canonical));
+        errors.push(Error::invalid(path, text, detail));
+    }
+}
+
 /// Validates a range in a field that predates [`cidr`] and takes any spelling that means one range only
 /// (`IsValidCIDRForLegacyField` with `StrictIPCIDRValidation`). What is in `old` is good enough.
-pub(super) fn legacy_cidr(path: &Path<'_>, text: &str, old: &[&str], errors: &mut Vec<Error>) {
-    if !old.contains(&text) {
+pub(super) fn legacy_cidr(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut Vec<Error>) {
+    if !old.contains(text) {
         errors.extend(strict(text).map(|detail| Error::invalid(path, text, detail)));
     }
 }
@@ -73,8 +95,8 @@ pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
 }
 
 /// Validates an address in a field that predates strict rules. What is in `old` is good enough.
-pub(super) fn legacy_ip(path: &Path<'_>, text: &str, old: &[&str], errors: &mut Vec<Error>) {
-    if !old.contains(&text) {
+pub(super) fn legacy_ip(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut Vec<Error>) {
+    if !old.contains(text) {
         invalid_each(path, text, is_valid_legacy_ip(text), errors);
     }
 }
@@ -105,7 +127,7 @@ mod tests {
         let mut errors = Vec::new();
         match canonical {
             true => cidr(&Path::root("c"), text, &mut errors),
-            false => legacy_cidr(&Path::root("c"), text, &["old"], &mut errors),
+            false => legacy_cidr(&Path::root("c"), text, &BTreeSet::from(["old"]), &mut errors),
         }
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected, "{text}");
     }

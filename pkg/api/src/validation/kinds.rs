@@ -30,6 +30,8 @@ mod node;
 mod persistent_volume;
 mod persistent_volume_claim;
 mod pod;
+mod pod_certificate;
+mod pod_group;
 mod pod_template;
 mod priority_class;
 mod quota;
@@ -39,9 +41,11 @@ mod runtime_class;
 mod service;
 mod stateful_set;
 mod storage;
+mod trust_bundle;
 mod workload;
 
 use apimachinery::field::{Error, Path};
+use apimachinery::time::UnixTime;
 use schema::object::Object;
 
 use super::{
@@ -53,14 +57,56 @@ use crate::resources::Resource;
 pub use service::validate_cluster_ips;
 
 /// What validates the objects of a resource.
-pub struct Rules {
+struct Rules {
     /// A new object.
-    pub create: fn(new: &Object) -> Vec<Error>,
+    create: fn(new: &Object) -> Vec<Error>,
     /// An object that replaces another through a subresource (empty for the resource itself).
-    pub update: fn(subresource: &str, new: &Object, old: &Object) -> Vec<Error>,
+    update: fn(subresource: &str, new: &Object, old: &Object) -> Vec<Error>,
 }
 
-/// The rules of a resource; `None` for those that have none but metadata's.
+/// What rules are given besides objects.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Given {
+    /// How the server is set up.
+    pub settings: Settings,
+    /// The time of the write.
+    pub now: UnixTime,
+}
+
+/// What upstream's rules read from the server's flags.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Settings {
+    /// `--allow-privileged`: pods may have privileged containers, and processes of the host on Windows.
+    pub allow_privileged: bool,
+}
+
+/// Rules that need more than the objects.
+struct GivenRules {
+    /// As in [`Rules`].
+    create: fn(new: &Object, given: &Given) -> Vec<Error>,
+    /// As in [`Rules`].
+    update: fn(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error>,
+}
+
+/// The rules of a resource that need more than the objects; `None` for most.
+fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
+    match (group, plural) {
+        ("", "pods") => Some(pod::RULES),
+        ("", "podtemplates") => Some(pod_template::RULES),
+        ("", "replicationcontrollers") => Some(replica_set::CONTROLLERS),
+        ("apps", "daemonsets") => Some(daemon_set::RULES),
+        ("apps", "deployments") => Some(deployment::RULES),
+        ("apps", "replicasets") => Some(replica_set::REPLICA_SETS),
+        ("apps", "statefulsets") => Some(stateful_set::RULES),
+        ("batch", "cronjobs") => Some(cron_job::RULES),
+        ("batch", "jobs") => Some(job::RULES),
+        ("certificates.k8s.io", "podcertificaterequests") => Some(pod_certificate::RULES),
+        _ => None,
+    }
+}
+
+/// The rules of a resource that need no more than the objects; `None` for those that have none but
+/// metadata's.
 fn rules(group: &str, plural: &str) -> Option<Rules> {
     match (group, plural) {
         ("", _) => core_rules(plural),
@@ -83,14 +129,9 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(custom_resource::RULES),
         ("apiregistration.k8s.io", "apiservices") => Some(api_service::RULES),
         ("apps", "controllerrevisions") => Some(controller_revision::RULES),
-        ("apps", "daemonsets") => Some(daemon_set::RULES),
-        ("apps", "deployments") => Some(deployment::RULES),
-        ("apps", "replicasets") => Some(replica_set::REPLICA_SETS),
-        ("apps", "statefulsets") => Some(stateful_set::RULES),
         ("autoscaling", "horizontalpodautoscalers") => Some(autoscaler::RULES),
-        ("batch", "cronjobs") => Some(cron_job::RULES),
-        ("batch", "jobs") => Some(job::RULES),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(certificate::RULES),
+        ("certificates.k8s.io", "clustertrustbundles") => Some(trust_bundle::RULES),
         ("coordination.k8s.io", "leasecandidates") => Some(coordination::LEASE_CANDIDATES),
         ("coordination.k8s.io", "leases") => Some(coordination::LEASES),
         ("discovery.k8s.io", "endpointslices") => Some(endpoint_slice::RULES),
@@ -111,10 +152,13 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("rbac.authorization.k8s.io", "rolebindings") => Some(rbac::ROLE_BINDINGS),
         ("rbac.authorization.k8s.io", "roles") => Some(rbac::ROLES),
         ("resource.k8s.io", "deviceclasses") => Some(device::CLASSES),
+        ("resource.k8s.io", "devicetaintrules") => Some(device::TAINT_RULES),
         ("resource.k8s.io", "resourceclaims") => Some(device::CLAIMS),
         ("resource.k8s.io", "resourceclaimtemplates") => Some(device::TEMPLATES),
         ("resource.k8s.io", "resourceslices") => Some(device::SLICES),
+        ("scheduling.k8s.io", "podgroups") => Some(pod_group::GROUPS),
         ("scheduling.k8s.io", "priorityclasses") => Some(priority_class::RULES),
+        ("scheduling.k8s.io", "workloads") => Some(pod_group::WORKLOADS),
         ("storage.k8s.io", "csidrivers") => Some(storage::csi_driver::RULES),
         ("storage.k8s.io", "csinodes") => Some(storage::csi_node::RULES),
         ("storage.k8s.io", "csistoragecapacities") => Some(storage::capacity::RULES),
@@ -136,9 +180,6 @@ fn core_rules(plural: &str) -> Option<Rules> {
         "nodes" => Some(node::RULES),
         "persistentvolumeclaims" => Some(persistent_volume_claim::RULES),
         "persistentvolumes" => Some(persistent_volume::RULES),
-        "pods" => Some(pod::RULES),
-        "podtemplates" => Some(pod_template::RULES),
-        "replicationcontrollers" => Some(replica_set::CONTROLLERS),
         "resourcequotas" => Some(quota::RULES),
         "secrets" => Some(config::SECRETS),
         "serviceaccounts" => Some(config::SERVICE_ACCOUNTS),
@@ -148,26 +189,38 @@ fn core_rules(plural: &str) -> Option<Rules> {
 }
 
 /// What is wrong with an object that is about to be created, as its kind sees it.
-pub fn validate(row: &Resource, new: &Object) -> Vec<Error> {
-    match rules(row.group, row.plural) {
-        Some(rules) => (rules.create)(new),
-        None => {
-            let rule = name_rule(row.group, row.plural);
-            match requires_qualified_finalizers(row.group, row.plural) {
-                true => metadata(new, row.namespaced, rule),
-                false => validate_object_meta(new, row.namespaced, rule, &Path::root("metadata")),
-            }
-        }
+pub fn validate(row: &Resource, new: &Object, given: &Given) -> Vec<Error> {
+    if let Some(rules) = given_rules(row.group, row.plural) {
+        return (rules.create)(new, given);
+    }
+    if let Some(rules) = rules(row.group, row.plural) {
+        return (rules.create)(new);
+    }
+    let rule = name_rule(row.group, row.plural);
+    match requires_qualified_finalizers(row.group, row.plural) {
+        true => metadata(new, row.namespaced, rule),
+        false => validate_object_meta(new, row.namespaced, rule, &Path::root("metadata")),
     }
 }
 
 /// What is wrong with an object that is about to replace `old` through a subresource, as its kind sees
 /// it. What holds for every kind is validated before.
-pub fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
-    match rules(row.group, row.plural) {
-        Some(rules) => (rules.update)(subresource, new, old),
-        None if requires_qualified_finalizers(row.group, row.plural) => metadata_update(new, old),
-        None => validate_object_meta_update(new, old, &Path::root("metadata")),
+pub fn validate_update(
+    row: &Resource,
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    given: &Given,
+) -> Vec<Error> {
+    if let Some(rules) = given_rules(row.group, row.plural) {
+        return (rules.update)(subresource, new, old, given);
+    }
+    if let Some(rules) = rules(row.group, row.plural) {
+        return (rules.update)(subresource, new, old);
+    }
+    match requires_qualified_finalizers(row.group, row.plural) {
+        true => metadata_update(new, old),
+        false => validate_object_meta_update(new, old, &Path::root("metadata")),
     }
 }
 

@@ -65,7 +65,7 @@ impl NameRule {
     }
 }
 
-fn long_name(name: &str) -> Vec<String> {
+pub(super) fn long_name(name: &str) -> Vec<String> {
     let max = names::DNS1123_SUBDOMAIN_BYTES_MAX;
     let mut errors = names::is_dns1123_subdomain(name);
     if let (true, Some(first)) = (name.len() > max, errors.first_mut()) {

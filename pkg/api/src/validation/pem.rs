@@ -7,47 +7,58 @@ const BEGIN: &str = "-----BEGIN ";
 const END: &str = "-----END ";
 const DASHES: &str = "-----";
 
-/// A block: its type, and whether there are headers in it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A block: its type, whether there are headers in it, and what it holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Block<'t> {
     /// The words of its first and last line.
     pub kind: &'t str,
     /// Whether it begins with lines of the form `Key: value`.
     pub has_headers: bool,
+    /// The bytes, decoded.
+    pub bytes: Vec<u8>,
 }
 
-/// The blocks that are well formed.
+/// The blocks that are well formed, in one pass: a block that turns out bad ends where the next begins.
 pub(super) fn blocks(text: &str) -> Vec<Block<'_>> {
     let mut found = Vec::new();
-    let mut lines = text.lines().map(|line| line.trim_end_matches([' ', '\t', '\r']));
-    while let Some(line) = lines.next() {
-        let Some(kind) = line.strip_prefix(BEGIN).and_then(|rest| rest.strip_suffix(DASHES)) else {
-            continue;
-        };
-        // If the block turns out bad, the next one may begin inside.
-        let mut ahead = lines.clone();
-        if let Some(has_headers) = body(&mut ahead, kind) {
-            found.push(Block { kind, has_headers });
-            lines = ahead;
+    let mut open: Option<Open<'_>> = None;
+    for line in text.lines().map(|line| line.trim_end_matches([' ', '\t', '\r'])) {
+        if let Some(rest) = line.strip_prefix(BEGIN) {
+            open = rest.strip_suffix(DASHES).map(|kind| Open {
+                kind,
+                has_headers: false,
+                base64: String::new(),
+            });
+        } else if let Some(end) = line.strip_prefix(END) {
+            found.extend(open.take().and_then(|open| open.close(end)));
+        } else if let Some(open) = &mut open {
+            open.line(line);
         }
     }
     found
 }
 
-/// Reads up to the end of a block; whether it has headers, `None` if it is malformed.
-fn body<'t>(lines: &mut impl Iterator<Item = &'t str>, kind: &str) -> Option<bool> {
-    let (mut base64, mut has_headers) = (String::new(), false);
-    for line in lines {
-        if let Some(end) = line.strip_prefix(END) {
-            let closed = end.strip_suffix(DASHES) == Some(kind);
-            return STANDARD.decode(base64).ok().filter(|_| closed).map(|_| has_headers);
-        }
-        match base64.is_empty() && line.contains(':') {
-            true => has_headers = true,
-            false => base64.extend(line.split_ascii_whitespace()),
+/// A block whose end has not been found yet.
+struct Open<'t> {
+    kind: &'t str,
+    has_headers: bool,
+    base64: String,
+}
+
+impl<'t> Open<'t> {
+    fn line(&mut self, line: &str) {
+        match self.base64.is_empty() && line.contains(':') {
+            true => self.has_headers = true,
+            false => self.base64.extend(line.split_ascii_whitespace()),
         }
     }
-    None
+
+    /// The block, if its last line names it and what it holds is base64.
+    fn close(self, end: &str) -> Option<Block<'t>> {
+        let closed = end.strip_suffix(DASHES) == Some(self.kind);
+        let bytes = STANDARD.decode(self.base64).ok().filter(|_| closed)?;
+        Some(Block { kind: self.kind, has_headers: self.has_headers, bytes })
+    }
 }
 
 #[cfg(test)]
@@ -55,8 +66,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(&str, bool)]) {
-        let found: Vec<(&str, bool)> =
-            blocks(text).iter().map(|block| (block.kind, block.has_headers)).collect();
+        let blocks = blocks(text);
+        let found: Vec<(&str, bool)> = blocks.iter().map(|block| (block.kind, block.has_headers)).collect();
         assert_eq!(found, expected, "{text}");
     }
 
@@ -70,5 +81,13 @@ mod tests {
         check("-----BEGIN A-----\n!\n-----END A-----", &[]);
         check(&format!("-----BEGIN C-----\n{block}"), &[("A B", false)]);
         check("", &[]);
+        assert_eq!(blocks(block)[0].bytes, [0; 6]);
+    }
+
+    #[test]
+    fn beginnings_without_end_are_read_once() {
+        let text = "-----BEGIN A-----\n".repeat(200_000);
+        check(&text, &[]);
+        check(&(text + "AAAA\n-----END A-----\n"), &[("A", false)]);
     }
 }

@@ -147,9 +147,9 @@ impl Registry {
                 meta::set(object, "name", Some(Value::from(name)));
             }
         }
-        let context = strategy::Context { user, now, entropy: &*self.entropy };
+        let context = strategy::Context { user, now, entropy: &*self.entropy, settings: self.settings };
         strategy::prepare_for_create(target.row, object, &context);
-        let errors = strategy::validate(target.row, object);
+        let errors = strategy::validate(target.row, object, &context);
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }

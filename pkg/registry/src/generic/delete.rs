@@ -304,7 +304,10 @@ fn check_preconditions(target: &Target<'_>, options: &DeleteOptions, object: &Ob
     let early = strategy::checks_preconditions_early(target.row);
     let named = match early {
         true => target.group_resource(),
-        false => GroupResource::new(target.row.group, target.row.kind),
+        false => {
+            let kind = target.group_kind();
+            GroupResource::new(kind.group, kind.kind)
+        }
     };
     let checks = [
         ("UID", "uid", &preconditions.uid, "deleted and then recreated"),

@@ -23,6 +23,8 @@ use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use cacher::Delegator;
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -92,8 +94,7 @@ fn minimal_spec(plural: &str) -> Value {
         "pods" => json!({"containers": containers}),
         "services" => json!({"ports": [{"port": 80}]}),
         "certificatesigningrequests" => json!({
-            // An empty PEM block of the right type.
-            "request": "LS0tLS1CRUdJTiBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0KQUE9PQotLS0tLUVORCBDRVJUSUZJQ0FURSBSRVFVRVNULS0tLS0K",
+            "request": STANDARD.encode(include_str!("../../../api/testdata/x509/p256.csr")),
             "usages": ["client auth"],
         }),
         "deployments" | "replicasets" | "statefulsets" | "daemonsets" => json!({

@@ -169,10 +169,11 @@ impl Attempts<'_, '_> {
     /// Lets the strategy prepare an object that is to replace `old`, and validates it.
     fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
         let (target, UpdateRequest { endpoint, user, .. }) = (self.target, self.request);
-        let context =
-            strategy::Context { user, now: self.registry.clock.now(), entropy: &*self.registry.entropy };
+        let Registry { clock, entropy, settings, .. } = self.registry;
+        let (entropy, settings) = (&**entropy, *settings);
+        let context = strategy::Context { user, now: clock.now(), entropy, settings };
         strategy::prepare_for_update(endpoint, target.row, object, old, &context);
-        let errors = strategy::validate_update(endpoint, target.row, object, old);
+        let errors = strategy::validate_update(endpoint, target.row, object, old, &context);
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }

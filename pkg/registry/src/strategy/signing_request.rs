@@ -2,6 +2,8 @@
 //! not taken back (upstream's `registry/certificates/certificates/strategy.go`).
 
 use api::tree;
+use std::collections::HashMap;
+
 use schema::object::Object;
 use serde_json::{Map, Value};
 
@@ -65,17 +67,19 @@ fn keep(new: &mut [Value], old: &[Value], ty: &str) {
 /// Fills in times that conditions come without: now, or for a status that was there before the time
 /// it is there since.
 fn date(new: &mut [Value], old: &[Value], now: &Value) {
+    let key = |condition: &Object| ["type", "status"].map(|name| tree::text(condition, name).to_owned());
+    let dated = old.iter().filter_map(Value::as_object).filter(|old| !undated(old, "lastTransitionTime"));
+    let mut since: HashMap<[String; 2], &Value> = HashMap::new();
+    for old in dated {
+        // Of several, the first counts.
+        since.entry(key(old)).or_insert(old.get("lastTransitionTime").unwrap_or(now));
+    }
     for condition in new.iter_mut().filter_map(Value::as_object_mut) {
         if undated(condition, "lastUpdateTime") {
             condition.insert("lastUpdateTime".to_owned(), now.clone());
         }
         if undated(condition, "lastTransitionTime") {
-            let same = |old: &&Object| {
-                ["type", "status"].iter().all(|name| tree::text(old, name) == tree::text(condition, name))
-                    && !undated(old, "lastTransitionTime")
-            };
-            let since = old.iter().filter_map(Value::as_object).find(same);
-            let since = since.and_then(|old| old.get("lastTransitionTime")).unwrap_or(now).clone();
+            let since = since.get(&key(condition)).copied().unwrap_or(now).clone();
             condition.insert("lastTransitionTime".to_owned(), since);
         }
     }

@@ -52,7 +52,12 @@ fn object(value: Value) -> Object {
 }
 
 fn context<'c>(user: &'c UserInfo) -> Context<'c> {
-    Context { user, now: UnixTime { seconds: 1_735_689_600, nanos: 5 }, entropy: &Fixed }
+    Context {
+        user,
+        now: UnixTime { seconds: 1_735_689_600, nanos: 5 },
+        entropy: &Fixed,
+        settings: Settings::default(),
+    }
 }
 
 /// What becomes of a new object.

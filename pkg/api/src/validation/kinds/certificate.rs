@@ -1,6 +1,4 @@
 //! Certificate signing requests.
-//!
-//! Requests and certificates are judged by their PEM blocks; what is in the blocks is left to signers.
 
 use super::{Rules, metadata, metadata_update};
 use crate::semantic::equal;
@@ -10,6 +8,7 @@ use crate::validation::go_value::go_list_lines;
 use crate::validation::pem::blocks;
 use crate::validation::signer_name::signer_name;
 use crate::validation::unified_diff::unified_diff;
+use crate::validation::x509::{Certificate, Request};
 use apimachinery::field::{BadValue, Error, Path};
 use apimachinery::go_quote::quote;
 use base64::Engine;
@@ -106,14 +105,9 @@ fn validate(request: &Object, options: Options) -> Vec<Error> {
     let mut errors = metadata(request, false, NameRule::Any);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), spec_of(request).unwrap_or(&empty));
-    if blocks(&decoded(text(spec, "request"))).first().is_none_or(|block| block.kind != "CERTIFICATE REQUEST")
-    {
+    if let Err(detail) = signed_request(text(spec, "request")) {
         let value = spec.get("request").unwrap_or(&Value::Null);
-        errors.push(Error::invalid(
-            &path.child("request"),
-            value,
-            "PEM block type must be CERTIFICATE REQUEST",
-        ));
+        errors.push(Error::invalid(&path.child("request"), value, detail));
     }
     validate_usages(&path.child("usages"), spec, options, &mut errors);
     let (signer, signer_path) = (text(spec, "signerName"), path.child("signerName"));
@@ -145,12 +139,25 @@ fn decoded(base64: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
+/// Checks that the first block is a request that the owner of its key has signed.
+fn signed_request(base64: &str) -> Result<(), String> {
+    let text = decoded(base64);
+    match blocks(&text).first() {
+        Some(block) if block.kind == "CERTIFICATE REQUEST" => Request::parse(&block.bytes)?.check_signature(),
+        _ => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
+    }
+}
+
 /// What is wrong with a chain of certificates.
 fn bad_certificate(base64: &str) -> Option<String> {
     let text = decoded(base64);
     let blocks = blocks(&text);
     let bad = blocks.iter().find_map(|block| match (block.kind, block.has_headers) {
-        ("CERTIFICATE", false) => None,
+        ("CERTIFICATE", false) => match Certificate::count(&block.bytes) {
+            Ok(0) => Some("found CERTIFICATE PEM block containing 0 certificates".to_owned()),
+            Ok(_) => None,
+            Err(detail) => Some(detail),
+        },
         ("CERTIFICATE", true) => Some("no PEM block headers are permitted".to_owned()),
         (kind, _) => Some(format!("only CERTIFICATE PEM blocks are allowed, found {}", quote(kind))),
     });

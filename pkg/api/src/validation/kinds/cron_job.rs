@@ -3,7 +3,7 @@
 use super::job::validate_job_template;
 use super::pod::PodOptions;
 use super::workload::none_negative;
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, maybe_text, text};
 use crate::validation::NameRule;
 use crate::validation::cron::parse_schedule;
@@ -13,16 +13,16 @@ use apimachinery::field::{BadValue, Error, Path};
 use schema::object::Object;
 
 /// The rules of CronJobs.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 /// Longest name, in bytes: the controller adds eleven to get the name of a job, which is a DNS label.
 const NAME_BYTES_MAX: usize = 52;
 /// Longest part of the name of a time zone, in bytes.
 const ZONE_PART_BYTES_MAX: usize = 14;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    spec(new, None, &mut errors);
+    spec(new, None, given, &mut errors);
     let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
     if name.len() > NAME_BYTES_MAX {
         let detail = format!("must be no more than {NAME_BYTES_MAX} characters");
@@ -31,16 +31,16 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     if subresource == "status" {
         return Vec::new();
     }
     let mut errors = metadata_update(new, old);
-    spec(new, child(old, "spec"), &mut errors);
+    spec(new, child(old, "spec"), given, &mut errors);
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     let zone = maybe_text(spec, "timeZone");
@@ -52,7 +52,7 @@ fn spec(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
     let policies = ["Allow", "Forbid", "Replace"];
     required_one_of(&path.child("concurrencyPolicy"), text(spec, "concurrencyPolicy"), &policies, errors);
     let old = old.and_then(|old| child(old, "jobTemplate")).and_then(|job| child(job, "spec"));
-    let options = PodOptions::new(false, old.and_then(|spec| child(spec, "template")));
+    let options = PodOptions::new(false, old.and_then(|spec| child(spec, "template")), given);
     let job = child(spec, "jobTemplate").unwrap_or(&empty);
     validate_job_template(&path.child("jobTemplate"), job, &options, errors);
     none_negative(&path, spec, &["successfulJobsHistoryLimit", "failedJobsHistoryLimit"], errors);
@@ -133,7 +133,7 @@ mod tests {
     }
 
     fn check(spec: Value, expected: &[&str]) {
-        assert_eq!(texts_of(&create(&cron_job(spec.clone()))), expected, "{spec}");
+        assert_eq!(texts_of(&create(&cron_job(spec.clone()), &Given::default())), expected, "{spec}");
     }
 
     #[test]
@@ -144,11 +144,11 @@ mod tests {
         check(json!({}), &[]);
         check(json!({"schedule": ""}), &["spec.schedule: Required value"]);
         check(json!({"schedule": "TZ=UTC * * * * *"}), &[&format!("spec.schedule: {detail}")]);
-        assert_eq!(texts_of(&update("", &zoned(), &zoned())), [""; 0]);
+        assert_eq!(texts_of(&update("", &zoned(), &zoned(), &Given::default())), [""; 0]);
         let both = cron_job(json!({"schedule": "TZ=UTC * * * * *", "timeZone": "UTC"}));
         let detail = "cannot use both timeZone field and TZ or CRON_TZ in schedule";
         let expected = format!("spec.schedule: Invalid value: \"TZ=UTC * * * * *\": {detail}");
-        assert_eq!(texts_of(&update("", &both, &zoned())), [expected]);
+        assert_eq!(texts_of(&update("", &both, &zoned(), &Given::default())), [expected]);
     }
 
     #[test]
@@ -170,8 +170,8 @@ mod tests {
     #[test]
     fn a_zone_that_stays_is_not_judged() {
         let old = || cron_job(json!({"timeZone": "Mars/City"}));
-        assert_eq!(texts_of(&update("", &old(), &old())), [""; 0]);
-        assert_eq!(create(&old()).len(), 1);
+        assert_eq!(texts_of(&update("", &old(), &old(), &Given::default())), [""; 0]);
+        assert_eq!(create(&old(), &Given::default()).len(), 1);
     }
 
     #[test]
@@ -181,7 +181,7 @@ mod tests {
         long.insert("metadata".to_owned(), json!({"name": name, "namespace": "ns"}));
         let expected =
             format!("metadata.name: Invalid value: \"{name}\": must be no more than 52 characters");
-        assert_eq!(texts_of(&create(&long)), [expected]);
+        assert_eq!(texts_of(&create(&long, &Given::default())), [expected]);
     }
 
     #[test]
@@ -196,6 +196,6 @@ mod tests {
              auto-generated",
             "spec.jobTemplate.spec.manualSelector: Unsupported value: true: supported values: \"nil\", \"false\"",
         ];
-        assert_eq!(texts_of(&create(&object)), expected);
+        assert_eq!(texts_of(&create(&object, &Given::default())), expected);
     }
 }

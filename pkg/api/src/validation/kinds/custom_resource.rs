@@ -2,9 +2,9 @@
 //! those are structural.
 //!
 //! The object has its stored form, `v1beta1`, which like upstream's internal type says once at the top of
-//! the spec what all versions agree on; the paths of errors tell. CEL rules are not compiled and defaults
-//! are not held against their schemas here.
+//! the spec what all versions agree on; the paths of errors tell. CEL rules are not compiled here.
 
+mod defaults;
 mod extensions;
 mod field_path;
 mod names;

@@ -7,7 +7,7 @@ use super::workload::{
     collisions_do_not_fall, is_empty_selector, none_negative, runs_for_good, selector_value,
     selects_template, strategy_value,
 };
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, text};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -22,7 +22,7 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of DaemonSets.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 const COUNTERS: &[&str] = &[
     "currentNumberScheduled",
@@ -36,14 +36,14 @@ const COUNTERS: &[&str] = &[
     "collisionCount",
 ];
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
-    validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::default(), &mut errors);
+    validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::new(false, None, given), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -55,7 +55,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     }
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.selector"), &DAEMON_SET_SPEC, "selector", (new, old), &mut errors);
-    let mut options = PodOptions::new(false, child(old, "template"));
+    let mut options = PodOptions::new(false, child(old, "template"), given);
     options.bad_affinity_selectors |= child(old, "selector").is_some_and(has_bad_values);
     validate_spec(new, &options, &mut errors);
     errors

@@ -4,7 +4,7 @@ use super::replica_set::template;
 use super::workload::{
     ABOVE_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, strategy_value,
 };
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, integer, maybe_integer, text};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -18,15 +18,15 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of Deployments.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    spec(new, None, &mut errors);
+    spec(new, None, given, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -34,18 +34,18 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
         status(new, old, &mut errors);
         return errors;
     }
-    spec(new, Some(old), &mut errors);
+    spec(new, Some(old), given, &mut errors);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.selector"), &DEPLOYMENT_SPEC, "selector", (new, old), &mut errors);
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas"], errors);
     required_selector(&path, spec, "deployment", errors);
-    template(&path, spec, old.and_then(|old| child(old, "spec")), errors);
+    template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
     strategy(&path.child("strategy"), child(spec, "strategy").unwrap_or(&empty), errors);
     none_negative(&path, spec, &["minReadySeconds", "revisionHistoryLimit"], errors);
     if let Some(deadline) = maybe_integer(spec, "progressDeadlineSeconds") {

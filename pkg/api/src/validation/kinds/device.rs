@@ -1,17 +1,20 @@
 //! Claims of devices, templates of them and classes of devices (KEP-4381). Expressions are not compiled
 //! here.
 
+mod capacity;
 mod claim;
 mod configuration;
 mod offered;
 mod slice;
 mod status;
+mod taint_rule;
 mod toleration;
 
 use self::claim::device_claim;
 use self::configuration::{configuration, selectors};
 pub(super) use self::slice::RULES as SLICES;
 use self::status::status;
+pub(super) use self::taint_rule::RULES as TAINT_RULES;
 use super::{Rules, metadata, metadata_update};
 use crate::tree::{child, children, list, maybe_text};
 use crate::validation::NameRule;
@@ -107,5 +110,7 @@ fn at_most(path: &Path<'_>, count: usize, max: usize, errors: &mut Vec<Error>) -
     count <= max
 }
 
+#[cfg(test)]
+mod given_tests;
 #[cfg(test)]
 mod tests;

@@ -128,7 +128,7 @@ fn address(path: &Path<'_>, index: usize, address: &str, kind: &str, errors: &mu
     let item_path = path.index(index);
     let before = errors.len();
     match kind {
-        "IPv4" => legacy_ip(&item_path, address, &[], errors),
+        "IPv4" => legacy_ip(&item_path, address, &BTreeSet::new(), errors),
         "IPv6" => invalid_each(&item_path, address, is_valid_ip(address), errors),
         "FQDN" => return full_domain_name(&item_path, address, errors),
         // An unknown type has been complained about.

@@ -9,7 +9,7 @@ mod update;
 
 use super::pod::PodOptions;
 use super::workload::{labels_value, selector_value, selects_template};
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, flag, maybe_integer, text};
 use crate::validation::NameRule;
 use crate::validation::selector::{has_bad_values, label_selector};
@@ -19,7 +19,7 @@ use apimachinery::names;
 use schema::object::Object;
 
 /// The rules of Jobs.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 /// The labels of a job's pods: its UID and its name, each under the names of before 1.27 and since.
 const LABELS: [(&str, &str); 4] = [
@@ -29,11 +29,11 @@ const LABELS: [(&str, &str); 4] = [
     ("batch.kubernetes.io/job-name", "name"),
 ];
 
-fn create(new: &Object) -> Vec<Error> {
-    validate_job(new, &PodOptions::default(), true)
+fn create(new: &Object, given: &Given) -> Vec<Error> {
+    validate_job(new, &PodOptions::new(false, None, given), true)
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status::validate_status_update(new, old, &mut errors);
@@ -41,7 +41,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     }
     let empty = Object::new();
     let [new_spec, old_spec] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    let mut options = PodOptions::new(false, child(old_spec, "template"));
+    let mut options = PodOptions::new(false, child(old_spec, "template"), given);
     options.bad_affinity_selectors |= child(old_spec, "selector").is_some_and(has_bad_values);
     // Jobs of before 1.27 lack these.
     let labels =

@@ -143,7 +143,7 @@ fn pod_cidrs(spec: &Object, errors: &mut Vec<Error>) {
     let path = Path::root("spec.podCIDRs");
     let ranges: Vec<&str> = texts(spec, "podCIDRs").collect();
     for (index, range) in ranges.iter().enumerate() {
-        legacy_cidr(&path.index(index), range, &[], errors);
+        legacy_cidr(&path.index(index), range, &BTreeSet::new(), errors);
     }
     if ranges.len() < 2 {
         return;

@@ -23,7 +23,7 @@ mod toleration;
 mod update;
 mod volumes;
 
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::semantic;
 use crate::tree::{child, children, list, text};
 use crate::validation::{NameRule, validate_annotations, validate_labels};
@@ -38,13 +38,13 @@ use spec::validate_pod_spec;
 pub(in crate::validation::kinds) use toleration::tolerations;
 
 /// The rules of pods.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 /// The lists of containers of a pod spec, in the order in which upstream visits them.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-fn create(new: &Object) -> Vec<Error> {
-    let mut errors = metadata_and_spec(new, &PodOptions::new(true, None));
+fn create(new: &Object, given: &Given) -> Vec<Error> {
+    let mut errors = metadata_and_spec(new, &PodOptions::new(true, None, given));
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let path = Path::root("spec");
@@ -59,8 +59,8 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
-    let options = PodOptions::new(true, Some(old));
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+    let options = PodOptions::new(true, Some(old), given);
     let mut errors = metadata_update(new, old);
     let path = Path::root("metadata.annotations");
     if subresource == "status" {

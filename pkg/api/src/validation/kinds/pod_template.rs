@@ -1,31 +1,31 @@
 //! PodTemplates.
 
 use super::pod::{PodOptions, validate_pod_template_spec};
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::child;
 use crate::validation::NameRule;
 use apimachinery::field::{Error, Path};
 use schema::object::Object;
 
 /// The rules of PodTemplates.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    errors.extend(template(new, None));
+    errors.extend(template(new, None, given));
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata_update(new, old);
-    errors.extend(template(new, Some(old)));
+    errors.extend(template(new, Some(old), given));
     errors
 }
 
-fn template(new: &Object, old: Option<&Object>) -> Vec<Error> {
+fn template(new: &Object, old: Option<&Object>, given: &Given) -> Vec<Error> {
     let empty = Object::new();
     let template = child(new, "template").unwrap_or(&empty);
-    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")));
+    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
     validate_pod_template_spec(template, &Path::root("template"), &options)
 }
 
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn any_restart_policy_and_deadline_will_do() {
         let object = pod_template(json!({"restartPolicy": "Never", "activeDeadlineSeconds": 5}));
-        assert_eq!(fields(&create(&object)), [""; 0]);
+        assert_eq!(fields(&create(&object, &Given::default())), [""; 0]);
     }
 
     #[test]
@@ -64,7 +64,7 @@ mod tests {
         let term = json!({"topologyKey": "t", "labelSelector": {"matchExpressions": [requirement]}});
         let affinity = json!({"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}});
         let bad = pod_template(json!({"affinity": affinity}));
-        assert_eq!(create(&bad).len(), 1);
-        assert_eq!(fields(&update("", &bad, &bad)), [""; 0]);
+        assert_eq!(create(&bad, &Given::default()).len(), 1);
+        assert_eq!(fields(&update("", &bad, &bad, &Given::default())), [""; 0]);
     }
 }

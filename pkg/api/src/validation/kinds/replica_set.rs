@@ -5,7 +5,7 @@ use super::workload::{
     ABOVE_REPLICAS, none_above, none_negative, required_selector, runs_for_good, selector_value,
     selects_template,
 };
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, is_set, pairs};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
@@ -15,44 +15,50 @@ use schema::builtin::IO_K8S_API_APPS_V1_REPLICASETSPEC as REPLICA_SET_SPEC;
 use schema::object::Object;
 
 /// The rules of ReplicaSets.
-pub(super) const REPLICA_SETS: Rules = Rules { create: replica_set, update: replica_set_update };
+pub(super) const REPLICA_SETS: GivenRules = GivenRules { create: replica_set, update: replica_set_update };
 /// The rules of ReplicationControllers.
-pub(super) const CONTROLLERS: Rules = Rules { create: controller, update: controller_update };
+pub(super) const CONTROLLERS: GivenRules = GivenRules { create: controller, update: controller_update };
 
 /// Annotations that say what could not be converted when a ReplicaSet was read as a ReplicationController.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
-fn replica_set(new: &Object) -> Vec<Error> {
+fn replica_set(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    replica_set_spec(new, None, &mut errors);
+    replica_set_spec(new, None, given, &mut errors);
     errors
 }
 
-fn replica_set_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
         return errors;
     }
-    replica_set_spec(new, Some(old), &mut errors);
+    replica_set_spec(new, Some(old), given, &mut errors);
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.selector"), &REPLICA_SET_SPEC, "selector", (new, old), &mut errors);
     errors
 }
 
-fn replica_set_spec(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn replica_set_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
     // Upstream says deployment.
     required_selector(&path, spec, "deployment", errors);
-    template(&path, spec, old.and_then(|old| child(old, "spec")), errors);
+    template(&path, spec, old.and_then(|old| child(old, "spec")), given, errors);
 }
 
 /// Validates the template of a spec with a label selector that runs pods for good. `path` is that of the
 /// spec, `old` the one that it replaces. Deployments have such templates too.
-pub(super) fn template(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+pub(super) fn template(
+    path: &Path<'_>,
+    spec: &Object,
+    old: Option<&Object>,
+    given: &Given,
+    errors: &mut Vec<Error>,
+) {
     let selector = child(spec, "selector");
     let Ok(selects) = from_label_selector(selector) else {
         let path = path.child("selector");
@@ -61,7 +67,7 @@ pub(super) fn template(path: &Path<'_>, spec: &Object, old: Option<&Object>, err
     };
     let empty = Object::new();
     let template = child(spec, "template").unwrap_or(&empty);
-    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")));
+    let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
     let path = path.child("template");
     selects_template(&path, template, &selects, errors);
     errors.extend(validate_pod_template_spec(template, &path, &options));
@@ -90,24 +96,24 @@ fn status(object: &Object, errors: &mut Vec<Error>) {
     none_above(&path, status, &pairs, errors);
 }
 
-fn controller(new: &Object) -> Vec<Error> {
+fn controller(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::LongName);
-    controller_spec(new, None, &mut errors);
+    controller_spec(new, None, given, &mut errors);
     errors
 }
 
-fn controller_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
         return errors;
     }
-    controller_spec(new, Some(old), &mut errors);
+    controller_spec(new, Some(old), given, &mut errors);
     non_convertible_fields(new, old, &mut errors);
     errors
 }
 
-fn controller_spec(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["minReadySeconds"], errors);
@@ -126,7 +132,7 @@ fn controller_spec(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) 
     };
     let old = old.and_then(|old| child(old, "spec")).and_then(|spec| child(spec, "template"));
     selects_template(&path, template, &labels, errors);
-    errors.extend(validate_pod_template_spec(template, &path, &PodOptions::new(false, old)));
+    errors.extend(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, given)));
     runs_for_good(&path, template, "ReplicationController", errors);
 }
 

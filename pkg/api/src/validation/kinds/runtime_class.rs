@@ -1,14 +1,14 @@
 //! Runtime classes: what runs the containers of a pod, at what cost.
 
+use super::Rules;
 use super::pod::tolerations;
-use super::{Rules, metadata, metadata_update};
 use crate::tree::{child, children, text};
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::immutable;
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
 use crate::validation::value::dns_label;
-use crate::validation::{NameRule, validate_labels};
+use crate::validation::{NameRule, validate_labels, validate_object_meta, validate_object_meta_update};
 use apimachinery::field::{Error, Path};
 use schema::builtin::{
     IO_K8S_API_CORE_V1_TOLERATION as TOLERATION, IO_K8S_API_NODE_V1_RUNTIMECLASS as RUNTIME_CLASS,
@@ -20,7 +20,7 @@ use std::collections::BTreeSet;
 pub(super) const RULES: Rules = Rules { create, update };
 
 fn create(new: &Object) -> Vec<Error> {
-    let mut errors = metadata(new, false, NameRule::DnsSubdomain);
+    let mut errors = validate_object_meta(new, false, NameRule::DnsSubdomain, &Path::root("metadata"));
     match text(new, "handler") {
         "" => errors.push(Error::required(&Path::root("handler"), "")),
         handler => dns_label(&Path::root("handler"), handler, &mut errors),
@@ -57,7 +57,7 @@ fn scheduling(scheduling: &Object, errors: &mut Vec<Error>) {
 
 fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
     let mut errors = create(new);
-    errors.extend(metadata_update(new, old));
+    errors.extend(validate_object_meta_update(new, old, &Path::root("metadata")));
     immutable(&Path::root("handler"), &RUNTIME_CLASS, "handler", (new, old), &mut errors);
     errors
 }

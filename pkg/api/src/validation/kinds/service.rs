@@ -60,7 +60,7 @@ fn validate(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
     errors.extend(validate_labels(spec, "selector", &path.child("selector")));
     affinity(&path, spec, errors);
     cluster_ips_and_families(spec, old_spec, errors);
-    let old_ips: Vec<&str> = texts(old_spec, "externalIPs").collect();
+    let old_ips: BTreeSet<&str> = texts(old_spec, "externalIPs").collect();
     for (index, ip) in texts(spec, "externalIPs").enumerate() {
         let path = path.child("externalIPs");
         let (path, before) = (path.index(index), errors.len());
@@ -223,7 +223,7 @@ fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>
         if !balanced {
             errors.push(Error::forbidden(&path, ONLY_LOAD_BALANCER));
         }
-        let old: Vec<&str> = texts(old_spec, "loadBalancerSourceRanges").map(str::trim).collect();
+        let old: BTreeSet<&str> = texts(old_spec, "loadBalancerSourceRanges").map(str::trim).collect();
         for (index, range) in texts(spec, "loadBalancerSourceRanges").enumerate() {
             legacy_cidr(&path.index(index), range.trim(), &old, errors);
         }
@@ -236,7 +236,7 @@ fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>
         let changed = old.is_none_or(|old| annotation(old, SOURCE_RANGES).unwrap_or_default() != ranges);
         if changed && !ranges.trim().is_empty() {
             for range in ranges.trim().split(',') {
-                legacy_cidr(&path, range.trim(), &[], errors);
+                legacy_cidr(&path, range.trim(), &BTreeSet::new(), errors);
             }
         }
     }

@@ -5,7 +5,7 @@ use super::workload::{
     ABOVE_REPLICAS, collisions_do_not_fall, none_above, none_negative, required_selector, runs_for_good,
     selector_value, selects_template, strategy_value,
 };
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::semantic::equal_members;
 use crate::tree::{child, child_mut, children, text};
 use crate::validation::NameRule;
@@ -25,7 +25,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
 /// The rules of StatefulSets.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 /// Members of a spec that may change.
 const MUTABLE: &[&str] = &[
@@ -52,15 +52,16 @@ struct Options {
     pod: PodOptions,
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
-    validate_spec(&Path::root("spec"), spec, Options::default(), &mut errors);
+    let options = Options { pod: PodOptions::new(false, None, given), ..Options::default() };
+    validate_spec(&Path::root("spec"), spec, options, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let empty = Object::new();
     if subresource == "status" {
         let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
@@ -72,7 +73,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     }
     let mut errors = metadata_update(new, old);
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    let pod = PodOptions::new(false, child(old, "template"));
+    let pod = PodOptions::new(false, child(old, "template"), given);
     let mut options = Options { update: true, skip_pods: false, pod };
     let mut before = Vec::new();
     validate_spec(&Path::NIL, old, options, &mut before);

@@ -1,5 +1,7 @@
 //! Claims about POST.
 
+use api::validation::kinds::Settings;
+
 use super::*;
 
 /// The numbers that one generated name takes.
@@ -20,6 +22,27 @@ async fn a_created_object_has_the_systems_metadata() {
     assert_eq!(made["metadata"]["resourceVersion"], world.revision().await.to_string());
     assert_eq!(made["data"]["k"], "v");
     assert_eq!(world.get("configmaps", "a").await.unwrap(), made);
+}
+
+#[tokio::test]
+async fn privileged_containers_need_the_flag() {
+    let mut world = World::new();
+    let container = json!({"name": "c", "image": "i", "securityContext": {"privileged": true}});
+    let pod = || named("pods", "a", json!({"spec": {"containers": [container]}}));
+    let refused = world.post("pods", pod(), false).await;
+    let text = "Pod \"a\" is invalid: spec.containers[0].securityContext.privileged: Forbidden: disallowed by \
+        cluster policy";
+    assert_eq!(failure(refused), says(422, "Invalid", text));
+    world.registry = world.registry.clone().with_settings(Settings { allow_privileged: true });
+    world.post("pods", pod(), false).await.unwrap();
+}
+
+#[tokio::test]
+async fn events_are_told_of_in_the_group_they_are_stored_in() {
+    let events = api::resources::find("events.k8s.io", "v1", "events", "").unwrap();
+    let target = Target { row: events, namespace: NAMESPACE, name: "e" };
+    assert_eq!(target.group_kind().to_string(), "Event");
+    assert_eq!(target.group_resource().to_string(), "events.events.k8s.io");
 }
 
 #[tokio::test]

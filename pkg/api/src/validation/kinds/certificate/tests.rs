@@ -3,13 +3,17 @@
 use super::*;
 use serde_json::json;
 
+const REQUEST: &str = include_str!("../../../../testdata/x509/p256.csr");
+const CERTIFICATE: &str = include_str!("../../../../testdata/x509/leaf.crt");
+
 fn pem(kind: &str) -> String {
     STANDARD.encode(format!("-----BEGIN {kind}-----\nAAAA\n-----END {kind}-----\n"))
 }
 
 fn request(changes: &Value, status: &Value) -> Object {
-    let mut spec =
-        json!({"request": pem("CERTIFICATE REQUEST"), "usages": ["client auth"], "signerName": "a.b/c"});
+    let mut spec = json!({
+        "request": STANDARD.encode(REQUEST), "usages": ["client auth"], "signerName": "a.b/c",
+    });
     if let (Some(spec), Value::Object(changes)) = (spec.as_object_mut(), changes) {
         spec.extend(changes.clone());
     }
@@ -26,6 +30,7 @@ fn check(changes: Value, expected: &[&str]) {
 fn a_request_says_what_for() {
     check(json!({}), &[]);
     check(json!({"request": pem("CERTIFICATE")}), &["spec.request"]);
+    check(json!({"request": pem("CERTIFICATE REQUEST")}), &["spec.request"]);
     check(json!({"usages": []}), &["spec.usages"]);
     check(json!({"usages": ["x", "any", "any"]}), &["spec.usages[0]", "spec.usages[2]"]);
     check(
@@ -69,10 +74,11 @@ fn a_certificate_is_issued_once() {
         let errors = update(subresource, new, old);
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected);
     };
-    let (none, issued) = (with(""), with(&pem("CERTIFICATE")));
+    let (none, issued) = (with(""), with(&STANDARD.encode(CERTIFICATE)));
     check("status", &issued, &none, &[]);
     check("", &issued, &none, &["updates may not set certificate content"]);
     check("status", &none, &issued, &["updates may not modify existing certificate content"]);
     check("status", &with("AAAA"), &none, &["must contain at least one CERTIFICATE PEM block"]);
+    check("status", &with(&pem("CERTIFICATE")), &none, &["x509: malformed certificate"]);
     check("status", &with(&pem("KEY")), &none, &["only CERTIFICATE PEM blocks are allowed, found \"KEY\""]);
 }

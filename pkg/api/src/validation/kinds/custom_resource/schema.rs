@@ -2,7 +2,7 @@
 
 use super::strictness::Strictness;
 use super::subschemas::{named, properties, schemas};
-use super::{extensions, structural};
+use super::{defaults, extensions, structural};
 use crate::tree::{child, flag, is_set, list, text};
 use crate::validation::go_value::go_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
@@ -59,7 +59,11 @@ pub(super) fn validate(
     if rules.structural {
         refusal = structural::refusal(schema);
         if refusal.is_none() {
-            found.extend(structural::validate(path, schema));
+            let mut wrong = structural::validate(path, schema);
+            if wrong.is_empty() {
+                defaults::validate(path, schema, rules.pruned_defaults, &mut wrong);
+            }
+            found.append(&mut wrong);
         }
     }
     node(path, schema, Place { root: true, ..Place::default() }, rules, &mut found);

@@ -10,7 +10,7 @@ use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1B
 use ::schema::object::Object;
 use apimachinery::field::{BadValue, Error, Path};
 use apimachinery::names::is_dns1123_subdomain;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// Validates a spec.
 pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
@@ -86,20 +86,18 @@ fn required_schemas(
 fn versions(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
     let path = root.child("versions");
     let each_has_own = children(spec, "versions").any(|version| child(version, "subresources").is_some());
-    let mut seen = HashSet::new();
+    let mut seen = HashMap::new();
     let (mut unique, mut storage) = (true, 0);
     for (index, this) in children(spec, "versions").enumerate() {
         storage += usize::from(flag(this, "storage"));
         let name = text(this, "name");
-        unique &= seen.insert(name);
+        // Of several versions of that name, the first one says what subresources there are.
+        let first = *seen.entry(name).or_insert(this);
+        unique &= std::ptr::eq(first, this);
         let path = path.index(index);
         names::label(&path.child("name"), name, errors);
-        // Of several versions of that name, the first one says what subresources there are.
-        let holder = match each_has_own {
-            true => children(spec, "versions").find(|version| text(version, "name") == name),
-            false => Some(spec),
-        };
-        version::validate(&path, this, holder.is_some_and(version::has_status), rules, errors);
+        let holder = if each_has_own { first } else { spec };
+        version::validate(&path, this, version::has_status(holder), rules, errors);
     }
     let value = || go_values(&VERSION, spec.get("versions"));
     if !unique {

@@ -2,7 +2,7 @@
 
 use super::subschemas::{any_in_spec, roots, schema_in, strings};
 use super::webhook::{bundle_problem, has_known_review_version};
-use super::{extensions, schema, structural};
+use super::{defaults, extensions, schema, structural};
 use crate::semantic::equal_members;
 use crate::tree::{child, children, list, text};
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
@@ -22,6 +22,8 @@ pub(super) struct Strictness<'o> {
     pub types: bool,
     /// Schemas must be structural.
     pub structural: bool,
+    /// Defaults must not have fields that would be pruned.
+    pub pruned_defaults: bool,
     /// The items of a set must be atomic.
     pub atomic_sets: bool,
     /// The keys of lists of type map must be there and must not be null.
@@ -40,6 +42,7 @@ impl<'o> Strictness<'o> {
             schemas: true,
             types: true,
             structural: true,
+            pruned_defaults: true,
             atomic_sets: true,
             map_keys: true,
             bundle: false,
@@ -61,6 +64,7 @@ impl<'o> Strictness<'o> {
             schemas: has_schemas,
             types: !any_in_spec(old, &schema::has_unknown_type),
             structural: roots(old).all(structural::is_structural),
+            pruned_defaults: !any_in_spec(old, &defaults::has_unpruned),
             atomic_sets: !any_in_spec(old, &|schema| extensions::set_item_error(schema).is_some()),
             map_keys: !any_in_spec(old, &extensions::has_bad_items),
             bundle: established && old_bundle.is_none_or(|it| it.is_empty() || bundle_problem(it).is_none()),

@@ -11,8 +11,8 @@ use apimachinery::field::{Error, Path};
 use schema::object::Object;
 use serde_json::Value;
 
-const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
-const EMBEDDED: &str = "x-kubernetes-embedded-resource";
+pub(super) const PRESERVE: &str = "x-kubernetes-preserve-unknown-fields";
+pub(super) const EMBEDDED: &str = "x-kubernetes-embedded-resource";
 const INT_OR_STRING: &str = "x-kubernetes-int-or-string";
 
 /// Why a schema cannot even be read as structural: it holds what no structural schema has.

@@ -25,7 +25,7 @@ fn texts_of(errors: &[Error]) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&daemon_set(spec.clone()))), expected, "{spec}");
+    assert_eq!(texts_of(&create(&daemon_set(spec.clone()), &Given::default())), expected, "{spec}");
 }
 
 #[test]
@@ -77,10 +77,12 @@ fn a_selector_stays_and_may_stay_bad() {
         daemon_set(json!({"selector": {"matchExpressions": [requirement]}}))
     };
     let value = "spec.selector.matchExpressions[0].values[0]";
-    assert_eq!(create(&bad()).first().map(Error::field), Some(value));
-    assert_eq!(texts_of(&update("", &bad(), &bad())), [""; 0]);
-    let fields: Vec<String> =
-        update("", &bad(), &daemon_set(json!({}))).iter().map(|e| e.field().to_owned()).collect();
+    assert_eq!(create(&bad(), &Given::default()).first().map(Error::field), Some(value));
+    assert_eq!(texts_of(&update("", &bad(), &bad(), &Given::default())), [""; 0]);
+    let fields: Vec<String> = update("", &bad(), &daemon_set(json!({})), &Given::default())
+        .iter()
+        .map(|e| e.field().to_owned())
+        .collect();
     assert_eq!(fields, ["spec.selector", value]);
 }
 
@@ -90,5 +92,5 @@ fn counters_of_a_status_are_not_negative() {
     let old = new.clone();
     new.insert("status".to_owned(), json!({"numberReady": -1}));
     let expected = ["status.numberReady: Invalid value: -1: must be greater than or equal to 0"];
-    assert_eq!(texts_of(&update("status", &new, &old)), expected);
+    assert_eq!(texts_of(&update("status", &new, &old, &Given::default())), expected);
 }

@@ -33,7 +33,7 @@ fn texts_of(errors: &[Error]) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&deployment(spec.clone()))), expected, "{spec}");
+    assert_eq!(texts_of(&create(&deployment(spec.clone()), &Given::default())), expected, "{spec}");
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn selectors_select_the_template() {
     if let Some(spec) = without.get_mut("spec").and_then(Value::as_object_mut) {
         spec.remove("selector");
     }
-    assert_eq!(texts_of(&create(&without)), ["spec.selector: Required value", mismatch]);
+    assert_eq!(texts_of(&create(&without, &Given::default())), ["spec.selector: Required value", mismatch]);
 }
 
 #[test]
@@ -105,13 +105,16 @@ fn a_selector_stays() {
     let new = deployment(json!({"selector": {"matchExpressions": [{"key": "app", "operator": "Exists"}]}}));
     let value = "{\"matchExpressions\":[{\"key\":\"app\",\"operator\":\"Exists\"}]}";
     let expected = format!("spec.selector: Invalid value: {value}: field is immutable");
-    assert_eq!(texts_of(&update("", &new, &deployment(json!({})))), [expected]);
+    assert_eq!(texts_of(&update("", &new, &deployment(json!({})), &Given::default())), [expected]);
 }
 
 #[test]
 fn counters_of_a_status_fit_together() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        assert_eq!(texts_of(&update("status", &with_status(new), &with_status(old))), expected);
+        assert_eq!(
+            texts_of(&update("status", &with_status(new), &with_status(old), &Given::default())),
+            expected
+        );
     };
     check(json!({"replicas": 2, "readyReplicas": 2, "availableReplicas": 1}), json!({}), &[]);
     check(

@@ -9,7 +9,7 @@ use schema::object::Object;
 /// Longest expression that selects devices, in bytes.
 const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 /// Longest JSON that a driver is given, in bytes.
-const PARAMETERS_BYTES_MAX: usize = 10 * 1024;
+const RAW_BYTES_MAX: usize = 10 * 1024;
 
 /// Validates the selectors of a class or a request. `path` is that of the list.
 pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>) {
@@ -37,15 +37,20 @@ pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, error
         return;
     };
     csi_driver(&path.child("driver"), text(opaque, "driver"), errors);
-    let path = path.child("parameters");
     let json = text(opaque, "parameters");
-    if json.is_empty() {
-        errors.push(Error::required(&path, ""));
-    } else if json.len() > PARAMETERS_BYTES_MAX && !stored {
-        errors.push(Error::too_long(&path, Some(PARAMETERS_BYTES_MAX)));
+    match json.is_empty() {
+        true => errors.push(Error::required(&path.child("parameters"), "")),
+        false => raw_object(&path.child("parameters"), json, stored, errors),
+    }
+}
+
+/// Validates JSON that must be an object. What is `stored` may be too long.
+pub(super) fn raw_object(path: &Path<'_>, json: &str, stored: bool, errors: &mut Vec<Error>) {
+    if json.len() > RAW_BYTES_MAX && !stored {
+        errors.push(Error::too_long(path, Some(RAW_BYTES_MAX)));
     } else if json.trim() == "null" {
-        errors.push(Error::required(&path, ""));
+        errors.push(Error::required(path, ""));
     } else if !json.trim_start().starts_with('{') {
-        errors.push(Error::invalid(&path, "<value omitted>", "must be a valid JSON object"));
+        errors.push(Error::invalid(path, "<value omitted>", "must be a valid JSON object"));
     }
 }

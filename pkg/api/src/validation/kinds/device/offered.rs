@@ -1,7 +1,7 @@
-//! A device that a driver offers. How shares of its capacity may be requested (KEP-5075), and what it is
-//! worth of a node's resources, is not judged yet.
+//! A device that a driver offers. What it is worth of a node's resources is behind a gate that is off.
 
 use super::at_most;
+use super::capacity::request_policy;
 use super::claim::{attribute_name, duplicates};
 use crate::semantic::equal;
 use crate::tree::{child, children, is_set, list, maybe_flag, maybe_text, text, texts};
@@ -17,6 +17,7 @@ use schema::builtin::{
 };
 use schema::object::Object;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 const ATTRIBUTES_AND_CAPACITIES_MAX: usize = 32;
 const ATTRIBUTE_VALUES_MAX: usize = 48;
@@ -65,12 +66,13 @@ pub(super) fn device(
     let capacity_path = path.child("capacity");
     for (name, value) in capacity {
         attribute_name(&capacity_path, name, errors);
-        if !shared && value.as_object().is_some_and(|value| is_set(value, "requestPolicy")) {
+        if let Some(policy) = value.as_object().and_then(|value| child(value, "requestPolicy")) {
             let path = capacity_path.key(name);
-            errors.push(Error::forbidden(
-                &path.child("requestPolicy"),
-                "allowMultipleAllocations must be true",
-            ));
+            let path = path.child("requestPolicy");
+            match shared {
+                true => request_policy(&path, value.get("value"), policy, errors),
+                false => errors.push(Error::forbidden(&path, "allowMultipleAllocations must be true")),
+            }
         }
     }
     taints(&path.child("taints"), device, old, errors);
@@ -131,12 +133,19 @@ fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut V
     if old.is_some_and(same) || !at_most(path, list(device, "taints").len(), TAINTS_MAX, errors) {
         return;
     }
-    for (index, taint) in children(device, "taints").enumerate() {
-        let (path, value) = (path.index(index), text(taint, "value"));
-        qualified_name(&path.child("key"), text(taint, "key"), errors);
-        invalid_each(&path.child("value"), value, names::is_label_value(value), errors);
+    for (index, found) in children(device, "taints").enumerate() {
+        taint(&path.index(index), found, None, errors);
+    }
+}
+
+/// Validates a taint; its effect may stay what it is in the old one.
+pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+    let (value, effect) = (text(taint, "value"), text(taint, "effect"));
+    qualified_name(&path.child("key"), text(taint, "key"), errors);
+    invalid_each(&path.child("value"), value, names::is_label_value(value), errors);
+    if old.is_none_or(|old| text(old, "effect") != effect) {
         let effects = ["NoExecute", "NoSchedule", "None"];
-        required_one_of(&path.child("effect"), text(taint, "effect"), &effects, errors);
+        required_one_of(&path.child("effect"), effect, &effects, errors);
     }
 }
 
@@ -211,7 +220,7 @@ fn nodes(path: &Path<'_>, device: &Object, per_device: bool, errors: &mut Vec<Er
 }
 
 /// Conditions that a pod waits for before it is bound (KEP-5007), and those that make it give up.
-fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>) {
+pub(super) fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>) {
     let [good, bad] = ["bindingConditions", "bindingFailureConditions"];
     for member in [good, bad] {
         let path = path.child(member);
@@ -222,9 +231,13 @@ fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>)
         }
     }
     duplicates(&path.child(good), texts(device, good), errors);
-    duplicates(&path.child(bad), texts(device, bad), errors);
+    let awaited: BTreeSet<&str> = texts(device, good).collect();
+    let mut seen = BTreeSet::new();
     for (index, name) in texts(device, bad).enumerate() {
-        if texts(device, good).any(|other| other == name) {
+        if !seen.insert(name) {
+            errors.push(Error::duplicate(&path.child(bad).index(index), name));
+        }
+        if awaited.contains(name) {
             let detail = "bindingFailureConditions must not overlap with bindingConditions";
             errors.push(Error::invalid(&path.child(bad).index(index), name, detail));
         }

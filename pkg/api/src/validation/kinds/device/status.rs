@@ -1,7 +1,10 @@
-//! What a claim was given, and who uses it. What drivers say of the devices is not judged yet.
+//! What a claim was given, who uses it, and what drivers say of the devices.
+
+pub(super) mod devices;
 
 use super::claim::{Names, request_names, request_ref, request_refs};
 use super::configuration::configuration;
+use super::offered::binding_conditions;
 use super::{ITEMS_MAX, at_most};
 use crate::tree::{child, children, list, text};
 use crate::validation::immutable::immutable;
@@ -12,6 +15,7 @@ use apimachinery::field::{Error, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_RESOURCE_V1_RESOURCECLAIMSTATUS as STATUS;
 use schema::object::Object;
+use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// Most users of a claim.
@@ -24,6 +28,7 @@ pub(super) fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
     let (status, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
     let path = Path::root("status");
     users(&path.child("reservedFor"), status, errors);
+    devices::devices(&path.child("devices"), status, errors);
     let deleted = child(new, "metadata").is_some_and(|meta| meta.contains_key("deletionTimestamp"));
     let (now, before) = (list(status, "reservedFor"), list(old, "reservedFor"));
     let detail = if now.is_empty() {
@@ -31,7 +36,12 @@ pub(super) fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
     } else if child(status, "allocation").is_none() {
         Some("may not be specified when `allocated` is not set")
     } else {
-        let added = deleted && now.iter().any(|user| !before.contains(user));
+        let user = |user: &Value| {
+            ["apiGroup", "resource", "name", "uid"]
+                .map(|name| user.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
+        };
+        let before: BTreeSet<_> = before.iter().map(user).collect();
+        let added = deleted && now.iter().any(|now| !before.contains(&user(now)));
         added.then_some(
             "new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set",
         )
@@ -75,6 +85,8 @@ fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut V
             csi_driver(&path.child("driver"), text(result, "driver"), errors);
             pool(&path.child("pool"), text(result, "pool"), errors);
             dns_label(&path.child("device"), text(result, "device"), errors);
+            binding_conditions(&path, result, errors);
+            devices::share(&path.child("shareID"), result, errors);
         }
     }
     // The class's and the claim's.

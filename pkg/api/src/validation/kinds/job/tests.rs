@@ -38,7 +38,7 @@ fn texts_of(errors: &[Error]) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&job(spec.clone()))), expected, "{spec}");
+    assert_eq!(texts_of(&create(&job(spec.clone()), &Given::default())), expected, "{spec}");
 }
 
 fn check_status(spec: Value, new: Value, old: Value, expected: &[&str]) {
@@ -47,7 +47,11 @@ fn check_status(spec: Value, new: Value, old: Value, expected: &[&str]) {
         job.insert("status".to_owned(), status);
         job
     };
-    assert_eq!(texts_of(&update("status", &with(new.clone()), &with(old))), expected, "{new}");
+    assert_eq!(
+        texts_of(&update("status", &with(new.clone()), &with(old), &Given::default())),
+        expected,
+        "{new}"
+    );
 }
 
 #[test]
@@ -67,7 +71,7 @@ fn generated_labels_and_selectors_are_as_generated() {
         format!("{path}[job-name]: Invalid value: {shown}: must be 'a'"),
         format!("{path}[batch.kubernetes.io/job-name]: Required value: must be 'a'"),
     ];
-    assert_eq!(texts_of(&create(&wrong)), expected);
+    assert_eq!(texts_of(&create(&wrong, &Given::default())), expected);
     let manual = json!({"manualSelector": true, "selector": {"matchLabels": {"job-name": "a"}}});
     check(manual, &[]);
     let selector = json!({"matchLabels": {"app": "x"}});
@@ -87,7 +91,7 @@ fn pods_of_jobs_end() {
     let path = "spec.template.spec.restartPolicy";
     let check = |policy: &str, spec: Value, expected: &[String]| {
         let job = edited(job(spec), "/template/spec/restartPolicy", policy.into());
-        assert_eq!(texts_of(&create(&job)), expected, "{policy}");
+        assert_eq!(texts_of(&create(&job, &Given::default())), expected, "{policy}");
     };
     check("OnFailure", json!({}), &[]);
     check("Always", json!({}), &[format!("{path}: Required value: valid values: \"OnFailure\", \"Never\"")]);
@@ -144,7 +148,7 @@ fn rules_of_failure_policies_look_at_codes_or_conditions() {
     let path = "spec.podFailurePolicy.rules[0]";
     let check_rule = |rule: Value, expected: &[String]| {
         let spec = json!({"podFailurePolicy": {"rules": [rule]}});
-        assert_eq!(texts_of(&create(&job(spec.clone()))), expected, "{spec}");
+        assert_eq!(texts_of(&create(&job(spec.clone()), &Given::default())), expected, "{spec}");
     };
     let codes = |operator: &str, values: Value| {
         json!({"action": "Count",
@@ -232,14 +236,18 @@ fn indexed_jobs_give_their_pods_host_names() {
     let mut job = job(json!({"completionMode": "Indexed", "manualSelector": true}));
     job.insert("metadata".to_owned(), json!({"name": name, "namespace": "ns"}));
     let detail = format!("will not able to create pod with invalid DNS label: {name}-0");
-    assert_eq!(texts_of(&create(&job)), [format!("metadata.name: Invalid value: \"{name}\": {detail}")]);
+    assert_eq!(
+        texts_of(&create(&job, &Given::default())),
+        [format!("metadata.name: Invalid value: \"{name}\": {detail}")]
+    );
 }
 
 #[test]
 fn a_running_job_stays_as_it_is() {
     let old = job(json!({}));
     let check = |new: Object, old: &Object, expected: &[&str]| {
-        let fields: Vec<String> = update("", &new, old).iter().map(|error| error.to_string()).collect();
+        let fields: Vec<String> =
+            update("", &new, old, &Given::default()).iter().map(|error| error.to_string()).collect();
         let short: Vec<&str> = fields.iter().map(|text| text.split(": ").next().unwrap_or("")).collect();
         assert_eq!(short, expected, "{fields:?}");
     };
@@ -275,10 +283,15 @@ fn a_suspended_job_may_move_and_grow() {
         ),
     ];
     for new in &moved {
-        assert_eq!(texts_of(&update("", new, &old)), [""; 0]);
-        assert_eq!(texts_of(&update("", &old, new)), [""; 0]);
+        assert_eq!(texts_of(&update("", new, &old, &Given::default())), [""; 0]);
+        assert_eq!(texts_of(&update("", &old, new, &Given::default())), [""; 0]);
     }
-    let changed = update("", &edited(old.clone(), "/template/spec/containers/0/image", "x".into()), &old);
+    let changed = update(
+        "",
+        &edited(old.clone(), "/template/spec/containers/0/image", "x".into()),
+        &old,
+        &Given::default(),
+    );
     assert_eq!(changed.iter().map(Error::field).collect::<Vec<_>>(), ["spec.template.spec"]);
 }
 

@@ -9,6 +9,7 @@ use crate::validation::{NameRule, canonical_ip};
 use apimachinery::field::{BadValue, Error, Path};
 use apimachinery::names;
 use schema::object::Object;
+use std::collections::BTreeSet;
 
 /// The rules of ingresses.
 pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
@@ -195,7 +196,7 @@ fn backend(path: &Path<'_>, backend: &Object, errors: &mut Vec<Error>) {
 }
 
 fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
-    let old_ips: Vec<&str> = points(old).map(|point| text(point, "ip")).collect();
+    let old_ips: BTreeSet<&str> = points(old).map(|point| text(point, "ip")).collect();
     let path = Path::root("status.loadBalancer.ingress");
     for (index, point) in points(new).enumerate() {
         let path = path.index(index);

@@ -10,6 +10,7 @@ use apimachinery::field::{Error, Path};
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// The rules of network policies.
 pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
@@ -22,7 +23,7 @@ struct Options<'o> {
     /// Selectors may have values that are no label values.
     bad_selector: bool,
     /// Ranges that the old policy has.
-    ranges: Vec<&'o str>,
+    ranges: BTreeSet<&'o str>,
 }
 
 fn create(new: &Object) -> Vec<Error> {
@@ -123,7 +124,7 @@ fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut Vec<
 }
 
 /// A range, and ranges within that are left out. Those that the old policy has, wherever, are good enough.
-fn ip_block(path: &Path<'_>, block: &Object, old: &[&str], errors: &mut Vec<Error>) {
+fn ip_block(path: &Path<'_>, block: &Object, old: &BTreeSet<&str>, errors: &mut Vec<Error>) {
     let range = text(block, "cidr");
     if range.is_empty() {
         errors.push(Error::required(&path.child("cidr"), ""));

@@ -8,6 +8,7 @@ use crate::validation::value::{dns_label, qualified_name};
 use apimachinery::field::{Error, Path};
 use schema::builtin::IO_K8S_API_CORE_V1_NODESELECTORTERM as TERM;
 use schema::object::Object;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::PodOptions;
 
@@ -118,8 +119,9 @@ pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut Vec<Error>
         keys_selected_twice(path, term, selector, errors);
     }
     let keys = path.child("matchLabelKeys");
+    let mismatching: BTreeSet<&str> = texts(term, "mismatchLabelKeys").collect();
     for (index, key) in texts(term, "matchLabelKeys").enumerate() {
-        if texts(term, "mismatchLabelKeys").any(|other| other == key) {
+        if mismatching.contains(key) {
             let detail = "exists in both matchLabelKeys and mismatchLabelKeys";
             errors.push(Error::invalid(&keys.index(index), key, detail));
         }
@@ -129,17 +131,18 @@ pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut Vec<Error>
 /// By now the selector has an expression for each of the keys, so a second one is the user's. Upstream's
 /// path lacks the name of the list.
 fn keys_selected_twice(path: &Path<'_>, term: &Object, selector: &Object, errors: &mut Vec<Error>) {
-    let mut seen: Vec<&str> = child(selector, "matchLabels")
+    let last: BTreeMap<&str, usize> =
+        texts(term, "matchLabelKeys").enumerate().map(|(index, key)| (key, index)).collect();
+    let mut seen: BTreeSet<&str> = child(selector, "matchLabels")
         .into_iter()
         .flat_map(|labels| labels.keys().map(String::as_str))
         .collect();
     for key in children(selector, "matchExpressions").map(|expression| text(expression, "key")) {
-        let at = texts(term, "matchLabelKeys").enumerate().filter(|(_, k)| *k == key).last();
-        if let Some((index, _)) = at.filter(|_| seen.contains(&key)) {
+        if let Some(index) = last.get(key).filter(|_| seen.contains(key)) {
             let detail = "exists in both matchLabelKeys and labelSelector";
-            errors.push(Error::invalid(&path.index(index), key, detail));
+            errors.push(Error::invalid(&path.index(*index), key, detail));
         }
-        seen.push(key);
+        seen.insert(key);
     }
 }
 

@@ -35,8 +35,6 @@ pub(super) struct Surroundings<'a> {
     pub restart_policy: &'a str,
     /// `hostUsers`, by default true.
     pub host_users: bool,
-    /// Whether containers may be privileged at all (`--allow-privileged`).
-    pub allow_privileged: bool,
     /// What else is allowed.
     pub options: &'a PodOptions,
 }

@@ -3,6 +3,7 @@
 
 use super::{affinity, security, spread, toleration, volumes};
 use crate::tree::{child, children, flag, list, text};
+use crate::validation::kinds::Given;
 use crate::validation::resources::has_partial_huge_pages;
 use schema::object::Object;
 
@@ -11,6 +12,8 @@ use schema::object::Object;
 pub(in crate::validation) struct PodOptions {
     /// The object is a pod, not a template of one in some other kind.
     pub is_pod: bool,
+    /// Containers may be privileged (`--allow-privileged`).
+    pub allow_privileged: bool,
     /// The pod deletion cost may be no number.
     pub bad_deletion_cost: bool,
     /// Huge pages may be requested in fractions of a page.
@@ -42,8 +45,9 @@ pub(in crate::validation) struct PodOptions {
 impl PodOptions {
     /// The options for a pod, or for a template (`is_pod` false), that replaces `old`, if anything.
     /// Both have their members `metadata` and `spec`.
-    pub(in crate::validation) fn new(is_pod: bool, old: Option<&Object>) -> Self {
-        let Some(old) = old else { return Self { is_pod, ..Self::default() } };
+    pub(in crate::validation) fn new(is_pod: bool, old: Option<&Object>, given: &Given) -> Self {
+        let allow_privileged = given.settings.allow_privileged;
+        let Some(old) = old else { return Self { is_pod, allow_privileged, ..Self::default() } };
         let bad_deletion_cost = child(old, "metadata")
             .and_then(|meta| child(meta, "annotations"))
             .is_some_and(|annotations| !super::annotations::deletion_cost_is_valid(annotations));
@@ -53,6 +57,7 @@ impl PodOptions {
         let security = child(spec, "securityContext");
         Self {
             is_pod,
+            allow_privileged,
             bad_deletion_cost,
             partial_huge_pages: uses_partial_huge_pages(spec),
             bad_affinity_selectors: affinity::has_bad_selectors(spec),

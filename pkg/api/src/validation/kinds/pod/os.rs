@@ -4,7 +4,7 @@ use crate::tree::{child, flag, is_set, list, maybe_flag, text};
 use apimachinery::field::{Error, Path};
 use schema::object::Object;
 
-use super::visit_containers;
+use super::{PodOptions, visit_containers};
 
 /// Members of the security context of a Windows pod that only Linux has.
 const LINUX_POD_CONTEXT: &[&str] = &["appArmorProfile", "seLinuxOptions"];
@@ -86,7 +86,7 @@ fn windows(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 
 /// Validates that either all containers of a pod are processes of the (Windows) host or none, and what
 /// that needs (KEP-1981). `path` is that of the pod spec.
-pub(super) fn host_processes(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn host_processes(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
     let setting = |owner: &Object| {
         let options = child(owner, "securityContext").and_then(|context| child(context, "windowsOptions"));
         options.and_then(|options| maybe_flag(options, "hostProcess"))
@@ -117,5 +117,8 @@ pub(super) fn host_processes(path: &Path<'_>, spec: &Object, errors: &mut Vec<Er
     if !flag(spec, "hostNetwork") {
         let detail = "hostNetwork must be true if pod contains any hostProcess containers";
         errors.push(Error::invalid(&path.child("hostNetwork"), false, detail));
+    }
+    if !options.allow_privileged {
+        errors.push(Error::forbidden(path, "hostProcess containers are disallowed by cluster policy"));
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn security_context(
     errors: &mut Vec<Error>,
 ) {
     let privileged = maybe_flag(context, "privileged") == Some(true);
-    if privileged && !pod.allow_privileged {
+    if privileged && !pod.options.allow_privileged {
         errors.push(Error::forbidden(&path.child("privileged"), "disallowed by cluster policy"));
     }
     for id in ["runAsUser", "runAsGroup"] {

@@ -43,8 +43,6 @@ pub(super) fn validate_pod_spec(
         grace_period,
         restart_policy: text(spec, "restartPolicy"),
         host_users: maybe_flag(spec, "hostUsers") != Some(false),
-        // Rules do not see the flags of the server; see `--allow-privileged`.
-        allow_privileged: true,
         options,
     };
     validate_containers(spec, &surroundings, &path.child("containers"), errors);
@@ -80,7 +78,7 @@ fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut 
     }
     scheduling_gates(&path.child("schedulingGates"), spec, errors);
     spread::constraints(&path.child("topologySpreadConstraints"), spec, options, errors);
-    os::host_processes(path, spec, errors);
+    os::host_processes(path, spec, options, errors);
     security::user_namespace(path, spec, options, errors);
     dns::hostname_override(path, spec, errors);
 }

@@ -5,6 +5,7 @@ use crate::validation::selector::label_selector;
 use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
 use apimachinery::field::{BadValue, Error, Path};
 use schema::object::Object;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::PodOptions;
 use super::affinity::label_keys;
@@ -15,9 +16,13 @@ const INCLUSION_POLICIES: &[&str] = &["Honor", "Ignore"];
 
 /// Validates the constraints of a pod spec. `path` is that of the list.
 pub(super) fn constraints(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+    let last: BTreeMap<(&str, &str), usize> = children(spec, "topologySpreadConstraints")
+        .map(kind)
+        .enumerate()
+        .map(|(index, k)| (k, index))
+        .collect();
     for (index, item) in children(spec, "topologySpreadConstraints").enumerate() {
-        let mut others = children(spec, "topologySpreadConstraints").skip(index + 1);
-        let twin = others.any(|other| kind(other) == kind(item));
+        let twin = last.get(&kind(item)).is_some_and(|last| *last > index);
         constraint(&path.index(index), item, twin, options, errors);
     }
 }
@@ -101,14 +106,14 @@ fn legacy_label_keys(path: &Path<'_>, item: &Object, errors: &mut Vec<Error>) {
     if selector.is_none() {
         errors.push(Error::forbidden(path, "must not be specified when labelSelector is not set"));
     }
-    let selects = |selector: &Object, key: &str| {
-        child(selector, "matchLabels").is_some_and(|labels| labels.contains_key(key))
-            || children(selector, "matchExpressions").any(|expression| text(expression, "key") == key)
-    };
+    let labels = selector.and_then(|selector| child(selector, "matchLabels"));
+    let expressions = selector.into_iter().flat_map(|selector| children(selector, "matchExpressions"));
+    let selected: BTreeSet<&str> = expressions.map(|expression| text(expression, "key")).collect();
+    let selects = |key: &str| selected.contains(key) || labels.is_some_and(|labels| labels.contains_key(key));
     for (index, key) in texts(item, "matchLabelKeys").enumerate() {
         let path = path.index(index);
         qualified_name(&path, key, errors);
-        if selector.is_some_and(|selector| selects(selector, key)) {
+        if selects(key) {
             errors.push(Error::invalid(&path, key, "exists in both matchLabelKeys and labelSelector"));
         }
     }

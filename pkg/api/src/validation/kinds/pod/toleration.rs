@@ -7,6 +7,7 @@ use apimachinery::go_quote::quote;
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
@@ -36,8 +37,8 @@ pub(super) fn only_additions(
     comparisons: bool,
     errors: &mut Vec<Error>,
 ) {
-    let kept = |old: &Object| children(new, "tolerations").any(|new| same_but_seconds(new, old));
-    if !children(old, "tolerations").all(kept) {
+    let left: BTreeSet<[&str; 4]> = children(new, "tolerations").map(all_but_seconds).collect();
+    if !children(old, "tolerations").all(|old| left.contains(&all_but_seconds(old))) {
         let detail = "existing toleration can not be modified except its tolerationSeconds";
         errors.push(Error::forbidden(path, detail));
         return;
@@ -45,8 +46,9 @@ pub(super) fn only_additions(
     tolerations(path, children(new, "tolerations"), comparisons, errors);
 }
 
-fn same_but_seconds(a: &Object, b: &Object) -> bool {
-    ["key", "operator", "value", "effect"].iter().all(|member| text(a, member) == text(b, member))
+/// What makes two tolerations the same, however long they last.
+fn all_but_seconds(toleration: &Object) -> [&str; 4] {
+    ["key", "operator", "value", "effect"].map(|member| text(toleration, member))
 }
 
 fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut Vec<Error>) {

@@ -12,7 +12,7 @@ use schema::builtin::{
 };
 use schema::object::Object;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{PodOptions, affinity, same_spec, toleration};
 
@@ -96,12 +96,10 @@ fn deadline(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>
 fn no_new_gates(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>) {
     let gates = |spec| children(spec, "schedulingGates").map(|gate| text(gate, "name"));
     let old: BTreeSet<&str> = gates(old).collect();
-    let all: Vec<&str> = gates(new).collect();
-    for (index, gate) in all.iter().enumerate().filter(|(_, gate)| !old.contains(**gate)) {
-        // Of several gates with one name the last is told.
-        if all.iter().skip(index + 1).any(|later| later == gate) {
-            continue;
-        }
+    // Of several gates with one name the last is told.
+    let last: BTreeMap<&str, usize> = gates(new).enumerate().map(|(index, gate)| (gate, index)).collect();
+    let is_last = |(index, gate): &(usize, &str)| last.get(gate) == Some(index);
+    for (index, gate) in gates(new).enumerate().filter(|(_, gate)| !old.contains(*gate)).filter(is_last) {
         let path = path.index(index);
         let detail = format!("only deletion is allowed, but found new scheduling gate '{gate}'");
         errors.push(Error::forbidden(&path.child("name"), detail));

@@ -7,6 +7,7 @@ use crate::validation::value::one_of;
 use apimachinery::field::{BadValue, Error, Path};
 use schema::object::Object;
 use serde_json::Value;
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 const POLICIES: &[&str] = &["PreferDualStack", "RequireDualStack", "SingleStack"];
@@ -31,10 +32,11 @@ pub(super) fn cluster_ips_and_families(spec: &Object, old: &Object, errors: &mut
     let ips: Vec<&str> = texts(spec, "clusterIPs").collect();
     let families: Vec<&str> = texts(spec, "ipFamilies").collect();
     first_matches(&path, spec, &ips, errors);
+    let mut seen = BTreeSet::new();
     for (index, family) in families.iter().enumerate() {
         let path = families_path.index(index);
         one_of(&path, family, &["IPv4", "IPv6"], errors);
-        if families.iter().take(index).any(|other| other == family) {
+        if !seen.insert(family) {
             errors.push(Error::duplicate(&path, BadValue::json_text(family)));
         }
     }
@@ -79,7 +81,7 @@ fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut Vec<
 fn addresses(path: &Path<'_>, spec: &Object, old: &Object, errors: &mut Vec<Error>) -> bool {
     let before = errors.len();
     let several = list(spec, "clusterIPs").len() > 1;
-    let old: Vec<&str> = texts(old, "clusterIPs").collect();
+    let old: BTreeSet<&str> = texts(old, "clusterIPs").collect();
     for (index, ip) in texts(spec, "clusterIPs").enumerate() {
         match (index, ip) {
             (0, "None") if several => {

@@ -9,6 +9,7 @@ use crate::validation::value::{host_name, one_of};
 use apimachinery::field::{BadValue, Error, Path};
 use schema::object::Object;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 const IMMUTABLE: &str = "may not change once set";
 
@@ -113,7 +114,7 @@ fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
         errors.push(Error::forbidden(&path, "may only be used when `spec.type` is 'LoadBalancer'"));
         return;
     }
-    let old_ips: Vec<&str> = ingress(old).map(|ingress| text(ingress, "ip")).collect();
+    let old_ips: BTreeSet<&str> = ingress(old).map(|ingress| text(ingress, "ip")).collect();
     for (index, ingress) in ingress(new).enumerate() {
         let path = path.index(index);
         let (ip, mode_path) = (text(ingress, "ip"), path.child("ipMode"));

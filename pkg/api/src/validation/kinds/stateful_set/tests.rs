@@ -30,7 +30,7 @@ fn texts_of(errors: &[Error]) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&stateful_set(spec.clone()))), expected, "{spec}");
+    assert_eq!(texts_of(&create(&stateful_set(spec.clone()), &Given::default())), expected, "{spec}");
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn volumes_of_claims_take_the_place_of_the_templates() {
         pod["hostname"] = "NOT A NAME".into();
         pod["containers"][0]["volumeMounts"] = json!([{"name": "b", "mountPath": "/b"}]);
     }
-    assert_eq!(texts_of(&create(&set)), [""; 0]);
+    assert_eq!(texts_of(&create(&set, &Given::default())), [""; 0]);
     check(
         json!({"volumeClaimTemplates": [{}]}),
         &[
@@ -106,7 +106,8 @@ fn metadata_of_the_template_are_judged_twice() {
     if let Some(meta) = set.get_mut("spec").and_then(|spec| spec.pointer_mut("/template/metadata")) {
         meta["labels"] = json!({"app": "a", "b": "-"});
     }
-    let fields: Vec<String> = create(&set).iter().map(|error| error.field().to_owned()).collect();
+    let fields: Vec<String> =
+        create(&set, &Given::default()).iter().map(|error| error.field().to_owned()).collect();
     assert_eq!(fields, ["spec.template.labels"; 2]);
 }
 
@@ -114,7 +115,7 @@ fn metadata_of_the_template_are_judged_twice() {
 fn updates_change_what_is_mutable_only() {
     let old = stateful_set(json!({}));
     let check = |spec: Value, expected: &[&str]| {
-        assert_eq!(texts_of(&update("", &stateful_set(spec), &old)), expected);
+        assert_eq!(texts_of(&update("", &stateful_set(spec), &old, &Given::default())), expected);
     };
     check(json!({"replicas": 3, "minReadySeconds": 1, "revisionHistoryLimit": 2}), &[]);
     let forbidden = format!("spec: Forbidden: {FORBIDDEN_UPDATE}");
@@ -131,8 +132,11 @@ fn an_invalid_template_may_stay() {
         }
         set
     };
-    assert_eq!(texts_of(&update("", &bad(), &bad())), [""; 0]);
-    assert_eq!(texts_of(&create(&bad())), ["spec.template.spec.containers: Required value"]);
+    assert_eq!(texts_of(&update("", &bad(), &bad(), &Given::default())), [""; 0]);
+    assert_eq!(
+        texts_of(&create(&bad(), &Given::default())),
+        ["spec.template.spec.containers: Required value"]
+    );
 }
 
 #[test]
@@ -149,5 +153,5 @@ fn a_status_is_judged_before_metadata() {
         "status.availableReplicas: Invalid value: 3: cannot be greater than status.readyReplicas",
         "metadata.name: Invalid value: \"b\": field is immutable",
     ];
-    assert_eq!(texts_of(&update("status", &new, &old)), expected);
+    assert_eq!(texts_of(&update("status", &new, &old, &Given::default())), expected);
 }

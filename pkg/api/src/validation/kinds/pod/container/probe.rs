@@ -3,11 +3,10 @@
 
 use super::Surroundings;
 use crate::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
-use crate::validation::value::{invalid_each, nonnegative, one_of};
+use crate::validation::value::{invalid_each, nonnegative, one_of, port_number_or_name};
 use apimachinery::field::{Error, Path};
 use apimachinery::names;
 use schema::object::Object;
-use serde_json::Value;
 
 /// Validates everything of a container that runs for long. `path` is that of the container.
 pub(super) fn lifecycle_and_probes(
@@ -83,7 +82,7 @@ fn handler(
             errors.push(Error::required(&action_path.child("command"), ""));
         }
         "httpGet" => http_get(action, &action_path, errors),
-        "tcpSocket" => port_number_or_name(action.get("port"), &action_path.child("port"), errors),
+        "tcpSocket" => port_number_or_name(&action_path.child("port"), action.get("port"), errors),
         "grpc" => {
             let (port, path) = (integer(action, "port"), action_path.child("port"));
             invalid_each(&path, port, names::is_port_number(port), errors);
@@ -99,21 +98,11 @@ fn http_get(action: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
     if text(action, "path").is_empty() {
         errors.push(Error::required(&path.child("path"), ""));
     }
-    port_number_or_name(action.get("port"), &path.child("port"), errors);
+    port_number_or_name(&path.child("port"), action.get("port"), errors);
     one_of(&path.child("scheme"), text(action, "scheme"), &["HTTP", "HTTPS"], errors);
     for header in children(action, "httpHeaders") {
         let name = text(header, "name");
         invalid_each(&path.child("httpHeaders"), name, names::is_http_header_name(name), errors);
-    }
-}
-
-/// A port by its number or by the name that the container gives it.
-fn port_number_or_name(port: Option<&Value>, path: &Path<'_>, errors: &mut Vec<Error>) {
-    if let Some(name) = port.and_then(Value::as_str) {
-        invalid_each(path, name, names::is_port_name(name), errors);
-    } else {
-        let number = port.and_then(Value::as_i64).unwrap_or_default();
-        invalid_each(path, number, names::is_port_number(number), errors);
     }
 }
 

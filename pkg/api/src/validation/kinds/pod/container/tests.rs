@@ -20,8 +20,7 @@ fn errors_of(spec: Value) -> Vec<Error> {
         grace_period: Some(30),
         restart_policy: text(&spec, "restartPolicy"),
         host_users: true,
-        allow_privileged: true,
-        options: &PodOptions::default(),
+        options: &PodOptions { allow_privileged: true, ..PodOptions::default() },
     };
     let mut errors = Vec::new();
     validate_containers(&spec, &pod, &Path::root("c"), &mut errors);

@@ -14,8 +14,7 @@ fn texts_of(context: &Value, allow_privileged: bool, host_users: bool) -> Vec<St
         grace_period: None,
         restart_policy: "Always",
         host_users,
-        allow_privileged,
-        options: &PodOptions::default(),
+        options: &PodOptions { allow_privileged, ..PodOptions::default() },
     };
     let mut errors = Vec::new();
     security_context(context, &pod, &Path::root("s"), &mut errors);

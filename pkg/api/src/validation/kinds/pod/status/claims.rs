@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 
 /// Validates which claims stand for those of the spec. `path` is that of the list.
 pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut Vec<Error>) {
+    let known: BTreeSet<&str> = children(spec, "resourceClaims").map(|claim| text(claim, "name")).collect();
     let mut seen = BTreeSet::new();
     for (index, claim) in children(status, "resourceClaimStatuses").enumerate() {
         let path = path.index(index);
         let name = text(claim, "name");
-        if !children(spec, "resourceClaims").any(|claim| text(claim, "name") == name) {
+        if !known.contains(name) {
             let detail = "must match the name of an entry in `spec.resourceClaims`";
             errors.push(Error::invalid(&path.child("name"), name, detail));
         }

@@ -8,7 +8,7 @@ use crate::validation::value::one_of;
 use apimachinery::field::{Error, Path};
 use schema::object::Object;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The lists of statuses, each with that of the containers it is about.
 const REGULAR: (&str, &str) = ("containerStatuses", "containers");
@@ -31,13 +31,17 @@ pub(super) fn transitions(
             continue;
         }
         let path = path.child(member);
+        let containers = by_name(spec, containers);
+        let mut running: BTreeMap<&str, usize> = BTreeMap::new();
+        for new in children(status, member).filter(|new| terminated(new).is_none()) {
+            *running.entry(text(new, "name")).or_default() += 1;
+        }
         for (index, old) in children(old_status, member).enumerate() {
             let Some(ended) = terminated(old) else { continue };
             let name = text(old, "name");
-            let mut again = children(status, member).filter(|new| text(new, "name") == name);
-            let restarted = again.by_ref().filter(|new| terminated(new).is_none());
-            let times = if member == EPHEMERAL.0 { usize::MAX } else { 1 };
-            let container = children(spec, containers).find(|container| text(container, "name") == name);
+            let most = if member == EPHEMERAL.0 { usize::MAX } else { 1 };
+            let restarted = running.get(name).copied().unwrap_or_default().min(most);
+            let container = containers.get(name);
             let allowed = member != EPHEMERAL.0
                 && container.is_some_and(|c| should_restart(c, spec, integer(ended, "exitCode")));
             if allowed {
@@ -46,9 +50,18 @@ pub(super) fn transitions(
             let path = path.index(index);
             let path = path.child("state");
             let detail = "may not be transitioned to non-terminated state";
-            errors.extend(restarted.take(times).map(|_| Error::forbidden(&path, detail)));
+            errors.extend((0..restarted).map(|_| Error::forbidden(&path, detail)));
         }
     }
+}
+
+/// The containers of a list by their names; of several of one name, the first.
+fn by_name<'o>(spec: &'o Object, member: &str) -> BTreeMap<&'o str, &'o Object> {
+    let mut found = BTreeMap::new();
+    for container in children(spec, member) {
+        found.entry(text(container, "name")).or_insert(container);
+    }
+    found
 }
 
 /// Whether a container may end the others, all of which start again then (KEP-5532).
@@ -116,9 +129,9 @@ fn linux_user(path: &Path<'_>, user: &Object, errors: &mut Vec<Error>) {
 pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut Vec<Error>) {
     for (member, containers) in [REGULAR, INIT] {
         let path = path.child(member);
+        let containers = by_name(spec, containers);
         for (index, container_status) in children(status, member).enumerate() {
-            let name = text(container_status, "name");
-            let container = children(spec, containers).find(|container| text(container, "name") == name);
+            let container = containers.get(text(container_status, "name")).copied();
             let path = path.index(index);
             let path = path.child("allocatedResourcesStatus");
             for (index, resource) in children(container_status, "allocatedResourcesStatus").enumerate() {

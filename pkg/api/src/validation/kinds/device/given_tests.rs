@@ -1,0 +1,153 @@
+//! Claims about capacities, taint rules, and what drivers say of devices that claims were given. The texts
+//! are upstream's answers.
+
+use super::*;
+use serde_json::{Value, json};
+
+fn object(value: Value) -> Object {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn texts(errors: &[Error]) -> Vec<String> {
+    errors.iter().map(Error::to_string).collect()
+}
+
+fn check_policy(policy: Value, expected: &[&str]) {
+    let mut errors = Vec::new();
+    capacity::request_policy(&Path::root("p"), Some(&json!("10Gi")), &object(policy), &mut errors);
+    assert_eq!(texts(&errors), expected);
+}
+
+#[test]
+fn values_to_request_are_sorted_and_in_stock() {
+    check_policy(json!({"default": "20Gi"}), &[]);
+    check_policy(json!({"validValues": ["1Gi", "2Gi"], "default": "1Gi"}), &[]);
+    check_policy(
+        json!({"validValues": ["2Gi", "1Gi", "1Gi", "20Gi"], "default": "3Gi"}),
+        &[
+            "p.validValues[1]: Invalid value: \"1Gi\": values must be sorted in ascending order",
+            "p.validValues[3]: Invalid value: \"20Gi\": option is larger than capacity value: 10Gi",
+            "p.validValues[2]: Duplicate value: \"1073741824\"",
+            "p.validValues: Invalid value: \"3Gi\": default value is not valid according to the requestPolicy",
+        ],
+    );
+    let many: Vec<String> = (0..11).map(|number| number.to_string()).collect();
+    check_policy(
+        json!({"validValues": many, "default": "0"}),
+        &[
+            "p.validValues: Too many: 11: must have at most 10 items",
+            "p.validValues: Invalid value: \"0\": default value is not valid according to the requestPolicy",
+        ],
+    );
+    check_policy(
+        json!({"validValues": ["1"]}),
+        &["p.default: Required value: required when validValues is defined"],
+    );
+    check_policy(
+        json!({"validValues": ["1"], "validRange": {}}),
+        &["p: Forbidden: exactly one policy can be specified, cannot specify \"validValues\" and \
+           \"validRange\" at the same time"],
+    );
+}
+
+#[test]
+fn ranges_to_request_have_steps() {
+    let range = |range: Value, default: &str| json!({"validRange": range, "default": default});
+    check_policy(range(json!({"min": "1Gi", "max": "3Gi", "step": "1Gi"}), "2Gi"), &[]);
+    check_policy(
+        range(json!({}), "1Gi"),
+        &["p.validRange.min: Required value: required when validRange is defined"],
+    );
+    check_policy(
+        range(json!({"min": "3Gi", "max": "2Gi", "step": "9Gi"}), "1Gi"),
+        &[
+            "p.validRange.min: Invalid value: \"1Gi\": default is less than min: 3Gi",
+            "p.validRange.max: Invalid value: \"3Gi\": min is larger than max: 2Gi",
+            "p.validRange.step: Invalid value: \"9Gi\": one step 12Gi is larger than capacity value: 10Gi",
+            "p.validRange.step: Invalid value: \"1Gi\": value is not a multiple of a given step (9Gi) from (3Gi)",
+            "p.validRange.step: Invalid value: \"2Gi\": value is not a multiple of a given step (9Gi) from (3Gi)",
+        ],
+    );
+    check_policy(
+        range(json!({"min": "1Gi", "step": "0"}), "1Gi"),
+        &[
+            "p.validRange.step: Invalid value: \"1Gi\": value is not a multiple of a given step (0) from (1Gi)",
+        ],
+    );
+}
+
+#[test]
+fn taint_rules_say_which_devices_and_what_taint() {
+    let rule = |spec: Value| object(json!({"metadata": {"name": "r", "resourceVersion": "1"}, "spec": spec}));
+    let check = |new: Value, old: Option<Value>, expected: &[&str]| {
+        let errors = match old {
+            None => (TAINT_RULES.create)(&rule(new)),
+            Some(old) => (TAINT_RULES.update)("", &rule(new), &rule(old)),
+        };
+        assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected);
+    };
+    check(json!({"taint": {"key": "a", "effect": "NoExecute"}}), None, &[]);
+    let bad = json!({
+        "taint": {"key": "a", "value": "a b", "effect": "x"},
+        "deviceSelector": {"driver": "", "pool": "A", "device": "B_"},
+    });
+    let selector = ["spec.deviceSelector.driver", "spec.deviceSelector.pool", "spec.deviceSelector.device"];
+    let all = [selector[0], selector[1], selector[2], "spec.taint.value", "spec.taint.effect"];
+    check(bad.clone(), None, &all);
+    check(bad.clone(), Some(bad), &[selector[0], selector[1], selector[2], "spec.taint.value"]);
+}
+
+fn check_devices(status: Value, expected: &[&str]) {
+    let claim = |status: Value| {
+        let requests = json!([{"name": "r", "exactly": {"deviceClassName": "a"}}]);
+        let meta = json!({"name": "c", "namespace": "n", "resourceVersion": "1"});
+        object(json!({"metadata": meta, "spec": {"devices": {"requests": requests}}, "status": status}))
+    };
+    let errors = claim_update("status", &claim(status), &claim(json!({})));
+    assert_eq!(texts(&errors), expected);
+}
+
+#[test]
+fn drivers_speak_of_devices_that_were_given() {
+    let device = json!({"driver": "d.x", "pool": "p", "device": "e"});
+    let result = json!({"request": "r", "driver": "d.x", "pool": "p", "device": "e"});
+    let allocation = json!({"devices": {"results": [result]}});
+    check_devices(json!({"allocation": allocation, "devices": [device]}), &[]);
+    let shown = "{\"Driver\":\"d.x\",\"Pool\":\"p\",\"Device\":\"e\",\"ShareID\":\"\"}";
+    let absent = |index: usize| {
+        format!("status.devices[{index}]: Invalid value: {shown}: must be an allocated device in the claim")
+    };
+    check_devices(
+        json!({"devices": [device, device]}),
+        &[&absent(0), &absent(1), &format!("status.devices[1]: Duplicate value: {shown}")],
+    );
+    let mut told = device.clone();
+    told["shareID"] = "nope".into();
+    told["networkData"] = json!({
+        "ips": ["1.2.3.4", "1.2.3.4/8", "1.2.3.4/8", "::1/200", "01.2.3.4/8", "::ffff:1.2.3.4/128"],
+        "interfaceName": "i".repeat(257), "hardwareAddress": "h".repeat(128),
+    });
+    told["data"] = "[1]".into();
+    let errors = {
+        let mut errors = Vec::new();
+        let status = object(json!({"devices": [told]}));
+        status::devices::devices(&Path::root("d"), &status, &mut errors);
+        errors
+    };
+    let address = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
+    let ips = "d[0].networkData.ips";
+    let expected = [
+        "d[0].shareID: Invalid value: \"nope\": error validating uid: invalid UUID length: 4".to_owned(),
+        "d[0]: Invalid value: {\"Driver\":\"d.x\",\"Pool\":\"p\",\"Device\":\"e\",\"ShareID\":\"nope\"}: must be \
+         an allocated device in the claim"
+            .to_owned(),
+        "d[0].data: Invalid value: \"<value omitted>\": must be a valid JSON object".to_owned(),
+        "d[0].networkData.interfaceName: Too long: may not be more than 256 bytes".to_owned(),
+        format!("{ips}[0]: Invalid value: \"1.2.3.4\": {address}"),
+        format!("{ips}[3]: Invalid value: \"::1/200\": {address}"),
+        format!("{ips}[4]: Invalid value: \"01.2.3.4/8\": must be in canonical form (\"1.2.3.4/8\")"),
+        format!("{ips}[5]: Invalid value: \"::ffff:1.2.3.4/128\": must be in canonical form (\"1.2.3.4/32\")"),
+        format!("{ips}[2]: Duplicate value: \"1.2.3.4/8\""),
+    ];
+    assert_eq!(texts(&errors), expected);
+}

@@ -1,0 +1,251 @@
+//! Certificates, requests for them (PKCS#10) and public keys, as far as rules look into them. The words
+//! for what is wrong are those of Go's `crypto/x509` and `encoding/asn1`, which upstream passes on.
+
+mod signature;
+
+use x509_parser::asn1_rs::{Class, FromDer, Header};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::extensions::GeneralName;
+use x509_parser::public_key::PublicKey;
+use x509_parser::x509::SubjectPublicKeyInfo;
+
+/// What kind of key a public key is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// RSA with a modulus of so many bits.
+    Rsa {
+        /// Rounded up to whole bytes.
+        bits: usize,
+    },
+    /// A point on an elliptic curve.
+    Ecdsa(Curve),
+    /// Ed25519.
+    Ed25519,
+    /// An algorithm that Go does not know.
+    Other,
+}
+
+/// The elliptic curves that Go knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Curve {
+    P224,
+    P256,
+    P384,
+    P521,
+}
+
+impl Curve {
+    /// As Go calls it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::P224 => "P-224",
+            Self::P256 => "P-256",
+            Self::P384 => "P-384",
+            Self::P521 => "P-521",
+        }
+    }
+}
+
+impl Key {
+    fn of(info: &SubjectPublicKeyInfo<'_>) -> Result<Self, String> {
+        match info.algorithm.algorithm.to_id_string().as_str() {
+            "1.2.840.113549.1.1.1" => match info.parsed() {
+                Ok(PublicKey::RSA(key)) => Ok(Self::Rsa { bits: key.key_size() }),
+                _ => Err("x509: invalid RSA public key".to_owned()),
+            },
+            "1.2.840.10045.2.1" => {
+                let curve = info.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok());
+                match curve.map(|curve| curve.to_id_string()).as_deref() {
+                    Some("1.3.132.0.33") => Ok(Self::Ecdsa(Curve::P224)),
+                    Some("1.2.840.10045.3.1.7") => Ok(Self::Ecdsa(Curve::P256)),
+                    Some("1.3.132.0.34") => Ok(Self::Ecdsa(Curve::P384)),
+                    Some("1.3.132.0.35") => Ok(Self::Ecdsa(Curve::P521)),
+                    Some(_) => Err("x509: unsupported elliptic curve".to_owned()),
+                    None => Err("x509: invalid ECDSA parameters".to_owned()),
+                }
+            }
+            "1.3.101.112" if info.subject_public_key.data.len() != 32 => {
+                Err("x509: wrong Ed25519 public key size".to_owned())
+            }
+            "1.3.101.112" => Ok(Self::Ed25519),
+            _ => Ok(Self::Other),
+        }
+    }
+}
+
+/// A public key with its algorithm (PKIX).
+pub(super) struct PublicKeyInfo<'d> {
+    info: SubjectPublicKeyInfo<'d>,
+    /// What kind of key it is.
+    pub key: Key,
+}
+
+impl<'d> PublicKeyInfo<'d> {
+    /// Reads a key.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(der: &'d [u8]) -> Result<Self, String> {
+        let (rest, info) =
+            SubjectPublicKeyInfo::from_der(der).map_err(|_| "x509: malformed public key".to_owned())?;
+        if !rest.is_empty() {
+            return Err("x509: trailing data after ASN.1 of public-key".to_owned());
+        }
+        let key = Key::of(&info)?;
+        Ok(Self { info, key })
+    }
+
+    /// The key as it stands in a certificate.
+    pub(super) fn raw(&self) -> &[u8] {
+        self.info.raw
+    }
+
+    /// Whether the owner of the key signed a message, as pods prove that a key is theirs (KEP-4317): with
+    /// SHA-256, and for RSA with PSS whose salt is as long as the hash.
+    pub(super) fn has_signed(&self, message: &[u8], signature: &[u8]) -> bool {
+        signature::proves_possession(self.key, &self.info.subject_public_key.data, message, signature)
+    }
+}
+
+/// A request for a certificate.
+pub(super) struct Request<'d> {
+    parsed: X509CertificationRequest<'d>,
+    /// Whom the certificate is for.
+    pub key: Key,
+}
+
+impl<'d> Request<'d> {
+    /// Reads a request.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(der: &'d [u8]) -> Result<Self, String> {
+        let (rest, parsed) = X509CertificationRequest::from_der(der).map_err(|_| why_no_request(der))?;
+        if !rest.is_empty() {
+            return Err("asn1: syntax error: trailing data".to_owned());
+        }
+        let key = Key::of(&parsed.certification_request_info.subject_pki)?;
+        Ok(Self { parsed, key })
+    }
+
+    /// Checks that the owner of the key has signed the request.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(super) fn check_signature(&self) -> Result<(), String> {
+        let info = &self.parsed.certification_request_info;
+        let key = (self.key, &*info.subject_pki.subject_public_key.data);
+        let scheme = signature::Scheme::of(&self.parsed.signature_algorithm)?;
+        scheme.verify(key, info.raw, &self.parsed.signature_value.data)
+    }
+
+    /// The key as it stands in a certificate.
+    pub(super) fn raw_key(&self) -> &[u8] {
+        self.parsed.certification_request_info.subject_pki.raw
+    }
+}
+
+/// Why bytes are no request: what Go finds first.
+fn why_no_request(der: &[u8]) -> String {
+    sequence(der, "certificateRequest")
+        .and_then(|content| sequence(content, "tbsCertificateRequest").map(|_| ()))
+        .err()
+        .unwrap_or_else(|| "asn1: structure error: malformed certificate request".to_owned())
+}
+
+/// The content of a sequence at the beginning of some bytes, or why there is none; with its name in Go.
+fn sequence<'d>(der: &'d [u8], name: &str) -> Result<&'d [u8], String> {
+    if der.is_empty() {
+        return Err("asn1: syntax error: sequence truncated".to_owned());
+    }
+    let truncated = || "asn1: syntax error: data truncated".to_owned();
+    let (content, header) = Header::from_der(der).map_err(|_| truncated())?;
+    let length = header.length().definite().map_err(|_| truncated())?;
+    let (class, tag) = (header.class() as u8, header.tag().0);
+    if (header.class(), tag, header.constructed()) != (Class::Universal, 16, true) {
+        let compound = header.constructed();
+        return Err(format!(
+            "asn1: structure error: tags don't match (16 vs {{class:{class} tag:{tag} length:{length} \
+             isCompound:{compound}}}) {{optional:false explicit:false application:false private:false \
+             defaultValue:<nil> tag:<nil> stringType:0 timeType:0 set:false omitEmpty:false}} {name} @2"
+        ));
+    }
+    content.get(..length).ok_or_else(truncated)
+}
+
+/// A certificate.
+pub(super) struct Certificate<'d>(X509Certificate<'d>);
+
+impl<'d> Certificate<'d> {
+    /// Reads a certificate, and nothing after it.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(super) fn parse(der: &'d [u8]) -> Result<Self, String> {
+        match Self::first(der)? {
+            (certificate, []) => Ok(certificate),
+            _ => Err("x509: trailing data".to_owned()),
+        }
+    }
+
+    /// Counts the certificates that stand one after the other.
+    ///
+    /// # Errors
+    /// What is wrong with the first bad one.
+    pub(super) fn count(mut der: &'d [u8]) -> Result<usize, String> {
+        let mut count = 0;
+        while !der.is_empty() {
+            der = Self::first(der)?.1;
+            count += 1;
+        }
+        Ok(count)
+    }
+
+    fn first(der: &'d [u8]) -> Result<(Self, &'d [u8]), String> {
+        let (rest, certificate) =
+            X509Certificate::from_der(der).map_err(|_| "x509: malformed certificate".to_owned())?;
+        Key::of(certificate.public_key())?;
+        Ok((Self(certificate), rest))
+    }
+
+    /// Whether it is that of an authority.
+    pub(super) fn is_authority(&self) -> bool {
+        self.0.is_ca()
+    }
+
+    /// The key as it stands in the certificate.
+    pub(super) fn raw_key(&self) -> &[u8] {
+        self.0.public_key().raw
+    }
+
+    /// From when until when it is valid, in seconds since 1970.
+    pub(super) fn validity(&self) -> (i64, i64) {
+        let validity = self.0.validity();
+        (validity.not_before.timestamp(), validity.not_after.timestamp())
+    }
+
+    /// The hosts it is for.
+    pub(super) fn dns_names(&self) -> impl Iterator<Item = &str> {
+        self.alternative_names().filter_map(|name| match name {
+            GeneralName::DNSName(name) => Some(*name),
+            _ => None,
+        })
+    }
+
+    /// The mailboxes it is for.
+    pub(super) fn mailboxes(&self) -> impl Iterator<Item = &str> {
+        self.alternative_names().filter_map(|name| match name {
+            GeneralName::RFC822Name(name) => Some(*name),
+            _ => None,
+        })
+    }
+
+    fn alternative_names(&self) -> impl Iterator<Item = &GeneralName<'d>> {
+        let extension = self.0.subject_alternative_name().ok().flatten();
+        extension.into_iter().flat_map(|extension| &extension.value.general_names)
+    }
+}
+
+#[cfg(test)]
+mod tests;

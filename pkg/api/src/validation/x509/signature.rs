@@ -1,0 +1,176 @@
+//! Checking signatures.
+//!
+//! What Go can check and `ring` cannot is refused as unknown: the curves P-224 and P-521, SHA-1 and SHA-512
+//! over ECDSA, SHA-384 with RSA keys of less than 2048 bits.
+
+use super::{Curve, Key};
+use ring::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519,
+    RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
+    RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA384, RSA_PSS_2048_8192_SHA256,
+    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
+};
+use x509_parser::signature_algorithm::RsaSsaPssParams;
+use x509_parser::x509::AlgorithmIdentifier;
+
+type Algorithm = &'static dyn VerificationAlgorithm;
+
+/// The smallest RSA keys that Go takes, in bits.
+const RSA_BITS_MIN: usize = 1024;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Hash {
+    Sha1,
+    Sha256,
+    Sha384,
+    Sha512,
+}
+
+/// How a signature was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Scheme {
+    family: Family,
+    hash: Hash,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    Pkcs1,
+    Pss,
+    Ecdsa,
+    Ed25519,
+}
+
+fn unimplemented() -> String {
+    "x509: cannot verify signature: algorithm unimplemented".to_owned()
+}
+
+impl Scheme {
+    /// The scheme that an identifier stands for.
+    ///
+    /// # Errors
+    /// It is unknown or no longer safe.
+    pub(super) fn of(identifier: &AlgorithmIdentifier<'_>) -> Result<Self, String> {
+        let (family, hash) = match identifier.algorithm.to_id_string().as_str() {
+            "1.2.840.113549.1.1.4" => {
+                return Err("x509: cannot verify signature: insecure algorithm MD5-RSA".to_owned());
+            }
+            "1.2.840.113549.1.1.5" | "1.3.14.3.2.29" => (Family::Pkcs1, Hash::Sha1),
+            "1.2.840.113549.1.1.11" => (Family::Pkcs1, Hash::Sha256),
+            "1.2.840.113549.1.1.12" => (Family::Pkcs1, Hash::Sha384),
+            "1.2.840.113549.1.1.13" => (Family::Pkcs1, Hash::Sha512),
+            "1.2.840.113549.1.1.10" => (Family::Pss, pss_hash(identifier).ok_or_else(unimplemented)?),
+            "1.2.840.10045.4.1" => (Family::Ecdsa, Hash::Sha1),
+            "1.2.840.10045.4.3.2" => (Family::Ecdsa, Hash::Sha256),
+            "1.2.840.10045.4.3.3" => (Family::Ecdsa, Hash::Sha384),
+            "1.2.840.10045.4.3.4" => (Family::Ecdsa, Hash::Sha512),
+            "1.3.101.112" => (Family::Ed25519, Hash::Sha512),
+            _ => return Err(unimplemented()),
+        };
+        Ok(Self { family, hash })
+    }
+
+    /// Checks a signature with a key, given with the bytes of its bit string.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub(super) fn verify(
+        self,
+        (key, bytes): (Key, &[u8]),
+        message: &[u8],
+        signature: &[u8],
+    ) -> Result<(), String> {
+        let (algorithm, failure) = match (self.family, key) {
+            (Family::Pkcs1 | Family::Pss, Key::Rsa { bits }) if bits < RSA_BITS_MIN => {
+                return Err(format!(
+                    "crypto/rsa: {bits}-bit keys are insecure (see \
+                     https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"
+                ));
+            }
+            (Family::Pkcs1, Key::Rsa { bits }) => (self.pkcs1(bits), "crypto/rsa: verification error"),
+            (Family::Pss, Key::Rsa { .. }) => (self.pss(), "crypto/rsa: verification error"),
+            (Family::Ecdsa, Key::Ecdsa(curve)) => (self.ecdsa(curve), "x509: ECDSA verification failure"),
+            (Family::Ed25519, Key::Ed25519) => {
+                (Some(&ED25519 as Algorithm), "x509: Ed25519 verification failure")
+            }
+            (_, Key::Other) => return Err(unimplemented()),
+            (family, key) => return Err(mismatch(family, key)),
+        };
+        let key = UnparsedPublicKey::new(algorithm.ok_or_else(unimplemented)?, bytes);
+        key.verify(message, signature).map_err(|_| failure.to_owned())
+    }
+
+    fn pkcs1(self, bits: usize) -> Option<Algorithm> {
+        match self.hash {
+            Hash::Sha1 => Some(&RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY),
+            Hash::Sha256 => Some(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY),
+            Hash::Sha384 if bits >= 2048 => Some(&RSA_PKCS1_2048_8192_SHA384),
+            Hash::Sha384 => None,
+            Hash::Sha512 => Some(&RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY),
+        }
+    }
+
+    fn pss(self) -> Option<Algorithm> {
+        match self.hash {
+            Hash::Sha1 => None,
+            Hash::Sha256 => Some(&RSA_PSS_2048_8192_SHA256),
+            Hash::Sha384 => Some(&RSA_PSS_2048_8192_SHA384),
+            Hash::Sha512 => Some(&RSA_PSS_2048_8192_SHA512),
+        }
+    }
+
+    fn ecdsa(self, curve: Curve) -> Option<Algorithm> {
+        match (curve, self.hash) {
+            (Curve::P256, Hash::Sha256) => Some(&ECDSA_P256_SHA256_ASN1),
+            (Curve::P256, Hash::Sha384) => Some(&ECDSA_P256_SHA384_ASN1),
+            (Curve::P384, Hash::Sha256) => Some(&ECDSA_P384_SHA256_ASN1),
+            (Curve::P384, Hash::Sha384) => Some(&ECDSA_P384_SHA384_ASN1),
+            _ => None,
+        }
+    }
+}
+
+/// The hash of a PSS signature whose parameters are those that Go knows: the salt is as long as the hash.
+fn pss_hash(identifier: &AlgorithmIdentifier<'_>) -> Option<Hash> {
+    let parameters = RsaSsaPssParams::try_from(identifier.parameters.as_ref()?).ok()?;
+    let hash = parameters.hash_algorithm_oid().to_id_string();
+    let (hash_of, bytes) = match hash.as_str() {
+        "2.16.840.1.101.3.4.2.1" => (Hash::Sha256, 32),
+        "2.16.840.1.101.3.4.2.2" => (Hash::Sha384, 48),
+        "2.16.840.1.101.3.4.2.3" => (Hash::Sha512, 64),
+        _ => return None,
+    };
+    let mask = parameters.mask_gen_algorithm().ok()?;
+    let standard = mask.mgf.to_id_string() == "1.2.840.113549.1.1.8"
+        && mask.hash.to_id_string() == hash
+        && parameters.salt_length() == bytes
+        && parameters.trailer_field() == 1;
+    standard.then_some(hash_of)
+}
+
+/// The words for a key that cannot have made a signature.
+fn mismatch(family: Family, key: Key) -> String {
+    let expected = match family {
+        Family::Pkcs1 | Family::Pss => "RSA",
+        Family::Ecdsa => "ECDSA",
+        Family::Ed25519 => "Ed25519",
+    };
+    let found = match key {
+        Key::Rsa { .. } => "*rsa.PublicKey",
+        Key::Ecdsa(_) => "*ecdsa.PublicKey",
+        Key::Ed25519 | Key::Other => "ed25519.PublicKey",
+    };
+    format!(
+        "x509: signature algorithm specifies an {expected} public key, but have public key of type {found}"
+    )
+}
+
+/// See [`super::PublicKeyInfo::has_signed`].
+pub(super) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signature: &[u8]) -> bool {
+    let family = match key {
+        Key::Rsa { .. } => Family::Pss,
+        Key::Ecdsa(_) => Family::Ecdsa,
+        Key::Ed25519 | Key::Other => Family::Ed25519,
+    };
+    Scheme { family, hash: Hash::Sha256 }.verify((key, bytes), message, signature).is_ok()
+}

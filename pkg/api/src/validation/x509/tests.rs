@@ -1,0 +1,94 @@
+//! Claims about requests, keys and certificates; the files in `testdata` are made with OpenSSL.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::validation::pem::blocks;
+
+macro_rules! der {
+    ($name:literal) => {
+        blocks(include_str!(concat!("../../../testdata/x509/", $name))).remove(0).bytes
+    };
+}
+
+fn verdict(der: &[u8]) -> Result<(), String> {
+    Request::parse(der)?.check_signature()
+}
+
+#[test]
+fn requests_are_signed_by_whom_they_are_for() {
+    for good in [
+        der!("p256.csr"),
+        der!("p384.csr"),
+        der!("ed25519.csr"),
+        der!("rsa1024.csr"),
+        der!("rsa2048.csr"),
+        der!("rsa2048-sha1.csr"),
+        der!("rsa2048-pss.csr"),
+    ] {
+        assert_eq!(verdict(&good), Ok(()));
+    }
+    let check = |der: Vec<u8>, expected: &str| assert_eq!(verdict(&der).unwrap_err(), expected);
+    check(der!("p521.csr"), "x509: cannot verify signature: algorithm unimplemented");
+    check(der!("secp256k1.csr"), "x509: unsupported elliptic curve");
+    check(
+        der!("rsa512.csr"),
+        "crypto/rsa: 512-bit keys are insecure (see https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)",
+    );
+    let spoilt = |mut der: Vec<u8>| {
+        *der.last_mut().unwrap() ^= 1;
+        der
+    };
+    check(spoilt(der!("p256.csr")), "x509: ECDSA verification failure");
+    check(spoilt(der!("ed25519.csr")), "x509: Ed25519 verification failure");
+    check(spoilt(der!("rsa2048.csr")), "crypto/rsa: verification error");
+    check(spoilt(der!("rsa2048-pss.csr")), "crypto/rsa: verification error");
+}
+
+#[test]
+fn what_is_no_request_is_said_as_go_says_it() {
+    let check = |der: &[u8], expected: &str| {
+        let found = verdict(der).unwrap_err();
+        assert!(found.starts_with(expected), "{found}");
+    };
+    let whole = der!("rsa2048.csr");
+    let tags = |found: &str| format!("asn1: structure error: tags don't match (16 vs {{{found}}})");
+    check(&[], "asn1: syntax error: sequence truncated");
+    check(&[0x30, 0], "asn1: syntax error: sequence truncated");
+    check(&whole[..whole.len() - 5], "asn1: syntax error: data truncated");
+    check(&[whole.clone(), vec![0]].concat(), "asn1: syntax error: trailing data");
+    check(&[0, 0, 0], &tags("class:0 tag:0 length:0 isCompound:false"));
+    check(b"hello", &tags("class:1 tag:8 length:101 isCompound:true"));
+    check(&[0x30, 3, 2, 1, 1], &tags("class:0 tag:2 length:1 isCompound:false"));
+    assert!(verdict(&[0x30, 3, 2, 1, 1]).unwrap_err().ends_with("tbsCertificateRequest @2"));
+    check(&[0x30, 2, 0x30, 0], "asn1: structure error: malformed certificate request");
+}
+
+#[test]
+fn no_prefix_of_a_file_is_read_beyond_its_end() {
+    for whole in [der!("rsa2048.csr"), der!("p256.csr"), der!("leaf.crt"), der!("ca.crt")] {
+        for end in 0..whole.len() {
+            assert!(verdict(&whole[..end]).is_err());
+            assert!(Certificate::parse(&whole[..end]).is_err());
+            assert!(PublicKeyInfo::parse(&whole[..end]).is_err());
+        }
+    }
+}
+
+#[test]
+fn certificates_say_whose_they_are() {
+    let (authority, leaf) = (der!("ca.crt"), der!("leaf.crt"));
+    assert_eq!(Certificate::count(&[authority.clone(), leaf.clone()].concat()), Ok(2));
+    assert_eq!(Certificate::count(&[]), Ok(0));
+    let (authority, leaf) = (Certificate::parse(&authority).unwrap(), Certificate::parse(&leaf).unwrap());
+    assert!(authority.is_authority() && !leaf.is_authority());
+    assert_eq!(leaf.dns_names().collect::<Vec<_>>(), ["a.example"]);
+    assert_eq!(leaf.mailboxes().collect::<Vec<_>>(), ["a@b.example"]);
+    let (from, until) = leaf.validity();
+    assert_eq!(until - from, 24 * 60 * 60);
+    let request = der!("p256.csr");
+    let request = Request::parse(&request).unwrap();
+    assert_eq!(request.raw_key(), leaf.raw_key());
+    let key = PublicKeyInfo::parse(leaf.raw_key()).unwrap();
+    assert_eq!((key.key, key.raw()), (Key::Ecdsa(Curve::P256), leaf.raw_key()));
+    assert!(!key.has_signed(b"uid", b"no signature"));
+}
