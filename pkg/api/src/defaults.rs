@@ -2,7 +2,8 @@
 //!
 //! Upstream does this for request bodies, for the results of patch and apply, and for what it reads from
 //! etcd. The rules belong to the version, not to the kind: two versions of a kind may differ. Here a rule
-//! is a pure function over the tree, one file for each API group, written in the verbs of [`fill`].
+//! is a pure function, one file for each API group, written in the verbs of [`fill`]. It runs over trees,
+//! to fill them in, and over stored bytes, to find out whether there is anything to fill in ([`object`]).
 //!
 //! Feature gates count as they stand by default in 1.36: `PodLevelResources` on;
 //! `MaxUnavailableStatefulSet`, `VolumeLimitScaling`, `PodLogsQuerySplitStreams` off.
@@ -17,10 +18,12 @@ mod batch;
 mod certificates;
 mod core;
 mod discovery;
+mod extensions;
 mod fill;
 mod flowcontrol;
 mod image;
 mod networking;
+mod object;
 mod pod;
 mod pod_level_resources;
 mod pod_spec;
@@ -33,25 +36,48 @@ mod storage;
 mod volumes;
 
 use apimachinery::time::UnixTime;
-use schema::object::Object;
+use object::Object;
+use schema::object::Object as Tree;
+use schema::proto::inplace::MessageRef;
 
 /// What a version of a kind fills in, in place.
-pub type Rule = fn(&mut Object);
+type Rule = fn(&mut Object);
+
+/// What a version of a kind fills in.
+#[derive(Clone, Copy)]
+pub struct Defaults(Rule);
+
+impl Defaults {
+    /// The defaults of a kind in `api_version` (`v1`, `apps/v1`); none for one without and for an unknown
+    /// one.
+    pub fn of(api_version: &str, kind: &str) -> Option<Self> {
+        rule(api_version, kind).map(Defaults)
+    }
+
+    /// Fills them in. Idempotent.
+    pub fn fill(self, object: &mut Tree) {
+        self.0(&mut Object::tree(object));
+    }
+
+    /// Whether [`fill`](Self::fill) would change an object, which is read where it is: the message inside
+    /// its envelope, in canonical bytes. Others may be said to be changed although they are not.
+    pub fn are_missing(self, object: MessageRef<'_>) -> bool {
+        Object::is_changed_by(object, self.0)
+    }
+}
 
 /// Fills in what upstream's defaulting of `kind` in `api_version` (`v1`, `apps/v1`) fills in. Idempotent.
 /// Kinds without defaults and unknown kinds are left alone.
 ///
 /// The time that upstream gives to device taints is not a constant and has its own function,
 /// [`stamp_taints`].
-pub fn apply(api_version: &str, kind: &str, object: &mut Object) {
-    if let Some(rule) = rule(api_version, kind) {
-        rule(object);
+pub fn apply(api_version: &str, kind: &str, object: &mut Tree) {
+    if let Some(defaults) = Defaults::of(api_version, kind) {
+        defaults.fill(object);
     }
 }
 
-/// The rule that [`apply`] applies; none for a kind without defaults. For callers that decode many
-/// objects of one kind.
-pub fn rule(api_version: &str, kind: &str) -> Option<Rule> {
+fn rule(api_version: &str, kind: &str) -> Option<Rule> {
     let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
     match group {
         "" => core::rule(version, kind),
@@ -64,6 +90,7 @@ pub fn rule(api_version: &str, kind: &str) -> Option<Rule> {
         "batch" => batch::rule(version, kind),
         "certificates.k8s.io" => certificates::rule(version, kind),
         "discovery.k8s.io" => discovery::rule(version, kind),
+        "extensions" => extensions::rule(version, kind),
         "flowcontrol.apiserver.k8s.io" => flowcontrol::rule(version, kind),
         "networking.k8s.io" => networking::rule(version, kind),
         "rbac.authorization.k8s.io" => rbac::rule(version, kind),
@@ -77,9 +104,9 @@ pub fn rule(api_version: &str, kind: &str) -> Option<Rule> {
 /// Gives the device taints of an object that do not say when they were added the time `now` in
 /// whole seconds, as upstream's defaulting of `DeviceTaintRule` and `ResourceSlice` does. Other kinds are
 /// left alone. The clock is the caller's.
-pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Object, now: UnixTime) {
+pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
     if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
-        resource::stamp_taints(version, kind, object, now);
+        resource::stamp_taints(version, kind, &mut Object::tree(object), now);
     }
 }
 

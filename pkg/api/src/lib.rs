@@ -15,5 +15,10 @@ pub mod validation;
 pub mod warnings;
 
 #[cfg(test)]
+mod coverage;
+#[cfg(test)]
+mod nesting;
+
+#[cfg(test)]
 #[path = "../../schema/testdata/files.rs"]
 mod testdata;

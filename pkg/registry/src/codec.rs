@@ -83,8 +83,8 @@ pub fn strip_revision(object: &mut Object) {
     metadata.remove("selfLink");
 }
 
-/// Reads stored bytes: the row's own encoding, and the others that upstream's storage codec
-/// tolerates (another version of the kind, JSON where protobuf is the rule and the reverse).
+/// Reads an element's bytes, or what a verb has stored. Nothing is filled in: elements have been given
+/// what they lacked ([`crate::ingest`]).
 ///
 /// # Errors
 /// The text of what cannot be read.
@@ -94,24 +94,57 @@ pub fn decode(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String>
     Ok(object)
 }
 
+/// Reads stored bytes as another server may have written them: the row's own encoding, and the others
+/// that upstream's storage codec tolerates (another version of the kind, JSON where protobuf is the rule
+/// and the reverse). What has become a default since is filled in.
+///
+/// # Errors
+/// The text of what cannot be read.
+pub(crate) fn decode_kv(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String> {
+    let mut object = decode_stored(row, stored.value)?;
+    meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
+    Ok(object)
+}
+
 /// A revision as `resourceVersion` spells it; empty for none.
 pub fn revision_text(revision: Revision) -> String {
     if revision == 0 { String::new() } else { revision.to_string() }
 }
 
-/// Reads stored bytes into a tree of the row's version, without a resource version.
+/// Reads bytes of the row's version that are complete, or of another version, into a tree of the row's
+/// version, without a resource version.
 pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
-    let (object, from) = match Envelope::recognizes(value) {
-        true => decode_protobuf(row, value)?,
-        false => decode_json(row, value)?,
-    };
+    let (object, from) = decode_any(row, value)?;
+    Ok(in_row_version(row, object, &from))
+}
+
+/// Reads what any server has written into a tree of the row's version, without a resource version, as
+/// upstream reads it: what has become a default since is filled in by the rules of the version it was
+/// written in, and aliases are made to agree.
+pub(crate) fn decode_stored(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
+    let (mut object, from) = decode_any(row, value)?;
+    api::defaults::apply(&from, row.kind, &mut object);
+    let mut object = in_row_version(row, object, &from);
+    let group = row.group_version.split_once('/').map_or("", |(group, _)| group);
+    api::conversion::normalise_for_storage(group, row.kind, &mut object).map_err(|e| e.to_string())?;
+    Ok(object)
+}
+
+fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+    match Envelope::recognizes(value) {
+        true => decode_protobuf(row, value),
+        false => decode_json(row, value),
+    }
+}
+
+fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Object {
     let mut object = match from == row.group_version {
         true => object,
-        false => api::conversion::convert(object, &from, row.group_version, row.kind),
+        false => api::conversion::convert(object, from, row.group_version, row.kind),
     };
     object.insert("kind".to_owned(), row.kind.into());
     object.insert("apiVersion".to_owned(), row.group_version.into());
-    Ok(object)
+    object
 }
 
 /// An object and its version.

@@ -207,10 +207,7 @@ impl Registry {
     /// Decodes a stored object that is about to be changed, and fills in what has become a default since
     /// it was written. A corrupt one is a 500 that names the key in the log only.
     fn decode(&self, storage: &StorageRow, key: &str, stored: StoredRef<'_>) -> Result<Object> {
-        let mut object =
-            crate::codec::decode(storage, stored).map_err(|message| error::corrupt(key, &message))?;
-        api::defaults::apply(storage.group_version, storage.kind, &mut object);
-        Ok(object)
+        crate::codec::decode_kv(storage, stored).map_err(|message| error::corrupt(key, &message))
     }
 }
 

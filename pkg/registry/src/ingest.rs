@@ -1,12 +1,17 @@
-//! Stored values on their way into the cache: made canonical once, filed under their labels and
-//! selectable fields.
+//! Stored values on their way to readers, through the cache or past it: made canonical and complete once,
+//! filed under their labels and selectable fields.
+//!
+//! What an older server wrote lacks what has become a default since. Upstream fills that in whenever it
+//! decodes. Here a value that lacks nothing, which is nearly every one, stays the bytes that it is.
 
 use std::sync::Arc;
 
+use api::defaults::Defaults;
 use api::resources::{self, Encoding, Resource, Storage as StorageRow};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
 use schema::object::Object;
+use schema::proto::inplace::MessageRef;
 use schema::proto::meta::Header;
 use schema::proto::{self, Envelope, ScalarRef};
 use serde_json::Value;
@@ -25,7 +30,7 @@ pub fn resources(prefix: &str, cached: impl Fn(&Resource) -> bool) -> Vec<Resour
             resource: row.plural.to_owned(),
             cached: cached(row),
             index: row.index_fields.first().and_then(|path| fields.position(path)),
-            ingest: Arc::new(StoredForm { storage, fields }),
+            ingest: Arc::new(StoredForm::new(storage, fields)),
         }
     };
     stored_rows().map(config).collect()
@@ -79,6 +84,7 @@ fn places(kind: &str, path: &'static str) -> &'static [&'static [&'static str]] 
 /// How values of one storage row are read.
 struct StoredForm {
     storage: &'static StorageRow,
+    defaults: Option<Defaults>,
     fields: Fields,
 }
 
@@ -92,10 +98,14 @@ impl Ingest for StoredForm {
 }
 
 impl StoredForm {
+    fn new(storage: &'static StorageRow, fields: Fields) -> Self {
+        StoredForm { storage, defaults: Defaults::of(storage.group_version, storage.kind), fields }
+    }
+
     fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        let value = match self.is_canonical(&value) {
+        let value = match self.is_servable(&value) {
             true => value,
-            false => codec::encode(self.storage, &codec::decode_value(self.storage, &value)?)?,
+            false => codec::encode(self.storage, &codec::decode_stored(self.storage, &value)?)?,
         };
         let raw = Envelope::parse(&value).map_err(|e| e.to_string())?.raw;
         for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {
@@ -107,17 +117,20 @@ impl StoredForm {
         Ok(value)
     }
 
-    /// Whether a value is what we would write.
-    fn is_canonical(&self, value: &[u8]) -> bool {
+    /// Whether a value is what we would write, with all its defaults.
+    fn is_servable(&self, value: &[u8]) -> bool {
         Envelope::parse(value).is_ok_and(|envelope| {
             envelope.api_version == self.storage.group_version
                 && envelope.kind == self.storage.kind
                 && proto::is_canonical(self.storage.message, envelope.raw)
+                && self.defaults.is_none_or(|defaults| {
+                    !defaults.are_missing(MessageRef::new(self.storage.message, envelope.raw))
+                })
         })
     }
 
     fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        let object = codec::decode_value(self.storage, &value)?;
+        let object = codec::decode_stored(self.storage, &value)?;
         let labels = meta::metadata(&object).and_then(|m| m.get("labels")).and_then(Value::as_object);
         for (key, label) in labels.into_iter().flatten() {
             header.push_label(key, label.as_str().unwrap_or(""));

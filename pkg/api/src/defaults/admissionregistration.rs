@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::fill::{behind, each, if_nil, is_zero, within};
-use schema::object::Object;
+use super::object::Object;
 use serde_json::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -43,7 +43,7 @@ fn webhook_v1beta1(webhook: &mut Object) {
     if_nil(webhook, "sideEffects", "Unknown");
     if_nil(webhook, "timeoutSeconds", 30);
     if is_zero(webhook, "admissionReviewVersions") {
-        webhook.insert("admissionReviewVersions".to_owned(), json!(["v1beta1"]));
+        webhook.set("admissionReviewVersions", json!(["v1beta1"]));
     }
     any_version_webhook(webhook);
 }
@@ -86,8 +86,8 @@ fn match_resources(resources: &mut Object) {
 }
 
 fn select_everything(holder: &mut Object) {
-    if_nil(holder, "namespaceSelector", Object::new());
-    if_nil(holder, "objectSelector", Object::new());
+    if_nil(holder, "namespaceSelector", json!({}));
+    if_nil(holder, "objectSelector", json!({}));
 }
 
 fn rule_scope(rule: &mut Object) {

@@ -2,10 +2,11 @@
 
 use super::Rule;
 use super::admissionregistration::service_reference;
-use super::fill::{behind, if_nil, if_zero, is_zero, within};
-use crate::tree::{child, children, flag, text};
-use schema::object::Object;
-use serde_json::{Value, json};
+use super::fill::{behind, if_nil, if_zero, is_zero, text, within};
+use super::object::Object;
+use crate::tree::{self, child, children, flag};
+use schema::object::{self, Object as Tree, get_list};
+use serde_json::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
@@ -23,24 +24,24 @@ fn definition(definition: &mut Object) {
             behind(conversion, "webhook", |webhook| behind(webhook, "clientConfig", service_reference));
         });
     });
-    stored_versions(definition);
+    definition.decoded(stored_versions);
 }
 
 fn definition_v1beta1(definition: &mut Object) {
     within(definition, "spec", |spec| {
         if_zero(spec, "scope", "Namespaced");
         within(spec, "names", names);
-        only_version(spec);
+        spec.decoded(only_version);
         if_nil(spec, "conversion", json!({"strategy": "None"}));
         behind(spec, "conversion", |conversion| {
             if text(conversion, "strategy") == "Webhook" && is_zero(conversion, "conversionReviewVersions") {
-                conversion.insert("conversionReviewVersions".to_owned(), json!(["v1beta1"]));
+                conversion.set("conversionReviewVersions", json!(["v1beta1"]));
             }
             behind(conversion, "webhookClientConfig", service_reference);
         });
         if_nil(spec, "preserveUnknownFields", true);
     });
-    stored_versions(definition);
+    definition.decoded(stored_versions);
 }
 
 /// The names that follow from the kind.
@@ -53,9 +54,9 @@ fn names(names: &mut Object) {
 }
 
 /// Before there were lists of versions there was one version; each is filled in from the other.
-fn only_version(spec: &mut Object) {
-    let first = children(spec, "versions").next().map(|version| text(version, "name").to_owned());
-    let version = text(spec, "version").to_owned();
+fn only_version(spec: &mut Tree) {
+    let first = children(spec, "versions").next().map(|version| tree::text(version, "name").to_owned());
+    let version = tree::text(spec, "version").to_owned();
     match (version.as_str(), first) {
         ("", Some(first)) if !first.is_empty() => _ = spec.insert("version".to_owned(), first.into()),
         ("", _) | (_, Some(_)) => {}
@@ -67,13 +68,11 @@ fn only_version(spec: &mut Object) {
 }
 
 /// What has never been stored will be stored in the version that says so.
-fn stored_versions(definition: &mut Object) {
+fn stored_versions(definition: &mut Tree) {
     let Some(spec) = child(definition, "spec") else { return };
     let Some(version) = children(spec, "versions").find(|version| flag(version, "storage")) else { return };
-    let name = Value::from(text(version, "name"));
-    within(definition, "status", |status| {
-        if is_zero(status, "storedVersions") {
-            status.insert("storedVersions".to_owned(), json!([name]));
-        }
-    });
+    let name = json!([tree::text(version, "name")]);
+    if get_list(definition, &["status", "storedVersions"]).is_empty() {
+        object::set(definition, &["status", "storedVersions"], name);
+    }
 }

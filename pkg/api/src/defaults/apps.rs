@@ -1,10 +1,11 @@
-//! apps: the workloads. Selectors are not filled in; they must be given since apps/v1beta2.
+//! apps: the workloads. Selectors must be given since apps/v1beta2; in older versions, which live on in
+//! what old clusters have stored, they are filled in.
 
-use super::core::persistent_volume_claim;
-use super::fill::{each, if_nil, if_zero, is_nil, is_zero, within};
+use super::core::{TEMPLATE_LABELS, labels_from_template, persistent_volume_claim};
+use super::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
+use super::object::Object;
 use super::{Rule, pod_spec};
-use crate::tree::text;
-use schema::object::Object;
+use serde_json::json;
 
 const ROLLING_UPDATE: &str = "RollingUpdate";
 
@@ -14,11 +15,31 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
         ("v1" | "v1beta2", "DaemonSet") => daemon_set,
         ("v1" | "v1beta2", "StatefulSet") => stateful_set,
         ("v1" | "v1beta2", "ReplicaSet") => replica_set,
+        ("v1beta1", "Deployment") => deployment_v1beta1,
+        ("v1beta1", "StatefulSet") => stateful_set_v1beta1,
         _ => return None,
     })
 }
 
+/// What selects pods, and the object's labels, follow from the pod template where they are left out.
+pub(super) fn selector_from_template(object: &mut Object) {
+    if object.is_nil_at(&["spec", "selector"]) {
+        object.copy(TEMPLATE_LABELS, &["spec", "selector", "matchLabels"]);
+    }
+    labels_from_template(object);
+}
+
 fn deployment(deployment: &mut Object) {
+    deployment_keeping(deployment, 10);
+}
+
+fn deployment_v1beta1(deployment: &mut Object) {
+    selector_from_template(deployment);
+    deployment_keeping(deployment, 2);
+}
+
+/// Deployments keep so many revisions.
+fn deployment_keeping(deployment: &mut Object, revisions: i64) {
     within(deployment, "spec", |spec| {
         if_nil(spec, "replicas", 1);
         within(spec, "strategy", |strategy| {
@@ -27,13 +48,13 @@ fn deployment(deployment: &mut Object) {
                 if_nil(update, "maxSurge", "25%");
             })
         });
-        if_nil(spec, "revisionHistoryLimit", 10);
+        if_nil(spec, "revisionHistoryLimit", revisions);
         if_nil(spec, "progressDeadlineSeconds", 600);
         within(spec, "template", pod_spec::template);
     });
 }
 
-fn daemon_set(set: &mut Object) {
+pub(super) fn daemon_set(set: &mut Object) {
     within(set, "spec", |spec| {
         within(spec, "updateStrategy", |strategy| {
             rolling_update(strategy, |update| {
@@ -52,6 +73,15 @@ fn rolling_update(strategy: &mut Object, steps: impl FnOnce(&mut Object)) {
     if text(strategy, "type") == ROLLING_UPDATE {
         within(strategy, "rollingUpdate", steps);
     }
+}
+
+/// Before apps/v1beta2, pods were replaced when somebody deleted them.
+fn stateful_set_v1beta1(set: &mut Object) {
+    within(set, "spec", |spec| {
+        within(spec, "updateStrategy", |strategy| if_zero(strategy, "type", "OnDelete"));
+    });
+    selector_from_template(set);
+    stateful_set(set);
 }
 
 fn stateful_set(set: &mut Object) {
@@ -74,14 +104,14 @@ fn stateful_set(set: &mut Object) {
 fn stateful_set_strategy(strategy: &mut Object) {
     if is_zero(strategy, "type") {
         if_zero(strategy, "type", ROLLING_UPDATE);
-        if_nil(strategy, "rollingUpdate", Object::new());
+        if_nil(strategy, "rollingUpdate", json!({}));
     }
     if text(strategy, "type") == ROLLING_UPDATE && !is_nil(strategy, "rollingUpdate") {
         within(strategy, "rollingUpdate", |update| if_nil(update, "partition", 0));
     }
 }
 
-fn replica_set(set: &mut Object) {
+pub(super) fn replica_set(set: &mut Object) {
     within(set, "spec", |spec| {
         if_nil(spec, "replicas", 1);
         within(spec, "template", pod_spec::template);

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::fill::{behind, if_nil, is_zero, within};
-use schema::object::Object;
+use super::object::Object;
 use serde_json::json;
 
 /// How long a scaling policy looks back, in seconds.
@@ -27,7 +27,7 @@ fn spec(spec: &mut Object) {
     if is_zero(spec, "metrics") {
         let target = json!({"type": "Utilization", "averageUtilization": 80});
         let cpu = json!({"type": "Resource", "resource": {"name": "cpu", "target": target}});
-        spec.insert("metrics".to_owned(), json!([cpu]));
+        spec.set("metrics", json!([cpu]));
     }
     behind(spec, "behavior", |behavior| {
         within(behavior, "scaleUp", scale_up);

@@ -2,8 +2,8 @@
 
 use super::core::labels_from_template;
 use super::fill::{behind, each, if_nil, if_zero, is_nil, within};
+use super::object::Object;
 use super::{Rule, pod_spec};
-use schema::object::Object;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {

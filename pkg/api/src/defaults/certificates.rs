@@ -1,7 +1,9 @@
-//! certificates.k8s.io: pod certificates. Signing requests have no defaults since v1.
+//! certificates.k8s.io: pod certificates, and signing requests before v1, which has no defaults for them.
 
 use super::Rule;
-use super::fill::{if_nil, within};
+use super::fill::{behind, each, if_nil, if_zero, within};
+use super::object::Object;
+use serde_json::json;
 
 /// How long a pod certificate is valid at most, in seconds: a day.
 const CERTIFICATE_SECONDS: i64 = 86_400;
@@ -11,6 +13,19 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
         ("v1beta1", "PodCertificateRequest") => |request| {
             within(request, "spec", |spec| if_nil(spec, "maxExpirationSeconds", CERTIFICATE_SECONDS))
         },
+        ("v1beta1", "CertificateSigningRequest") => signing_request_v1beta1,
         _ => return None,
     })
+}
+
+/// Upstream looks into the request for what a kubelet asks for and names its signers; such requests, which
+/// live for a day at most, count as any other here.
+fn signing_request_v1beta1(request: &mut Object) {
+    within(request, "spec", |spec| {
+        if_nil(spec, "usages", json!(["digital signature", "key encipherment"]));
+        if_nil(spec, "signerName", "kubernetes.io/legacy-unknown");
+    });
+    behind(request, "status", |status| {
+        each(status, "conditions", |condition| if_zero(condition, "status", "True"));
+    });
 }

@@ -1,11 +1,13 @@
 //! The core group, but for the large kinds: pods ([`super::pod`]) and services ([`super::service`]).
 
-use super::fill::{behind, copy_missing, each, if_nil, if_zero, is_nil, is_zero, within};
+use super::fill::{behind, copy_missing, each, if_nil, if_zero, is_nil, is_zero, text, within};
+use super::object::Object;
 use super::resource_list::round;
 use super::{Rule, pod, pod_spec, service, volumes};
-use crate::tree::text;
-use schema::object::{Object, get, get_object, get_str};
 use serde_json::Value;
+
+/// The labels of the pod template of a workload.
+pub(super) const TEMPLATE_LABELS: &[&str] = &["spec", "template", "metadata", "labels"];
 
 /// The label that every namespace carries: its name.
 const NAMESPACE_NAME_LABEL: &str = "kubernetes.io/metadata.name";
@@ -30,17 +32,9 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 
 /// Gives an object without labels those of its pod template; an object with labels keeps them.
 pub(super) fn labels_from_template(object: &mut Object) {
-    if get_object(object, &["metadata", "labels"]).is_none_or(Object::is_empty)
-        && let Some(labels) = template_labels(object)
-    {
-        within(object, "metadata", |metadata| _ = metadata.insert("labels".to_owned(), labels));
+    if object.is_zero_at(&["metadata", "labels"]) {
+        object.copy(TEMPLATE_LABELS, &["metadata", "labels"]);
     }
-}
-
-/// The labels of the pod template in the spec, if there are any.
-fn template_labels(object: &Object) -> Option<Value> {
-    let labels = get(object, &["spec", "template", "metadata", "labels"])?;
-    labels.as_object().is_some_and(|labels| !labels.is_empty()).then(|| labels.clone())
 }
 
 /// A persistent volume claim, alone or as a template of a stateful set.
@@ -76,13 +70,11 @@ fn limit_range_item(item: &mut Object) {
 
 /// A namespace is labelled with its name; a generated name is not known yet.
 fn namespace(namespace: &mut Object) {
-    let name = get_str(namespace, &["metadata", "name"]).unwrap_or_default();
-    let label = get_str(namespace, &["metadata", "labels", NAMESPACE_NAME_LABEL]).unwrap_or_default();
-    if name != label && !name.is_empty() {
+    let label = ["metadata", "labels", NAMESPACE_NAME_LABEL];
+    let name = namespace.text_at(&["metadata", "name"]);
+    if !name.is_empty() && name != namespace.text_at(&label) {
         let name = Value::from(name);
-        within(namespace, "metadata", |metadata| {
-            within(metadata, "labels", |labels| _ = labels.insert(NAMESPACE_NAME_LABEL.to_owned(), name));
-        });
+        namespace.set_at(&label, name);
     }
     within(namespace, "status", |status| if_zero(status, "phase", "Active"));
 }
@@ -112,12 +104,8 @@ fn pod_template(object: &mut Object) {
 }
 
 fn replication_controller(controller: &mut Object) {
-    if let Some(labels) = template_labels(controller) {
-        within(controller, "spec", |spec| {
-            if is_zero(spec, "selector") {
-                spec.insert("selector".to_owned(), labels);
-            }
-        });
+    if controller.is_zero_at(&["spec", "selector"]) {
+        controller.copy(TEMPLATE_LABELS, &["spec", "selector"]);
     }
     labels_from_template(controller);
     within(controller, "spec", |spec| {

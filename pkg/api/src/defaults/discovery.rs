@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::fill::{each, if_nil};
-use schema::object::Object;
+use super::object::Object;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {

@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::fill::{behind, if_nil, if_zero, within};
-use schema::object::{Object, get};
+use super::object::Object;
 
 /// Concurrency shares of a limited priority level.
 const SHARES: i64 = 30;
@@ -30,7 +30,7 @@ fn priority_level(level: &mut Object) {
 }
 
 fn priority_level_v1beta3(level: &mut Object) {
-    if get(level, &["metadata", "annotations", ZERO_IS_MEANT]).is_none() {
+    if level.is_nil_at(&["metadata", "annotations", ZERO_IS_MEANT]) {
         limited(level, |limited| if_zero(limited, "nominalConcurrencyShares", SHARES));
     }
     any_version(level);

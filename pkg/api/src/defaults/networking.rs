@@ -2,7 +2,7 @@
 
 use super::Rule;
 use super::fill::{behind, each, if_nil, is_zero, within};
-use schema::object::Object;
+use super::object::Object;
 use serde_json::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -16,13 +16,16 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 }
 
 /// A policy is about ingress unless it says otherwise, and about egress if it has rules for it.
+pub(super) fn policy_types(spec: &mut Object) {
+    if is_zero(spec, "policyTypes") {
+        let types = if is_zero(spec, "egress") { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };
+        spec.set("policyTypes", types);
+    }
+}
+
 fn network_policy(policy: &mut Object) {
     within(policy, "spec", |spec| {
-        if is_zero(spec, "policyTypes") {
-            let types =
-                if is_zero(spec, "egress") { json!(["Ingress"]) } else { json!(["Ingress", "Egress"]) };
-            spec.insert("policyTypes".to_owned(), types);
-        }
+        policy_types(spec);
         for direction in ["ingress", "egress"] {
             each(spec, direction, |rule| each(rule, "ports", |port| if_nil(port, "protocol", "TCP")));
         }
@@ -35,7 +38,7 @@ fn ingress_class(class: &mut Object) {
     });
 }
 
-fn ingress_v1beta1(ingress: &mut Object) {
+pub(super) fn ingress_v1beta1(ingress: &mut Object) {
     behind(ingress, "spec", |spec| {
         each(spec, "rules", |rule| {
             behind(rule, "http", |http| {

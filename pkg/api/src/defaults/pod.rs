@@ -1,10 +1,9 @@
 //! Pods: what is filled in for pods themselves, and not for the templates that workloads make them from.
 
-use super::fill::{behind, copy_missing, each, if_nil, if_zero, within};
+use super::fill::{behind, copy_missing, each, flag, if_nil, if_zero, integer, within};
+use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{pod_level_resources, pod_spec};
-use crate::tree::{flag, integer};
-use schema::object::Object;
 
 /// The lists of containers whose requests and host ports are filled in; ephemeral ones have neither.
 const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];

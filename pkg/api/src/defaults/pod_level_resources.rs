@@ -1,10 +1,9 @@
 //! Resources of a whole pod (KEP-2837): what is filled in once a part of them is given.
 
-use super::fill::{is_zero, within};
+use super::object::Object;
 use crate::tree::{child, children, text};
 use apimachinery::quantity::Quantity;
-use schema::object::Object;
-use serde_json::Value;
+use schema::object::{self, Object as Tree};
 use std::collections::BTreeMap;
 
 /// Amounts by resource name.
@@ -15,14 +14,18 @@ const HUGE_PAGES: &str = "hugepages-";
 /// Fills in `resources` of a pod spec from the containers' and from each other. Containers must have got
 /// their own requests before.
 pub(super) fn fill(spec: &mut Object) {
-    fill_huge_page_limits(spec);
-    fill_requests(spec);
+    if !spec.is_nil("resources") {
+        spec.decoded(|spec| {
+            fill_huge_page_limits(spec);
+            fill_requests(spec);
+        });
+    }
 }
 
 /// A pod is limited to the huge pages of its containers, unless it requests huge pages itself.
-fn fill_huge_page_limits(spec: &mut Object) {
+fn fill_huge_page_limits(spec: &mut Tree) {
     let Some(resources) = child(spec, "resources") else { return };
-    if is_zero(resources, "limits") && is_zero(resources, "requests") {
+    if ["limits", "requests"].iter().all(|list| child(resources, list).is_none_or(Tree::is_empty)) {
         return;
     }
     let mut limits = of_containers(spec, "limits");
@@ -34,7 +37,7 @@ fn fill_huge_page_limits(spec: &mut Object) {
 
 /// A pod with limits requests what its containers request, and otherwise what it is limited to. Huge pages
 /// cannot be overcommitted: they are requested as limited.
-fn fill_requests(spec: &mut Object) {
+fn fill_requests(spec: &mut Tree) {
     let Some(resources) = child(spec, "resources") else { return };
     let Some(limits) = child(resources, "limits").filter(|limits| !limits.is_empty()) else { return };
     let mut requests = of_containers(spec, "requests");
@@ -48,21 +51,19 @@ fn fill_requests(spec: &mut Object) {
     insert(spec, "requests", requests);
 }
 
-fn has(resources: &Object, list: &str, name: &str) -> bool {
+fn has(resources: &Tree, list: &str, name: &str) -> bool {
     child(resources, list).is_some_and(|list| list.contains_key(name))
 }
 
-fn insert(spec: &mut Object, list: &str, amounts: Amounts) {
-    if amounts.is_empty() {
-        return;
+fn insert(spec: &mut Tree, list: &str, amounts: Amounts) {
+    for (name, amount) in amounts {
+        object::set(spec, &["resources", list, &name], amount.to_string());
     }
-    let amounts = amounts.into_iter().map(|(name, amount)| (name, Value::from(amount.to_string())));
-    within(spec, "resources", |resources| within(resources, list, |list| list.extend(amounts)));
 }
 
 /// What all containers need together (KEP-753): those that run side by side, sidecars included, or the
 /// most that an init container needs next to the sidecars started before it, whichever is more.
-fn of_containers(spec: &Object, list: &str) -> Amounts {
+fn of_containers(spec: &Tree, list: &str) -> Amounts {
     let mut running = Amounts::new();
     for container in children(spec, "containers") {
         add(&mut running, &of_container(container, list));
@@ -84,14 +85,14 @@ fn of_containers(spec: &Object, list: &str) -> Amounts {
     running
 }
 
-fn of_container(container: &Object, list: &str) -> Amounts {
+fn of_container(container: &Tree, list: &str) -> Amounts {
     let list = child(container, "resources").and_then(|resources| child(resources, list));
     list.map(|list| amounts(list).map(|(name, amount)| (name.to_owned(), amount)).collect())
         .unwrap_or_default()
 }
 
 /// The amounts of a resource list; one that is no quantity counts as zero.
-fn amounts(list: &Object) -> impl Iterator<Item = (&str, Quantity)> {
+fn amounts(list: &Tree) -> impl Iterator<Item = (&str, Quantity)> {
     list.iter().map(|(name, amount)| {
         let amount = amount.as_str().and_then(|text| text.parse().ok()).unwrap_or_default();
         (name.as_str(), amount)

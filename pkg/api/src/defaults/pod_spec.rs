@@ -2,11 +2,11 @@
 //!
 //! Only pods get more, see [`super::pod`]: a default that is added here would roll out every workload anew.
 
-use super::fill::{behind, each, if_nil, if_zero, is_zero, within};
+use super::fill::{behind, each, if_nil, if_zero, is_zero, text, within};
+use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, volumes};
-use crate::tree::text;
-use schema::object::Object;
+use serde_json::json;
 
 /// The lists of containers in a pod spec.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
@@ -15,7 +15,7 @@ const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralCo
 pub(super) fn pod_spec(spec: &mut Object) {
     if_zero(spec, "dnsPolicy", "ClusterFirst");
     if_zero(spec, "restartPolicy", "Always");
-    if_nil(spec, "securityContext", Object::new());
+    if_nil(spec, "securityContext", json!({}));
     if_nil(spec, "terminationGracePeriodSeconds", 30);
     if_zero(spec, "schedulerName", "default-scheduler");
     each(spec, "volumes", volumes::volume);

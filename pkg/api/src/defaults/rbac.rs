@@ -1,17 +1,27 @@
 //! rbac.authorization.k8s.io: which group roles and subjects belong to.
 
 use super::Rule;
-use super::fill::{each, if_zero, within};
-use crate::tree::text;
-use schema::object::Object;
+use super::fill::{each, if_zero, text, within};
+use super::object::Object;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
         ("v1" | "v1beta1", "RoleBinding" | "ClusterRoleBinding") => binding,
+        ("v1alpha1", "RoleBinding" | "ClusterRoleBinding") => binding_v1alpha1,
         _ => return None,
     })
+}
+
+/// Here subjects have a version and not just a group.
+fn binding_v1alpha1(binding: &mut Object) {
+    within(binding, "roleRef", |role| if_zero(role, "apiGroup", GROUP));
+    each(binding, "subjects", |subject| match text(subject, "kind") {
+        "ServiceAccount" => if_zero(subject, "apiVersion", "v1"),
+        "User" | "Group" => if_zero(subject, "apiVersion", "rbac.authorization.k8s.io/v1alpha1"),
+        _ => {}
+    });
 }
 
 fn binding(binding: &mut Object) {

@@ -1,11 +1,9 @@
 //! resource.k8s.io (dynamic resource allocation): device requests, tolerations, taints.
 
 use super::Rule;
-use super::fill::{behind, each, each_value, if_nil, if_zero, within};
-use crate::tree::text;
+use super::fill::{behind, each, each_value, if_nil, if_zero, text, within};
+use super::object::Object;
 use apimachinery::time::UnixTime;
-use schema::object::Object;
-use serde_json::Value;
 
 const EXACT_COUNT: &str = "ExactCount";
 
@@ -28,8 +26,8 @@ pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
 pub(super) fn stamp_taints(version: &str, kind: &str, object: &mut Object, now: UnixTime) {
     let stamp = |taint: &mut Object| {
         // A time that is set and zero is `null` here, so presence counts, not nil.
-        if !taint.contains_key("timeAdded") {
-            taint.insert("timeAdded".to_owned(), Value::from(now.rfc3339().to_string()));
+        if taint.lacks("timeAdded") {
+            taint.set("timeAdded", now.rfc3339().to_string());
         }
     };
     match (version, kind) {

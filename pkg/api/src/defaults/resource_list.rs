@@ -1,8 +1,7 @@
 //! Resource lists (`cpu`, `memory` → quantity): nothing finer than a thousandth is kept.
 
+use super::object::Object;
 use apimachinery::quantity::Quantity;
-use schema::object::Object;
-use serde_json::Value;
 
 /// The scale of a thousandth.
 const MILLI: i32 = -3;
@@ -10,16 +9,10 @@ const MILLI: i32 = -3;
 /// Rounds every quantity of a resource list up (away from zero) to whole thousandths. Compatibility with
 /// early versions, which kept thousandths only: upstream's defaulting of `ResourceList`.
 pub(super) fn round(object: &mut Object, name: &str) {
-    let Some(Value::Object(list)) = object.get_mut(name) else { return };
-    for amount in list.values_mut() {
-        if let Value::String(text) = amount
-            && may_be_finer(text)
-            && let Ok(mut quantity) = text.parse::<Quantity>()
-            && !quantity.round_up(MILLI)
-        {
-            *text = quantity.to_string();
-        }
-    }
+    object.revise(name, |text| {
+        let mut quantity: Quantity = may_be_finer(text).then(|| text.parse().ok())??;
+        (!quantity.round_up(MILLI)).then(|| quantity.to_string())
+    });
 }
 
 /// Rounds `limits` and `requests` of a struct that has both.

@@ -1,9 +1,8 @@
 //! Services: traffic policies, affinity, ports.
 
-use super::fill::{behind, each, if_nil, if_zero, is_zero, within};
-use crate::tree::{integer, text};
-use schema::object::{Object, get};
-use serde_json::{Value, json};
+use super::fill::{behind, each, if_nil, if_zero, integer, is_zero, text, within};
+use super::object::Object;
+use serde_json::json;
 
 /// How long a client sticks to one endpoint, in seconds: three hours.
 const AFFINITY_SECONDS: i64 = 10_800;
@@ -11,7 +10,7 @@ const AFFINITY_SECONDS: i64 = 10_800;
 /// The defaults of a service.
 pub(super) fn service(service: &mut Object) {
     within(service, "spec", spec);
-    let balanced = get(service, &["spec", "type"]).and_then(Value::as_str) == Some("LoadBalancer");
+    let balanced = service.text_at(&["spec", "type"]) == "LoadBalancer";
     if balanced {
         behind(service, "status", |status| {
             behind(status, "loadBalancer", |balancer| each(balancer, "ingress", ip_mode));
@@ -42,13 +41,9 @@ fn spec(spec: &mut Object) {
 fn session_affinity(spec: &mut Object) {
     if_zero(spec, "sessionAffinity", "None");
     match text(spec, "sessionAffinity") {
-        "None" => _ = spec.remove("sessionAffinityConfig"),
-        "ClientIP" => {
-            let seconds = get(spec, &["sessionAffinityConfig", "clientIP", "timeoutSeconds"]);
-            if seconds.is_none_or(Value::is_null) {
-                let config = json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}});
-                spec.insert("sessionAffinityConfig".to_owned(), config);
-            }
+        "None" => spec.remove("sessionAffinityConfig"),
+        "ClientIP" if spec.is_nil_at(&["sessionAffinityConfig", "clientIP", "timeoutSeconds"]) => {
+            spec.set("sessionAffinityConfig", json!({"clientIP": {"timeoutSeconds": AFFINITY_SECONDS}}));
         }
         _ => {}
     }

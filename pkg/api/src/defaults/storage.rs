@@ -1,8 +1,8 @@
 //! storage.k8s.io: classes, drivers, attachments.
 
 use super::fill::{behind, if_nil, is_zero, within};
+use super::object::Object;
 use super::{Rule, volumes};
-use schema::object::Object;
 use serde_json::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -28,7 +28,7 @@ fn csi_driver(driver: &mut Object) {
             if_nil(spec, name, false);
         }
         if is_zero(spec, "volumeLifecycleModes") {
-            spec.insert("volumeLifecycleModes".to_owned(), json!(["Persistent"]));
+            spec.set("volumeLifecycleModes", json!(["Persistent"]));
         }
     });
 }

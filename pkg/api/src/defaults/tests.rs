@@ -3,11 +3,13 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 mod configuration;
+mod in_place;
 mod pods;
 mod workloads;
 
 use super::*;
 use crate::{semantic, testdata};
+use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -24,8 +26,10 @@ fn default(api_version: &str, kind: &str, object: &mut Object) {
 /// Applies the rule of a kind to `before`, and again to the result.
 fn check(api_version: &str, kind: &str, before: Value, after: Value) {
     let mut object = before.as_object().unwrap().clone();
+    in_place::says_what_filling_in_does(api_version, kind, &object, "");
     default(api_version, kind, &mut object);
     assert_eq!(Value::Object(object.clone()), after, "{api_version} {kind}");
+    in_place::says_what_filling_in_does(api_version, kind, &object, "filled in");
     let once = object.clone();
     default(api_version, kind, &mut object);
     assert_eq!(object, once, "{api_version} {kind} twice");
@@ -34,6 +38,7 @@ fn check(api_version: &str, kind: &str, before: Value, after: Value) {
 /// Like [`check`], but only the member of the result at `pointer` is looked at.
 fn check_at(api_version: &str, kind: &str, pointer: &str, before: &Value, after: Value) {
     let mut object = before.as_object().unwrap().clone();
+    in_place::says_what_filling_in_does(api_version, kind, &object, "");
     default(api_version, kind, &mut object);
     let value = Value::Object(object);
     assert_eq!(value.pointer(pointer).unwrap_or(&Value::Null), &after, "{api_version} {kind} {before}");

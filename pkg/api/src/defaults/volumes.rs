@@ -1,11 +1,10 @@
 //! Volumes of pods, and the sources that persistent volumes share with them.
 
-use super::fill::{behind, each, if_nil, if_zero, within};
+use super::fill::{behind, each, if_nil, if_zero, text, within};
+use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, pod_spec};
-use crate::tree::text;
-use schema::object::Object;
-use serde_json::Value;
+use serde_json::json;
 
 /// Everything that a volume can come from: the members of `VolumeSource`.
 const SOURCES: &[&str] = &[
@@ -50,13 +49,12 @@ const TOKEN_SECONDS: i64 = 3600;
 /// A volume of a pod. One without a source is an empty directory.
 pub(super) fn volume(volume: &mut Object) {
     let mut has_source = false;
-    for (name, source) in volume.iter_mut() {
-        let Value::Object(source) = source else { continue };
-        if !SOURCES.contains(&name.as_str()) {
-            continue;
+    volume.structs(|name, source| {
+        if !SOURCES.contains(&name) {
+            return;
         }
         has_source = true;
-        match name.as_str() {
+        match name {
             "secret" | "configMap" => if_nil(source, "defaultMode", FILE_MODE),
             "downwardAPI" => {
                 if_nil(source, "defaultMode", FILE_MODE);
@@ -72,20 +70,16 @@ pub(super) fn volume(volume: &mut Object) {
             }
             name => shared_source(name, source),
         }
-    }
+    });
     if !has_source {
-        volume.insert("emptyDir".to_owned(), Object::new().into());
+        volume.set("emptyDir", json!({}));
     }
 }
 
 /// The spec of a persistent volume, also where a volume attachment holds it inline: its source and size.
 pub(super) fn persistent_source(spec: &mut Object) {
     round(spec, "capacity");
-    for (name, source) in spec.iter_mut() {
-        if let Value::Object(source) = source {
-            shared_source(name, source);
-        }
-    }
+    spec.structs(shared_source);
 }
 
 /// The spec of a persistent volume claim.

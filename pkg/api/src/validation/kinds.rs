@@ -105,6 +105,12 @@ fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
     }
 }
 
+/// Whether a resource has rules of its own besides metadata's.
+#[cfg(test)]
+pub(crate) fn has_rules(group: &str, plural: &str) -> bool {
+    rules(group, plural).is_some() || given_rules(group, plural).is_some()
+}
+
 /// The rules of a resource that need no more than the objects; `None` for those that have none but
 /// metadata's.
 fn rules(group: &str, plural: &str) -> Option<Rules> {

@@ -6,6 +6,7 @@ mod contention;
 mod create;
 mod delete;
 mod grace;
+mod old;
 mod reads;
 mod stale;
 mod too_large;

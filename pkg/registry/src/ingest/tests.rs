@@ -9,7 +9,7 @@ use super::*;
 
 fn form(plural: &str) -> StoredForm {
     let (_, storage) = stored_rows().find(|(row, _)| row.plural == plural).unwrap();
-    StoredForm { storage, fields: Fields::of(storage.prefix) }
+    StoredForm::new(storage, Fields::of(storage.prefix))
 }
 
 fn object(value: Value) -> Object {
@@ -23,6 +23,14 @@ fn object(value: Value) -> Object {
 fn element(plural: &str, value: Bytes) -> Arc<Element> {
     let kv = KeyValue { key: "/registry/x/ns/a".to_owned(), value, mod_revision: 5 };
     Element::new(kv, &form(plural))
+}
+
+/// The bytes of an object that has all its defaults.
+fn complete(plural: &str, value: Value) -> Bytes {
+    let storage = form(plural).storage;
+    let mut object = object(value);
+    api::defaults::apply(storage.group_version, storage.kind, &mut object);
+    encoded(plural, Value::Object(object))
 }
 
 fn encoded(plural: &str, value: Value) -> Bytes {
@@ -47,7 +55,7 @@ fn selectable_fields_have_upstreams_values() {
     check("pods", pod.clone(), "spec.nodeName", "n");
     check("pods", pod.clone(), "spec.hostNetwork", "true");
     check("pods", pod.clone(), "spec.schedulerName", "s");
-    check("pods", pod.clone(), "spec.restartPolicy", "");
+    check("pods", pod.clone(), "spec.restartPolicy", "Always");
     check("pods", pod.clone(), "status.phase", "Running");
     check("pods", pod, "status.podIP", "10.0.0.1");
     assert_eq!(form("pods").fields.position(""), None, "status.podIPs is a label without a value");
@@ -98,13 +106,13 @@ fn every_selectable_field_leads_somewhere() {
 #[test]
 fn canonical_values_are_kept_as_they_are() {
     for plural in ["pods", "events", "customresourcedefinitions"] {
-        let value = encoded(plural, json!({"metadata": {"name": "a", "labels": {"k": "v", "app": "x"}}}));
+        let value = complete(plural, json!({"metadata": {"name": "a", "labels": {"k": "v", "app": "x"}}}));
         let element = element(plural, value.clone());
         assert_eq!(element.value().unwrap(), &value, "{plural}");
         assert_eq!(element.header().label("k"), Some("v"), "{plural}");
         assert_eq!(element.header().labels().count(), 2, "{plural}");
     }
-    let value = encoded("pods", json!({"metadata": {"name": "a"}}));
+    let value = complete("pods", json!({"metadata": {"name": "a"}}));
     assert_eq!(element("pods", value.clone()).value().unwrap().as_ptr(), value.as_ptr(), "not a copy");
 }
 
@@ -121,6 +129,59 @@ fn other_encodings_and_versions_become_canonical() {
     let element = element("horizontalpodautoscalers", old.to_string().into());
     let envelope = Envelope::parse(element.value().unwrap()).unwrap();
     assert_eq!(envelope.api_version, "autoscaling/v2");
+}
+
+#[test]
+fn what_has_become_a_default_is_filled_in() {
+    let check = |plural: &str, old: Value| {
+        let (value, expected) = (encoded(plural, old.clone()), complete(plural, old));
+        assert_ne!(value, expected, "{plural}");
+        assert_eq!(element(plural, value).value().unwrap(), &expected, "{plural}");
+    };
+    let named = || json!({"metadata": {"name": "a"}});
+    for plural in ["pods", "services", "deployments", "statefulsets", "jobs", "cronjobs", "secrets"] {
+        check(plural, named());
+    }
+    for plural in ["namespaces", "persistentvolumes", "persistentvolumeclaims", "networkpolicies"] {
+        check(plural, named());
+    }
+    check(
+        "deployments",
+        json!({"spec": {"replicas": 0, "template": {"spec": {"volumes": [{"name": "v"}]}}}}),
+    );
+    check("endpointslices", json!({"ports": [{"name": "", "protocol": "TCP"}, {"name": ""}]}));
+    check("customresourcedefinitions", json!({"spec": {"names": {"kind": "A"}}}));
+    check("apiservices", json!({"spec": {"service": {"name": "a"}}}));
+}
+
+#[test]
+fn defaults_are_those_of_the_version_that_was_written() {
+    let old = json!({
+        "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": {"maxReplicas": 3},
+    });
+    let element = element("horizontalpodautoscalers", old.to_string().into());
+    let storage = form("horizontalpodautoscalers").storage;
+    let tree = codec::decode_value(storage, element.value().unwrap()).unwrap();
+    assert_eq!(tree["spec"]["minReplicas"], 1);
+    let upstream = api::conversion::convert(
+        object(json!({"spec": {"maxReplicas": 3, "minReplicas": 1}})),
+        "autoscaling/v1",
+        storage.group_version,
+        storage.kind,
+    );
+    assert_eq!(tree["spec"], upstream["spec"]);
+}
+
+#[test]
+fn aliases_agree_in_what_is_not_canonical() {
+    let old = json!({
+        "apiVersion": "v1", "kind": "Pod",
+        "spec": {"serviceAccount": "s"}, "status": {"podIP": "10.0.0.1"},
+    });
+    let element = element("pods", old.to_string().into());
+    let tree = codec::decode_value(form("pods").storage, element.value().unwrap()).unwrap();
+    assert_eq!(tree["spec"]["serviceAccountName"], "s");
+    assert_eq!(tree["status"]["podIPs"], json!([{"ip": "10.0.0.1"}]));
 }
 
 #[test]

@@ -117,6 +117,33 @@ impl<'a> MessageRef<'a> {
         Ok(MemberRef::Absent)
     }
 
+    /// Shows every member that is a struct and set, those of inlined structs included.
+    ///
+    /// # Errors
+    /// What the object holds is irregular; until then `visit` may have been called.
+    pub fn each_struct(self, visit: &mut dyn FnMut(&'static str, MessageRef<'a>)) -> Result<(), Irregular> {
+        let mut reader = Reader::new(self.raw);
+        while !reader.done() {
+            let key = reader.key(self.message)?;
+            let field =
+                self.message.field_by_number(key.number).filter(|f| f.cardinality == Cardinality::One);
+            match field.map(|field| (field, field.ty)) {
+                Some((field, Type::Message(inner))) if inner.shape == Shape::Struct => {
+                    if key.wire_type != BYTES {
+                        return Err(Irregular);
+                    }
+                    match one(field, &mut reader)? {
+                        MemberRef::Message(inner) if field.inlined() => inner.each_struct(visit)?,
+                        MemberRef::Message(inner) if inner.is_set()? => visit(field.name, inner),
+                        _ => {}
+                    }
+                }
+                _ => skip(&mut reader, key.wire_type)?,
+            }
+        }
+        Ok(())
+    }
+
     /// The struct as a tree, whole.
     ///
     /// # Errors

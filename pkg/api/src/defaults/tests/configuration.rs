@@ -264,3 +264,16 @@ fn unknown_kinds_and_versions_are_left_alone() {
         check(api_version, kind, json!({"spec": {}}), json!({"spec": {}}));
     }
 }
+
+#[test]
+fn subjects_have_a_version_in_rbac_v1alpha1() {
+    let check = |kind: &str, version: Value| {
+        let binding = json!({"subjects": [{"kind": kind}]});
+        let key = "rbac.authorization.k8s.io/v1alpha1";
+        check_at(key, "RoleBinding", "/subjects/0/apiVersion", &binding, version);
+    };
+    check("User", json!("rbac.authorization.k8s.io/v1alpha1"));
+    check("Group", json!("rbac.authorization.k8s.io/v1alpha1"));
+    check("ServiceAccount", json!("v1"));
+    check("Robot", Value::Null);
+}

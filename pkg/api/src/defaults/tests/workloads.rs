@@ -252,3 +252,24 @@ fn persistent_volumes_are_kept_and_completed() {
         }}),
     );
 }
+
+#[test]
+fn old_workloads_select_the_labels_of_their_template() {
+    let bare = json!({"spec": {"template": {"metadata": {"labels": {"a": "b"}}}}});
+    let kinds = [
+        ("apps/v1beta1", "Deployment"),
+        ("apps/v1beta1", "StatefulSet"),
+        ("extensions/v1beta1", "DaemonSet"),
+        ("extensions/v1beta1", "Deployment"),
+        ("extensions/v1beta1", "ReplicaSet"),
+    ];
+    for (api_version, kind) in kinds {
+        check_at(api_version, kind, "/spec/selector", &bare, json!({"matchLabels": {"a": "b"}}));
+        check_at(api_version, kind, "/metadata/labels", &bare, json!({"a": "b"}));
+    }
+    check_at("apps/v1beta2", "Deployment", "/spec/selector", &bare, Value::Null);
+    let given = json!({"spec": {"strategy": {"type": "Recreate", "rollingUpdate": {}}}});
+    let steps = json!({"maxUnavailable": 1, "maxSurge": 1});
+    check_at("extensions/v1beta1", "Deployment", "/spec/strategy/rollingUpdate", &given, steps);
+    check_at("apps/v1beta1", "Deployment", "/spec/strategy/rollingUpdate", &given, json!({}));
+}

@@ -64,3 +64,26 @@ fn maps_out_of_order_and_foreign_wire_types_are_irregular() {
     check(b"\x10\x01", &["data"]);
     check(b"\x12\x05\x0a", &["data"]);
 }
+
+#[test]
+fn structs_that_are_set_are_shown() {
+    let check = |spec: Value, expected: &[&str]| {
+        let volume = json!({"spec": spec});
+        let message = builtin::kind("v1", "PersistentVolume").unwrap();
+        let mut raw = Vec::new();
+        encode(message, volume.as_object().unwrap(), &mut raw).unwrap();
+        let Ok(MemberRef::Message(spec)) = MessageRef::new(message, &raw).get("spec") else {
+            panic!("a spec is always written")
+        };
+        let mut shown = Vec::new();
+        spec.each_struct(&mut |name, _| shown.push(name)).unwrap();
+        shown.sort_unstable();
+        assert_eq!(shown, expected, "{volume}");
+    };
+    check(json!({}), &[]);
+    check(json!({"capacity": {"storage": "1Gi"}, "accessModes": ["A"]}), &[]);
+    check(json!({"hostPath": {"path": "/p"}, "claimRef": {}}), &["claimRef", "hostPath"]);
+    check(json!({"hostPath": {}}), &["hostPath"]);
+    let broken = MessageRef::new(builtin::kind("v1", "PersistentVolume").unwrap(), b"\x10\x01");
+    assert_eq!(broken.each_struct(&mut |_, _| {}), Err(Irregular));
+}

@@ -1,0 +1,378 @@
+//! An object as a rule sees it: a tree, or the stored bytes.
+//!
+//! The same rules run over both. Over a tree they fill in. Over bytes they change nothing, and the first
+//! wish to change something is all that is asked for: whether an object in the cache lacks defaults is
+//! found without decoding it, and cannot come to differ from what filling in would do.
+
+use std::cell::Cell;
+
+use schema::object::{self, Object as Tree};
+use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
+use serde_json::Value;
+
+/// A struct or map.
+///
+/// A pointer field is nil when the member is absent or `null`; any other field is zero also when it is
+/// `""`, `0` or `false`.
+pub(crate) struct Object<'a>(Form<'a>);
+
+enum Form<'a> {
+    Tree(&'a mut Tree),
+    Bytes(Place<'a>),
+}
+
+/// A struct inside an object's bytes.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    /// None for a struct that is absent, which is a zero struct.
+    message: Option<MessageRef<'a>>,
+    /// Whether a rule has wanted to change something. From then on no more is read.
+    wanting: &'a Cell<bool>,
+}
+
+impl<'a> Object<'a> {
+    /// A tree to fill in.
+    pub(crate) fn tree(tree: &'a mut Tree) -> Self {
+        Object(Form::Tree(tree))
+    }
+
+    /// Whether a rule would change an object. What cannot be read in place (broken bytes, not canonical
+    /// ones) may be changed.
+    pub(crate) fn is_changed_by(message: MessageRef<'_>, rule: impl FnOnce(&mut Object<'_>)) -> bool {
+        let wanting = Cell::new(false);
+        rule(&mut Object(Form::Bytes(Place { message: Some(message), wanting: &wanting })));
+        wanting.get()
+    }
+
+    /// Applies a rule that only trees have the verbs for. Slow over bytes, which are decoded for it, so
+    /// callers look first whether there can be anything to do.
+    pub(crate) fn decoded(&mut self, rule: impl FnOnce(&mut Tree)) {
+        match &mut self.0 {
+            Form::Tree(tree) => rule(tree),
+            Form::Bytes(place) => {
+                let Some(Ok(before)) = place.message.map(MessageRef::tree) else { return place.want() };
+                let mut after = before.clone();
+                rule(&mut after);
+                if after != before {
+                    place.want();
+                }
+            }
+        }
+    }
+
+    /// Puts a value in the place of a member.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
+        match &mut self.0 {
+            Form::Tree(tree) => _ = tree.insert(name.to_owned(), value.into()),
+            Form::Bytes(place) => place.want(),
+        }
+    }
+
+    /// Puts a value at a path, whose structs are made where they are missing.
+    pub(crate) fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
+        match &mut self.0 {
+            Form::Tree(tree) => object::set(tree, path, value),
+            Form::Bytes(place) => place.want(),
+        }
+    }
+
+    /// Takes a member away.
+    pub(crate) fn remove(&mut self, name: &str) {
+        match &mut self.0 {
+            Form::Tree(tree) => _ = tree.remove(name),
+            Form::Bytes(place) if place.has(name) => place.want(),
+            Form::Bytes(_) => {}
+        }
+    }
+
+    /// Whether there is no such member, not even a `null`.
+    pub(crate) fn lacks(&self, name: &str) -> bool {
+        match &self.0 {
+            Form::Tree(tree) => !tree.contains_key(name),
+            Form::Bytes(place) => !place.has(name),
+        }
+    }
+
+    /// Applies a rule to the struct in a member. One that is absent is `made` if the rule fills something
+    /// in, or else left alone.
+    pub(crate) fn inside(&mut self, name: &str, made: bool, rule: impl FnOnce(&mut Object<'_>)) {
+        match &mut self.0 {
+            Form::Tree(tree) => match tree.get_mut(name) {
+                Some(slot) if made => apply_to(slot, rule),
+                Some(Value::Object(inner)) => rule(&mut Object::tree(inner)),
+                None if made => {
+                    let mut inner = Tree::new();
+                    rule(&mut Object::tree(&mut inner));
+                    if !inner.is_empty() {
+                        tree.insert(name.to_owned(), Value::Object(inner));
+                    }
+                }
+                _ => {}
+            },
+            Form::Bytes(place) => {
+                let message = match place.get(name) {
+                    MemberRef::Message(message) if made || message.is_set() != Ok(false) => Some(message),
+                    _ => None,
+                };
+                if message.is_some() || made {
+                    place.visit(message, rule);
+                }
+            }
+        }
+    }
+
+    /// Applies a rule to every struct of a list or map.
+    pub(crate) fn items(&mut self, name: &str, mut rule: impl FnMut(&mut Object<'_>)) {
+        match &mut self.0 {
+            Form::Tree(tree) => match tree.get_mut(name) {
+                Some(Value::Array(items)) => items.iter_mut().for_each(|item| apply_to(item, &mut rule)),
+                Some(Value::Object(items)) => items.values_mut().for_each(|item| apply_to(item, &mut rule)),
+                _ => {}
+            },
+            Form::Bytes(place) => match place.get(name) {
+                MemberRef::List(list) => place.each(list.iter(), rule),
+                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), rule),
+                _ => {}
+            },
+        }
+    }
+
+    /// Applies a rule to every struct among the members.
+    pub(crate) fn structs(&mut self, mut rule: impl FnMut(&str, &mut Object<'_>)) {
+        match &mut self.0 {
+            Form::Tree(tree) => {
+                for (name, value) in tree.iter_mut() {
+                    if let Value::Object(inner) = value {
+                        rule(name, &mut Object::tree(inner));
+                    }
+                }
+            }
+            Form::Bytes(place) => {
+                let place = *place;
+                let mut visit =
+                    |name: &'static str, inner| place.visit(Some(inner), |inner| rule(name, inner));
+                if place.message.is_some_and(|message| message.each_struct(&mut visit).is_err()) {
+                    place.want();
+                }
+            }
+        }
+    }
+
+    /// Puts other texts in the place of a map's, for which `other` gives one.
+    pub(crate) fn revise(&mut self, name: &str, other: impl Fn(&str) -> Option<String>) {
+        match &mut self.0 {
+            Form::Tree(tree) => {
+                let Some(Value::Object(map)) = tree.get_mut(name) else { return };
+                for value in map.values_mut() {
+                    if let Some(other) = value.as_str().and_then(&other) {
+                        *value = Value::String(other);
+                    }
+                }
+            }
+            Form::Bytes(place) => {
+                let MemberRef::Map(map) = place.get(name) else { return };
+                let is_kept = |entry: Result<(&str, MemberRef<'_>), Irregular>| match entry {
+                    Ok((_, MemberRef::Quantity(text) | MemberRef::Text(text))) => other(text).is_none(),
+                    entry => entry.is_ok(),
+                };
+                if !map.iter().all(is_kept) {
+                    place.want();
+                }
+            }
+        }
+    }
+
+    /// Copies the entries of the map `from` that the map `to` lacks into `to`, which is made when it is
+    /// needed.
+    pub(crate) fn copy_missing(&mut self, from: &str, to: &str) {
+        match &mut self.0 {
+            Form::Tree(tree) => {
+                let Some(Value::Object(source)) = tree.get(from) else { return };
+                let target = tree.get(to).and_then(Value::as_object);
+                let missing: Vec<_> = source
+                    .iter()
+                    .filter(|(key, _)| target.is_none_or(|target| !target.contains_key(*key)))
+                    .map(|(key, value)| (key.clone(), value.clone()))
+                    .collect();
+                for (key, value) in missing {
+                    object::set(tree, &[to, &key], value);
+                }
+            }
+            Form::Bytes(place) => {
+                let MemberRef::Map(source) = place.get(from) else { return };
+                let target = place.get(to);
+                let is_there = |entry: Result<(&str, MemberRef<'_>), Irregular>| {
+                    let MemberRef::Map(target) = target else { return Ok(false) };
+                    Ok(!matches!(target.get(entry?.0)?, MemberRef::Absent))
+                };
+                if !source.iter().map(is_there).all(|there: Result<bool, Irregular>| there == Ok(true)) {
+                    place.want();
+                }
+            }
+        }
+    }
+
+    /// Puts a copy of the map at one path to another one, unless it is empty or there is none.
+    pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
+        match &mut self.0 {
+            Form::Tree(tree) => {
+                let map = object::get_object(tree, from).filter(|map| !map.is_empty()).cloned();
+                if let Some(map) = map {
+                    object::set(tree, to, map);
+                }
+            }
+            Form::Bytes(place) => {
+                if matches!(place.at(from), MemberRef::Map(_)) {
+                    place.want();
+                }
+            }
+        }
+    }
+
+    /// Whether a pointer, list or map field is nil.
+    pub(crate) fn is_nil(&self, name: &str) -> bool {
+        self.is_nil_at(&[name])
+    }
+
+    /// Whether the pointer, list or map at a path is nil, or the path breaks off.
+    pub(crate) fn is_nil_at(&self, path: &[&str]) -> bool {
+        match &self.0 {
+            Form::Tree(tree) => object::get(tree, path).is_none_or(Value::is_null),
+            Form::Bytes(place) => match place.at(path) {
+                MemberRef::Absent => true,
+                MemberRef::Message(message) => message.is_set() == Ok(false),
+                _ => false,
+            },
+        }
+    }
+
+    /// Whether a field that is no pointer holds its zero value. Lists and maps: whether it has no entries.
+    pub(crate) fn is_zero(&self, name: &str) -> bool {
+        self.is_zero_at(&[name])
+    }
+
+    /// As [`is_zero`](Self::is_zero), of what is at a path.
+    pub(crate) fn is_zero_at(&self, path: &[&str]) -> bool {
+        match &self.0 {
+            Form::Tree(tree) => match object::get(tree, path) {
+                None | Some(Value::Null | Value::Bool(false)) => true,
+                Some(Value::Bool(true)) => false,
+                Some(Value::Number(number)) => number.as_i64() == Some(0),
+                Some(Value::String(text)) => text.is_empty(),
+                Some(Value::Array(items)) => items.is_empty(),
+                Some(Value::Object(members)) => members.is_empty(),
+            },
+            Form::Bytes(place) => match place.at(path) {
+                MemberRef::Absent | MemberRef::Bool(false) | MemberRef::Int(0) => true,
+                MemberRef::Text(text) => text.is_empty(),
+                MemberRef::Bytes(bytes) => bytes.is_empty(),
+                MemberRef::Message(message) => message.tree().is_ok_and(|tree| tree.is_empty()),
+                _ => false,
+            },
+        }
+    }
+
+    /// A text; empty when it is absent.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.text_at(&[name])
+    }
+
+    /// The text at a path; empty when it is absent.
+    pub(crate) fn text_at(&self, path: &[&str]) -> &str {
+        match &self.0 {
+            Form::Tree(tree) => object::get_str(tree, path).unwrap_or_default(),
+            Form::Bytes(place) => match place.at(path) {
+                MemberRef::Text(text) => text,
+                _ => "",
+            },
+        }
+    }
+
+    /// An integer; 0 when it is absent.
+    pub(crate) fn integer(&self, name: &str) -> i64 {
+        match &self.0 {
+            Form::Tree(tree) => crate::tree::integer(tree, name),
+            Form::Bytes(place) => match place.get(name) {
+                MemberRef::Int(number) => number,
+                _ => 0,
+            },
+        }
+    }
+
+    /// A boolean; false when it is absent.
+    pub(crate) fn flag(&self, name: &str) -> bool {
+        match &self.0 {
+            Form::Tree(tree) => crate::tree::flag(tree, name),
+            Form::Bytes(place) => matches!(place.get(name), MemberRef::Bool(true)),
+        }
+    }
+}
+
+/// Where a struct stands `null` is the zero struct.
+fn apply_to(slot: &mut Value, rule: impl FnOnce(&mut Object<'_>)) {
+    if slot.is_null() {
+        *slot = Value::Object(Tree::new());
+    }
+    if let Value::Object(inner) = slot {
+        rule(&mut Object::tree(inner));
+    }
+}
+
+impl<'a> Place<'a> {
+    fn want(&self) {
+        self.wanting.set(true);
+    }
+
+    fn has(&self, name: &str) -> bool {
+        !matches!(self.get(name), MemberRef::Absent)
+    }
+
+    /// A member. Nothing more is read, and so nothing is there, once there is something to change.
+    #[inline]
+    fn get(&self, name: &str) -> MemberRef<'a> {
+        let Some(message) = self.message.filter(|_| !self.wanting.get()) else { return MemberRef::Absent };
+        message.get(name).unwrap_or_else(|_| {
+            self.want();
+            MemberRef::Absent
+        })
+    }
+
+    fn at(&self, path: &[&str]) -> MemberRef<'a> {
+        let Some((first, rest)) = path.split_first() else { return MemberRef::Absent };
+        let mut member = self.get(first);
+        for name in rest {
+            member = match member {
+                MemberRef::Message(message) => Place { message: Some(message), ..*self }.get(name),
+                MemberRef::Map(map) => map.get(name).unwrap_or_else(|_| {
+                    self.want();
+                    MemberRef::Absent
+                }),
+                _ => MemberRef::Absent,
+            };
+        }
+        member
+    }
+
+    fn visit(&self, message: Option<MessageRef<'a>>, rule: impl FnOnce(&mut Object<'_>)) {
+        if !self.wanting.get() {
+            rule(&mut Object(Form::Bytes(Place { message, ..*self })));
+        }
+    }
+
+    fn each(
+        &self,
+        items: impl Iterator<Item = Result<MemberRef<'a>, Irregular>>,
+        mut rule: impl FnMut(&mut Object<'_>),
+    ) {
+        for item in items {
+            match item {
+                Ok(MemberRef::Message(message)) => self.visit(Some(message), &mut rule),
+                Ok(_) => {}
+                Err(Irregular) => self.want(),
+            }
+            if self.wanting.get() {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Claims about objects that an older server has written: readers see what has become a default since,
+//! through the cache and past it, and nothing is written back until someone writes.
+
+use api::options::{ListOptions, MATCH_EXACT};
+use api::printers::{Printer, Subject};
+use bytes::Bytes;
+use cacher::{Driver, Element};
+use futures::StreamExt;
+use schema::proto::Envelope;
+use schema::transcode;
+use tokio::time::Instant;
+
+use super::*;
+use crate::generic::WatchEvent;
+
+/// Objects as they were before some of their defaults existed, and where a default is expected now.
+const OLD: [(&str, &str, &str); 4] = [
+    ("deployments", "/spec/progressDeadlineSeconds", "600"),
+    ("services", "/spec/internalTrafficPolicy", "\"Cluster\""),
+    ("pods", "/spec/enableServiceLinks", "true"),
+    ("customresourcedefinitions", "/spec/conversion", r#"{"strategy":"None"}"#),
+];
+
+/// The bytes of an object that lacks one default.
+fn old(plural: &str, name: &str, pointer: &str) -> Bytes {
+    let (parent, default) = pointer.rsplit_once('/').unwrap();
+    let mut whole = Value::Object(named(plural, name, json!({"metadata": {"uid": "u"}})));
+    whole.pointer_mut(parent).unwrap().as_object_mut().unwrap().remove(default).unwrap();
+    codec::encode(row(plural).storage.as_ref().unwrap(), &object(whole)).unwrap()
+}
+
+fn key(plural: &str, name: &str) -> String {
+    let row = row(plural);
+    let namespace = if row.namespaced { "ns/" } else { "" };
+    format!("/registry/{}/{namespace}{name}", row.storage.unwrap().prefix)
+}
+
+/// What the reader of an element is shown at a path: as JSON made from its bytes, and as protobuf.
+fn shown(plural: &str, element: &Element, pointer: &str) -> [String; 2] {
+    let storage = row(plural).storage.unwrap();
+    let value = element.value().unwrap();
+    let mut json = value.to_vec();
+    if Envelope::recognizes(value) {
+        json.clear();
+        let raw = Envelope::parse(value).unwrap().raw;
+        transcode::to_json(storage.message, raw, None, None, &mut json).unwrap();
+    }
+    let json: Value = serde_json::from_slice(&json).unwrap();
+    let tree = decode(plural, StoredRef::element(element));
+    [json, tree].map(|value| value.pointer(pointer).unwrap_or(&Value::Null).to_string())
+}
+
+/// A registry with a cache of what the store holds, and what keeps the cache up to date.
+fn cached(store: Arc<Memory>) -> (World, Driver) {
+    let resources = crate::ingest::resources("/registry", |row| row.plural != "events");
+    let (delegator, driver) =
+        Delegator::new(store.clone(), "/registry", resources, cacher::Options::default());
+    (World::with(store, delegator), driver)
+}
+
+async fn put(store: &Memory, plural: &str, name: &str, pointer: &str) {
+    store.put(&key(plural, name), old(plural, name, pointer), 0, None).await.unwrap();
+}
+
+/// Reads all old objects in every way there is.
+async fn every_read_shows_defaults(world: &World) {
+    for (plural, pointer, default) in OLD {
+        put(&world.store, plural, "a", pointer).await;
+        let stored = world.store.get(&key(plural, "a")).await.unwrap().kv.unwrap();
+        let check = |element: &Element, how: &str| {
+            assert_eq!(shown(plural, element, pointer), [default; 2], "{plural} {how}");
+            assert_eq!(element.revision(), stored.mod_revision, "{plural} {how}");
+        };
+        for version in ["", "0", &stored.mod_revision.to_string()] {
+            let element = world.registry.get(&target(plural, "a"), version).await;
+            check(&element.unwrap(), &format!("read at {version:?}"));
+        }
+        let lists = [
+            ListOptions::default(),
+            ListOptions {
+                resource_version: stored.mod_revision.to_string(),
+                resource_version_match: MATCH_EXACT.to_owned(),
+                ..ListOptions::default()
+            },
+        ];
+        for options in lists {
+            let page = world.registry.list(&target(plural, ""), &options).await.unwrap();
+            assert_eq!(page.items.iter().count(), 1);
+            page.items.iter().for_each(|item| check(&item, "listed"));
+        }
+        let later = Instant::now() + Duration::from_secs(3600);
+        let watch = world.registry.watch(&target(plural, ""), &ListOptions::default(), later).await;
+        let mut events = watch.unwrap();
+        let mut next = async || match events.next().await.unwrap() {
+            WatchEvent::Event(event) => event.element.unwrap(),
+            WatchEvent::Error(status) => panic!("{}", status.message),
+        };
+        check(&*next().await, "at the start of a watch");
+        put(&world.store, plural, "b", pointer).await;
+        assert_eq!(shown(plural, &*next().await, pointer), [default; 2], "{plural} while watched");
+        let now = world.store.get(&key(plural, "a")).await.unwrap().kv.unwrap();
+        assert_eq!((now.value, now.mod_revision), (stored.value, stored.mod_revision), "{plural}: as it was");
+    }
+}
+
+#[tokio::test]
+async fn every_read_past_the_cache_shows_defaults() {
+    every_read_shows_defaults(&World::new()).await;
+}
+
+#[tokio::test]
+async fn every_read_through_the_cache_shows_defaults() {
+    let (world, driver) = cached(Arc::new(Memory::new()));
+    let reads = async {
+        world.registry.delegator.ready().await;
+        every_read_shows_defaults(&world).await;
+    };
+    tokio::select! {
+        () = driver.run() => panic!("the store is not shut down"),
+        () = reads => {}
+    }
+}
+
+#[tokio::test]
+async fn a_table_shows_defaults() {
+    let world = World::new();
+    put(&world.store, "services", "a", "/spec/type").await;
+    let element = world.registry.get(&target("services", "a"), "").await.unwrap();
+    let raw = Envelope::parse(element.value().unwrap()).unwrap().raw;
+    let subject = Subject::message(row("services").storage.unwrap().message, raw);
+    let mut cells = Vec::new();
+    for cell in Printer::of("v1", "services").row(&subject, UnixTime::from_seconds(NOW)).unwrap().cells {
+        cell.write(&mut cells);
+        cells.push(b' ');
+    }
+    assert!(cells.starts_with(b"\"a\" \"ClusterIP\" "), "{}", String::from_utf8_lossy(&cells));
+}
+
+/// As upstream does: what is stored differs from what an update that changes nothing comes to.
+#[tokio::test]
+async fn an_update_without_changes_stores_the_defaults() {
+    // A definition is validated on update, and this one is no good.
+    for (plural, pointer, default) in OLD.into_iter().filter(|(plural, ..)| !plural.starts_with("custom")) {
+        let store = Arc::new(Memory::new());
+        put(&store, plural, "a", pointer).await;
+        let before = store.get(&key(plural, "a")).await.unwrap().kv.unwrap().mod_revision;
+        let (world, driver) = cached(store);
+        let update = async {
+            world.registry.delegator.ready().await;
+            let request = world.update(plural);
+            let target = target(plural, "a");
+            let same = &mut |old: Option<&Object>| Ok(old.unwrap().clone());
+            let first = world.registry.update(&target, &request, same).await.unwrap().stored.revision;
+            let second = world.registry.update(&target, &request, same).await.unwrap().stored.revision;
+            (first, second)
+        };
+        let (first, second) = tokio::select! {
+            () = driver.run() => panic!("the store is not shut down"),
+            revisions = update => revisions,
+        };
+        assert!(first > before && second == first, "{plural}: {before}, {first}, {second}");
+        let kv = world.store.get(&key(plural, "a")).await.unwrap().kv.unwrap();
+        let object = decode(plural, StoredRef::of(&kv));
+        assert_eq!(object.pointer(pointer).unwrap().to_string(), default, "{plural}");
+    }
+}
