@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use authorization::Mode;
 use controlplane::config::{
-    AuthenticationConfig, Config, EtcdConfig, PodConfig, ServiceAccountConfig, ServiceConfig, ServingConfig,
-    StorageConfig, WatchCacheConfig,
+    AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, ServiceAccountConfig, ServiceConfig,
+    ServingConfig, StorageConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -102,6 +102,7 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
             not_ready_toleration_seconds: flags.int("default-not-ready-toleration-seconds"),
             unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
         },
+        kubelets: kubelets(flags),
         advertise_address,
         serving,
     })
@@ -242,6 +243,16 @@ fn service_accounts(flags: &Flags) -> ServiceAccountConfig {
         token_expiration_max: duration(flags, "service-account-max-token-expiration"),
         extend_expiration: flags.bool("service-account-extend-token-expiration"),
         lookup: flags.bool("service-account-lookup"),
+    }
+}
+
+fn kubelets(flags: &Flags) -> KubeletConfig {
+    let certificate = path(flags, "kubelet-client-certificate").zip(path(flags, "kubelet-client-key"));
+    KubeletConfig {
+        port: u16::try_from(flags.int("kubelet-port")).unwrap_or(0),
+        address_types: flags.list("kubelet-preferred-address-types"),
+        certificate: certificate.map(|(certificate, key)| CertificateFiles { certificate, key }),
+        authority: path(flags, "kubelet-certificate-authority"),
     }
 }
 

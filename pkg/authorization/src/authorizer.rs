@@ -9,7 +9,7 @@ use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
-use crate::Attributes;
+use crate::{Attributes, Rules};
 
 /// What one authorizer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +27,11 @@ pub enum Decision {
 pub trait Authorizer: Send + Sync + 'static {
     /// Decides about one request.
     async fn decide(&self, attributes: Attributes<'_>) -> Decision;
+
+    /// Lists what it lets a user do in a namespace, as far as it can.
+    async fn rules(&self, _user: &UserInfo, _namespace: &str) -> Rules {
+        Rules::unknown()
+    }
 }
 
 /// Proof that a request was authorized, and the user it was authorized for. Only [`authorize`]
@@ -98,6 +103,10 @@ impl Authorizer for AlwaysAllow {
     async fn decide(&self, _: Attributes<'_>) -> Decision {
         Decision::Allow
     }
+
+    async fn rules(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules::everything()
+    }
 }
 
 /// `--authorization-mode AlwaysDeny`.
@@ -107,6 +116,10 @@ pub struct AlwaysDeny;
 impl Authorizer for AlwaysDeny {
     async fn decide(&self, _: Attributes<'_>) -> Decision {
         Decision::NoOpinion("Everything is forbidden.".to_owned())
+    }
+
+    async fn rules(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules::default()
     }
 }
 
@@ -121,6 +134,10 @@ impl Authorizer for MastersOnly {
             true => Decision::Allow,
             false => Decision::NoOpinion(String::new()),
         }
+    }
+
+    async fn rules(&self, user: &UserInfo, _: &str) -> Rules {
+        if user.in_group(GROUP_MASTERS) { Rules::everything() } else { Rules::default() }
     }
 }
 
@@ -147,6 +164,14 @@ impl Authorizer for Union {
             }
         }
         Decision::NoOpinion(reasons.join("\n"))
+    }
+
+    async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let mut all = Rules::default();
+        for authorizer in &self.0 {
+            all.extend(authorizer.rules(user, namespace).await);
+        }
+        all
     }
 }
 

@@ -3,9 +3,11 @@
 mod attributes;
 mod authorizer;
 mod mode;
+mod rules;
 
 pub use attributes::Attributes;
 pub use authorizer::{
     AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize, forbidden,
 };
 pub use mode::Mode;
+pub use rules::{PathRule, ResourceRule, Rules};

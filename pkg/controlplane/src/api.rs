@@ -9,7 +9,7 @@ use api::validation::kinds::Settings;
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
 use cacher::{Delegator, Driver, Options};
-use endpoints::api::{CompressedLists, FieldManagers, WatchMetrics};
+use endpoints::api::{Backends, CompressedLists, FieldManagers, WatchMetrics};
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
 use endpoints::negotiate::Formats;
@@ -21,7 +21,8 @@ use storage::Storage;
 use tokio_util::sync::CancellationToken;
 
 use crate::bootstrap;
-use crate::config::Config;
+use crate::config::{Config, KubeletConfig};
+use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
 use crate::run::RunError;
@@ -67,6 +68,7 @@ pub async fn build(
     storage: Arc<dyn Storage>,
     shutdown: CancellationToken,
 ) -> Result<Api, RunError> {
+    let store = Arc::clone(&storage);
     let (delegator, cache_driver) = cached(config, storage);
     let registry = Registry::new(
         delegator.clone(),
@@ -104,6 +106,8 @@ pub async fn build(
         compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
         field_managers: FieldManagers::new(|row| !row.off_by_default),
         watch_metrics: Arc::clone(&watch_metrics),
+        backends: backends(&config.kubelets)?,
+        storage_health: Arc::new(move || health_of(Arc::clone(&store))),
         shutdown,
     };
     let namespaces = PostStartHook {
@@ -133,6 +137,19 @@ fn cached(config: &Config, storage: Arc<dyn Storage>) -> (Delegator, Driver) {
     let resources =
         registry::ingest::resources(prefix, |row| cache.caches(row.group, row.plural, row.watch_cache));
     Delegator::new(storage, prefix, resources, Options { enabled: cache.enabled, ..Options::default() })
+}
+
+/// The way to kubelets and others.
+fn backends(kubelets: &KubeletConfig) -> Result<Backends, RunError> {
+    Ok(Backends {
+        network: Arc::new(SystemNetwork::new(kubelets)?),
+        kubelet_port: kubelets.port,
+        address_types: kubelets.address_types.clone(),
+    })
+}
+
+fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>> {
+    Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
 }
 
 /// The plugins, in upstream's order.

@@ -46,6 +46,8 @@ pub struct Config {
     pub service_accounts: ServiceAccountConfig,
     /// Pods.
     pub pods: PodConfig,
+    /// Kubelets.
+    pub kubelets: KubeletConfig,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
 }
@@ -237,6 +239,27 @@ pub struct PodConfig {
     pub unreachable_toleration_seconds: i64,
 }
 
+/// How this server gets to kubelets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KubeletConfig {
+    /// `--kubelet-port`: the port of kubelets that do not say theirs.
+    pub port: u16,
+    /// `--kubelet-preferred-address-types`, best first.
+    pub address_types: Vec<String>,
+    /// `--kubelet-client-certificate` and `--kubelet-client-key`.
+    pub certificate: Option<CertificateFiles>,
+    /// `--kubelet-certificate-authority`; without one kubelets are believed to be who they say they are.
+    pub authority: Option<PathBuf>,
+}
+
+impl Default for KubeletConfig {
+    fn default() -> Self {
+        let types = ["Hostname", "InternalDNS", "InternalIP", "ExternalDNS", "ExternalIP"];
+        let address_types = types.map(str::to_owned).to_vec();
+        KubeletConfig { port: 10250, address_types, certificate: None, authority: None }
+    }
+}
+
 /// A range of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cidr {
@@ -337,6 +360,7 @@ impl Config {
                 not_ready_toleration_seconds: 300,
                 unreachable_toleration_seconds: 300,
             },
+            kubelets: KubeletConfig::default(),
             advertise_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
         }
     }

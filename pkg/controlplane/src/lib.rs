@@ -4,8 +4,11 @@
 pub mod api;
 mod bootstrap;
 pub mod config;
+mod network;
 mod object_counts;
 mod objects;
 pub mod run;
+#[cfg(test)]
+mod subresource_tests;
 mod system;
 pub mod test_cluster;

@@ -13,14 +13,18 @@ use async_trait::async_trait;
 use authentication::Authenticator;
 use authorization::Authorizer;
 use bytes::Bytes;
+use futures::future::BoxFuture;
+use hyper::upgrade::OnUpgrade;
 use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
 pub use crate::compressed::CompressedLists;
-use crate::dispatch::{Body, Dispatch, Request, Response};
+use crate::dispatch::{Dispatch, Request, Response};
 pub use crate::field_managers::FieldManagers;
 use crate::handlers;
 use crate::negotiate::{self, Formats, Offer, Representation};
+pub use crate::proxy::Backends;
+use crate::proxy::Incoming;
 use crate::query::Query;
 use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
@@ -63,6 +67,10 @@ pub struct Api {
     pub field_managers: FieldManagers,
     /// What watches have sent.
     pub watch_metrics: Arc<WatchMetrics>,
+    /// How to get to kubelets, pods, and whatever stands behind Services.
+    pub backends: Backends,
+    /// Whether the store answers.
+    pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
     /// Ends watches when the server stops.
     pub shutdown: CancellationToken,
 }
@@ -132,7 +140,7 @@ impl<'a> Call<'a> {
 #[async_trait]
 impl Dispatch for Api {
     async fn dispatch(&self, request: Request) -> Response {
-        let Request { parts, body, info, authorized } = request;
+        let Request { mut parts, body, info, remote, authorized } = request;
         if !info.is_resource {
             return self.document(&parts);
         }
@@ -143,6 +151,7 @@ impl Dispatch for Api {
                 return respond::status_response(&parts.headers, None, &status, &[]);
             }
         };
+        let connection = parts.extensions.remove::<OnUpgrade>();
         let deprecation: Vec<String> = route.endpoint.deprecation_warning().into_iter().collect();
         let (answer, warnings) = match negotiated(&parts, &route, self.formats) {
             Ok((representation, query)) => {
@@ -156,7 +165,9 @@ impl Dispatch for Api {
                     representation,
                     warnings: deprecation,
                 };
-                (run(&mut call, body).await, call.warnings)
+                let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
+                let incoming = Incoming { parts, path, body, connection, remote, shutdown };
+                (run(&mut call, incoming).await, call.warnings)
             }
             Err(status) => (Err(status), deprecation),
         };
@@ -182,8 +193,14 @@ fn negotiated(
     formats: Formats,
 ) -> Result<(Representation, Query), Box<Status>> {
     let query = Query::parse(parts.uri.query());
+    if route.action == Action::Connect {
+        // What is answered is somebody else's, and errors find their own form.
+        return Ok((Representation::JSON, query));
+    }
     let streams = matches!(route.action, Action::List | Action::Watch) && route.main.serves("watch");
-    negotiate::produces(&parts.headers, streams, formats)?;
+    if route.endpoint.produces.is_empty() {
+        negotiate::produces(&parts.headers, streams, formats)?;
+    }
     let offer = offer(route.endpoint);
     let representation = negotiate::output(&parts.headers, query.get("pretty"), offer, formats)?;
     Ok((representation, query))
@@ -196,14 +213,15 @@ fn offer(endpoint: &Resource) -> Offer {
     if tables { Offer::Tables } else { Offer::Metadata }
 }
 
-async fn run(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
+async fn run(call: &mut Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
     match call.route.action {
         Action::Get => handlers::get::get(call).await,
         Action::List | Action::Watch => handlers::list::list_or_watch(call).await,
-        Action::Create => handlers::create::create(call, body).await,
-        Action::Update => handlers::update::update(call, body).await,
-        Action::Patch => handlers::patch::patch(call, body).await,
-        Action::Delete => handlers::delete::delete(call, body).await,
-        Action::DeleteCollection => handlers::delete::delete_collection(call, body).await,
+        Action::Create => handlers::create::create(call, incoming.body).await,
+        Action::Update => handlers::update::update(call, incoming.body).await,
+        Action::Patch => handlers::patch::patch(call, incoming.body).await,
+        Action::Delete => handlers::delete::delete(call, incoming.body).await,
+        Action::DeleteCollection => handlers::delete::delete_collection(call, incoming.body).await,
+        Action::Connect => handlers::connect::connect(call, incoming).await,
     }
 }

@@ -237,7 +237,7 @@ fn registered(api_version: &str, kind: &str) -> Result<&'static Message, String>
     builtin::kind(api_version, kind).ok_or_else(|| texts::not_registered(kind, api_version))
 }
 
-/// Versions convert into each other within a group; events have two groups.
+/// Versions convert into each other within a group; events have two groups, scales four.
 fn check_convertible(
     expected: Expected<'_>,
     message: &Message,
@@ -246,6 +246,7 @@ fn check_convertible(
 ) -> Result<(), String> {
     let family = |api_version| match (split_api_version(api_version).0, kind) {
         ("events.k8s.io", "Event") => "",
+        (_, "Scale") => "autoscaling",
         (group, _) => group,
     };
     if kind == expected.kind && family(api_version) == family(expected.api_version) {

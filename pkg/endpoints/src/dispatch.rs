@@ -1,5 +1,7 @@
 //! The seam between the chain that every request passes and the API behind it.
 
+use std::net::SocketAddr;
+
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
@@ -24,6 +26,8 @@ pub struct Request {
     pub body: Body,
     /// What the path asks for.
     pub info: RequestInfo,
+    /// Where it came from.
+    pub remote: SocketAddr,
     /// Proof, and who asks.
     pub authorized: Authorized,
 }

@@ -2,8 +2,12 @@
 
 mod admission;
 mod apply;
+mod binding;
+mod componentstatus;
+pub(crate) mod connect;
 pub(crate) mod create;
 pub(crate) mod delete;
+mod eviction;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
@@ -14,7 +18,7 @@ pub(crate) mod watch;
 mod write;
 
 use api::resources::Resource;
-use apimachinery::status::Status;
+use apimachinery::status::{Details, Status};
 use registry::meta;
 use schema::json::errors as texts;
 use schema::object::Object;
@@ -42,6 +46,13 @@ pub(crate) fn ensure_namespace(
     }
     let message = "the namespace of the provided object does not match the namespace sent on the request";
     Err(Status::bad_request(message).into())
+}
+
+/// The answer to a POST that has done what it is for and made no object.
+fn done() -> Status {
+    let mut status = Status::success(Details::default());
+    (status.code, status.details) = (201, None);
+    status
 }
 
 /// Fills in the defaults of a decoded body, converts it to the resource's storage version, and folds

@@ -13,9 +13,10 @@ use http::header::{
 };
 use http_body_util::{BodyExt, Full};
 use registry::{Budget, Element, StoredRef};
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL;
 use schema::object::Object;
 use schema::table::Message;
-use schema::{builtin, yaml};
+use schema::yaml;
 
 use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
@@ -117,21 +118,29 @@ impl Reply<'_> {
     ) -> Result<Response, Box<Status>> {
         let mut out = Vec::new();
         match self.representation.transform {
-            Transform::Table if !endpoint.table().0.is_empty() => {
+            Transform::PartialObject => {
+                let partial = encode::partial(object.clone(), self.representation.transform_version);
+                self.tree_into(&PARTIAL, &partial, &mut out)?;
+            }
+            Transform::PartialList => return Err(not_a_list(endpoint)),
+            Transform::Table => {
                 table::write_tree(endpoint, object, self.table, &mut out)?;
                 return self.json(code, out);
             }
-            Transform::PartialObject => {
-                let partial = encode::partial(object.clone(), self.representation.transform_version);
-                self.tree_into(
-                    &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA,
-                    &partial,
-                    &mut out,
-                )?;
-            }
-            _ => self.tree_into(endpoint.message, object, &mut out)?,
+            Transform::None => self.tree_into(endpoint.message, object, &mut out)?,
         }
         Ok(self.bytes(code, out))
+    }
+
+    /// A table of objects that are not stored.
+    fn table(&self, endpoint: &'static Resource, objects: Vec<Object>) -> Result<Response, Box<Status>> {
+        let (mut table, mut out) = (table::Writer::new(endpoint, self.table), Vec::new());
+        table.begin(&Object::new(), true, &mut out)?;
+        for object in objects {
+            table.row(&table::Item::Tree(object), &mut out)?;
+        }
+        table.end(&mut out);
+        self.json(200, out)
     }
 
     fn tree_into(

@@ -23,6 +23,8 @@ pub(crate) enum Action {
     Delete,
     /// DELETE of a collection.
     DeleteCollection,
+    /// Whatever it is, it is for somebody behind this server.
+    Connect,
 }
 
 /// Where a request leads.
@@ -96,6 +98,10 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
 }
 
 fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named: bool) -> Option<Action> {
+    if let Some(connect) = &endpoint.connect {
+        let connects = named && !info.watch_segment && connect.methods.contains(&method.as_str());
+        return connects.then_some(Action::Connect);
+    }
     let everywhere = endpoint.namespaced && info.namespace.is_empty();
     let (action, verb) = match (method.as_str(), named) {
         ("GET", _) if info.watch_segment => (Action::Watch, "watch"),

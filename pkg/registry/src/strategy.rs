@@ -29,6 +29,7 @@ use serde_json::Value;
 use crate::generic::Entropy;
 use crate::meta;
 
+pub use pod::conditions as pod_conditions;
 pub use scale::{apply_scale, scale_of, validate_scale};
 
 /// What a write happens in.

@@ -218,7 +218,8 @@ impl Chain {
         match route(self, &info.path, query, &parts.headers).await {
             Route::Answered(response) => Ok((response, seat)),
             Route::Api => {
-                Ok(self.dispatch(Request { parts, body, info, authorized }, seat, deadline).await?)
+                let request = Request { parts, body, info, remote: peer.remote, authorized };
+                Ok(self.dispatch(request, seat, deadline).await?)
             }
         }
     }

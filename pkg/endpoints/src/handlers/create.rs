@@ -9,7 +9,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{ensure_namespace, review, to_storage_version};
+use super::{binding, ensure_namespace, eviction, review, to_storage_version};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -25,15 +25,17 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     }
     let row = call.route.main;
     let validation = FieldValidation::parse(&options.field_validation);
-    let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
+    let decoded = body::decode(&bytes, format, expected(call), validation)?;
     call.warnings.extend(decoded.warnings);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
+    let uid = meta::text(&object, "uid").to_owned();
     wipe_system_fields(&mut object);
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     let own_name = meta::text(&object, "name").to_owned();
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
-    if let Some(answer) = act(call, &object, &options).await {
+    Writer::of(call, &options.field_manager).track(None, &mut object);
+    if let Some(answer) = act(call, &object, &uid, &options).await {
         return answer;
     }
     let storage = call.storage()?;
@@ -41,7 +43,6 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
     call.warnings.extend(api::warnings::before_create(row, &object));
-    Writer::of(call, &options.field_manager).track(None, &mut object);
     let dry_run = !options.dry_run.is_empty();
     let admit = Admission::of(call, dry_run).within(&namespace);
     let request = CreateRequest { user: call.user, dry_run, admit: &admit };
@@ -51,13 +52,27 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     call.reply()?.stored(201, call.endpoint(), storage, created.stored.as_ref())
 }
 
-/// What a POST does that creates nothing under the name of its resource; `None` for any other.
+/// What the body may be. Evictions come in a version too that is not served any more.
+fn expected(call: &Call<'_>) -> Expected<'static> {
+    let expected = Expected::of(call.endpoint());
+    match call.endpoint().subresource {
+        "eviction" => Expected { other_versions: &["policy/v1beta1"], ..expected },
+        _ => expected,
+    }
+}
+
+/// What a POST does that creates nothing under the name of its resource; `None` for any other. `uid` is
+/// what the body said before it was wiped.
 async fn act(
     call: &mut Call<'_>,
     object: &Object,
-    _options: &CreateOptions,
+    uid: &str,
+    options: &CreateOptions,
 ) -> Option<Result<Response, Box<Status>>> {
     match (call.route.main.plural, call.endpoint().subresource) {
+        ("pods", "binding") => Some(binding::bind(call, object.clone(), uid, options).await),
+        ("bindings", "") => Some(binding::bind(call, object.clone(), "", options).await),
+        ("pods", "eviction") => Some(eviction::evict(call, object.clone(), options).await),
         _ if call.route.main.storage.is_none() => review::review(call, object.clone()).await,
         _ => None,
     }

@@ -1,13 +1,21 @@
 //! GET of one object.
 
 use api::options::{GetOptions, Parameters};
+use api::resources::Resource;
 use apimachinery::status::Status;
-use registry::{StoredRef, codec, strategy};
+use registry::{StoredRef, Target, codec, strategy};
+use schema::object::Object;
 
+use super::{componentstatus, connect};
 use crate::api::Call;
 use crate::dispatch::Response;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
+    match (call.endpoint().plural, call.endpoint().subresource) {
+        ("pods", "log") => return connect::log(call).await,
+        ("componentstatuses", _) => return componentstatus::get(call).await,
+        _ => {}
+    }
     if call.query.pairs().flag("export") == Some(true) {
         let message = "the export parameter, deprecated since v1.14, is no longer supported";
         return Err(Status::bad_request(message).into());
@@ -24,4 +32,15 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         }
         _ => call.reply()?.element(200, endpoint, storage, &element),
     }
+}
+
+/// The newest state of an object that a request leads to, in the request's namespace if it has one.
+///
+/// # Errors
+/// 404, storage's failures.
+pub(super) async fn tree(call: &Call<'_>, row: &'static Resource, name: &str) -> Result<Object, Box<Status>> {
+    let target = Target { row, namespace: &call.info.namespace, name };
+    let element = call.api.registry.get(&target, "").await?;
+    let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
+    codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)
 }

@@ -5,7 +5,7 @@ use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 
-use super::watch;
+use super::{componentstatus, watch};
 use crate::api::Call;
 use crate::dispatch::Response;
 use crate::respond::Name;
@@ -15,6 +15,9 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     let options = list_options(call)?;
     if options.watch || call.route.action == Action::Watch {
         return watch::watch(call, options).await;
+    }
+    if call.endpoint().plural == "componentstatuses" {
+        return componentstatus::list(call).await;
     }
     let storage = call.storage()?;
     let reply = call.reply()?;

@@ -2,6 +2,7 @@
 //! (upstream's `registry/authorization` and `registry/authentication/selfsubjectreview`).
 
 mod access;
+mod rules;
 
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
@@ -19,12 +20,15 @@ pub(super) async fn review(call: &Call<'_>, mut object: Object) -> Option<Result
     let status = match endpoint.plural {
         "selfsubjectreviews" => {
             let now = call.api.registry.now().rfc3339().to_string();
+            // The answer has nothing of the question.
+            object.clear();
             meta::set_text(&mut object, "creationTimestamp", &now);
             Ok(json!({"userInfo": user_value(call.user)}))
         }
         "tokenreviews" => token(call, &object).await,
         "subjectaccessreviews" => access::review(call, &object, About::Anyone).await,
         "localsubjectaccessreviews" => access::review(call, &object, About::AnyoneHere).await,
+        "selfsubjectrulesreviews" => rules::review(call, &mut object).await,
         "selfsubjectaccessreviews" => access::review(call, &object, About::Sender).await,
         _ => return None,
     };

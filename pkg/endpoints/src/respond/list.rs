@@ -4,7 +4,10 @@ use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use http_body_util::BodyExt;
 use registry::generic::ListPage;
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATALIST as PARTIAL_LIST;
+use schema::object::Object;
 use schema::yaml;
+use serde_json::Value;
 
 use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
 use crate::chunks::{CHUNK_BYTES, Chunks, Source};
@@ -49,6 +52,46 @@ impl Reply<'_> {
             (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None),
             _ => self.send(Json::new(listing, &page), wanted),
         }
+    }
+
+    /// A list of objects that are not stored.
+    pub(crate) fn trees(
+        &self,
+        endpoint: &'static Resource,
+        items: Vec<Object>,
+    ) -> Result<Response, Box<Status>> {
+        let version = self.representation.transform_version;
+        let (message, kind, api_version, items) = match self.representation.transform {
+            Transform::PartialObject => {
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint));
+            }
+            Transform::Table => return self.table(endpoint, items),
+            Transform::PartialList => {
+                let partial: Vec<_> = items.into_iter().map(|item| encode::partial(item, version)).collect();
+                let kind = format!("{}List", encode::PARTIAL_KIND);
+                (&PARTIAL_LIST, kind, encode::meta_api_version(version), partial)
+            }
+            Transform::None => {
+                let bare = |mut item: Object| {
+                    item.retain(|name, _| !matches!(name.as_str(), "kind" | "apiVersion"));
+                    item
+                };
+                let items = items.into_iter().map(bare).collect();
+                let message = endpoint.list_message.unwrap_or(endpoint.message);
+                (message, format!("{}List", endpoint.kind), endpoint.kind_group_version, items)
+            }
+        };
+        let items: Vec<Value> = items.into_iter().map(Value::Object).collect();
+        let members = [
+            ("kind", kind.into()),
+            ("apiVersion", api_version.into()),
+            ("metadata", Object::new().into()),
+            ("items", items.into()),
+        ];
+        let list = members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect();
+        let mut out = Vec::new();
+        self.tree_into(message, &list, &mut out)?;
+        Ok(self.bytes(200, out))
     }
 
     /// The list under which the answer is remembered, if it is one that can be.

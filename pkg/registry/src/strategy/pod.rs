@@ -2,6 +2,7 @@
 //! (upstream's `registry/core/pod/strategy.go`).
 
 mod app_armor;
+pub mod conditions;
 mod label_keys;
 mod qos;
 mod resize;

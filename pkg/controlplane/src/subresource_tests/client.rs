@@ -1,0 +1,103 @@
+//! An administrator's HTTP/1.1 client, one connection per request.
+#![allow(clippy::unwrap_used)]
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, ServerName};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::test_cluster::TestServer;
+
+pub(super) struct Client {
+    address: SocketAddr,
+    tls: Arc<rustls::ClientConfig>,
+    token: &'static str,
+}
+
+impl Client {
+    pub(super) fn of(server: &TestServer) -> Self {
+        let mut roots = rustls::RootCertStore::empty();
+        for certificate in CertificateDer::pem_slice_iter(server.trust().as_bytes()) {
+            roots.add(certificate.unwrap()).unwrap();
+        }
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ClientConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
+        let tls = Arc::new(builder.with_no_client_auth());
+        let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+        Client { address, tls, token: server.token() }
+    }
+
+    async fn ask(&self, request: Request<Full<Bytes>>) -> http::Response<Incoming> {
+        let stream = TcpStream::connect(self.address).await.unwrap();
+        let name = ServerName::try_from("127.0.0.1").unwrap();
+        let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.tls));
+        let stream = connector.connect(name, stream).await.unwrap();
+        let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection.with_upgrades());
+        sender.send_request(request).await.unwrap()
+    }
+
+    fn request(&self, method: &str, path: &str) -> http::request::Builder {
+        let bearer = format!("Bearer {}", self.token);
+        Request::builder().method(method).uri(path).header("host", "x").header("authorization", bearer)
+    }
+
+    /// Code and text of an answer.
+    pub(super) async fn text(&self, method: &str, path: &str) -> (u16, String) {
+        let request = self.request(method, path).body(Full::default()).unwrap();
+        let answer = self.ask(request).await;
+        let code = answer.status().as_u16();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (code, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// Code and object of an answer. PATCH merges.
+    pub(super) async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+        let media_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        let request = self.request(method, path).header("content-type", media_type);
+        let answer = self.ask(request.body(Full::from(body)).unwrap()).await;
+        let code = answer.status().as_u16();
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        (code, serde_json::from_slice(&body).unwrap())
+    }
+
+    pub(super) async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
+        let (code, answer) = self.send(method, path, body).await;
+        assert!((200..300).contains(&code), "{method} {path}: {answer}");
+        answer
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Value {
+        self.ok("GET", path, Value::Null).await
+    }
+
+    pub(super) async fn make(&self, path: &str, object: Value) {
+        self.ok("POST", path, object).await;
+    }
+
+    /// What is said on an upgraded connection when something was said to it, until it ends.
+    pub(super) async fn upgraded(&self, method: &str, path: &str, say: &str) -> String {
+        let request = self.request(method, path).header("connection", "Upgrade").header("upgrade", "echo");
+        let mut answer = self.ask(request.body(Full::default()).unwrap()).await;
+        assert_eq!(answer.status(), 101);
+        assert_eq!(answer.headers().get("upgrade").unwrap(), "echo");
+        let mut stream = TokioIo::new(hyper::upgrade::on(&mut answer).await.unwrap());
+        stream.write_all(format!("{say}\n").as_bytes()).await.unwrap();
+        stream.flush().await.unwrap();
+        let mut said = String::new();
+        stream.read_to_string(&mut said).await.unwrap();
+        said
+    }
+}

@@ -1,0 +1,192 @@
+//! POST of a Binding: puts a pod on a node, which is all that a scheduler does in the end (upstream's
+//! `BindingREST`). The pod is changed past its own strategy and admission; what is admitted is the Binding.
+
+use api::options::{CreateOptions, Preconditions};
+use api::resources;
+use api::tree;
+use apimachinery::field::{self, Path};
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use registry::generic::Admit;
+use registry::strategy::pod_conditions::{self, Condition};
+use registry::{Target, meta};
+use schema::object::{self, Object};
+use serde_json::Value;
+
+use super::admission::Admission;
+use super::done;
+use crate::api::Call;
+use crate::dispatch::Response;
+
+/// Binds. In `uid` is what the client believes the pod's uid to be.
+///
+/// # Errors
+/// 400 for another pod's Binding, 409 for a pod that cannot be bound any more or not yet, 500 without a
+/// node: upstream forgets to make that a 422.
+pub(super) async fn bind(
+    call: &mut Call<'_>,
+    mut binding: Object,
+    uid: &str,
+    options: &CreateOptions,
+) -> Result<Response, Box<Status>> {
+    let dry_run = !options.dry_run.is_empty();
+    let mut warnings = Vec::new();
+    let admission = Admission::of(call, dry_run);
+    admission.mutate(&mut binding, None, &mut warnings).await?;
+    let name = meta::text(&binding, "name").to_owned();
+    if !call.name().is_empty() && call.name() != name {
+        return Err(Status::bad_request("name in URL does not match name in Binding object").into());
+    }
+    if let Some(message) = field::aggregate(&errors(&binding)) {
+        return Err(Status::unmapped(message).into());
+    }
+    admission.validate(&binding, None, &mut warnings).await?;
+    if name.is_empty() {
+        return Err(Status::bad_request("Name parameter required.").into());
+    }
+    let pods = resources::find("", "v1", "pods", "").ok_or_else(Status::unknown_path)?;
+    let target = Target { row: pods, namespace: &call.info.namespace, name: &name };
+    let given = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    let preconditions =
+        Preconditions { uid: given(uid), resource_version: given(meta::text(&binding, "resourceVersion")) };
+    let now = call.api.registry.now();
+    let mut edit = |pod: &mut Object| assign(pod, &binding, now);
+    call.api.registry.edit(&target, &preconditions, dry_run, &mut edit).await?;
+    call.warnings.append(&mut warnings);
+    Ok(call.reply()?.success(&done()))
+}
+
+/// What is wrong with a Binding (upstream's `ValidatePodBinding`).
+fn errors(binding: &Object) -> Vec<field::Error> {
+    let target = Path::root("target");
+    let text = |name: &str| object::get_str(binding, &["target", name]).unwrap_or("");
+    let mut errors = Vec::new();
+    if !matches!(text("kind"), "" | "Node") {
+        errors.push(field::Error::not_supported(&target.child("kind"), text("kind"), &["Node", "<empty>"]));
+    }
+    if text("name").is_empty() {
+        errors.push(field::Error::required(&target.child("name"), ""));
+    }
+    errors
+}
+
+/// Puts a pod on the node that a Binding names, with the Binding's annotations and labels.
+///
+/// # Errors
+/// 409 for a pod that is not waiting for a node.
+fn assign(pod: &mut Object, binding: &Object, now: UnixTime) -> Result<(), Box<Status>> {
+    let name = meta::text(pod, "name").to_owned();
+    let refused = |cause: String| -> Result<(), Box<Status>> {
+        Err(Status::conflict(&GroupResource::new("", "pods/binding"), &name, &cause).into())
+    };
+    if meta::is_deleting(pod) {
+        return refused(format!("pod {name} is being deleted, cannot be assigned to a host"));
+    }
+    let node = object::get_str(pod, &["spec", "nodeName"]).unwrap_or("");
+    if !node.is_empty() {
+        let node = apimachinery::go_quote::quote(node);
+        return refused(format!("pod {name} is already assigned to node {node}"));
+    }
+    if !object::get_list(pod, &["spec", "schedulingGates"]).is_empty() {
+        return refused(format!("pod {name} has non-empty .spec.schedulingGates"));
+    }
+    let node = object::get_str(binding, &["target", "name"]).unwrap_or("");
+    object::set(pod, &["spec", "nodeName"], node);
+    object::remove(pod, &["status", "nominatedNodeName"]);
+    for member in ["annotations", "labels"] {
+        merge(pod, binding, member);
+    }
+    let condition = Condition { condition_type: "PodScheduled", reason: "", message: "" };
+    pod_conditions::meet(pod, condition, now);
+    Ok(())
+}
+
+/// Copies the entries of a map in the Binding's metadata over the pod's.
+fn merge(pod: &mut Object, binding: &Object, member: &str) {
+    let Some(entries) = meta::metadata(binding).and_then(|metadata| tree::child(metadata, member)) else {
+        return;
+    };
+    if entries.is_empty() {
+        return;
+    }
+    let slot = meta::metadata_mut(pod).entry(member).or_insert(Value::Null);
+    match slot.as_object_mut() {
+        Some(map) => map.extend(entries.clone()),
+        None => *slot = Value::Object(entries.clone()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn tree(value: Value) -> Object {
+        value.as_object().unwrap().clone()
+    }
+
+    #[test]
+    fn a_binding_names_a_node() {
+        let check = |target: Value, expected: Option<&str>| {
+            let binding = tree(json!({"target": target}));
+            assert_eq!(field::aggregate(&errors(&binding)).as_deref(), expected);
+        };
+        check(json!({"kind": "Node", "name": "n"}), None);
+        check(json!({"name": "n"}), None);
+        check(json!({}), Some("target.name: Required value"));
+        let kind = "target.kind: Unsupported value: \"Pod\": supported values: \"Node\", \"<empty>\"";
+        check(json!({"kind": "Pod", "name": "n"}), Some(kind));
+        check(json!({"kind": "Pod"}), Some(&format!("[{kind}, target.name: Required value]")));
+    }
+
+    #[test]
+    fn a_pod_is_bound_once_and_not_before_its_gates_are_open() {
+        let check = |pod: Value, expected: Result<(), &str>| {
+            let binding = tree(json!({"target": {"name": "n2"}}));
+            let got = assign(&mut tree(pod), &binding, UnixTime::from_seconds(0));
+            let got = got.map_err(|status| status.message.clone());
+            let prefix = "Operation cannot be fulfilled on pods/binding \"p\": ";
+            assert_eq!(got, expected.map_err(|cause| format!("{prefix}{cause}")));
+        };
+        let named = json!({"name": "p"});
+        check(json!({"metadata": named}), Ok(()));
+        check(
+            json!({"metadata": {"name": "p", "deletionTimestamp": "2020-01-01T00:00:00Z"}}),
+            Err("pod p is being deleted, cannot be assigned to a host"),
+        );
+        check(
+            json!({"metadata": named, "spec": {"nodeName": "n1"}}),
+            Err("pod p is already assigned to node \"n1\""),
+        );
+        check(
+            json!({"metadata": named, "spec": {"schedulingGates": [{"name": "g"}]}}),
+            Err("pod p has non-empty .spec.schedulingGates"),
+        );
+    }
+
+    #[test]
+    fn a_bound_pod_has_what_the_binding_says_of_it() {
+        let mut pod = tree(json!({
+            "metadata": {"name": "p", "labels": {"a": "1", "b": "1"}, "generation": 1},
+            "status": {"nominatedNodeName": "n0"},
+        }));
+        let binding = tree(json!({
+            "metadata": {"labels": {"b": "2"}, "annotations": {"c": "3"}},
+            "target": {"name": "n1"},
+        }));
+        assign(&mut pod, &binding, UnixTime::from_seconds(0)).unwrap();
+        let condition =
+            json!({"type": "PodScheduled", "status": "True", "lastTransitionTime": "1970-01-01T00:00:00Z"});
+        let expected = json!({
+            "metadata": {
+                "name": "p", "generation": 1,
+                "labels": {"a": "1", "b": "2"}, "annotations": {"c": "3"},
+            },
+            "spec": {"nodeName": "n1"},
+            "status": {"conditions": [condition]},
+        });
+        assert_eq!(Value::Object(pod), expected);
+    }
+}

@@ -1,0 +1,124 @@
+//! `componentstatuses`: asked of the components at the time of the request, stored nowhere (upstream's
+//! `registry/core/componentstatus`).
+
+use std::time::Duration;
+
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::Status;
+use futures::future::join_all;
+use http::header::{HOST, HeaderValue};
+use schema::object::Object;
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::list::list_options;
+use crate::api::Call;
+use crate::dispatch::Response;
+use crate::proxy::url::Url;
+use crate::proxy::{Trust, exchange};
+use crate::respond;
+
+/// Components that are believed to be on this machine, and the ports that they would have there.
+const LOCAL: [(&str, &str); 2] = [("controller-manager", "10257"), ("scheduler", "10259")];
+/// The store.
+const STORE: &str = "etcd-0";
+/// How long a component may take to answer.
+const ANSWER_MAX: Duration = Duration::from_secs(20);
+
+/// What a component says of itself.
+struct Health {
+    healthy: bool,
+    message: String,
+    error: String,
+}
+
+/// Answers with one component.
+///
+/// # Errors
+/// 404.
+pub(super) async fn get(call: &Call<'_>) -> Result<Response, Box<Status>> {
+    let name = call.name();
+    let unknown = || Status::not_found(&GroupResource::new("", "componentstatus"), name);
+    let found = names().find(|known| *known == name).ok_or_else(unknown)?;
+    call.reply()?.tree(200, call.endpoint(), &status(call, found).await)
+}
+
+/// Answers with all components that a request selects, by name alone.
+///
+/// # Errors
+/// 400 for options that cannot be read.
+pub(super) async fn list(call: &Call<'_>) -> Result<Response, Box<Status>> {
+    let options = list_options(call)?;
+    let selected = names().filter(|name| {
+        options.label_selector.matches(|_| None)
+            && options.field_selector.matches(|field| Some(if field == "metadata.name" { name } else { "" }))
+    });
+    let items = join_all(selected.map(|name| status(call, name))).await;
+    call.reply()?.trees(call.endpoint(), items)
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    LOCAL.into_iter().map(|(name, _)| name).chain([STORE])
+}
+
+async fn status(call: &Call<'_>, name: &str) -> Object {
+    let port = LOCAL.iter().find(|(local, _)| *local == name).map(|(_, port)| *port);
+    let health = match port {
+        Some(port) => local(call, port).await,
+        None => match (call.api.storage_health)().await {
+            Ok(()) => Health { healthy: true, message: "ok".to_owned(), error: String::new() },
+            Err(error) => Health { healthy: false, message: String::new(), error },
+        },
+    };
+    object(call.endpoint().kind, name, health)
+}
+
+/// Asks a component on this machine. It is not asked who it is: the answer leads to nothing.
+async fn local(call: &Call<'_>, port: &str) -> Health {
+    let url = Url {
+        tls: Some(Trust::Anyone),
+        host: "127.0.0.1".to_owned(),
+        port: port.to_owned(),
+        path: "/healthz".to_owned(),
+        query: String::new(),
+    };
+    let asked = timeout(ANSWER_MAX, ask(call, &url)).await;
+    let (healthy, message) = match asked {
+        Ok(Ok(answer)) => answer,
+        Ok(Err(error)) => (false, format!("Get \"{url}\": {error}")),
+        Err(_) => (false, format!("Get \"{url}\": context deadline exceeded")),
+    };
+    Health { healthy, message, error: String::new() }
+}
+
+async fn ask(call: &Call<'_>, url: &Url) -> Result<(bool, String), String> {
+    let mut request = http::Request::new(respond::full(bytes::Bytes::new()));
+    *request.uri_mut() = http::Uri::from_static("/healthz");
+    if let Ok(host) = HeaderValue::try_from(url.authority()) {
+        request.headers_mut().insert(HOST, host);
+    }
+    let answer = exchange(call.api.backends.network.as_ref(), url, request).await?;
+    let code = answer.status().as_u16();
+    if !(200..400).contains(&code) {
+        return Ok((false, format!("HTTP probe failed with statuscode: {code}")));
+    }
+    let body = super::connect::text(answer.into_body()).await.map_err(|error| error.to_string())?;
+    Ok((true, body))
+}
+
+fn object(kind: &str, name: &str, health: Health) -> Object {
+    let status = if health.healthy { "True" } else { "False" };
+    let mut condition = json!({"type": "Healthy", "status": status});
+    for (member, text) in [("message", health.message), ("error", health.error)] {
+        if !text.is_empty() {
+            condition[member] = text.into();
+        }
+    }
+    let members: [(&str, Value); 4] = [
+        ("kind", kind.into()),
+        ("apiVersion", "v1".into()),
+        ("metadata", json!({"name": name})),
+        ("conditions", json!([condition])),
+    ];
+    members.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}

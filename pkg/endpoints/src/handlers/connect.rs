@@ -1,0 +1,175 @@
+//! Subresources that lead to somebody else: `exec`, `attach`, `portforward` and `log` to the kubelet of a
+//! pod, `proxy` to a pod, a node or a Service.
+//!
+//! What upgrades is passed through as it is. Upstream speaks WebSocket with clients on behalf of kubelets
+//! that do not (KEP-4006); here the kubelet has to.
+
+mod location;
+mod log;
+mod options;
+
+use api::resources::{self, Resource};
+use apimachinery::gvk::GroupResource;
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use authorization::{Attributes, Decision};
+use schema::object::Object;
+
+use super::get;
+use crate::api::Call;
+use crate::dispatch::Response;
+use crate::proxy::url::{Url, clean_keeping_slash};
+use crate::proxy::{self, Incoming, Trust};
+use location::{Kubelet, Named};
+pub(super) use log::{log, text};
+
+/// Connects.
+///
+/// # Errors
+/// 400 for options that cannot be read and places that must not be reached, 404, 503 when nobody is there.
+pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
+    if call.query.get("dryRun").is_some() {
+        return Err(Status::bad_request("dryRun is not supported").into());
+    }
+    let network = call.api.backends.network.as_ref();
+    match (call.route.main.plural, call.endpoint().subresource) {
+        (plural, "proxy") => {
+            let mut url = match plural {
+                "nodes" => node(call).await?,
+                "services" => service(call).await?,
+                _ => location::of_pod(&named(call, "pod")?, &pod_at(call).await?)?,
+            };
+            url.path = clean_keeping_slash(&subpath(call.info));
+            proxy::pass_on(network, url, incoming).await
+        }
+        (_, subresource) => {
+            let url = stream(call, subresource).await?;
+            if !proxy::is_upgrade(&incoming.parts.headers) {
+                return Err(Status::bad_request("Upgrade request required").into());
+            }
+            proxy::upgrade(network, &url, incoming).await
+        }
+    }
+}
+
+/// The kubelet's place for a stream.
+async fn stream(call: &Call<'_>, subresource: &str) -> Result<Url, Box<Status>> {
+    let wanted = options::Stream::parse(subresource, call.query.pairs()).map_err(Status::bad_request)?;
+    may_create(call).await?;
+    let pod = pod_named(call, call.name()).await?;
+    let container = match subresource {
+        "portforward" => None,
+        _ => Some(location::container(&pod, &wanted.container)?),
+    };
+    let node = location::node_of(&pod)
+        .ok_or_else(|| Status::bad_request(format!("pod {} does not have a host assigned", call.name())))?;
+    let kubelet = kubelet_of(call, node).await?;
+    Ok(kubelet.url(Trust::Kubelet, location::stream_path(subresource, &pod, container), wanted.query))
+}
+
+/// Whether a client that streams by GET, as WebSocket does, might do so by POST too, as SPDY does: who was
+/// only granted `get` must not get in by the other door (kubernetes/kubernetes#133515).
+async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
+    if call.info.verb == "create" {
+        return Ok(());
+    }
+    let info = RequestInfo { verb: "create".to_owned(), ..call.info.clone() };
+    let reason = match call.api.authorizer.decide(Attributes { user: call.user, info: &info }).await {
+        Decision::Allow => return Ok(()),
+        Decision::Deny(reason) | Decision::NoOpinion(reason) => reason,
+    };
+    let resource = GroupResource::new(&info.group, &info.resource);
+    Err(Status::forbidden(&resource, &info.name, &reason).into())
+}
+
+/// What follows the subresource in the path.
+fn subpath(info: &RequestInfo) -> String {
+    let rest = info.parts.get(3..).unwrap_or_default();
+    let mut path: String = rest.iter().flat_map(|segment| ["/", segment.as_str()]).collect();
+    if info.path.ends_with('/') && !path.ends_with('/') {
+        path.push('/');
+    }
+    path
+}
+
+/// The name in the path, which may say more than a name.
+fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<Named<'c>, Box<Status>> {
+    let id = call.name();
+    Named::parse(id).ok_or_else(|| {
+        let id = apimachinery::go_quote::quote(id);
+        Status::bad_request(format!("invalid {what} request {id}")).into()
+    })
+}
+
+fn core(plural: &str) -> Result<&'static Resource, Box<Status>> {
+    resources::find("", "v1", plural, "").ok_or_else(|| Status::unknown_path().into())
+}
+
+async fn pod_at(call: &Call<'_>) -> Result<Object, Box<Status>> {
+    pod_named(call, named(call, "pod")?.name).await
+}
+
+async fn pod_named(call: &Call<'_>, name: &str) -> Result<Object, Box<Status>> {
+    get::tree(call, core("pods")?, name).await
+}
+
+async fn kubelet_of(call: &Call<'_>, node: &str) -> Result<Kubelet, Box<Status>> {
+    let node = get::tree(call, core("nodes")?, node).await?;
+    let backends = &call.api.backends;
+    Kubelet::of(&node, &backends.address_types, backends.kubelet_port)
+        .map_err(|error| Status::unmapped(error).into())
+}
+
+/// Where a node's kubelet is, or something else on the node.
+async fn node(call: &Call<'_>) -> Result<Url, Box<Status>> {
+    let named = named(call, "node")?;
+    let kubelet = kubelet_of(call, named.name).await?;
+    let addresses = call.api.backends.network.addresses(&kubelet.host).await;
+    let addresses = addresses.map_err(Status::bad_request)?;
+    if addresses.is_empty() {
+        return Err(Status::bad_request("no addresses for hostname").into());
+    }
+    if !addresses.into_iter().all(location::is_global) {
+        return Err(Status::bad_request("address not allowed").into());
+    }
+    if named.port.is_empty() || named.port == kubelet.port {
+        return Ok(kubelet.url(Trust::Kubelet, String::new(), String::new()));
+    }
+    Ok(named.at(&kubelet.host, named.port))
+}
+
+/// Where one of a Service's pods is.
+async fn service(call: &Call<'_>) -> Result<Url, Box<Status>> {
+    let named = named(call, "service")?;
+    let mut port = named.port.to_owned();
+    if let Ok(number) = port.parse::<i64>() {
+        let service = get::tree(call, core("services")?, named.name).await?;
+        port = location::port_name(&service, number, named.name)?;
+    }
+    let endpoints = get::tree(call, core("endpoints")?, named.name).await;
+    let endpoints = endpoints.map_err(|status| match status.code {
+        // Upstream's store of endpoints believes to be one of Services.
+        404 => Status::not_found(&GroupResource::new("", "services"), named.name).into(),
+        _ => status,
+    })?;
+    let unavailable = |what: &str| {
+        let what = apimachinery::go_quote::quote(what);
+        let message = format!("no endpoints available for service {what}");
+        Box::new(Status::failure(503, "ServiceUnavailable", message))
+    };
+    if !location::has_subsets(&endpoints) {
+        return Err(unavailable(named.name));
+    }
+    for place in location::places(&endpoints, &port, || (call.api.jitter)()) {
+        // Endpoints are easily written by hand: nobody is to be led to what is no pod of the namespace.
+        let Some(pod) = place.pod(&call.info.namespace) else { continue };
+        match pod_named(call, pod).await {
+            Ok(pod) if location::has_address(&pod, place.address) => {
+                return Ok(named.at(place.address, &place.port));
+            }
+            Ok(_) => tracing::debug!(address = place.address, "an endpoint is not its pod's address"),
+            Err(error) => tracing::debug!(pod, message = error.message, "the pod of an endpoint"),
+        }
+    }
+    Err(unavailable(call.name()))
+}

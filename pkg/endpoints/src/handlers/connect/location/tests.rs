@@ -1,0 +1,139 @@
+//! Claims about locations.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use serde_json::json;
+
+fn tree(value: Value) -> Object {
+    value.as_object().unwrap().clone()
+}
+
+#[test]
+fn a_name_may_have_a_scheme_and_a_port() {
+    let check = |id: &str, expected: Option<(bool, &str, &str)>| {
+        let expected = expected.map(|(https, name, port)| Named { https, name, port });
+        assert_eq!(Named::parse(id), expected, "{id}");
+    };
+    check("a", Some((false, "a", "")));
+    check("a:80", Some((false, "a", "80")));
+    check("https:a:web", Some((true, "a", "web")));
+    check("http:a:", Some((false, "a", "")));
+    check(":a:1", Some((false, "a", "1")));
+    for id in ["", ":80", "ftp:a:1", "a:b:c:d", "HTTPS:a:1"] {
+        check(id, None);
+    }
+}
+
+#[test]
+fn a_kubelet_is_where_its_node_says() {
+    let check = |status: Value, expected: Result<(&str, &str), &str>| {
+        let types = ["Hostname", "InternalIP"].map(str::to_owned);
+        let got = Kubelet::of(&tree(json!({"status": status})), &types, 10250);
+        let expected = expected.map(|(host, port)| Kubelet { host: host.to_owned(), port: port.to_owned() });
+        assert_eq!(got, expected.map_err(str::to_owned), "{status}");
+    };
+    let ip = json!({"type": "InternalIP", "address": "10.0.0.1"});
+    let name = json!({"type": "Hostname", "address": "n"});
+    let outside = json!({"type": "ExternalIP", "address": "192.0.2.1"});
+    check(json!({"addresses": [ip]}), Ok(("10.0.0.1", "10250")));
+    check(json!({"addresses": [ip, name]}), Ok(("n", "10250")));
+    let port = json!({"kubeletEndpoint": {"Port": 7}});
+    check(json!({"addresses": [ip], "daemonEndpoints": port}), Ok(("10.0.0.1", "7")));
+    check(json!({}), Err("no preferred addresses found; known addresses: []"));
+    let known =
+        "no preferred addresses found; known addresses: [{ExternalIP 192.0.2.1} {ExternalIP 192.0.2.1}]";
+    check(json!({"addresses": [outside, outside]}), Err(known));
+}
+
+#[test]
+fn nobody_is_led_to_what_is_local() {
+    let check = |address: &str, expected: bool| {
+        assert_eq!(is_global(address.parse().unwrap()), expected, "{address}");
+    };
+    for address in ["10.0.0.1", "192.0.2.1", "fd00::1", "2001:db8::1", "::ffff:10.0.0.1"] {
+        check(address, true);
+    }
+    let local = ["127.0.0.1", "169.254.169.254", "0.0.0.0", "224.0.0.1", "255.255.255.255"];
+    for address in local {
+        check(address, false);
+        check(&format!("::ffff:{address}"), false);
+    }
+    for address in ["::1", "fe80::1", "::", "ff02::1"] {
+        check(address, false);
+    }
+}
+
+#[test]
+fn a_container_is_named_where_there_are_several() {
+    let check = |spec: Value, wanted: &str, expected: Result<&str, &str>| {
+        let pod = tree(json!({"metadata": {"name": "p"}, "spec": spec}));
+        let got = container(&pod, wanted).map_err(|status| status.message.clone());
+        assert_eq!(got, expected.map_err(str::to_owned), "{spec} {wanted}");
+    };
+    let (a, b, init) = (json!({"name": "a"}), json!({"name": "b"}), json!([{"name": "i"}]));
+    let one = json!({"initContainers": init, "containers": [a]});
+    check(one.clone(), "", Ok("a"));
+    check(one.clone(), "i", Ok("i"));
+    check(one, "x", Err("container x is not valid for pod p"));
+    check(
+        json!({"initContainers": init, "containers": [a, b], "ephemeralContainers": [{"name": "e"}]}),
+        "",
+        Err("a container name must be specified for pod p, choose one of: [i a b e]"),
+    );
+    check(json!({}), "", Err("a container name must be specified for pod p"));
+}
+
+#[test]
+fn a_pod_is_at_its_first_address_and_port() {
+    let check = |id: &str, ips: Value, ports: Value, expected: Option<&str>| {
+        let containers = json!([{"name": "a"}, {"name": "b", "ports": ports}]);
+        let pod = tree(json!({"spec": {"containers": containers}, "status": {"podIPs": ips}}));
+        let got = of_pod(&Named::parse(id).unwrap(), &pod).ok().map(|url| url.to_string());
+        assert_eq!(got.as_deref(), expected, "{id} {ips} {ports}");
+    };
+    let (ip, ports) = (json!([{"ip": "10.0.0.1"}, {"ip": "10.0.0.2"}]), json!([{"containerPort": 8080}]));
+    check("p", ip.clone(), ports.clone(), Some("http://10.0.0.1:8080"));
+    check("p:80", ip.clone(), ports.clone(), Some("http://10.0.0.1:80"));
+    check("https:p:443", ip.clone(), ports.clone(), Some("https://10.0.0.1:443"));
+    check("p", ip, json!([]), Some("http://10.0.0.1"));
+    check("p", json!([{"ip": "fd00::1"}]), ports.clone(), Some("http://[fd00::1]:8080"));
+    check("p", json!([{"ip": "fd00::1"}]), json!([]), Some("http://[fd00::1]"));
+    for ips in [json!([]), json!([{"ip": "127.0.0.1"}]), json!([{"ip": "169.254.169.254"}])] {
+        check("p", ips, ports.clone(), None);
+    }
+}
+
+#[test]
+fn a_service_is_at_one_of_its_ready_addresses() {
+    let address = |ip: &str, pod: &str| json!({"ip": ip, "targetRef": {"namespace": "ns", "name": pod}});
+    let endpoints = tree(json!({"subsets": [
+        {"addresses": [address("10.0.0.1", "a"), address("10.0.0.2", "b")], "ports": [{"name": "web", "port": 8}]},
+        {"notReadyAddresses": [address("10.0.0.3", "c")], "ports": [{"name": "web", "port": 9}]},
+        {"addresses": [{"ip": "10.0.0.4"}], "ports": [{"name": "web", "port": 7}, {"name": "", "port": 6}]},
+    ]}));
+    let check = |port: &str, random: f64, expected: &[(&str, &str, Option<&str>)]| {
+        let places = places(&endpoints, port, || random);
+        let got: Vec<_> = places.iter().map(|p| (p.address, p.port.as_str(), p.pod("ns"))).collect();
+        assert_eq!(got, expected, "{port} {random}");
+    };
+    let (a, b) = (("10.0.0.1", "8", Some("a")), ("10.0.0.2", "8", Some("b")));
+    let handmade = ("10.0.0.4", "7", None);
+    check("web", 0.0, &[a, b, handmade]);
+    check("web", 0.7, &[handmade, b, a]);
+    check("", 0.0, &[("10.0.0.4", "6", None)]);
+    check("none", 0.0, &[]);
+    let elsewhere = places(&endpoints, "web", || 0.0);
+    assert_eq!(elsewhere.first().and_then(|place| place.pod("other")), None);
+}
+
+#[test]
+fn a_port_of_a_service_has_a_name() {
+    let service = tree(json!({"spec": {"ports": [{"port": 80, "name": "web"}, {"port": 81}]}}));
+    let check = |number: i64, expected: Result<&str, &str>| {
+        let got = port_name(&service, number, "s").map_err(|status| status.message.clone());
+        assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
+    };
+    check(80, Ok("web"));
+    check(81, Ok(""));
+    check(82, Err("no service port 82 found for service \"s\""));
+}

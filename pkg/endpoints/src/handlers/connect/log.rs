@@ -1,0 +1,155 @@
+//! `pods/log`: what a container says, from its kubelet.
+
+use api::resources::Resource;
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::{Details, Status};
+use bytes::BytesMut;
+use http::header::{CONTENT_TYPE, HOST, HeaderValue, LOCATION, USER_AGENT};
+use http::{HeaderMap, StatusCode};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+
+use super::{kubelet_of, location, options, pod_named};
+use crate::api::Call;
+use crate::dispatch::Response;
+use crate::proxy::{Trust, exchange, url::Url};
+use crate::respond;
+
+/// How much of a refusal is read, in bytes (upstream's `maxReadLength`).
+const REFUSAL_BYTES_MAX: usize = 50_000;
+
+/// Streams a log. A pod that is on no node yet has none, which is no error.
+///
+/// # Errors
+/// 400 and 422 for bad options, what the kubelet says, 500 when it does not answer.
+pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<Status>> {
+    let wanted = options::Log::parse(call.query.pairs()).map_err(Status::bad_request)?;
+    let errors = wanted.errors();
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new("", "PodLogOptions"), call.name(), &errors).into());
+    }
+    let pod = pod_named(call, call.name()).await?;
+    let container = location::container(&pod, &wanted.container)?;
+    let Some(node) = location::node_of(&pod) else {
+        let mut nothing = http::Response::new(respond::full(bytes::Bytes::new()));
+        *nothing.status_mut() = StatusCode::NO_CONTENT;
+        return Ok(nothing);
+    };
+    let trust = if wanted.insecure { Trust::UnverifiedKubelet } else { Trust::Kubelet };
+    let path = location::stream_path("log", &pod, Some(container));
+    let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
+    let answer = ask(call, &url).await?;
+    let mut response = http::Response::new(answer.into_body().map_err(Into::into).boxed_unsync());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    Ok(response)
+}
+
+/// The kubelet's answer, if it is a log.
+async fn ask(call: &Call<'_>, url: &Url) -> Result<http::Response<Incoming>, Box<Status>> {
+    let failed = |error: &str| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
+    let mut headers = HeaderMap::new();
+    if let Ok(host) = HeaderValue::try_from(url.authority()) {
+        headers.insert(HOST, host);
+    }
+    headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
+    let mut request = http::Request::new(respond::full(bytes::Bytes::new()));
+    *request.uri_mut() =
+        http::Uri::try_from(url.path_and_query()).map_err(|error| failed(&error.to_string()))?;
+    *request.headers_mut() = headers;
+    let network = call.api.backends.network.as_ref();
+    let answer = exchange(network, url, request).await.map_err(|error| failed(&error))?;
+    match answer.status().as_u16() {
+        200..=206 => Ok(answer),
+        301 | 302 | 303 | 307 | 308 if answer.headers().contains_key(LOCATION) => {
+            Err(failed("redirects forbidden"))
+        }
+        code => {
+            let text =
+                text(answer.into_body()).await.map_err(|error| Status::internal_error(error.to_string()))?;
+            Err(refusal(code, &text, call.endpoint(), call.name()))
+        }
+    }
+}
+
+/// The beginning of a body.
+pub(in crate::handlers) async fn text(mut body: Incoming) -> Result<String, hyper::Error> {
+    let mut read = BytesMut::new();
+    while read.len() < REFUSAL_BYTES_MAX
+        && let Some(frame) = body.frame().await
+    {
+        if let Ok(data) = frame?.into_data() {
+            read.extend_from_slice(&data);
+        }
+    }
+    read.truncate(REFUSAL_BYTES_MAX);
+    Ok(String::from_utf8_lossy(&read).into_owned())
+}
+
+/// What a client is told of a kubelet's refusal (upstream's `GenericHttpResponseChecker` and
+/// `NewGenericServerResponse`).
+fn refusal(code: u16, text: &str, endpoint: &Resource, name: &str) -> Box<Status> {
+    let quoted = || apimachinery::go_quote::quote(text);
+    let (reason, message) = match code {
+        500 => return Status::internal_error(text).into(),
+        400 => return Status::bad_request(text).into(),
+        401 => ("Unauthorized", "the server has asked for the client to provide credentials"),
+        403 => ("Forbidden", text),
+        404 => ("NotFound", "the server could not find the requested resource"),
+        405 => ("MethodNotAllowed", "the server does not allow this method on the requested resource"),
+        406 if matches!(text, "" | "unknown") => {
+            ("NotAcceptable", "the server was unable to respond with a content type that the client supports")
+        }
+        406 => ("NotAcceptable", text),
+        409 => ("Conflict", "the server reported a conflict"),
+        415 => ("UnsupportedMediaType", text),
+        422 => ("Invalid", "the server rejected our request due to an error in our request"),
+        429 => (
+            "TooManyRequests",
+            "the server has received too many requests and has asked us to try again later",
+        ),
+        503 => ("ServiceUnavailable", "the server is currently unable to handle the request"),
+        504 => (
+            "Timeout",
+            "the server was unable to return a response in the time allotted, but may still be processing \
+             the request",
+        ),
+        501.. => (
+            "InternalError",
+            &*format!("an error on the server ({}) has prevented the request from succeeding", quoted()),
+        ),
+        _ => (
+            "",
+            &*format!("the server responded with the status code {code} but did not return more information"),
+        ),
+    };
+    let resource = format!("{}/{}", endpoint.plural, endpoint.subresource);
+    let message = format!("{message} ( {resource} {name})");
+    let details = Details { kind: resource, name: name.to_owned(), ..Details::default() };
+    Status::failure(code, reason, message).with_details(details).into()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kubelets_refusal_is_told_in_upstreams_words() {
+        let row = api::resources::find("", "v1", "pods", "log").unwrap();
+        let check = |code: u16, text: &str, reason: &str, message: &str| {
+            let status = refusal(code, text, row, "p");
+            assert_eq!((status.code, status.reason, &*status.message), (code, reason, message));
+        };
+        check(400, "no c", "BadRequest", "no c");
+        check(500, "oh", "InternalError", "Internal error occurred: oh");
+        let gone = "the server could not find the requested resource ( pods/log p)";
+        check(404, "x", "NotFound", gone);
+        check(403, "no", "Forbidden", "no ( pods/log p)");
+        let server =
+            "an error on the server (\"a\\nb\") has prevented the request from succeeding ( pods/log p)";
+        check(502, "a\nb", "InternalError", server);
+        let odd =
+            "the server responded with the status code 418 but did not return more information ( pods/log p)";
+        check(418, "", "", odd);
+    }
+}

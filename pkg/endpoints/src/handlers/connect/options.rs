@@ -1,0 +1,229 @@
+//! The options of streams, in the query of the request and in the one for the kubelet. Pure.
+
+use api::options::Parameters;
+use apimachinery::field::{Error, Path};
+use apimachinery::strconv::parse_uint;
+use apimachinery::time::{GO_ZERO_TIME, UnixTime, parse_time};
+use form_urlencoded::Serializer;
+
+/// `PodExecOptions`, `PodAttachOptions` or `PodPortForwardOptions`.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stream {
+    /// The container that is meant; may be empty.
+    pub(super) container: String,
+    /// The kubelet's query.
+    pub(super) query: String,
+}
+
+impl Stream {
+    /// Reads the options of a subresource.
+    ///
+    /// # Errors
+    /// What is wrong, for a 400.
+    pub(super) fn parse<'q>(subresource: &str, query: impl Parameters<'q>) -> Result<Self, String> {
+        let container = query.text("container");
+        let query = match subresource {
+            "portforward" => ports(&query.texts("ports"))?,
+            "exec" => streams(&query, query.texts("command")),
+            _ => streams(&query, Vec::new()),
+        };
+        Ok(Stream { container, query })
+    }
+}
+
+/// Parameters in the order of their names, as Go writes them.
+fn streams<'q>(query: &impl Parameters<'q>, commands: Vec<String>) -> String {
+    let mut out = Serializer::new(String::new());
+    out.extend_pairs(commands.iter().map(|command| ("command", command)));
+    let names = [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")];
+    for (option, parameter) in names {
+        if query.flag(option) == Some(true) {
+            out.append_pair(parameter, "1");
+        }
+    }
+    out.finish()
+}
+
+fn ports(given: &[String]) -> Result<String, String> {
+    let mut ports = Vec::new();
+    for text in given.iter().flat_map(|given| given.split(',')) {
+        let number = parse_uint(text).map_err(|error| format!("cannot convert to []int32: {error}"))?;
+        let out_of_range = || {
+            let text = apimachinery::go_quote::quote(text);
+            format!("cannot convert to []int32: strconv.ParseUint: parsing {text}: value out of range")
+        };
+        ports.push(u16::try_from(number).map_err(|_| out_of_range())?.to_string());
+    }
+    let mut out = Serializer::new(String::new());
+    if !ports.is_empty() {
+        out.append_pair("port", &ports.join(","));
+    }
+    Ok(out.finish())
+}
+
+/// `PodLogOptions`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Log {
+    /// The container that is meant; may be empty.
+    pub(super) container: String,
+    /// The client does not care whether the kubelet is who it says it is.
+    pub(super) insecure: bool,
+    follow: bool,
+    previous: bool,
+    timestamps: bool,
+    since_seconds: Option<i64>,
+    since_time: Option<UnixTime>,
+    tail_lines: Option<i64>,
+    limit_bytes: Option<i64>,
+    stream: Option<String>,
+}
+
+impl Log {
+    /// Reads the options.
+    ///
+    /// # Errors
+    /// What is wrong, for a 400.
+    pub(super) fn parse<'q>(query: impl Parameters<'q>) -> Result<Self, String> {
+        let number = |name| query.integer(name).map_err(|error| error.to_string());
+        let flag = |name| query.flag(name).unwrap_or_default();
+        let since_seconds = number("sinceSeconds")?;
+        let since_time = match query.first("sinceTime") {
+            Some("" | "null") => Some(GO_ZERO_TIME),
+            given => given.map(parse_time).transpose().map_err(|error| error.to_string())?,
+        };
+        Ok(Log {
+            container: query.text("container"),
+            insecure: flag("insecureSkipTLSVerifyBackend"),
+            follow: flag("follow"),
+            previous: flag("previous"),
+            timestamps: flag("timestamps"),
+            since_seconds,
+            since_time,
+            tail_lines: number("tailLines")?,
+            limit_bytes: number("limitBytes")?,
+            stream: query.first("stream").map(str::to_owned),
+        })
+    }
+
+    /// Everything that is wrong with the options (upstream's `ValidatePodLogOptions`). `stream` belongs to
+    /// a gate that is off (`PodLogsQuerySplitStreams`).
+    pub(super) fn errors(&self) -> Vec<Error> {
+        let mut errors = Vec::new();
+        let mut at_least = |name: &'static str, given: Option<i64>, least: i64, detail: &str| {
+            if let Some(given) = given.filter(|given| *given < least) {
+                errors.push(Error::invalid(&Path::root(name), given, detail));
+            }
+        };
+        at_least("tailLines", self.tail_lines, 0, "must be greater than or equal to 0");
+        at_least("limitBytes", self.limit_bytes, 1, "must be greater than 0");
+        if self.since_time.is_none() {
+            at_least("sinceSeconds", self.since_seconds, 1, "must be greater than 0");
+        } else if self.since_seconds.is_some() {
+            let detail = "at most one of `sinceTime` or `sinceSeconds` may be specified";
+            errors.push(Error::forbidden(&Path::root("[]"), detail));
+        }
+        if self.stream.is_some() {
+            errors.push(Error::forbidden(&Path::root("stream"), "may not be specified"));
+        }
+        errors
+    }
+
+    /// The kubelet's query.
+    pub(super) fn query(&self) -> String {
+        let flag = |name, given: bool| given.then(|| (name, "true".to_owned()));
+        let number = |name, given: Option<i64>| given.map(|given| (name, given.to_string()));
+        let since = self.since_time.map(|time| UnixTime { nanos: 0, ..time }.rfc3339().to_string());
+        let parameters = [
+            flag("follow", self.follow),
+            number("limitBytes", self.limit_bytes),
+            flag("previous", self.previous),
+            number("sinceSeconds", self.since_seconds),
+            since.map(|since| ("sinceTime", since)),
+            number("tailLines", self.tail_lines),
+            flag("timestamps", self.timestamps),
+        ];
+        Serializer::new(String::new()).extend_pairs(parameters.into_iter().flatten()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pairs(query: &str) -> Vec<(String, String)> {
+        form_urlencoded::parse(query.as_bytes()).into_owned().collect()
+    }
+
+    #[test]
+    fn streams_are_asked_for_in_the_kubelets_words() {
+        let check = |subresource: &str, query: &str, expected: Result<&str, &str>| {
+            let pairs = pairs(query);
+            let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+            let got = Stream::parse(subresource, pairs).map(|stream| stream.query);
+            assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{query}");
+        };
+        check(
+            "exec",
+            "command=sh&command=-c&stdin=true&stdout=1&tty=false",
+            Ok("command=sh&command=-c&input=1&output=1"),
+        );
+        check("exec", "stderr=true&tty=true", Ok("error=1&tty=1"));
+        check("attach", "command=sh&stdin=true", Ok("input=1"));
+        check("portforward", "ports=80,443&ports=1", Ok("port=80%2C443%2C1"));
+        check("portforward", "", Ok(""));
+        let not = "cannot convert to []int32: strconv.ParseUint: parsing \"x\": invalid syntax";
+        check("portforward", "ports=x", Err(not));
+        let far = "cannot convert to []int32: strconv.ParseUint: parsing \"65536\": value out of range";
+        check("portforward", "ports=65536", Err(far));
+    }
+
+    fn log(query: &str) -> Result<Log, String> {
+        let pairs = pairs(query);
+        Log::parse(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+    }
+
+    #[test]
+    fn log_options_that_cannot_be_read_are_told() {
+        let check = |query: &str, expected: &str| {
+            assert_eq!(log(query).err().as_deref(), Some(expected), "{query}");
+        };
+        check("tailLines=x", "strconv.ParseInt: parsing \"x\": invalid syntax");
+        check(
+            "sinceTime=x",
+            "parsing time \"x\" as \"2006-01-02T15:04:05Z07:00\": cannot parse \"x\" as \"2006\"",
+        );
+    }
+
+    #[test]
+    fn log_options_are_validated() {
+        let check = |query: &str, expected: &[&str]| {
+            let errors = log(query).map(|log| log.errors()).unwrap_or_default();
+            let errors: Vec<String> = errors.iter().map(Error::to_string).collect();
+            assert_eq!(errors, expected, "{query}");
+        };
+        check("tailLines=0&limitBytes=1&sinceSeconds=1", &[]);
+        check("tailLines=-1", &["tailLines: Invalid value: -1: must be greater than or equal to 0"]);
+        check("limitBytes=0", &["limitBytes: Invalid value: 0: must be greater than 0"]);
+        check("sinceSeconds=0", &["sinceSeconds: Invalid value: 0: must be greater than 0"]);
+        check(
+            "sinceSeconds=0&sinceTime=2020-01-01T00:00:00Z&stream=All",
+            &[
+                "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
+                "stream: Forbidden: may not be specified",
+            ],
+        );
+    }
+
+    #[test]
+    fn logs_are_asked_for_in_the_kubelets_words() {
+        let check = |query: &str, expected: &str| {
+            assert_eq!(log(query).map(|log| log.query()), Ok(expected.to_owned()), "{query}");
+        };
+        check("container=c&insecureSkipTLSVerifyBackend=true", "");
+        check("timestamps=1&tailLines=5&follow=true&previous=0", "follow=true&tailLines=5&timestamps=true");
+        check(
+            "sinceTime=2020-01-01T02:00:00%2B02:00&limitBytes=9",
+            "limitBytes=9&sinceTime=2020-01-01T00%3A00%3A00Z",
+        );
+    }
+}

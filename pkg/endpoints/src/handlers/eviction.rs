@@ -1,0 +1,271 @@
+//! POST of an Eviction: deletes a pod if the budgets for disruptions allow that (upstream's `EvictionREST`).
+//!
+//! Upstream writes a budget through a client of its own and tries again on conflicts. Here the look at the
+//! budget and the change to it are one step on its newest state, so that there are no conflicts.
+
+mod budget;
+
+use std::time::Duration;
+
+use api::options::{CreateOptions, DeleteOptions, ListOptions, Preconditions};
+use api::resources::{self, Resource};
+use api::tree;
+use apimachinery::field::{Error, Path};
+use apimachinery::gvk::{GroupKind, GroupResource};
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use registry::generic::{Admit, AdmitAll, DeleteRequest, UpdateRequest};
+use registry::strategy::pod_conditions::{self, Condition};
+use registry::{StoredRef, Target, codec, meta};
+use schema::object::{self, Object};
+
+use super::admission::Admission;
+use super::{done, get};
+use crate::api::Call;
+use crate::dispatch::Response;
+
+/// How often a pod is looked at that changes before it can be deleted, and the pause in between, without
+/// what randomness adds to it (upstream's `EvictionsRetry`).
+const ATTEMPTS_MAX: u32 = 20;
+const RETRY_PAUSE: Duration = Duration::from_millis(500);
+const RETRY_JITTER: f64 = 0.1;
+/// Who changes budgets here, as their managed fields name it.
+const MANAGER: &str = "kube-apiserver";
+
+/// Evicts.
+///
+/// # Errors
+/// 400 for another pod's Eviction, 404, 409 for preconditions that do not hold, 429 when a budget does not
+/// allow it, 500 where two budgets have a say.
+pub(super) async fn evict(
+    call: &mut Call<'_>,
+    mut eviction: Object,
+    options: &CreateOptions,
+) -> Result<Response, Box<Status>> {
+    let mut warnings = Vec::new();
+    let admission = Admission::of(call, !options.dry_run.is_empty());
+    admission.mutate(&mut eviction, None, &mut warnings).await?;
+    if meta::text(&eviction, "name") != call.name() {
+        return Err(Status::bad_request("name in URL does not match name in Eviction object").into());
+    }
+    check(&eviction)?;
+    let options = propagate(&eviction, options)?;
+    admission.validate(&eviction, None, &mut warnings).await?;
+    if let Some(pod) = delete_unprotected(call, &options).await? {
+        delete_protected(call, &pod, &options).await?;
+    }
+    call.warnings.append(&mut warnings);
+    Ok(call.reply()?.success(&done()))
+}
+
+/// What may be in an Eviction's options besides what deletions know.
+fn check(eviction: &Object) -> Result<(), Box<Status>> {
+    let unsafe_delete = "ignoreStoreReadErrorWithClusterBreakingPotential";
+    if object::get_bool(eviction, &["deleteOptions", unsafe_delete]) != Some(true) {
+        return Ok(());
+    }
+    let options = Path::root("deleteOptions");
+    let detail = "can not be set for pod eviction, try after removing the option";
+    let error = Error::invalid(&options.child(unsafe_delete), true, detail);
+    Err(Status::invalid(&GroupKind::new("policy", "Eviction"), meta::text(eviction, "name"), &[error]).into())
+}
+
+/// The options of the deletion: the body's, with `dryRun` from wherever it was said.
+fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions, Box<Status>> {
+    let given = object::get_object(eviction, &["deleteOptions"]).map(DeleteOptions::from_object);
+    let mut deletion = given.unwrap_or_default();
+    if deletion.dry_run.is_empty() {
+        deletion.dry_run.clone_from(&options.dry_run);
+    } else if !options.dry_run.is_empty() && options.dry_run != deletion.dry_run {
+        let (request, content) = (options.dry_run.join(" "), deletion.dry_run.join(" "));
+        let message =
+            format!("Non-matching dry-run options in request and content: [{request}] and [{content}]");
+        return Err(Status::unmapped(message).into());
+    }
+    Ok(deletion)
+}
+
+/// Deletes a pod that no budget protects: one that has ended, has not begun, or is going already. Returns
+/// any other.
+async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<Option<Object>, Box<Status>> {
+    let insists = version_of(options).is_some();
+    for attempt in 1.. {
+        let pod = get::tree(call, call.route.main, call.name()).await?;
+        let phase = object::get_str(&pod, &["status", "phase"]).unwrap_or("");
+        let gone = matches!(phase, "Succeeded" | "Failed") || meta::is_deleting(&pod);
+        if !gone && phase != "Pending" {
+            return Ok(Some(pod));
+        }
+        // A pod that has not begun must not become one that counts before it is deleted.
+        let pinned = if gone || insists { options.clone() } else { pinned(options, &pod) };
+        match mark_and_delete(call, &pinned).await {
+            Ok(()) => return Ok(None),
+            Err(status) if status.reason == "Conflict" && !insists && attempt < ATTEMPTS_MAX => {
+                let pause = RETRY_PAUSE.mul_f64(1.0 + RETRY_JITTER * (call.api.jitter)());
+                tokio::time::sleep(pause).await;
+            }
+            Err(status) => return Err(status),
+        }
+    }
+    Ok(None)
+}
+
+/// Deletes a pod if its budget can do without it.
+async fn delete_protected(call: &Call<'_>, pod: &Object, options: &DeleteOptions) -> Result<(), Box<Status>> {
+    let row = resources::find("policy", "v1", "poddisruptionbudgets", "").ok_or_else(Status::unknown_path)?;
+    let budgets = budgets_of(call, row, pod).await?;
+    if budgets.len() > 1 {
+        let message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does \
+                       not support.";
+        return Err(Status::unmapped(message).into());
+    }
+    let Some(budget) = budgets.first() else { return mark_and_delete(call, options).await };
+    let name = meta::text(budget, "name");
+    if is_ready(pod) || !budget::lets_unready_go(budget) {
+        take_disruption(call, row, budget, meta::text(pod, "name"), !options.dry_run.is_empty()).await?;
+        return mark_and_delete(call, options).await;
+    }
+    // The pod goes because it is not ready: not if it has become so in between.
+    let unversioned = version_of(options).is_none();
+    match mark_and_delete(call, &pinned(options, pod)).await {
+        Err(status) if status.reason == "Conflict" && unversioned => Err(budget::busy(name)),
+        done => done,
+    }
+}
+
+fn is_ready(pod: &Object) -> bool {
+    tree::child(pod, "status")
+        .into_iter()
+        .flat_map(|status| tree::children(status, "conditions"))
+        .any(|c| tree::text(c, "type") == "Ready" && tree::text(c, "status") == "True")
+}
+
+fn version_of(options: &DeleteOptions) -> Option<&str> {
+    options.preconditions.as_ref()?.resource_version.as_deref()
+}
+
+/// The options, for the pod as it is and no other.
+fn pinned(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
+    let version = meta::text(pod, "resourceVersion").to_owned();
+    let uid = options.preconditions.as_ref().and_then(|preconditions| preconditions.uid.clone());
+    let preconditions = Some(Preconditions { uid, resource_version: Some(version) });
+    DeleteOptions { preconditions, ..options.clone() }
+}
+
+/// The budgets that are about a pod.
+async fn budgets_of(
+    call: &Call<'_>,
+    row: &'static Resource,
+    pod: &Object,
+) -> Result<Vec<Object>, Box<Status>> {
+    let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
+    let target = Target { row, namespace: &call.info.namespace, name: "" };
+    let page = call.api.registry.list(&target, &ListOptions::default()).await?;
+    let mut found = Vec::new();
+    for element in page.items.iter() {
+        let budget = codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
+        if budget::covers(&budget, pod) {
+            found.push(budget);
+        }
+    }
+    Ok(found)
+}
+
+/// Takes a disruption from a budget, and tells its controller which pod it is for.
+async fn take_disruption(
+    call: &Call<'_>,
+    row: &'static Resource,
+    seen: &Object,
+    pod: &str,
+    dry_run: bool,
+) -> Result<(), Box<Status>> {
+    let now = call.api.registry.now();
+    if dry_run {
+        return budget::take(&mut seen.clone(), pod, now);
+    }
+    let name = meta::text(seen, "name");
+    let status = resources::find(row.group, row.version, row.plural, "status").unwrap_or(row);
+    let target = Target { row, namespace: &call.info.namespace, name };
+    let fields = call.api.field_managers.of(status);
+    let mut change = |old: Option<&Object>| {
+        let old = old.ok_or_else(|| Box::new(Status::not_found(&target.group_resource(), name)))?;
+        let mut new = old.clone();
+        budget::take(&mut new, pod, now)?;
+        if let Some(Err(error)) = fields.map(|fields| fields.update(Some(old), &mut new, MANAGER, now)) {
+            tracing::error!(error, "managed fields of a budget could not be updated");
+        }
+        Ok(new)
+    };
+    let request = update_of(call, status);
+    call.api.registry.update(&target, &request, &mut change).await?;
+    Ok(())
+}
+
+/// A write by the server itself.
+fn update_of<'r>(call: &'r Call<'_>, endpoint: &'static Resource) -> UpdateRequest<'r> {
+    UpdateRequest {
+        endpoint,
+        uid: String::new(),
+        user: call.user,
+        dry_run: false,
+        force_allow_create: false,
+        keeps_managers: false,
+        admit: &AdmitAll,
+    }
+}
+
+/// Deletes the pod. Before that its status says why, for those who see it go.
+async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(), Box<Status>> {
+    let (target, now) = (call.target(), call.api.registry.now());
+    let dry_run = !options.dry_run.is_empty();
+    let mut options = options.clone();
+    if !dry_run {
+        let pods = call.route.main;
+        let status = resources::find(pods.group, pods.version, pods.plural, "status").unwrap_or(pods);
+        let mut change = |old: Option<&Object>| {
+            let old =
+                old.ok_or_else(|| Box::new(Status::not_found(&target.group_resource(), target.name)))?;
+            marked(old, &options, now)
+        };
+        let updated = call.api.registry.update(&target, &update_of(call, status), &mut change).await?;
+        if let Some(version) = options.preconditions.as_mut().and_then(|p| p.resource_version.as_mut()) {
+            // It was this very request that changed it.
+            *version = codec::revision_text(updated.stored.revision);
+        }
+    }
+    let errors = api::validation::validate_delete_options(&options);
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
+    }
+    call.api.registry.delete(&target, &DeleteRequest { options: &options, dry_run }).await?;
+    Ok(())
+}
+
+/// The pod with the condition that says that it is evicted.
+///
+/// # Errors
+/// 409 for another pod than the options are about.
+fn marked(pod: &Object, options: &DeleteOptions, now: UnixTime) -> Result<Object, Box<Status>> {
+    let wanted = options.preconditions.clone().unwrap_or_default();
+    let checks = [
+        ("UID", "uid", wanted.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", wanted.resource_version, "modified"),
+    ];
+    for (what, member, wanted, fate) in checks {
+        let found = meta::text(pod, member);
+        let Some(wanted) = wanted.filter(|wanted| !wanted.is_empty() && wanted != found) else { continue };
+        let cause = format!(
+            "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). The \
+             object might have been {fate}"
+        );
+        return Err(Status::conflict(&GroupResource::new("", "Pod"), meta::text(pod, "name"), &cause).into());
+    }
+    let mut pod = pod.clone();
+    let condition = Condition {
+        condition_type: "DisruptionTarget",
+        reason: "EvictionByEvictionAPI",
+        message: "Eviction API: evicting",
+    };
+    pod_conditions::meet(&mut pod, condition, now);
+    Ok(pod)
+}

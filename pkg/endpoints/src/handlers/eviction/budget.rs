@@ -1,0 +1,138 @@
+//! What a PodDisruptionBudget says about one more eviction, and what the eviction takes from it. Pure.
+
+use api::tree;
+use apimachinery::gvk::GroupResource;
+use apimachinery::labels;
+use apimachinery::status::{Cause, Status};
+use apimachinery::time::UnixTime;
+use registry::meta;
+use schema::object::{self, Object};
+use serde_json::{Value, json};
+
+/// The most evictions of a budget that its controller has not noticed yet (upstream's
+/// `MaxDisruptedPodSize`).
+const DISRUPTED_PODS_MAX: usize = 2000;
+/// Seconds after which to try again while a budget is being worked on.
+const RETRY_SECONDS: i32 = 10;
+/// The condition that says whether evictions are allowed, and the cause that refusals name.
+const ALLOWED: &str = "DisruptionAllowed";
+
+/// Whether a budget is about a pod. One whose selector nobody can read is about none.
+pub(super) fn covers(budget: &Object, pod: &Object) -> bool {
+    let Ok(selector) = labels::from_label_selector(object::get_object(budget, &["spec", "selector"])) else {
+        return false;
+    };
+    let labels = meta::metadata(pod).and_then(|metadata| tree::child(metadata, "labels"));
+    selector.matches(|key| labels?.get(key)?.as_str())
+}
+
+/// Whether a pod that is not ready may go although its budget allows no disruption: it does not count as
+/// available, so that nothing is lost by it.
+pub(super) fn lets_unready_go(budget: &Object) -> bool {
+    let status = |name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
+    let desired = status("desiredHealthy");
+    object::get_str(budget, &["spec", "unhealthyPodEvictionPolicy"]) == Some("AlwaysAllow")
+        || (status("currentHealthy") >= desired && desired > 0)
+}
+
+/// 429: try again soon.
+pub(super) fn busy(budget: &str) -> Box<Status> {
+    let message = format!("The disruption budget {budget} is still being processed by the server.");
+    refused(RETRY_SECONDS, message)
+}
+
+fn refused(retry_after: i32, cause: String) -> Box<Status> {
+    let message = "Cannot evict pod as it would violate the pod's disruption budget.";
+    let mut status = Status::too_many_requests(message, retry_after);
+    let cause = Cause { reason: "DisruptionBudget".to_owned(), message: cause, ..Cause::default() };
+    status.details.get_or_insert_default().causes.push(cause);
+    status.into()
+}
+
+/// Takes one disruption from a budget, for a pod.
+///
+/// # Errors
+/// 429 when there is none to take, 403 for a budget that nobody seems to look after.
+pub(super) fn take(budget: &mut Object, pod: &str, now: UnixTime) -> Result<(), Box<Status>> {
+    let name = meta::text(budget, "name").to_owned();
+    let number = |budget: &Object, name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
+    if number(budget, "observedGeneration") < meta::generation(budget) {
+        return Err(busy(&name));
+    }
+    let forbidden = |cause: &str| -> Result<(), Box<Status>> {
+        Err(Status::forbidden(&GroupResource::new("policy", "poddisruptionbudget"), &name, cause).into())
+    };
+    let allowed = number(budget, "disruptionsAllowed");
+    if allowed < 0 {
+        return forbidden("pdb disruptions allowed is negative");
+    }
+    let disrupted = object::get_object(budget, &["status", "disruptedPods"]).map_or(0, Object::len);
+    if disrupted > DISRUPTED_PODS_MAX {
+        return forbidden("DisruptedPods map too big - too many evictions not confirmed by PDB controller");
+    }
+    if allowed == 0 {
+        return Err(refused(0, why_not(&name, budget)));
+    }
+    object::set(budget, &["status", "disruptionsAllowed"], allowed - 1);
+    if allowed == 1 {
+        exhaust(budget, now);
+    }
+    object::set(budget, &["status", "disruptedPods", pod], timestamp(now));
+    Ok(())
+}
+
+/// Why a budget allows no disruption.
+fn why_not(name: &str, budget: &Object) -> String {
+    let conditions = object::get_list(budget, &["status", "conditions"]).iter().filter_map(Value::as_object);
+    let condition = conditions.into_iter().find(|c| tree::text(c, "type") == ALLOWED);
+    let condition =
+        condition.filter(|c| tree::text(c, "status") == "False" && !tree::text(c, "message").is_empty());
+    let (reason, message) =
+        condition.map_or(("", ""), |c| (tree::text(c, "reason"), tree::text(c, "message")));
+    let number = |name: &str| object::get_i64(budget, &["status", name]).unwrap_or(0);
+    let (current, desired) = (number("currentHealthy"), number("desiredHealthy"));
+    let budget = format!("The disruption budget {name}");
+    match condition {
+        Some(_) if reason == "SyncFailed" => {
+            format!("{budget} does not allow evicting pods currently because it failed sync: {message}")
+        }
+        _ if current <= desired => {
+            format!("{budget} needs {desired} healthy pods and has {current} currently")
+        }
+        Some(_) => format!("{budget} does not allow evicting pods currently ({reason}): {message}"),
+        None => format!("{budget} does not allow evicting pods currently"),
+    }
+}
+
+/// Sets the condition of a budget that has no disruption left, as its controller would.
+fn exhaust(budget: &mut Object, now: UnixTime) {
+    let observed = object::get_i64(budget, &["status", "observedGeneration"]).unwrap_or(0);
+    let mut conditions = object::get_list(budget, &["status", "conditions"]).to_vec();
+    let is_ours = |c: &Value| c.get("type").and_then(Value::as_str) == Some(ALLOWED);
+    let at = conditions.iter().position(is_ours);
+    let before =
+        at.and_then(|at| conditions.get(at)).filter(|old| old.get("status") == Some(&"False".into()));
+    let since = before.and_then(|old| old.get("lastTransitionTime").cloned());
+    let mut condition = json!({
+        "type": ALLOWED,
+        "status": "False",
+        "lastTransitionTime": since.unwrap_or_else(|| timestamp(now)),
+        "reason": "InsufficientPods",
+        "message": "",
+    });
+    if observed != 0 {
+        condition["observedGeneration"] = observed.into();
+    }
+    match at.and_then(|at| conditions.get_mut(at)) {
+        Some(old) => *old = condition,
+        None => conditions.push(condition),
+    }
+    object::set(budget, &["status", "conditions"], conditions);
+}
+
+fn timestamp(now: UnixTime) -> Value {
+    UnixTime { nanos: 0, ..now }.rfc3339().to_string().into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,163 @@
+//! Passing requests on to somebody behind this server: a kubelet, a pod, whatever a Service stands for
+//! (upstream's `apimachinery/pkg/util/proxy`). How to get there is a [`Network`]'s business; here is HTTP.
+//!
+//! Every request has a connection of its own: those that come here are long or rare.
+
+mod exchange;
+mod headers;
+mod rewrite;
+#[cfg(test)]
+pub(crate) mod testing;
+mod upgrade;
+pub(crate) mod url;
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use http::header::{HeaderValue, LOCATION};
+use http::request::Parts;
+use http_body_util::BodyExt;
+use hyper::upgrade::OnUpgrade;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::{Body, Response};
+pub(crate) use exchange::exchange;
+pub(crate) use headers::is_upgrade;
+pub(crate) use upgrade::upgrade;
+use url::Url;
+
+/// Bytes in both directions.
+pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Whom to believe behind a TLS connection, and what to show them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// A kubelet: this server's client certificate is shown, and the kubelet's is verified if there is an
+    /// authority for that.
+    Kubelet,
+    /// A kubelet whose certificate the client does not want to be verified.
+    UnverifiedKubelet,
+    /// Anybody, who learns nothing about this server.
+    Anyone,
+}
+
+/// Where to connect to.
+#[derive(Debug, Clone, Copy)]
+pub struct Backend<'a> {
+    /// A name or an address, without brackets.
+    pub host: &'a str,
+    /// A number, unless the client made it up.
+    pub port: &'a str,
+    /// TLS, if at all.
+    pub tls: Option<Trust>,
+}
+
+/// Gets to other machines.
+#[async_trait]
+pub trait Network: Send + Sync + 'static {
+    /// Connects. Bounded in time.
+    ///
+    /// # Errors
+    /// Why not, in Go's words: they are shown to the client.
+    async fn connect(&self, backend: Backend<'_>) -> Result<Box<dyn Stream>, String>;
+
+    /// All addresses of a host. An address is its own.
+    ///
+    /// # Errors
+    /// As [`connect`](Self::connect).
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String>;
+}
+
+/// What there is to know about getting to backends.
+#[derive(Clone)]
+pub struct Backends {
+    /// The way there.
+    pub network: Arc<dyn Network>,
+    /// `--kubelet-port`: the port of kubelets that do not say theirs.
+    pub kubelet_port: u16,
+    /// `--kubelet-preferred-address-types`, best first.
+    pub address_types: Vec<String>,
+}
+
+/// A request that may be passed on.
+pub(crate) struct Incoming<'r> {
+    /// Its head.
+    pub(crate) parts: &'r Parts,
+    /// Its decoded path.
+    pub(crate) path: &'r str,
+    /// Its body, not read yet.
+    pub(crate) body: Body,
+    /// The connection, for those who want to speak something else on it.
+    pub(crate) connection: Option<OnUpgrade>,
+    /// Who sent it.
+    pub(crate) remote: SocketAddr,
+    /// When to end what has no end of its own.
+    pub(crate) shutdown: &'r CancellationToken,
+}
+
+/// Passes a request on, as a web server at `url` would like to see it, and its answer back.
+///
+/// # Errors
+/// 503 when the backend does not answer.
+pub(crate) async fn pass_on(
+    network: &dyn Network,
+    mut url: Url,
+    incoming: Incoming<'_>,
+) -> Result<Response, Box<Status>> {
+    let Incoming { parts, path, .. } = incoming;
+    url.query = parts.uri.query().unwrap_or_default().to_owned();
+    if is_upgrade(&parts.headers) {
+        return upgrade(network, &url, incoming).await;
+    }
+    if !url.path.ends_with('/') && path.ends_with('/') {
+        url.path.push('/');
+    }
+    if url.path.is_empty() && matches!(parts.method.as_str(), "GET" | "HEAD") {
+        return Ok(to_root(path, &url.query));
+    }
+    let prefix = rewrite::prefix(path, &url.path);
+    let mut head = headers::end_to_end(&parts.headers);
+    headers::add_host(&mut head, parts, &url);
+    headers::add_forwarded_for(&mut head, incoming.remote.ip());
+    headers::add_forwarded_uri(&mut head, prefix, &url);
+    let host = head.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("").to_owned();
+    let request = headers::request(&parts.method, &url, head, incoming.body);
+    let answer = exchange(network, &url, request).await.map_err(|error| {
+        Status::failure(503, "ServiceUnavailable", format!("error trying to reach service: {error}"))
+    })?;
+    let (mut head, body) = answer.into_parts();
+    head.headers = headers::end_to_end(&head.headers);
+    headers::remove_cors(&mut head.headers);
+    if let Some(to) = head.headers.get(LOCATION).and_then(|to| to.to_str().ok())
+        && let Some(rewritten) = rewrite::redirect(to, prefix, &[&url.authority(), &host])
+        && let Ok(value) = HeaderValue::try_from(rewritten)
+    {
+        head.headers.insert(LOCATION, value);
+    }
+    Ok(answer_of(head.status, head.headers, body.map_err(Into::into).boxed_unsync()))
+}
+
+/// Sends a browser to the root of what is proxied: relative links would miss it otherwise.
+fn to_root(path: &str, query: &str) -> Response {
+    let mark = if query.is_empty() { "" } else { "?" };
+    let mut head = http::HeaderMap::new();
+    if let Ok(value) = HeaderValue::try_from(format!("{}/{mark}{query}", url::escape_path(path))) {
+        head.insert(LOCATION, value);
+    }
+    answer_of(http::StatusCode::MOVED_PERMANENTLY, head, crate::respond::full(bytes::Bytes::new()))
+}
+
+fn answer_of(status: http::StatusCode, headers: http::HeaderMap, body: Body) -> Response {
+    let mut response = http::Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,137 @@
+//! Claims about requests that are passed on.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use http::{HeaderMap, Method, Request, StatusCode, Uri};
+
+use super::testing::Everybody;
+use super::*;
+use crate::respond::full;
+
+/// A request for a proxied place, and where that is on the backend.
+fn asked(method: Method, uri: &str, headers: &[(&'static str, &'static str)]) -> Parts {
+    let mut request = Request::new(());
+    *request.method_mut() = method;
+    *request.uri_mut() = uri.parse::<Uri>().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().append(*name, HeaderValue::from_static(value));
+    }
+    request.into_parts().0
+}
+
+fn backend(path: &str) -> Url {
+    let (host, port, path) = ("10.0.0.1".to_owned(), "80".to_owned(), path.to_owned());
+    Url { tls: None, host, port, path, query: String::new() }
+}
+
+async fn pass(
+    network: &Everybody,
+    url: Url,
+    parts: &Parts,
+    body: &'static str,
+) -> Result<Response, Box<Status>> {
+    let shutdown = CancellationToken::new();
+    let incoming = Incoming {
+        parts,
+        path: parts.uri.path(),
+        body: full(body),
+        connection: None,
+        remote: "192.0.2.7:5".parse().unwrap(),
+        shutdown: &shutdown,
+    };
+    pass_on(network, url, incoming).await
+}
+
+async fn text(response: Response) -> String {
+    String::from_utf8(response.into_body().collect().await.unwrap().to_bytes().to_vec()).unwrap()
+}
+
+/// A backend that tells what it was asked.
+fn mirror() -> Everybody {
+    Everybody::answering(|request| {
+        let told = ["x-forwarded-for", "x-forwarded-uri", "host", "x-mine", "connection", "content-length"];
+        let header = |name: &&str| {
+            let value = request.headers().get(*name)?.to_str().ok()?;
+            Some(format!("{name}={value}"))
+        };
+        let headers: Vec<String> = told.iter().filter_map(header).collect();
+        let told = format!("{} {} {}", request.method(), request.uri(), headers.join(" "));
+        let mut response = http::Response::new(full(told));
+        let headers = response.headers_mut();
+        headers.insert("access-control-allow-origin", HeaderValue::from_static("*"));
+        headers.insert("x-theirs", HeaderValue::from_static("1"));
+        headers.insert("keep-alive", HeaderValue::from_static("timeout=5"));
+        response
+    })
+}
+
+#[tokio::test]
+async fn a_backend_sees_its_own_path_and_who_asks() {
+    let check = async |method: Method, uri: &str, path: &str, expected: &str| {
+        let parts = asked(method, uri, &[("host", "api:6443"), ("x-mine", "1"), ("connection", "close")]);
+        let answer = pass(&mirror(), backend(path), &parts, "").await.unwrap();
+        assert_eq!(text(answer).await, expected, "{uri}");
+    };
+    let rest = "host=api:6443 x-mine=1";
+    let from = "x-forwarded-for=192.0.2.7 x-forwarded-uri=";
+    check(Method::GET, "/api/p/proxy/a?b=c", "/a", &format!("GET /a?b=c {from}/api/p/proxy/a {rest}")).await;
+    check(Method::GET, "/api/p/proxy/", "/", &format!("GET / {from}/api/p/proxy/ {rest}")).await;
+    check(Method::DELETE, "/api/p/proxy", "", &format!("DELETE / {from}/api/p/proxy {rest}")).await;
+    check(Method::GET, "/api/p/proxy/a/", "/a", &format!("GET /a/ {from}/api/p/proxy/a/ {rest}")).await;
+}
+
+#[tokio::test]
+async fn an_answer_comes_back_without_what_is_not_the_clients() {
+    let answer = pass(&mirror(), backend("/a"), &asked(Method::GET, "/p/a", &[]), "").await.unwrap();
+    let headers: HeaderMap = answer.headers().clone();
+    assert_eq!(answer.status(), StatusCode::OK);
+    assert!(headers.contains_key("x-theirs"));
+    assert!(!headers.contains_key("access-control-allow-origin") && !headers.contains_key("keep-alive"));
+}
+
+#[tokio::test]
+async fn a_body_is_passed_on_both_ways() {
+    let echo = Everybody::answering(|request| {
+        http::Response::new(request.into_body().map_err(Into::into).boxed_unsync())
+    });
+    let answer = pass(&echo, backend("/a"), &asked(Method::POST, "/p/a", &[]), "hello").await.unwrap();
+    assert_eq!(text(answer).await, "hello");
+}
+
+#[tokio::test]
+async fn the_root_has_a_slash() {
+    let check = async |method: Method, uri: &str, expected: Option<&str>| {
+        let answer = pass(&mirror(), backend(""), &asked(method, uri, &[]), "").await.unwrap();
+        let location = answer.headers().get(LOCATION).map(|to| to.to_str().unwrap());
+        assert_eq!(location, expected, "{uri}");
+    };
+    check(Method::GET, "/p/proxy", Some("/p/proxy/")).await;
+    check(Method::HEAD, "/p/proxy?a=b", Some("/p/proxy/?a=b")).await;
+    check(Method::POST, "/p/proxy", None).await;
+}
+
+#[tokio::test]
+async fn a_backend_that_is_not_there_is_a_503() {
+    let url = Url { port: "1".to_owned(), ..backend("/a") };
+    let status = pass(&mirror(), url, &asked(Method::GET, "/p/a", &[]), "").await.err().unwrap();
+    let message = "error trying to reach service: dial tcp 10.0.0.1:1: connect: connection refused";
+    assert_eq!((status.code, status.reason, &*status.message), (503, "ServiceUnavailable", message));
+}
+
+#[tokio::test]
+async fn an_upgrade_that_is_refused_is_answered_as_the_backend_does() {
+    let check = async |code: u16, expected: Result<u16, &str>| {
+        let network = Everybody::answering(move |_| {
+            let mut response = http::Response::new(full("why"));
+            *response.status_mut() = StatusCode::from_u16(code).unwrap();
+            response
+        });
+        let parts = asked(Method::POST, "/p/a", &[("connection", "Upgrade"), ("upgrade", "SPDY/3.1")]);
+        let got = pass(&network, backend("/a"), &parts, "").await;
+        let got = got.map(|response| response.status().as_u16()).map_err(|status| status.message.clone());
+        assert_eq!(got, expected.map_err(str::to_owned));
+    };
+    check(403, Ok(403)).await;
+    check(200, Err("invalid upgrade response: status code 200")).await;
+    // The backend agrees, but the client's connection is not to be had: it speaks HTTP/2.
+    check(101, Err("request connection cannot be hijacked")).await;
+}

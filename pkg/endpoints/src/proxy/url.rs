@@ -1,0 +1,153 @@
+//! Where a request is passed on to, and the parts of Go's `net/url` and `path` that decide how that is
+//! written.
+
+use std::fmt;
+
+use super::{Backend, Trust};
+
+/// A place on a backend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Url {
+    /// `https`, and whom to believe; else `http`.
+    pub(crate) tls: Option<Trust>,
+    /// A name or an address, without brackets.
+    pub(crate) host: String,
+    /// Empty for the scheme's own.
+    pub(crate) port: String,
+    /// Decoded.
+    pub(crate) path: String,
+    /// As sent, without the question mark.
+    pub(crate) query: String,
+}
+
+impl Url {
+    fn scheme(&self) -> &'static str {
+        if self.tls.is_some() { "https" } else { "http" }
+    }
+
+    /// Host and port as a URL has them.
+    pub(crate) fn authority(&self) -> String {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        if self.port.is_empty() { host } else { format!("{host}:{}", self.port) }
+    }
+
+    /// Where to connect to.
+    pub(crate) fn backend(&self) -> Backend<'_> {
+        let usual = if self.tls.is_some() { "443" } else { "80" };
+        let port = if self.port.is_empty() { usual } else { &self.port };
+        Backend { host: &self.host, port, tls: self.tls }
+    }
+
+    /// What to ask the backend for.
+    pub(crate) fn path_and_query(&self) -> String {
+        let slash = if self.path.starts_with('/') { "" } else { "/" };
+        let mark = if self.query.is_empty() { "" } else { "?" };
+        format!("{slash}{}{mark}{}", escape_path(&self.path), self.query)
+    }
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://{}", self.scheme(), self.authority())?;
+        let path = self.path_and_query();
+        if path == "/" && self.path.is_empty() { Ok(()) } else { f.write_str(&path) }
+    }
+}
+
+/// A path as a URL has it.
+pub(crate) fn escape_path(path: &str) -> String {
+    const PLAIN: &[u8] = b"-_.~$&+,/:;=@";
+    let mut out = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        if byte.is_ascii_alphanumeric() || PLAIN.contains(&byte) {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// Undoes percent signs. `None` where they are broken.
+pub(super) fn unescape(text: &str) -> Option<String> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut bytes = text.bytes();
+    let hex = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => (hex(bytes.next()?)? << 4) | hex(bytes.next()?)?,
+            other => other,
+        });
+    }
+    String::from_utf8(out).ok()
+}
+
+/// The shortest path that leads to the same place (Go's `path.Clean`), of one that is not empty.
+pub(crate) fn clean(path: &str) -> String {
+    let rooted = path.starts_with('/');
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." if kept.last().is_some_and(|last| *last != "..") => drop(kept.pop()),
+            ".." if rooted => {}
+            segment => kept.push(segment),
+        }
+    }
+    match (rooted, kept.is_empty()) {
+        (true, _) => format!("/{}", kept.join("/")),
+        (false, true) => ".".to_owned(),
+        (false, false) => kept.join("/"),
+    }
+}
+
+/// A clean path that ends with a slash if the path did.
+pub(crate) fn clean_keeping_slash(path: &str) -> String {
+    if path.is_empty() {
+        return String::new();
+    }
+    let mut cleaned = clean(path);
+    if path.ends_with('/') && !cleaned.ends_with('/') {
+        cleaned.push('/');
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_written_as_go_writes_it() {
+        let check = |tls, host: &str, port: &str, path: &str, query: &str, expected: &str| {
+            let [host, port, path, query] = [host, port, path, query].map(str::to_owned);
+            assert_eq!(Url { tls, host, port, path, query }.to_string(), expected);
+        };
+        check(None, "h", "", "", "", "http://h");
+        check(Some(Trust::Anyone), "::1", "10250", "/a b", "c=d", "https://[::1]:10250/a%20b?c=d");
+        check(None, "::1", "", "/", "", "http://[::1]/");
+        check(None, "h", "80", "", "a", "http://h:80/?a");
+    }
+
+    #[test]
+    fn a_path_is_escaped_where_go_escapes_it() {
+        let check = |path: &str, escaped: &str| {
+            assert_eq!(escape_path(path), escaped);
+            assert_eq!(unescape(escaped).as_deref(), Some(path));
+        };
+        check("/a-_.~$&+,:;=@", "/a-_.~$&+,:;=@");
+        check("/a b?c%d!*'(é", "/a%20b%3Fc%25d%21%2A%27%28%C3%A9");
+        assert_eq!([unescape("%"), unescape("%4"), unescape("%zz"), unescape("%ff")], [const { None }; 4]);
+    }
+
+    #[test]
+    fn a_path_is_cleaned_as_go_cleans_it() {
+        let check = |path: &str, expected: &str| assert_eq!(clean_keeping_slash(path), expected, "{path}");
+        check("", "");
+        check("/", "/");
+        check("/a//b/./c/", "/a/b/c/");
+        check("/../a/../../b", "/b");
+        check("a/..", ".");
+        check("../a", "../a");
+    }
+}

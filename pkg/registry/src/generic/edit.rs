@@ -1,0 +1,82 @@
+//! Changes that the server itself makes to an object, on behalf of a request that is not about the object
+//! as a whole: neither the kind's strategy nor admission has a say (upstream's subresources that call
+//! `GuaranteedUpdate` themselves).
+
+use api::options::Preconditions;
+use api::resources::Storage as StorageRow;
+use apimachinery::status::Status;
+use schema::object::Object;
+use storage::{KeyValue, Update, Updated};
+
+use super::dryrun::DryRun;
+use super::update::Failure;
+use super::{Registry, Result, Target};
+use crate::{Stored, StoredRef, codec, meta};
+
+/// Edits the current object in place. May run several times, each time on a newer state.
+pub type Edit<'e> = dyn FnMut(&mut Object) -> Result<()> + Send + 'e;
+
+impl Registry {
+    /// Edits an object where its preconditions hold, any number of times until the result is written on
+    /// top of exactly what it was computed from.
+    ///
+    /// # Errors
+    /// 404, 409 for preconditions that do not hold, whatever `edit` says, storage's failures.
+    pub async fn edit(
+        &self,
+        target: &Target<'_>,
+        preconditions: &Preconditions,
+        dry_run: bool,
+        edit: &mut Edit<'_>,
+    ) -> Result<Stored> {
+        let storage = self.storage_of(target, "update")?;
+        let key = self.key(storage, target)?;
+        let dry = DryRun::of(&self.delegator);
+        let (store, turns) = if dry_run { dry.writer() } else { self.writer() };
+        let suggestion = self.suggestion(storage, &key)?;
+        let mut value = bytes::Bytes::new();
+        let outcome = turns.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
+            value = self.edited(target, storage, preconditions, current, edit)?;
+            Ok(Update::Write(value.clone(), self.ttl(target.row)))
+        });
+        let updated = outcome.await.map_err(|failure: Failure| failure.status(target, "update"))?;
+        let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
+            updated;
+        Ok(Stored { key, value, revision })
+    }
+
+    /// What an edit makes of the object as it is now.
+    fn edited(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow,
+        preconditions: &Preconditions,
+        current: Option<&KeyValue>,
+        edit: &mut Edit<'_>,
+    ) -> std::result::Result<bytes::Bytes, Failure> {
+        let Some(kv) = current else {
+            return Err(Status::not_found(&target.group_resource(), target.name).into());
+        };
+        let mut object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
+        check(target, &kv.key, preconditions, &object)?;
+        edit(&mut object)?;
+        codec::strip_revision(&mut object);
+        Ok(codec::encode(storage, &object).map_err(Status::internal_error)?)
+    }
+}
+
+/// Preconditions as storage checks them, in its words.
+fn check(target: &Target<'_>, key: &str, wanted: &Preconditions, object: &Object) -> Result<()> {
+    let checks =
+        [("UID", "uid", &wanted.uid), ("ResourceVersion", "resourceVersion", &wanted.resource_version)];
+    for (what, member, wanted) in checks {
+        let found = meta::text(object, member);
+        let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
+        let cause = format!(
+            "StorageError: invalid object, Code: 4, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: \
+             Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+        );
+        return Err(Status::conflict(&target.group_resource(), target.name, &cause).into());
+    }
+    Ok(())
+}
