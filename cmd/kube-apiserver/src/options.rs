@@ -24,6 +24,9 @@ use crate::flags::{CertKey, Flags};
 /// Streams per HTTP/2 connection where the flag leaves the choice to the server.
 const HTTP2_STREAMS: u32 = 100;
 
+/// Who issues tokens of service accounts where nobody else is named (kubeadm's choice).
+const SERVICE_ACCOUNT_ISSUER: &str = "https://kubernetes.default.svc.cluster.local";
+
 /// What the flags come to.
 pub(crate) struct Options {
     /// For the server.
@@ -234,8 +237,12 @@ fn services(flags: &Flags) -> ServiceConfig {
 
 fn service_accounts(flags: &Flags) -> ServiceAccountConfig {
     let files = |name: &str| flags.list(name).into_iter().map(PathBuf::from).collect();
+    let mut issuers = flags.list("service-account-issuer");
+    if issuers.is_empty() {
+        issuers.push(SERVICE_ACCOUNT_ISSUER.to_owned());
+    }
     ServiceAccountConfig {
-        issuers: flags.list("service-account-issuer"),
+        issuers,
         audiences: flags.list("api-audiences"),
         key_files: files("service-account-key-file"),
         signing_key_file: path(flags, "service-account-signing-key-file"),

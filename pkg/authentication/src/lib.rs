@@ -13,6 +13,7 @@ mod certificate;
 mod chain;
 mod csv;
 mod proof;
+pub mod service_account;
 mod token_file;
 
 pub use bearer::bearer_token;

@@ -6,14 +6,17 @@ use std::time::Duration;
 use admission::{Chain, NamespaceLifecycle, Objects, Plugin};
 use api::resources::Resource;
 use api::validation::kinds::Settings;
+use apimachinery::clock::Clock;
+use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Mode;
 use cacher::{Delegator, Driver, Options};
-use endpoints::api::{Backends, CompressedLists, FieldManagers, WatchMetrics};
+use endpoints::api::{Backends, CompressedLists, Documents, FieldManagers, TokenRequests, WatchMetrics};
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
 use endpoints::dispatch::Dispatch;
 use endpoints::negotiate::Formats;
 use endpoints::openapi::OpenApi;
+use endpoints::openid::OpenId;
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
@@ -26,7 +29,9 @@ use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
 use crate::run::RunError;
+use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::system::{SystemClock, SystemEntropy};
+use crate::token_objects::StoredTokenObjects;
 
 /// What compressed lists may take that are remembered, in bytes.
 const COMPRESSED_LISTS_BYTES_MAX: usize = 32 << 20;
@@ -79,27 +84,23 @@ pub async fn build(
     )
     .with_settings(Settings { allow_privileged: config.pods.allow_privileged });
     let groups = builtin_groups(|row| !row.off_by_default);
-    let paths = paths(&groups);
+    let mut paths = paths(&groups);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let watch_metrics = Arc::new(WatchMetrics::default());
-    let authenticator = authenticator(config)?;
+    let keys = service_account_keys::load(config)?;
+    let authenticator = authenticator(config, &keys, &registry)?;
+    let openid = openid(config, &address, &keys);
+    if openid.is_some() {
+        paths.extend([OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH].map(str::to_owned));
+    }
     let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: admission(Arc::new(StoredObjects(registry.clone()))),
         authorizer: Mode::authorizer(&config.authorization_modes),
         authenticator: authenticator.clone(),
-        documents: vec![
-            Box::new(Discovery::new(groups, address, &VersionInfo::of_this_build()).in_formats(formats)),
-            Box::new(
-                OpenApi::new(
-                    Arc::new(|row: &Resource| !row.off_by_default),
-                    Vec::new(),
-                    Arc::new(SystemClock),
-                )
-                .in_formats(formats),
-            ),
-        ],
+        token_requests: token_requests(config, keys),
+        documents: documents(groups, address, formats, openid),
         formats,
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
@@ -159,8 +160,54 @@ fn admission(objects: Arc<dyn Objects>) -> Chain {
     Chain::new(plugins)
 }
 
+/// What is served where no resource is.
+fn documents(
+    groups: Vec<Group>,
+    address: String,
+    formats: Formats,
+    openid: Option<OpenId>,
+) -> Vec<Box<dyn Documents>> {
+    let discovery = Discovery::new(groups, address, &VersionInfo::of_this_build()).in_formats(formats);
+    let served = Arc::new(|row: &Resource| !row.off_by_default);
+    let open_api = OpenApi::new(served, Vec::new(), Arc::new(SystemClock)).in_formats(formats);
+    let openid = openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>);
+    let others: [Box<dyn Documents>; 2] = [Box::new(discovery), Box::new(open_api)];
+    others.into_iter().chain(openid).collect()
+}
+
+/// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that
+/// nobody could find by its name: it may be any text.
+fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<OpenId> {
+    let accounts = &config.service_accounts;
+    let issuer = accounts.issuers.first().map_or("", String::as_str);
+    match OpenIdDocuments::new(issuer, accounts.jwks_uri.as_deref(), address, &keys.verifying) {
+        Ok(documents) => Some(OpenId::new(documents)),
+        Err(error) => {
+            tracing::error!(%error, "the documents by which others verify tokens are not served");
+            None
+        }
+    }
+}
+
+/// How tokens are issued, if they are.
+fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Option<TokenRequests> {
+    let accounts = &config.service_accounts;
+    let issuer = accounts.issuers.first()?.clone();
+    Some(TokenRequests {
+        issuer: Issuer::new(issuer, keys.signing?),
+        api_audiences: accounts.api_audiences().to_vec(),
+        lifetime_max: i64::try_from(accounts.token_expiration_max.as_secs()).unwrap_or(i64::MAX),
+        extend: accounts.extend_expiration,
+        entropy: Arc::new(SystemEntropy),
+    })
+}
+
 /// Everything that can prove an identity but certificates, which the transport knows about.
-fn authenticator(config: &Config) -> Result<Authenticator, RunError> {
+fn authenticator(
+    config: &Config,
+    keys: &ServiceAccountKeys,
+    registry: &Registry,
+) -> Result<Authenticator, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     if let Some(path) = &config.authentication.token_file {
         let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
@@ -168,7 +215,14 @@ fn authenticator(config: &Config) -> Result<Authenticator, RunError> {
             .map_err(|error| RunError::Credentials(error.to_string()))?;
         tokens.push(Arc::new(file));
     }
-    let api_audiences = config.service_accounts.api_audiences().to_vec();
+    let accounts = &config.service_accounts;
+    let (keys, api_audiences) = (&keys.verifying, accounts.api_audiences().to_vec());
+    let objects: Arc<dyn TokenObjects> = Arc::new(StoredTokenObjects(registry.clone()));
+    let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
+    tokens.push(Arc::new(LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up)));
+    let (issuers, clock): (_, Arc<dyn Clock>) = (accounts.issuers.clone(), Arc::new(SystemClock));
+    let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, clock);
+    tokens.push(Arc::new(bound));
     Ok(Authenticator { tokens, api_audiences, anonymous: config.authentication.anonymous })
 }
 

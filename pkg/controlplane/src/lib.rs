@@ -12,3 +12,4 @@ pub mod run;
 mod subresource_tests;
 mod system;
 pub mod test_cluster;
+mod token_objects;

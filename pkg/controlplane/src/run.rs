@@ -3,6 +3,7 @@
 mod certificates;
 mod error;
 mod kubeconfig;
+pub(crate) mod service_account_keys;
 mod signals;
 mod store;
 

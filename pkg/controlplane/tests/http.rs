@@ -15,5 +15,7 @@ mod negotiation;
 mod read_options;
 #[path = "http/reviews.rs"]
 mod reviews;
+#[path = "http/tokens.rs"]
+mod tokens;
 #[path = "http/watches.rs"]
 mod watches;

@@ -22,6 +22,7 @@ pub use crate::compressed::CompressedLists;
 use crate::dispatch::{Dispatch, Request, Response};
 pub use crate::field_managers::FieldManagers;
 use crate::handlers;
+pub use crate::handlers::token::TokenRequests;
 use crate::negotiate::{self, Formats, Offer, Representation};
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
@@ -53,6 +54,8 @@ pub struct Api {
     pub authorizer: Arc<dyn Authorizer>,
     /// Whom token reviews ask: the one that the chain asks.
     pub authenticator: Authenticator,
+    /// How tokens of service accounts are issued; `None` where nobody signs them.
+    pub token_requests: Option<TokenRequests>,
     /// Discovery, OpenAPI, version; asked in order.
     pub documents: Vec<Box<dyn Documents>>,
     /// Which formats objects have.

@@ -23,7 +23,7 @@ use schema::object::Object;
 use schema::table::Message;
 
 use crate::negotiate::{self, Format, Formats, Offer};
-pub(crate) use accept::header as accept_header;
+pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
 pub use model::{ApiResource, Group, Source, Text, Version, builtin_groups};
 pub use version::VersionInfo;

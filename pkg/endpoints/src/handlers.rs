@@ -12,6 +12,7 @@ pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
 mod review;
+pub(crate) mod token;
 pub(crate) mod update;
 mod view;
 pub(crate) mod watch;

@@ -15,6 +15,7 @@ mod handlers;
 mod list_body;
 pub mod negotiate;
 pub mod openapi;
+pub mod openid;
 pub mod proxy;
 mod query;
 pub mod respond;

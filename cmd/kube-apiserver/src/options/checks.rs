@@ -27,6 +27,7 @@ pub(super) fn all(flags: &Flags) -> Vec<String> {
     authorization_modes(flags, &mut errors);
     admission(flags, &mut errors);
     services(flags, &mut errors);
+    service_accounts(flags, &mut errors);
     errors
 }
 
@@ -130,6 +131,29 @@ fn authorization_modes(flags: &Flags, errors: &mut Vec<String>) {
     let has = |mode: &str| names.iter().any(|name| name == mode);
     if flags.optional("authorization-policy-file").is_some() && !has("ABAC") {
         errors.push("cannot specify --authorization-policy-file without mode ABAC".to_owned());
+    }
+}
+
+fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
+    let issuers = flags.list("service-account-issuer");
+    for (index, issuer) in issuers.iter().enumerate() {
+        if issuer.is_empty() {
+            errors.push("service-account-issuer should not be an empty string".to_owned());
+        } else if issuers.iter().take(index).any(|other| other == issuer) {
+            errors.push(format!("service-account-issuer {issuer:?} is already specified"));
+        }
+    }
+    if let Some(uri) = flags.optional("service-account-jwks-uri")
+        && !uri.to_ascii_lowercase().starts_with("https:")
+    {
+        errors.push(format!("service-account-jwks-uri requires https scheme, parsed as: {uri}"));
+    }
+    let lifetime = flags.nanos("service-account-max-token-expiration");
+    let (hour, longest) = (3600 * 1_000_000_000, (1_i64 << 32) * 1_000_000_000);
+    if lifetime != 0 && !(hour..=longest).contains(&lifetime) {
+        errors.push(
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
+        );
     }
 }
 

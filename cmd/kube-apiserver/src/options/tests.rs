@@ -25,6 +25,7 @@ fn without_flags_everything_is_at_hand() {
     assert_eq!(config.serving.admin_kubeconfig, Some(here.join("admin.kubeconfig")));
     assert_eq!(config.serving.bind.address, "0.0.0.0:6443".parse().unwrap());
     assert_eq!(config.services.cidrs.len(), 1);
+    assert_eq!(config.service_accounts.issuers, ["https://kubernetes.default.svc.cluster.local"]);
     assert_eq!(config.event_ttl, Duration::from_secs(3600));
     assert_eq!(config.chain.request_timeout, Duration::from_secs(60));
 }
@@ -130,6 +131,22 @@ fn contradictions_are_refused() {
         "--storage-backend etcd2",
         "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'",
     );
+    error(
+        "--service-account-issuer a --service-account-issuer b --service-account-issuer a",
+        "service-account-issuer \"a\" is already specified",
+    );
+    error("--service-account-issuer=", "service-account-issuer should not be an empty string");
+    error(
+        "--service-account-jwks-uri http://x",
+        "service-account-jwks-uri requires https scheme, parsed as: http://x",
+    );
+    for lifetime in ["59m59s", "1193046h28m17s", "-1h"] {
+        error(
+            &format!("--service-account-max-token-expiration={lifetime}"),
+            "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds",
+        );
+    }
+    options("--service-account-max-token-expiration=1193046h28m16s").unwrap();
     error("--tls-min-version 1.2", "unknown tls version \"1.2\"");
     error("--tls-cipher-suites X", "Cipher suite X not supported or doesn't exist");
     error(

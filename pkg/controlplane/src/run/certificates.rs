@@ -152,7 +152,7 @@ fn pair(
     }
 }
 
-fn write_private(path: &Path, text: &str) -> io::Result<()> {
+pub(super) fn write_private(path: &Path, text: &str) -> io::Result<()> {
     write(path, text, 0o600)
 }
 

@@ -9,7 +9,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{binding, ensure_namespace, eviction, review, to_storage_version};
+use super::{binding, ensure_namespace, eviction, review, to_storage_version, token};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -28,6 +28,9 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
     call.warnings.extend(decoded.warnings);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
+    if call.endpoint().subresource == "token" {
+        return token::create(call, object, &options).await;
+    }
     let uid = meta::text(&object, "uid").to_owned();
     wipe_system_fields(&mut object);
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));

@@ -1,0 +1,134 @@
+//! Tokens that are bound to a time and to objects.
+
+use std::sync::Arc;
+
+use apimachinery::clock::Clock;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+
+use super::claims::Claims;
+use super::verifier::{Verified, Verifier};
+use super::{ObjectKind, ObjectState, PublicKeys, Reference, TokenObjects, note_binding, user};
+use crate::chain::{TokenAuthenticator, TokenUser};
+
+/// How far clocks may be apart, in seconds; also how long a token outlives what it is bound to.
+const LEEWAY_SECONDS: i64 = 60;
+
+/// Everything that a client learns when what a token is bound to is gone.
+const INVALIDATED: &str = "service account token has been invalidated";
+
+/// Accepts the tokens that [`Issuer`](super::Issuer)s sign, as long as the objects that they name exist.
+pub struct BoundTokens {
+    verifier: Verifier,
+    objects: Arc<dyn TokenObjects>,
+    clock: Arc<dyn Clock>,
+}
+
+impl BoundTokens {
+    /// Tokens of `issuers`, signed with one of `keys`. Tokens that do not say whom they are meant for
+    /// are meant for `api_audiences`.
+    pub fn new(
+        issuers: Vec<String>,
+        keys: PublicKeys,
+        api_audiences: Vec<String>,
+        objects: Arc<dyn TokenObjects>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let verifier = Verifier { issuers, keys, implicit_audiences: api_audiences };
+        BoundTokens { verifier, objects, clock }
+    }
+
+    /// The user of a genuine token.
+    async fn user(&self, claims: Claims) -> Result<UserInfo, String> {
+        let now = self.clock.now();
+        check_times(&claims, now)?;
+        let deleted_before = UnixTime { seconds: now.seconds.saturating_sub(LEEWAY_SECONDS), ..now };
+        let binding = &claims.binding;
+        let (namespace, account) = (&*binding.namespace, &binding.account);
+        let found = self.objects.state(ObjectKind::ServiceAccount, namespace, &account.name).await?;
+        if found.uid != account.uid {
+            return Err(format!(
+                "service account UID ({}) does not match claim ({})",
+                found.uid, account.uid
+            ));
+        }
+        if found.deleted_before(deleted_before) {
+            return Err(format!("service account {namespace}/{} has been deleted", account.name));
+        }
+        // The node of a pod is a note, not a condition.
+        let node = binding.node.as_ref().filter(|_| binding.pod.is_none());
+        for (kind, object) in [
+            (ObjectKind::Secret, binding.secret.as_ref()),
+            (ObjectKind::Pod, binding.pod.as_ref()),
+            (ObjectKind::Node, node),
+        ] {
+            if let Some(object) = object {
+                let namespace = if kind == ObjectKind::Node { "" } else { namespace };
+                let found = self.objects.state(kind, namespace, &object.name).await;
+                check_bound(kind, object, found, deleted_before)?;
+            }
+        }
+        let mut user = user(namespace, account);
+        note_binding(&mut user, &claims.id, binding.pod.as_ref(), binding.node.as_ref());
+        Ok(user)
+    }
+}
+
+#[async_trait]
+impl TokenAuthenticator for BoundTokens {
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+        match self.verifier.verify(token, audiences)? {
+            None => Ok(None),
+            Some(Verified { claims, audiences }) => {
+                Ok(Some(TokenUser { user: self.user(claims).await?, audiences }))
+            }
+        }
+    }
+}
+
+/// Whether a token is valid now.
+///
+/// # Errors
+/// Why it is not.
+fn check_times(claims: &Claims, now: UnixTime) -> Result<(), &'static str> {
+    let shifted = |seconds: i64| UnixTime { seconds: now.seconds.saturating_add(seconds), ..now };
+    let (earliest, latest) = (shifted(-LEEWAY_SECONDS), shifted(LEEWAY_SECONDS));
+    if claims.not_before.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
+        return Err("service account token is not valid yet");
+    }
+    if claims.expires.is_some_and(|at| earliest > UnixTime::from_seconds(at)) {
+        return Err("service account token has expired");
+    }
+    if claims.issued.is_some_and(|at| latest < UnixTime::from_seconds(at)) {
+        return Err("service account token is issued in the future");
+    }
+    Ok(())
+}
+
+/// Whether what a token is bound to is still there.
+///
+/// # Errors
+/// Why the token is dead.
+fn check_bound(
+    kind: ObjectKind,
+    claim: &Reference,
+    found: Result<ObjectState, String>,
+    deleted_before: UnixTime,
+) -> Result<(), String> {
+    let found = found.map_err(|_| INVALIDATED.to_owned())?;
+    if found.uid != claim.uid {
+        let name = kind.name();
+        return Err(format!(
+            "{name} UID ({}) does not match service account {name} ref claim ({})",
+            found.uid, claim.uid
+        ));
+    }
+    if found.deleted_before(deleted_before) {
+        return Err(INVALIDATED.to_owned());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

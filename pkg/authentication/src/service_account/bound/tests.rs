@@ -1,0 +1,217 @@
+//! Claims about bound tokens.
+#![allow(clippy::unwrap_used)]
+
+use apimachinery::clock::TestClock;
+use serde_json::json;
+
+use super::*;
+use crate::EXTRA_CREDENTIAL_ID;
+use crate::service_account::testing::*;
+use crate::service_account::{Grant, WARN_AFTER_SECONDS};
+
+/// An authenticator in a world with the service account `sa`.
+struct World {
+    tokens: BoundTokens,
+    objects: Arc<Objects>,
+    clock: Arc<TestClock>,
+}
+
+impl World {
+    fn new() -> Self {
+        let (objects, clock) = (Arc::new(Objects::default()), Arc::new(TestClock::at(now())));
+        objects.put(ObjectKind::ServiceAccount, "sa", "uid-sa", None);
+        let files = [RSA_PUBLIC, P256_PUBLIC, P384_PUBLIC];
+        let issuers = texts(&[ISSUER, "https://former"]);
+        let tokens = BoundTokens::new(
+            issuers,
+            keys(&files),
+            texts(&[API]),
+            Arc::clone(&objects) as _,
+            Arc::clone(&clock) as _,
+        );
+        World { tokens, objects, clock }
+    }
+
+    async fn ask(&self, token: &str) -> Result<Option<TokenUser>, String> {
+        self.tokens.authenticate(token, &texts(&[API])).await
+    }
+
+    async fn refused(&self, token: &str, reason: &str) {
+        assert_eq!(self.ask(token).await, Err(reason.to_owned()));
+    }
+
+    async fn accepted(&self, token: &str) -> UserInfo {
+        self.ask(token).await.unwrap().unwrap().user
+    }
+}
+
+#[tokio::test]
+async fn what_is_signed_with_any_key_is_accepted() {
+    for key in [RSA_PKCS1, RSA_PKCS8, P256_SEC1, P256_PKCS8, P384_SEC1] {
+        let user = World::new().accepted(&issue(key, grant())).await;
+        assert_eq!((&*user.name, &*user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
+        assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
+        assert_eq!(json!(user.extra), json!({EXTRA_CREDENTIAL_ID: ["JTI=id"]}));
+    }
+}
+
+#[tokio::test]
+async fn an_rsa_key_verifies_every_algorithm_of_its_family() {
+    let key = crate::service_account::SigningKey::from_pem(RSA_PKCS1).unwrap();
+    let claims = Claims { issuer: ISSUER.to_owned(), ..Claims::of(grant()) };
+    for algorithm in [jsonwebtoken::Algorithm::RS512, jsonwebtoken::Algorithm::PS256] {
+        // Without the id of a key, all are tried.
+        let header = jsonwebtoken::Header::new(algorithm);
+        let token = jsonwebtoken::encode(&header, &claims, &key.encoding).unwrap();
+        World::new().accepted(&token).await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_of_somebody_else_is_none_of_ours() {
+    let world = World::new();
+    let foreign = sign(RSA_PKCS1, &json!({"iss": "https://other"}));
+    let twice = issue(RSA_PKCS1, grant()) + ".x";
+    let short = issue(RSA_PKCS1, grant()).rsplit_once('.').unwrap().0.to_owned();
+    for token in ["", "x", "a.b.c", "{\"iss\": \"https://issuer\"}", &foreign, &twice, &short] {
+        assert_eq!(world.ask(token).await, Ok(None), "{token}");
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
+    let world = World::new();
+    let forged = "go-jose/go-jose: error in cryptographic primitive";
+    let good = issue(RSA_PKCS1, grant());
+    let (message, signature) = good.rsplit_once('.').unwrap();
+    let other = issue(RSA_PKCS1, Grant { seconds: 7200, ..grant() });
+    let (_, other_signature) = other.rsplit_once('.').unwrap();
+    world.refused(&format!("{message}.{other_signature}"), forged).await;
+    world.refused(&format!("{message}."), forged).await;
+    world.refused(&format!("{message}.{}", signature.to_uppercase()), forged).await;
+    let unknown = crate::service_account::SigningKey::generate_pem().unwrap();
+    world.refused(&issue(&unknown, grant()), "invalid signature, no keys found").await;
+    // The key that a token names has to be the one that signed it, and a public key is no secret.
+    let key = crate::service_account::SigningKey::from_pem(P256_SEC1).unwrap();
+    let rsa = crate::service_account::SigningKey::from_pem(RSA_PKCS1).unwrap();
+    let claims = Claims { issuer: ISSUER.to_owned(), ..Claims::of(grant()) };
+    let header = |algorithm| jsonwebtoken::Header {
+        kid: Some(rsa.public.id.clone()),
+        ..jsonwebtoken::Header::new(algorithm)
+    };
+    let token = jsonwebtoken::encode(&header(key.public.algorithm), &claims, &key.encoding).unwrap();
+    world.refused(&token, forged).await;
+    let critical =
+        jsonwebtoken::Header { crit: Some(vec!["x".to_owned()]), ..header(jsonwebtoken::Algorithm::RS256) };
+    world.refused(&jsonwebtoken::encode(&critical, &claims, &rsa.encoding).unwrap(), forged).await;
+    // {"alg":"none"}
+    let (_, payload) = message.split_once('.').unwrap();
+    world.refused(&format!("eyJhbGciOiJub25lIn0.{payload}."), forged).await;
+    let secret = jsonwebtoken::EncodingKey::from_secret(RSA_PUBLIC.as_bytes());
+    let token = jsonwebtoken::encode(&header(jsonwebtoken::Algorithm::HS256), &claims, &secret).unwrap();
+    world.refused(&token, forged).await;
+}
+
+#[tokio::test]
+async fn a_token_has_to_be_meant_for_one_of_the_audiences_asked_about() {
+    let tokens = World::new().tokens;
+    let check = async |given: &[&str], asked: &[&str], expected: Result<&[&str], &str>| {
+        let token = issue(P256_SEC1, Grant { audiences: texts(given), ..grant() });
+        let found = tokens.authenticate(&token, &texts(asked)).await;
+        let found = found.map(|found| found.map(|found| found.audiences).unwrap_or_default());
+        assert_eq!(found, expected.map(texts).map_err(str::to_owned), "{given:?} {asked:?}");
+    };
+    check(&[API], &[API], Ok(&[API])).await;
+    check(&[API, "a"], &["b", "a", API], Ok(&["a", API])).await;
+    check(&[], &[API], Ok(&[API])).await;
+    let wrong = "token audiences [\"a\" \"b\\\"\"] is invalid for the target audiences [\"https://api\"]";
+    check(&["a", "b\""], &[API], Err(wrong)).await;
+    let implicit = "token audiences [\"https://api\"] is invalid for the target audiences [\"a\" \"b\"]";
+    check(&[], &["a", "b"], Err(implicit)).await;
+}
+
+#[tokio::test]
+async fn a_token_is_valid_in_its_time_and_a_minute_around_it() {
+    let check = async |shift: i64, nanos: u32, expected: Result<(), &str>| {
+        let world = World::new();
+        world.clock.set(UnixTime { seconds: NOW + shift, nanos });
+        let got = world.ask(&issue(P256_SEC1, grant())).await.map(|_| ());
+        assert_eq!(got, expected.map_err(str::to_owned), "{shift}");
+    };
+    check(0, 0, Ok(())).await;
+    check(-60, 0, Ok(())).await;
+    check(-61, 999, Err("service account token is not valid yet")).await;
+    check(3660, 0, Ok(())).await;
+    check(3660, 1, Err("service account token has expired")).await;
+    let world = World::new();
+    let future = json!({"iss": ISSUER, "aud": API, "iat": NOW + 61});
+    world.refused(&sign(P256_SEC1, &future), "service account token is issued in the future").await;
+    let text = json!({"iss": ISSUER, "aud": API, "exp": "x"});
+    let reason = "go-jose/go-jose/jwt: expected number value to unmarshal NumericDate";
+    world.refused(&sign(P256_SEC1, &text), reason).await;
+}
+
+#[tokio::test]
+async fn a_token_ends_with_its_service_account() {
+    let world = World::new();
+    let token = issue(P256_SEC1, grant());
+    let kind = ObjectKind::ServiceAccount;
+    world.objects.put(kind, "sa", "uid-sa", Some(-60));
+    world.accepted(&token).await;
+    world.objects.put(kind, "sa", "uid-sa", Some(-61));
+    world.refused(&token, "service account ns/sa has been deleted").await;
+    world.objects.put(kind, "sa", "new", None);
+    world.refused(&token, "service account UID (new) does not match claim (uid-sa)").await;
+    world.objects.states.lock().unwrap().clear();
+    world.refused(&token, "service account \"sa\" not found").await;
+}
+
+#[tokio::test]
+async fn a_token_ends_with_what_it_is_bound_to() {
+    let check = async |kind: ObjectKind, grant: Grant, mismatch: &str| {
+        let world = World::new();
+        let token = issue(P256_SEC1, grant);
+        let gone = "service account token has been invalidated";
+        world.refused(&token, gone).await;
+        world.objects.put(kind, "o", "uid-o", Some(-60));
+        world.accepted(&token).await;
+        world.objects.put(kind, "o", "uid-o", Some(-61));
+        world.refused(&token, gone).await;
+        world.objects.put(kind, "o", "new", None);
+        world.refused(&token, mismatch).await;
+    };
+    let bound = || Some(named("o"));
+    let mismatch = "pod UID (new) does not match service account pod ref claim (uid-o)";
+    check(ObjectKind::Pod, Grant { pod: bound(), ..grant() }, mismatch).await;
+    let mismatch = "secret UID (new) does not match service account secret ref claim (uid-o)";
+    check(ObjectKind::Secret, Grant { secret: bound(), ..grant() }, mismatch).await;
+    let mismatch = "node UID (new) does not match service account node ref claim (uid-o)";
+    check(ObjectKind::Node, Grant { node: bound(), ..grant() }, mismatch).await;
+}
+
+#[tokio::test]
+async fn the_user_of_a_bound_token_says_what_it_is_bound_to() {
+    let check = async |grant: Grant, extra: serde_json::Value| {
+        let world = World::new();
+        world.objects.put(ObjectKind::Pod, "p", "uid-p", None);
+        world.objects.put(ObjectKind::Node, "n", "uid-n", None);
+        let user = world.accepted(&issue(P256_SEC1, grant)).await;
+        assert_eq!(json!(user.extra), extra);
+    };
+    let key = |name: &str| format!("authentication.kubernetes.io/{name}");
+    let (id, pod_name, pod_uid) = (key("credential-id"), key("pod-name"), key("pod-uid"));
+    let (node_name, node_uid) = (key("node-name"), key("node-uid"));
+    // The node of a pod need not exist.
+    let elsewhere = Some(Reference { name: "gone".to_owned(), uid: String::new() });
+    check(
+        Grant { pod: Some(named("p")), node: elsewhere, ..grant() },
+        json!({&id: ["JTI=id"], &pod_name: ["p"], &pod_uid: ["uid-p"], &node_name: ["gone"]}),
+    )
+    .await;
+    check(
+        Grant { node: Some(named("n")), id: String::new(), ..grant() },
+        json!({&node_name: ["n"], &node_uid: ["uid-n"]}),
+    )
+    .await;
+    check(Grant { warn_after: Some(WARN_AFTER_SECONDS), ..grant() }, json!({&id: ["JTI=id"]})).await;
+}

@@ -1,0 +1,207 @@
+//! What a token says. Members stand in the order of their names, as upstream writes them.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The lifetime, in seconds, that kubelets ask for on behalf of pods whose programs may not know yet
+/// that tokens expire. Such a token lives on for a year, and a warning is due after this time (KEP-1205,
+/// `--service-account-extend-token-expiration`).
+pub const WARN_AFTER_SECONDS: i64 = 60 * 60 + 7;
+
+/// An object that a token names.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reference {
+    /// Its name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub name: String,
+    /// Its uid; empty when unknown.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub uid: String,
+}
+
+/// What a token is issued for.
+#[derive(Debug, Clone, Default)]
+pub struct Grant {
+    /// The token's own name.
+    pub id: String,
+    /// The namespace of the service account.
+    pub namespace: String,
+    /// The service account.
+    pub account: Reference,
+    /// The pod that the token ends with.
+    pub pod: Option<Reference>,
+    /// The secret that the token ends with.
+    pub secret: Option<Reference>,
+    /// The node of the pod, or without one the node that the token ends with.
+    pub node: Option<Reference>,
+    /// Whom the token is meant for.
+    pub audiences: Vec<String>,
+    /// The time, in seconds since 1970.
+    pub now: i64,
+    /// Seconds to live.
+    pub seconds: i64,
+    /// Seconds after which its user is to be warned.
+    pub warn_after: Option<i64>,
+}
+
+/// What a token says.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claims {
+    #[serde(
+        rename = "aud",
+        default,
+        deserialize_with = "one_or_many",
+        skip_serializing_if = "Vec::is_empty"
+    )]
+    pub(super) audiences: Vec<String>,
+    #[serde(rename = "exp", default, deserialize_with = "date", skip_serializing_if = "Option::is_none")]
+    pub(super) expires: Option<i64>,
+    #[serde(rename = "iat", default, deserialize_with = "date", skip_serializing_if = "Option::is_none")]
+    pub(super) issued: Option<i64>,
+    #[serde(rename = "iss", default, skip_serializing_if = "String::is_empty")]
+    pub(super) issuer: String,
+    #[serde(rename = "jti", default, skip_serializing_if = "String::is_empty")]
+    pub(super) id: String,
+    #[serde(rename = "kubernetes.io", default)]
+    pub(super) binding: Binding,
+    #[serde(rename = "nbf", default, deserialize_with = "date", skip_serializing_if = "Option::is_none")]
+    pub(super) not_before: Option<i64>,
+    #[serde(rename = "sub", default, skip_serializing_if = "String::is_empty")]
+    pub(super) subject: String,
+}
+
+/// Which objects a token is about.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Binding {
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub(super) namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) node: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) pod: Option<Reference>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) secret: Option<Reference>,
+    #[serde(rename = "serviceaccount", default)]
+    pub(super) account: Reference,
+    #[serde(
+        rename = "warnafter",
+        default,
+        deserialize_with = "date",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub(super) warn_after: Option<i64>,
+}
+
+impl Claims {
+    /// What a token says that is issued for this.
+    pub fn of(grant: Grant) -> Self {
+        Claims {
+            subject: super::username(&grant.namespace, &grant.account.name),
+            audiences: grant.audiences,
+            expires: Some(grant.now.saturating_add(grant.seconds)),
+            issued: Some(grant.now),
+            not_before: Some(grant.now),
+            issuer: String::new(),
+            id: grant.id,
+            binding: Binding {
+                namespace: grant.namespace,
+                node: grant.node,
+                pod: grant.pod,
+                secret: grant.secret,
+                account: grant.account,
+                warn_after: grant.warn_after.map(|seconds| grant.now.saturating_add(seconds)),
+            },
+        }
+    }
+}
+
+/// What a token of an older release says besides.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct LegacyClaims {
+    #[serde(rename = "sub")]
+    pub(super) subject: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/namespace")]
+    pub(super) namespace: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/secret.name")]
+    pub(super) secret_name: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/service-account.name")]
+    pub(super) account_name: String,
+    #[serde(rename = "kubernetes.io/serviceaccount/service-account.uid")]
+    pub(super) account_uid: String,
+}
+
+/// Audiences may be written as a list or as a single text (RFC 7519, 4.1.3).
+pub(super) fn one_or_many<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum OneOrMany {
+        One(String),
+        Many(Vec<String>),
+    }
+    match OneOrMany::deserialize(from) {
+        Ok(OneOrMany::One(text)) => Ok(vec![text]),
+        Ok(OneOrMany::Many(texts)) => Ok(texts),
+        Err(_) => Err(D::Error::custom(
+            "go-jose/go-jose/jwt: expected string or array value to unmarshal to Audience",
+        )),
+    }
+}
+
+/// Dates are seconds since 1970 and may have a fraction (RFC 7519, 2), which does not count.
+fn date<'de, D: Deserializer<'de>>(from: D) -> Result<Option<i64>, D::Error> {
+    let number = Option::<serde_json::Number>::deserialize(from).map_err(|_| {
+        D::Error::custom("go-jose/go-jose/jwt: expected number value to unmarshal NumericDate")
+    })?;
+    Ok(number.map(|n| n.as_i64().unwrap_or_else(|| n.as_f64().unwrap_or_default() as i64)))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_token_says_what_it_was_issued_for() {
+        let named = |name: &str| Reference { name: name.to_owned(), uid: format!("uid-{name}") };
+        let claims = Claims::of(Grant {
+            id: "id".to_owned(),
+            namespace: "ns".to_owned(),
+            account: named("sa"),
+            pod: Some(named("p")),
+            node: Some(Reference { name: "n".to_owned(), uid: String::new() }),
+            audiences: vec!["a".to_owned()],
+            now: 1000,
+            seconds: 600,
+            warn_after: Some(60),
+            ..Grant::default()
+        });
+        let expected = concat!(
+            r#"{"aud":["a"],"exp":1600,"iat":1000,"jti":"id","kubernetes.io":{"namespace":"ns","#,
+            r#""node":{"name":"n"},"pod":{"name":"p","uid":"uid-p"},"#,
+            r#""serviceaccount":{"name":"sa","uid":"uid-sa"},"warnafter":1060},"#,
+            r#""nbf":1000,"sub":"system:serviceaccount:ns:sa"}"#
+        );
+        assert_eq!(serde_json::to_string(&claims).unwrap(), expected);
+        assert_eq!(serde_json::from_str::<Claims>(expected).unwrap(), claims);
+    }
+
+    #[test]
+    fn claims_are_read_in_every_form_that_the_rfc_allows() {
+        let check = |claims: serde_json::Value, audiences: &[&str], expires: Option<i64>| {
+            let read: Claims = serde_json::from_value(claims).unwrap();
+            assert_eq!(
+                (read.audiences.iter().map(String::as_str).collect(), read.expires),
+                (audiences.to_vec(), expires)
+            );
+        };
+        check(json!({}), &[], None);
+        check(json!({"aud": "a", "exp": 7}), &["a"], Some(7));
+        check(json!({"aud": ["a", "b"], "exp": 7.9}), &["a", "b"], Some(7));
+        check(json!({"exp": null, "aud": [], "other": {}}), &[], None);
+        for broken in [json!({"exp": "7"}), json!({"aud": 1}), json!({"aud": [1]}), json!({"iss": 1})] {
+            assert!(serde_json::from_value::<Claims>(broken).is_err());
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The documents by which others verify tokens: OpenID Connect discovery, as much of it as they need
+//! (KEP-1393).
+
+use std::collections::BTreeSet;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::Algorithm;
+use serde::Serialize;
+
+use super::PublicKeys;
+use super::keys::{Numbers, PublicKey};
+
+/// Why there are no documents. The server runs without them.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DiscoveryError {
+    /// No issuer.
+    #[error("empty issuer URL")]
+    NoIssuer,
+    /// An issuer that is no https URL.
+    #[error("issuer URL must use https scheme, got: {0}")]
+    IssuerScheme(String),
+    /// An issuer with a query.
+    #[error("issuer URL may not include a query, got: {0}")]
+    IssuerQuery(String),
+    /// An issuer with a fragment.
+    #[error("issuer URL may not include a fragment, got: {0}")]
+    IssuerFragment(String),
+    /// Keys elsewhere than at an https URL.
+    #[error("jwksURI requires https scheme, parsed as: {0}")]
+    KeysScheme(String),
+    /// No keys.
+    #[error("no keys provided for validating keyset")]
+    NoKeys,
+    /// A document that cannot be written.
+    #[error("could not marshal issuer discovery JSON, error: {0}")]
+    Json(String),
+}
+
+/// The documents, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenIdDocuments {
+    /// What the issuer is and where its keys are.
+    pub configuration: Vec<u8>,
+    /// The keys (RFC 7517).
+    pub keys: Vec<u8>,
+}
+
+impl OpenIdDocuments {
+    /// Where the configuration is served, from the issuer's URL on (OpenID Connect Discovery 1.0, 4).
+    pub const CONFIGURATION_PATH: &str = "/.well-known/openid-configuration";
+    /// Where the keys are served.
+    pub const KEYS_PATH: &str = "/openid/v1/jwks";
+
+    /// The documents of an issuer, whose keys are at `keys_uri`, or without one at `address`, which is
+    /// `host:port`.
+    ///
+    /// # Errors
+    /// [`DiscoveryError`].
+    pub fn new(
+        issuer: &str,
+        keys_uri: Option<&str>,
+        address: &str,
+        keys: &PublicKeys,
+    ) -> Result<Self, DiscoveryError> {
+        let own = || issuer.to_owned();
+        let (url, fragment) = issuer.split_once('#').unwrap_or((issuer, ""));
+        match url.split_once('?').map_or("", |(_, query)| query) {
+            _ if issuer.is_empty() => return Err(DiscoveryError::NoIssuer),
+            _ if !is_https(issuer) => return Err(DiscoveryError::IssuerScheme(own())),
+            "" => {}
+            _ => return Err(DiscoveryError::IssuerQuery(own())),
+        }
+        if !fragment.is_empty() {
+            return Err(DiscoveryError::IssuerFragment(own()));
+        }
+        let keys_uri = match keys_uri {
+            Some(uri) if !is_https(uri) => return Err(DiscoveryError::KeysScheme(uri.to_owned())),
+            Some(uri) => uri.to_owned(),
+            None => format!("https://{address}{}", Self::KEYS_PATH),
+        };
+        if keys.all().is_empty() {
+            return Err(DiscoveryError::NoKeys);
+        }
+        let configuration = Configuration {
+            issuer,
+            jwks_uri: &keys_uri,
+            response_types_supported: ["id_token"],
+            subject_types_supported: ["public"],
+            id_token_signing_alg_values_supported: keys.all().iter().map(|k| name(k.algorithm)).collect(),
+        };
+        let set = KeySet { keys: keys.all().iter().map(Jwk::of).collect() };
+        Ok(OpenIdDocuments { configuration: json(&configuration)?, keys: json(&set)? })
+    }
+}
+
+fn is_https(url: &str) -> bool {
+    url.split_once(':').is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("https"))
+}
+
+fn json(document: &impl Serialize) -> Result<Vec<u8>, DiscoveryError> {
+    serde_json::to_vec(document).map_err(|error| DiscoveryError::Json(error.to_string()))
+}
+
+/// How an algorithm that we sign with is written.
+fn name(algorithm: Algorithm) -> &'static str {
+    match algorithm {
+        Algorithm::ES256 => "ES256",
+        Algorithm::ES384 => "ES384",
+        _ => "RS256",
+    }
+}
+
+#[derive(Serialize)]
+struct Configuration<'a> {
+    issuer: &'a str,
+    jwks_uri: &'a str,
+    response_types_supported: [&'static str; 1],
+    subject_types_supported: [&'static str; 1],
+    id_token_signing_alg_values_supported: BTreeSet<&'static str>,
+}
+
+#[derive(Serialize)]
+struct KeySet<'a> {
+    keys: Vec<Jwk<'a>>,
+}
+
+/// A key (RFC 7517, 7518), its members in the order of upstream's JOSE library.
+#[derive(Serialize)]
+struct Jwk<'a> {
+    r#use: &'static str,
+    kty: &'static str,
+    kid: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    crv: Option<&'static str>,
+    alg: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    x: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    y: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    n: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    e: Option<String>,
+}
+
+impl<'a> Jwk<'a> {
+    fn of(key: &'a PublicKey) -> Self {
+        let text = |number: &Vec<u8>| Some(URL_SAFE_NO_PAD.encode(number));
+        let (kty, crv, x, y, n, e) = match &key.numbers {
+            Numbers::Rsa { n, e } => ("RSA", None, None, None, text(n), text(e)),
+            Numbers::Ec { curve, x, y } => ("EC", Some(*curve), text(x), text(y), None, None),
+        };
+        Jwk { r#use: "sig", kty, kid: &key.id, crv, alg: name(key.algorithm), x, y, n, e }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,203 @@
+//! Keys that tokens are signed and verified with: RSA, and ECDSA on P-256 and P-384.
+//!
+//! A file holds keys in PEM, in any of the forms that tools write: PKCS#1, PKCS#8, SEC 1, SPKI, or a
+//! certificate. What is in a block decides, not what its label says, as upstream's `keyutil` does it;
+//! blocks that hold no key are skipped.
+
+use aws_lc_rs::encoding::{AsDer, EcPrivateKeyRfc5915Der, PublicKeyX509Der};
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_FIXED_SIGNING, ECDSA_P384_SHA384_FIXED_SIGNING, ECDSA_P521_SHA512_FIXED_SIGNING,
+    EcdsaKeyPair, KeyPair, RsaKeyPair,
+};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
+use sha2::{Digest, Sha256};
+use x509_parser::certificate::X509Certificate;
+use x509_parser::der_parser::Oid;
+use x509_parser::der_parser::asn1_rs::oid;
+use x509_parser::der_parser::parse_der;
+use x509_parser::prelude::FromDer;
+use x509_parser::x509::SubjectPublicKeyInfo;
+
+const RSA: Oid<'static> = oid!(1.2.840.113549.1.1.1);
+const EC: Oid<'static> = oid!(1.2.840.10045.2.1);
+const P256: Oid<'static> = oid!(1.2.840.10045.3.1.7);
+const P384: Oid<'static> = oid!(1.3.132.0.34);
+const P521: Oid<'static> = oid!(1.3.132.0.35);
+
+/// Why a file has no key that can be used. The server does not start with it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Not PEM, or nothing in it that tokens can be verified with.
+    #[error("data does not contain any valid RSA or ECDSA public keys")]
+    NoPublicKey,
+    /// Not PEM, or nothing in it that tokens can be signed with.
+    #[error("data does not contain a valid RSA or ECDSA private key")]
+    NoPrivateKey,
+    /// A curve that upstream knows and this server does not.
+    #[error("keys on the curve P-521 are not supported, only those on P-256 and P-384")]
+    UnsupportedCurve,
+    /// The system gave no random numbers.
+    #[error("cannot generate a key")]
+    Generate,
+}
+
+/// A key that tokens may be signed with, to verify them.
+#[derive(Debug, Clone)]
+pub(super) struct PublicKey {
+    /// Says which key it is without saying the key: the digest of its SPKI form.
+    pub(super) id: String,
+    /// What it signs with, where there is a choice.
+    pub(super) algorithm: Algorithm,
+    pub(super) decoding: DecodingKey,
+    pub(super) numbers: Numbers,
+}
+
+/// What a public key consists of: big-endian, coordinates in full length.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Numbers {
+    Rsa { n: Vec<u8>, e: Vec<u8> },
+    Ec { curve: &'static str, x: Vec<u8>, y: Vec<u8> },
+}
+
+impl PublicKey {
+    /// Reads a SubjectPublicKeyInfo. `None` for what is none, or a key for other purposes.
+    fn of_spki(der: &[u8]) -> Option<Result<Self, KeyError>> {
+        let (_, info) = SubjectPublicKeyInfo::from_der(der).ok()?;
+        let kind = &info.algorithm.algorithm;
+        let key = if *kind == RSA {
+            let key = aws_lc_rs::rsa::PublicKey::from_der(info.raw).ok()?;
+            let n = key.modulus().big_endian_without_leading_zero().to_vec();
+            let e = key.exponent().big_endian_without_leading_zero().to_vec();
+            (Algorithm::RS256, DecodingKey::from_rsa_der(info.raw), Numbers::Rsa { n, e })
+        } else if *kind == EC {
+            let named = info.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok())?;
+            let (algorithm, curve, bytes) = match named {
+                named if named == P256 => (Algorithm::ES256, "P-256", 32),
+                named if named == P384 => (Algorithm::ES384, "P-384", 48),
+                named if named == P521 => return Some(Err(KeyError::UnsupportedCurve)),
+                _ => return None,
+            };
+            let point = &*info.subject_public_key.data;
+            let (x, y) = point.strip_prefix(&[4]).filter(|xy| xy.len() == 2 * bytes)?.split_at(bytes);
+            let numbers = Numbers::Ec { curve, x: x.to_vec(), y: y.to_vec() };
+            (algorithm, DecodingKey::from_ec_der(point), numbers)
+        } else {
+            return None;
+        };
+        let (algorithm, decoding, numbers) = key;
+        let id = URL_SAFE_NO_PAD.encode(Sha256::digest(info.raw));
+        Some(Ok(PublicKey { id, algorithm, decoding, numbers }))
+    }
+
+    /// Reads a block of a file: a public key, a certificate, or a private key.
+    fn of_block(der: &[u8]) -> Option<Result<Self, KeyError>> {
+        if let Some(private) = SigningKey::of_block(der) {
+            return Some(private.map(|key| key.public));
+        }
+        PublicKey::of_spki(der).or_else(|| {
+            let (_, certificate) = X509Certificate::from_der(der).ok()?;
+            PublicKey::of_spki(certificate.public_key().raw)
+        })
+    }
+}
+
+/// The keys that tokens may be signed with.
+#[derive(Debug, Clone, Default)]
+pub struct PublicKeys(Vec<PublicKey>);
+
+impl PublicKeys {
+    /// Adds the keys of a file's text, in order; of a private key its public part.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn add_pem(&mut self, text: &str) -> Result<(), KeyError> {
+        let blocks = pem::parse_many(text).map_err(|_| KeyError::NoPublicKey)?;
+        let before = self.0.len();
+        for block in &blocks {
+            self.0.extend(PublicKey::of_block(block.contents()).transpose()?);
+        }
+        if self.0.len() == before { Err(KeyError::NoPublicKey) } else { Ok(()) }
+    }
+
+    /// All keys.
+    pub(super) fn all(&self) -> &[PublicKey] {
+        &self.0
+    }
+
+    /// The keys with an id; all keys where a token names none.
+    pub(super) fn with_id(&self, id: &str) -> impl Iterator<Item = &PublicKey> {
+        self.0.iter().filter(move |key| id.is_empty() || key.id == id)
+    }
+}
+
+/// The key that tokens are signed with.
+#[derive(Clone)]
+pub struct SigningKey {
+    pub(super) encoding: EncodingKey,
+    pub(super) public: PublicKey,
+}
+
+impl SigningKey {
+    /// The first private key of a file's text.
+    ///
+    /// # Errors
+    /// [`KeyError`].
+    pub fn from_pem(text: &str) -> Result<Self, KeyError> {
+        let blocks = pem::parse_many(text).map_err(|_| KeyError::NoPrivateKey)?;
+        blocks
+            .iter()
+            .find_map(|block| SigningKey::of_block(block.contents()))
+            .ok_or(KeyError::NoPrivateKey)?
+    }
+
+    /// The text of a file with a new key, on P-256.
+    ///
+    /// # Errors
+    /// [`KeyError::Generate`].
+    pub fn generate_pem() -> Result<String, KeyError> {
+        let pair =
+            EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).map_err(|_| KeyError::Generate)?;
+        let der: EcPrivateKeyRfc5915Der<'_> = pair.private_key().as_der().map_err(|_| KeyError::Generate)?;
+        Ok(pem::encode(&pem::Pem::new("EC PRIVATE KEY", der.as_ref())))
+    }
+
+    /// Reads a private key in any form. `None` for what is none.
+    fn of_block(der: &[u8]) -> Option<Result<Self, KeyError>> {
+        let spki = |key: &dyn AsDer<PublicKeyX509Der<'static>>| {
+            key.as_der().ok().and_then(|der| PublicKey::of_spki(der.as_ref()))
+        };
+        let rsa = RsaKeyPair::from_der(der).ok().map(|pair| (pair, der));
+        let rsa = rsa.or_else(|| Some((RsaKeyPair::from_pkcs8(der).ok()?, pkcs8_content(der)?)));
+        if let Some((pair, pkcs1)) = rsa {
+            let encoding = EncodingKey::from_rsa_der(pkcs1);
+            return Some(spki(pair.public_key())?.map(|public| SigningKey { encoding, public }));
+        }
+        let curves = [
+            &ECDSA_P256_SHA256_FIXED_SIGNING,
+            &ECDSA_P384_SHA384_FIXED_SIGNING,
+            &ECDSA_P521_SHA512_FIXED_SIGNING,
+        ];
+        let pair = curves.iter().find_map(|curve| EcdsaKeyPair::from_private_key_der(curve, der).ok())?;
+        let encoding = EncodingKey::from_ec_der(pair.to_pkcs8v1().ok()?.as_ref());
+        Some(spki(pair.public_key())?.map(|public| SigningKey { encoding, public }))
+    }
+}
+
+/// The key inside a PrivateKeyInfo: its third member, an octet string.
+fn pkcs8_content(der: &[u8]) -> Option<&[u8]> {
+    let (_, info) = parse_der(der).ok()?;
+    match info.content {
+        x509_parser::der_parser::ber::BerObjectContent::Sequence(members) => {
+            match members.into_iter().nth(2)?.content {
+                x509_parser::der_parser::ber::BerObjectContent::OctetString(key) => Some(key),
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

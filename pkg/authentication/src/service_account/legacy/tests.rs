@@ -1,0 +1,101 @@
+//! Claims about the tokens of Secrets.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::service_account::testing::*;
+use crate::service_account::{ObjectState, SecretState};
+
+/// What such a token says, with changes.
+fn claims(changes: &[(&str, &str)]) -> Value {
+    let mut claims = json!({
+        "iss": ISSUER_OF_SECRETS,
+        "sub": "system:serviceaccount:ns:sa",
+        "kubernetes.io/serviceaccount/namespace": "ns",
+        "kubernetes.io/serviceaccount/secret.name": "tok",
+        "kubernetes.io/serviceaccount/service-account.name": "sa",
+        "kubernetes.io/serviceaccount/service-account.uid": "uid-sa",
+    });
+    for (name, value) in changes {
+        claims[name] = json!(value);
+    }
+    claims
+}
+
+const ISSUER_OF_SECRETS: &str = super::ISSUER;
+
+async fn ask(token: &str, objects: Option<Arc<Objects>>) -> Result<Option<TokenUser>, String> {
+    let objects = objects.map(|objects| objects as Arc<dyn TokenObjects>);
+    LegacyTokens::new(keys(&[RSA_PUBLIC]), texts(&[API]), objects).authenticate(token, &texts(&[API])).await
+}
+
+#[tokio::test]
+async fn a_token_says_everything_and_the_same_everywhere() {
+    let check = async |changes: &[(&str, &str)], expected: Result<(), &str>| {
+        let got = ask(&sign(RSA_PKCS1, &claims(changes)), None).await.map(|_| ());
+        assert_eq!(got, expected.map_err(str::to_owned), "{changes:?}");
+    };
+    let own = |name: &str| format!("kubernetes.io/serviceaccount/{name}");
+    check(&[], Ok(())).await;
+    check(&[("sub", "")], Err("sub claim is missing")).await;
+    check(&[(&own("namespace"), "")], Err("namespace claim is missing")).await;
+    check(&[(&own("secret.name"), "")], Err("secretName claim is missing")).await;
+    check(&[(&own("service-account.name"), "")], Err("serviceAccountName claim is missing")).await;
+    check(&[(&own("service-account.uid"), "")], Err("serviceAccountUID claim is missing")).await;
+    for subject in [
+        "ns:sa",
+        "system:serviceaccount:other:sa",
+        "system:serviceaccount:ns:other",
+        "system:serviceaccount:ns",
+    ] {
+        check(&[("sub", subject)], Err("sub claim is invalid")).await;
+    }
+    let unfit =
+        [("sub", "system:serviceaccount:ns:_"), ("kubernetes.io/serviceaccount/service-account.name", "_")];
+    check(&unfit, Err("sub claim is invalid")).await;
+    assert_eq!(ask(&sign(RSA_PKCS1, &claims(&[("iss", "x")])), None).await, Ok(None));
+}
+
+#[tokio::test]
+async fn the_user_of_a_token_is_its_service_account() {
+    let found = ask(&sign(RSA_PKCS1, &claims(&[])), None).await.unwrap().unwrap();
+    assert_eq!((&*found.user.name, &*found.user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
+    assert_eq!(found.user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
+    assert_eq!((found.user.extra.len(), found.audiences), (0, texts(&[API])));
+}
+
+#[tokio::test]
+async fn a_token_counts_as_long_as_its_secret_holds_it() {
+    let token = sign(RSA_PKCS1, &claims(&[]));
+    let held = || SecretState { token: token.clone().into_bytes(), ..SecretState::default() };
+    let deleted = ObjectState { deletion: Some(NOW), ..ObjectState::default() };
+    let account = |uid: &str, deletion| Some((uid.to_owned(), deletion));
+    let check = async |secret: Option<SecretState>,
+                       account: Option<(String, Option<i64>)>,
+                       expected: Result<(), &str>| {
+        let objects = Objects::default();
+        *objects.secret.lock().unwrap() = secret;
+        if let Some((uid, deletion)) = account {
+            objects.put(ObjectKind::ServiceAccount, "sa", &uid, deletion);
+        }
+        let got = ask(&token, Some(Arc::new(objects))).await.map(|_| ());
+        assert_eq!(got, expected.map_err(str::to_owned));
+    };
+    let gone = Err("Token has been invalidated");
+    check(Some(held()), account("uid-sa", None), Ok(())).await;
+    check(None, account("uid-sa", None), gone).await;
+    check(Some(SecretState { state: deleted, ..held() }), account("uid-sa", None), gone).await;
+    let other = SecretState { token: b"other".to_vec(), ..held() };
+    check(Some(other), account("uid-sa", None), Err("Token does not match server's copy")).await;
+    check(Some(held()), None, Err("service account \"sa\" not found")).await;
+    check(Some(held()), account("uid-sa", Some(0)), Err("ServiceAccount ns/sa has been deleted")).await;
+    let mismatch = "ServiceAccount UID (new) does not match claim (uid-sa)";
+    check(Some(held()), account("new", None), Err(mismatch)).await;
+    let invalid = SecretState { invalid_since: "2026-01-01".to_owned(), ..held() };
+    let text = "the token in secret ns/tok for service account ns/sa has been marked invalid. Use tokens from \
+                the TokenRequest API or manually created secret-based tokens, or remove the \
+                'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of \
+                this token";
+    check(Some(invalid), account("uid-sa", None), Err(text)).await;
+}

@@ -1,0 +1,115 @@
+//! Keys and objects for tests. The keys were made with openssl, and protect nothing.
+#![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+
+use apimachinery::time::UnixTime;
+use async_trait::async_trait;
+use serde_json::Value;
+
+use super::{
+    Claims, Grant, ObjectKind, ObjectState, PublicKeys, Reference, SecretState, SigningKey, TokenObjects,
+};
+
+macro_rules! key {
+    ($file:literal) => {
+        include_str!(concat!("../../testdata/", $file, ".pem"))
+    };
+}
+
+pub(super) const RSA_PKCS1: &str = key!("rsa.pkcs1");
+pub(super) const RSA_PKCS8: &str = key!("rsa.pkcs8");
+pub(super) const RSA_PUBLIC: &str = key!("rsa.pub");
+pub(super) const RSA_CERTIFICATE: &str = key!("rsa.crt");
+pub(super) const P256_SEC1: &str = key!("p256.sec1");
+pub(super) const P256_PKCS8: &str = key!("p256.pkcs8");
+pub(super) const P256_PUBLIC: &str = key!("p256.pub");
+pub(super) const P384_SEC1: &str = key!("p384.sec1");
+pub(super) const P384_PUBLIC: &str = key!("p384.pub");
+pub(super) const P521_SEC1: &str = key!("p521.sec1");
+pub(super) const P521_PUBLIC: &str = key!("p521.pub");
+
+/// The issuer, and the API.
+pub(super) const ISSUER: &str = "https://issuer";
+pub(super) const API: &str = "https://api";
+/// When everything happens.
+pub(super) const NOW: i64 = 1_000_000;
+
+pub(super) fn now() -> UnixTime {
+    UnixTime::from_seconds(NOW)
+}
+
+/// The keys of some files.
+pub(super) fn keys(files: &[&str]) -> PublicKeys {
+    let mut keys = PublicKeys::default();
+    files.iter().for_each(|file| keys.add_pem(file).unwrap());
+    keys
+}
+
+pub(super) fn texts(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|&text| text.to_owned()).collect()
+}
+
+pub(super) fn named(name: &str) -> Reference {
+    Reference { name: name.to_owned(), uid: format!("uid-{name}") }
+}
+
+/// A token for the service account `sa`, for an hour.
+pub(super) fn grant() -> Grant {
+    Grant {
+        id: "id".to_owned(),
+        namespace: "ns".to_owned(),
+        account: named("sa"),
+        audiences: texts(&[API]),
+        now: NOW,
+        seconds: 3600,
+        ..Grant::default()
+    }
+}
+
+/// A token that says anything.
+pub(super) fn sign(key: &str, claims: &Value) -> String {
+    let key = SigningKey::from_pem(key).unwrap();
+    let header = jsonwebtoken::Header {
+        kid: Some(key.public.id.clone()),
+        ..jsonwebtoken::Header::new(key.public.algorithm)
+    };
+    jsonwebtoken::encode(&header, claims, &key.encoding).unwrap()
+}
+
+/// A token of [`ISSUER`].
+pub(super) fn issue(key: &str, grant: Grant) -> String {
+    super::Issuer::new(ISSUER.to_owned(), SigningKey::from_pem(key).unwrap())
+        .issue(Claims::of(grant))
+        .unwrap()
+}
+
+/// Objects as a test wants them.
+#[derive(Default)]
+pub(super) struct Objects {
+    pub(super) states: Mutex<HashMap<(ObjectKind, String), ObjectState>>,
+    pub(super) secret: Mutex<Option<SecretState>>,
+}
+
+impl Objects {
+    /// An object, in `ns` unless it is a node; with a uid, and a deletion so many seconds after [`NOW`].
+    pub(super) fn put(&self, kind: ObjectKind, name: &str, uid: &str, deletion: Option<i64>) {
+        let state = ObjectState { uid: uid.to_owned(), deletion: deletion.map(|after| NOW + after) };
+        self.states.lock().unwrap().insert((kind, name.to_owned()), state);
+    }
+}
+
+#[async_trait]
+impl TokenObjects for Objects {
+    async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, String> {
+        assert_eq!(namespace, if kind == ObjectKind::Node { "" } else { "ns" });
+        let found = self.states.lock().unwrap().get(&(kind, name.to_owned())).cloned();
+        found.ok_or_else(|| format!("{} \"{name}\" not found", kind.name()))
+    }
+
+    async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, String> {
+        assert_eq!((namespace, name), ("ns", "tok"));
+        self.secret.lock().unwrap().clone().ok_or_else(|| "not found".to_owned())
+    }
+}

@@ -1,0 +1,164 @@
+//! Claims about tokens of service accounts: requested, used, and dead.
+
+use controlplane::config::Config;
+use serde_json::{Value, json};
+
+use crate::client::{Client, JSON};
+
+const CORE: &str = "/api/v1/namespaces/default";
+const API: &str = "https://kubernetes.default.svc";
+
+/// A server with the service account `sa`.
+async fn start(change: impl FnOnce(&mut Config)) -> Client {
+    let client = Client::start_with(change).await;
+    create(&client, "serviceaccounts", json!({"metadata": {"name": "sa"}})).await;
+    client
+}
+
+/// Creates an object of the core group and gives its uid.
+async fn create(client: &Client, plural: &str, object: Value) -> String {
+    let answer = client.post(&format!("{CORE}/{plural}"), &object).await;
+    assert_eq!(answer.code, 201, "{}", answer.json());
+    answer.json()["metadata"]["uid"].as_str().unwrap().to_owned()
+}
+
+async fn request(client: &Client, name: &str, body: Value) -> (u16, Value) {
+    let answer = client.post(&format!("{CORE}/serviceaccounts/{name}/token"), &body).await;
+    (answer.code, answer.json())
+}
+
+/// A token for `sa`.
+async fn token(client: &Client, spec: Value) -> String {
+    let (code, answer) = request(client, "sa", json!({"spec": spec})).await;
+    assert_eq!(code, 201, "{answer}");
+    answer["status"]["token"].as_str().unwrap().to_owned()
+}
+
+/// What the server says of a token, to somebody else.
+async fn review(client: &Client, token: &str) -> Value {
+    let body = json!({"spec": {"token": token}});
+    client.post("/apis/authentication.k8s.io/v1/tokenreviews", &body).await.json()["status"].clone()
+}
+
+/// How the server answers the holder of a token.
+async fn use_it(client: &Client, token: &str) -> (u16, String) {
+    let bearer = format!("Bearer {token}");
+    let answer = client.send("GET", &format!("{CORE}/pods"), &[("authorization", &bearer)], "").await;
+    (answer.code, answer.json()["message"].as_str().unwrap_or("").to_owned())
+}
+
+#[tokio::test]
+async fn a_requested_token_proves_its_service_account() {
+    let client = start(|_| {}).await;
+    let (code, answer) = request(&client, "sa", json!({})).await;
+    assert_eq!((code, &answer["kind"]), (201, &json!("TokenRequest")), "{answer}");
+    assert_eq!(
+        (&answer["metadata"]["name"], &answer["metadata"]["namespace"]),
+        (&json!("sa"), &json!("default"))
+    );
+    let spec = json!({"audiences": [API], "expirationSeconds": 3600, "boundObjectRef": null});
+    assert_eq!(answer["spec"], spec);
+    let token = answer["status"]["token"].as_str().unwrap();
+    let (code, message) = use_it(&client, token).await;
+    assert!(code == 403 && message.contains("User \"system:serviceaccount:default:sa\""), "{code} {message}");
+    let status = review(&client, token).await;
+    let user = &status["user"];
+    assert_eq!((&status["authenticated"], &status["audiences"]), (&json!(true), &json!([API])));
+    assert_eq!(user["uid"], answer["metadata"]["uid"]);
+    let groups = ["system:serviceaccounts", "system:serviceaccounts:default", "system:authenticated"];
+    assert_eq!(user["groups"], json!(groups));
+}
+
+#[tokio::test]
+async fn a_token_is_dead_as_soon_as_what_it_is_bound_to_is_gone() {
+    let client = start(|_| {}).await;
+    let uid = create(&client, "secrets", json!({"metadata": {"name": "s"}})).await;
+    let reference = json!({"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": uid});
+    let token = token(&client, json!({"boundObjectRef": reference})).await;
+    assert_eq!(use_it(&client, &token).await.0, 403);
+    let answer = client.send("DELETE", &format!("{CORE}/secrets/s"), &[], "").await;
+    assert_eq!(answer.code, 200);
+    // The cache may still have it for a moment.
+    while use_it(&client, &token).await.0 == 403 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(use_it(&client, &token).await, (401, "Unauthorized".to_owned()));
+    let error = "[invalid bearer token, service account token has been invalidated]";
+    assert_eq!(review(&client, &token).await, json!({"error": error, "user": {}}));
+}
+
+#[tokio::test]
+async fn a_token_of_a_pod_says_where_the_pod_is() {
+    let client = start(|_| {}).await;
+    let spec = json!({
+        "serviceAccountName": "sa", "nodeName": "n", "containers": [{"name": "c", "image": "i"}],
+    });
+    let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+    let uid = create(&client, "pods", pod).await;
+    let reference = json!({"apiVersion": "v1", "kind": "Pod", "name": "p"});
+    let spec = json!({"boundObjectRef": reference, "expirationSeconds": 3607});
+    let token = token(&client, spec).await;
+    let extra = &review(&client, &token).await["user"]["extra"];
+    let key = |name: &str| format!("authentication.kubernetes.io/{name}");
+    assert_eq!(extra[key("pod-name")], json!(["p"]));
+    assert_eq!(extra[key("pod-uid")], json!([uid]));
+    assert_eq!((&extra[key("node-name")], &extra[key("node-uid")]), (&json!(["n"]), &Value::Null));
+    create(&client, "serviceaccounts", json!({"metadata": {"name": "other"}})).await;
+    let (code, status) = request(&client, "other", json!({"spec": {"boundObjectRef": reference}})).await;
+    let message = "cannot bind token for serviceaccount \"other\" to pod running with different \
+                   serviceaccount name.";
+    assert_eq!((code, &status["message"]), (400, &json!(message)));
+}
+
+#[tokio::test]
+async fn a_request_that_fits_nothing_is_refused() {
+    let client = start(|_| {}).await;
+    let check = async |name: &str, body: Value, code: u16, message: &str| {
+        let (got, status) = request(&client, name, body).await;
+        assert_eq!((got, status["message"].as_str().unwrap()), (code, message));
+    };
+    let bound = |kind: &str, name: &str| json!({"spec": {"boundObjectRef": {"apiVersion": "v1", "kind": kind, "name": name}}});
+    check("none", json!({}), 404, "serviceaccounts \"none\" not found").await;
+    check("sa", bound("Pod", "none"), 404, "pods \"none\" not found").await;
+    check("sa", bound("Secret", "none"), 404, "secrets \"none\" not found").await;
+    check("sa", bound("Node", "none"), 404, "nodes \"none\" not found").await;
+    check("sa", bound("Pod", ""), 400, "Name parameter required.").await;
+    check("sa", bound("ConfigMap", "x"), 400, "cannot bind token to object of type /v1, Kind=ConfigMap")
+        .await;
+    let broken = json!({"spec": {"boundObjectRef": {"apiVersion": "a/b/c", "kind": "Pod", "name": "x"}}});
+    check("sa", broken, 404, "pods \"x\" not found").await;
+    let namespace = "the namespace of the provided object does not match the namespace sent on the request";
+    check("sa", json!({"metadata": {"namespace": "other"}}), 400, namespace).await;
+    create(&client, "secrets", json!({"metadata": {"name": "s"}})).await;
+    let mut other = bound("Secret", "s");
+    other["spec"]["boundObjectRef"]["uid"] = json!("x");
+    let message = "Operation cannot be fulfilled on Secret \"s\": the UID in the bound object reference (x) does \
+                   not match the UID in record. The object might have been deleted and then recreated";
+    check("sa", other, 409, message).await;
+}
+
+#[tokio::test]
+async fn a_lifetime_that_is_too_long_is_shortened_with_a_warning() {
+    let client = start(|config| {
+        config.service_accounts.token_expiration_max = std::time::Duration::from_secs(7200);
+    })
+    .await;
+    let body = json!({"spec": {"expirationSeconds": 7201}});
+    let answer = client.post(&format!("{CORE}/serviceaccounts/sa/token"), &body).await;
+    let warning = "299 - \"requested expiration of 7201 seconds shortened to 7200 seconds\"";
+    assert_eq!((answer.code, answer.header("warning")), (201, warning));
+    assert_eq!(answer.json()["spec"]["expirationSeconds"], json!(7200));
+}
+
+#[tokio::test]
+async fn others_find_the_keys_of_an_issuer_that_has_an_address() {
+    let client = start(|_| {}).await;
+    let answer = client.get("/.well-known/openid-configuration", JSON).await;
+    assert_eq!((answer.code, answer.header("cache-control")), (200, "public, max-age=3600"));
+    assert_eq!(answer.json()["issuer"], json!(API));
+    let keys = client.get("/openid/v1/jwks", "application/jwk-set+json").await;
+    assert_eq!((keys.code, keys.json()["keys"].as_array().unwrap().len()), (200, 1));
+    let client = start(|config| config.service_accounts.issuers = vec!["api".to_owned()]).await;
+    assert_eq!(client.get("/openid/v1/jwks", "*/*").await.code, 404);
+    assert!(review(&client, &token(&client, json!({})).await).await["authenticated"] == json!(true));
+}

@@ -1,0 +1,297 @@
+//! POST of `serviceaccounts/NAME/token`: a token for a service account, on request (KEP-1205;
+//! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
+
+use std::sync::Arc;
+
+use api::options::CreateOptions;
+use api::resources;
+use apimachinery::field::{Error, Path};
+use apimachinery::gvk::{GroupKind, GroupResource, split_api_version};
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use authentication::service_account::{Claims, Grant, Issuer, Reference, WARN_AFTER_SECONDS};
+use registry::generic::Admit;
+use registry::{Entropy, StoredRef, Target, codec, meta};
+use schema::object::{self, Object, get_i64, get_object, get_str};
+use serde_json::Value;
+
+use super::admission::Admission;
+use super::ensure_namespace;
+use super::write::{Dedup, Writer, dedup_owners};
+use crate::api::Call;
+use crate::dispatch::Response;
+
+const GROUP: &str = "authentication.k8s.io";
+const KIND: &str = "TokenRequest";
+
+/// The least and the most that may be asked for, in seconds.
+const LIFETIME_MIN: i64 = 10 * 60;
+const LIFETIME_MAX: i64 = 1 << 32;
+
+/// How long a token lives that kubelets ask for on behalf of programs that may not know that tokens
+/// expire: a year, in seconds.
+const EXTENDED_LIFETIME: i64 = 365 * 24 * 60 * 60;
+
+/// How tokens are issued.
+#[derive(Clone)]
+pub struct TokenRequests {
+    /// Signs them.
+    pub issuer: Issuer,
+    /// Whom they are meant for unless the request says so: the names of this API.
+    pub api_audiences: Vec<String>,
+    /// `--service-account-max-token-expiration` in seconds; 0 for no limit.
+    pub lifetime_max: i64,
+    /// `--service-account-extend-token-expiration`.
+    pub extend: bool,
+    /// Where their ids come from.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// Answers a request, given as decoded.
+///
+/// # Errors
+/// 400, 404, 409 and 422 for a request that does not fit what there is; what admission says.
+pub(super) async fn create(
+    call: &mut Call<'_>,
+    mut request: Object,
+    options: &CreateOptions,
+) -> Result<Response, Box<Status>> {
+    let requests = call.api.token_requests.as_ref().ok_or_else(Status::unknown_path)?;
+    call.warnings.extend(dedup_owners(&mut request, Dedup::AsSent));
+    ensure_namespace(call.route.main, &call.info.namespace, &mut request)?;
+    default(&mut request);
+    Writer::of(call, &options.field_manager).track(None, &mut request);
+    let admission = Admission::of(call, !options.dry_run.is_empty());
+    let mut warnings = Vec::new();
+    admission.mutate(&mut request, None, &mut warnings).await?;
+    let name = call.name();
+    check_name(&request, name)?;
+    let account = find(call, "serviceaccounts", name, "").await?;
+    check_account(&request, &account)?;
+    let now = call.api.registry.now();
+    complete(&mut request, &account, &requests.api_audiences, now);
+    let errors = errors(&request);
+    if !errors.is_empty() {
+        return Err(Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors).into());
+    }
+    admission.validate(&request, None, &mut warnings).await?;
+    let bound = bound(call, &request).await?;
+    let asked = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
+    let audiences = audiences(&request);
+    let lifetime = requests.lifetime(asked, bound.pod.is_some(), &audiences);
+    let claims = Claims::of(Grant {
+        id: requests.entropy.uid(),
+        namespace: call.info.namespace.clone(),
+        account: reference(&account),
+        pod: bound.pod,
+        secret: bound.secret,
+        node: bound.node,
+        audiences,
+        now: now.seconds,
+        seconds: lifetime.actual,
+        warn_after: lifetime.warn_after,
+    });
+    call.warnings.append(&mut warnings);
+    let token = requests.issuer.issue(claims);
+    let token =
+        token.map_err(|error| Status::internal_error(format!("failed to generate token: {error}")))?;
+    if lifetime.said != asked {
+        let said = lifetime.said;
+        call.warnings.push(format!("requested expiration of {asked} seconds shortened to {said} seconds"));
+        object::set(&mut request, &["spec", "expirationSeconds"], said);
+    }
+    let end = UnixTime::from_seconds(now.seconds.saturating_add(lifetime.said));
+    object::set(&mut request, &["status", "token"], token);
+    object::set(&mut request, &["status", "expirationTimestamp"], end.rfc3339().to_string());
+    request.insert("kind".to_owned(), KIND.into());
+    request.insert("apiVersion".to_owned(), call.endpoint().kind_group_version.into());
+    call.reply()?.tree(201, call.endpoint(), &request)
+}
+
+/// How long a token lives.
+#[derive(Debug, PartialEq, Eq)]
+struct Lifetime {
+    /// As the answer says, in seconds.
+    said: i64,
+    /// As the token says, in seconds.
+    actual: i64,
+    /// When its user is to be warned, in seconds.
+    warn_after: Option<i64>,
+}
+
+impl TokenRequests {
+    fn lifetime(&self, asked: i64, of_pod: bool, audiences: &[String]) -> Lifetime {
+        let said = if self.lifetime_max > 0 { asked.min(self.lifetime_max) } else { asked };
+        let for_us = audiences.iter().all(|audience| self.api_audiences.contains(audience));
+        match self.extend && of_pod && said == WARN_AFTER_SECONDS && for_us {
+            true => Lifetime { said, actual: EXTENDED_LIFETIME, warn_after: Some(said) },
+            false => Lifetime { said, actual: said, warn_after: None },
+        }
+    }
+}
+
+/// A name in the body has to be the path's.
+fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
+    let given = meta::text(request, "name");
+    if given.is_empty() || given == name {
+        return Ok(());
+    }
+    let detail = "must match the service account name if specified";
+    let error = Error::invalid(&Path::root("metadata").child("name"), given, detail);
+    Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &[error]).into())
+}
+
+/// A uid in the body has to be the service account's.
+fn check_account(request: &Object, account: &Object) -> Result<(), Box<Status>> {
+    let (given, uid) = (meta::text(request, "uid"), meta::text(account, "uid"));
+    if given.is_empty() || given == uid {
+        return Ok(());
+    }
+    let cause = format!(
+        "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
+    );
+    let name = meta::text(account, "name");
+    Err(Status::conflict(&GroupResource::new(GROUP, KIND), name, &cause).into())
+}
+
+/// Fills in what every request of the kind is given.
+fn default(request: &mut Object) {
+    if get_object(request, &["spec"]).is_none() {
+        request.insert("spec".to_owned(), Object::new().into());
+    }
+    api::defaults::apply("authentication.k8s.io/v1", KIND, request);
+}
+
+/// Fills in what the request leaves open, and clears what it may not say.
+fn complete(request: &mut Object, account: &Object, api_audiences: &[String], now: UnixTime) {
+    if audiences(request).is_empty() {
+        object::set(request, &["spec", "audiences"], api_audiences.to_vec());
+    }
+    for name in ["name", "namespace", "uid"] {
+        if meta::text(request, name).is_empty() {
+            meta::set_text(request, name, meta::text(account, name));
+        }
+    }
+    meta::set_text(request, "creationTimestamp", &now.rfc3339().to_string());
+    request.remove("status");
+}
+
+fn errors(request: &Object) -> Vec<Error> {
+    let seconds = get_i64(request, &["spec", "expirationSeconds"]).unwrap_or_default();
+    let refuse =
+        |detail| vec![Error::invalid(&Path::root("spec").child("expirationSeconds"), seconds, detail)];
+    match seconds {
+        ..LIFETIME_MIN => refuse("may not specify a duration less than 10 minutes"),
+        LIFETIME_MIN..=LIFETIME_MAX => Vec::new(),
+        _ => refuse("may not specify a duration larger than 2^32 seconds"),
+    }
+}
+
+/// What a token is bound to.
+#[derive(Default)]
+struct Bound {
+    pod: Option<Reference>,
+    secret: Option<Reference>,
+    node: Option<Reference>,
+}
+
+/// Looks up what the token shall be bound to.
+async fn bound(call: &Call<'_>, request: &Object) -> Result<Bound, Box<Status>> {
+    if get_object(request, &["spec", "boundObjectRef"]).is_none() {
+        return Ok(Bound::default());
+    }
+    let text = |name: &str| get_str(request, &["spec", "boundObjectRef", name]).unwrap_or("");
+    let (kind, name) = (text("kind"), text("name"));
+    // As upstream reads it, one that cannot be read is as good as none.
+    let readable = Some(text("apiVersion")).filter(|version| version.matches('/').count() < 2);
+    let (group, version) = split_api_version(readable.unwrap_or(""));
+    let (object, bound) = match (group, kind) {
+        ("", "Pod") => {
+            let pod = find(call, "pods", name, "").await?;
+            check_pod(&pod, call.name())?;
+            let node = node_of(call, &pod).await?;
+            let bound = Bound { pod: Some(reference(&pod)), node, secret: None };
+            (pod, bound)
+        }
+        ("", "Node") => {
+            let node = find(call, "nodes", name, "").await?;
+            let bound = Bound { node: Some(reference(&node)), ..Bound::default() };
+            (node, bound)
+        }
+        ("", "Secret") => {
+            let secret = find(call, "secrets", name, "").await?;
+            let bound = Bound { secret: Some(reference(&secret)), ..Bound::default() };
+            (secret, bound)
+        }
+        _ => {
+            let message = format!("cannot bind token to object of type {group}/{version}, Kind={kind}");
+            return Err(Status::bad_request(message).into());
+        }
+    };
+    let uid = text("uid");
+    if !uid.is_empty() && uid != meta::text(&object, "uid") {
+        let cause = format!(
+            "the UID in the bound object reference ({uid}) does not match the UID in record. The object might \
+             have been deleted and then recreated"
+        );
+        return Err(Status::conflict(&GroupResource::new(group, kind), name, &cause).into());
+    }
+    Ok(bound)
+}
+
+/// A pod's token is its own service account's.
+fn check_pod(pod: &Object, account: &str) -> Result<(), Box<Status>> {
+    if get_str(pod, &["spec", "serviceAccountName"]).unwrap_or("") == account {
+        return Ok(());
+    }
+    let account = apimachinery::go_quote::quote(account);
+    Err(Status::bad_request(format!(
+        "cannot bind token for serviceaccount {account} to pod running with different serviceaccount name."
+    ))
+    .into())
+}
+
+/// The node that a pod is on. It is noted without its uid when it is not there.
+async fn node_of(call: &Call<'_>, pod: &Object) -> Result<Option<Reference>, Box<Status>> {
+    let name = get_str(pod, &["spec", "nodeName"]).unwrap_or("");
+    if name.is_empty() {
+        return Ok(None);
+    }
+    let node = match find(call, "nodes", name, "0").await {
+        Err(_) => find(call, "nodes", name, "").await,
+        found => found,
+    };
+    match node {
+        Ok(node) => Ok(Some(reference(&node))),
+        Err(status) if status.reason == "NotFound" => {
+            Ok(Some(Reference { name: name.to_owned(), uid: String::new() }))
+        }
+        Err(status) => Err(Status::internal_error(status.message).into()),
+    }
+}
+
+/// An object of the core group, in the request's namespace if it is in any.
+async fn find(call: &Call<'_>, plural: &str, name: &str, version: &str) -> Result<Object, Box<Status>> {
+    if name.is_empty() {
+        return Err(Status::bad_request("Name parameter required.").into());
+    }
+    let row = resources::find("", "v1", plural, "").ok_or_else(Status::unknown_path)?;
+    let target = Target { row, namespace: &call.info.namespace, name };
+    let found = call.api.registry.get(&target, version).await?;
+    let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
+    let object = codec::decode(storage, StoredRef::element(&found)).map_err(Status::internal_error)?;
+    Ok(object)
+}
+
+fn reference(object: &Object) -> Reference {
+    let text = |name: &str| meta::text(object, name).to_owned();
+    Reference { name: text("name"), uid: text("uid") }
+}
+
+fn audiences(request: &Object) -> Vec<String> {
+    let texts = object::get_list(request, &["spec", "audiences"]).iter();
+    texts.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests;
