@@ -30,6 +30,7 @@ use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
+use crate::services;
 use crate::system::{SystemClock, SystemEntropy};
 use crate::token_objects::StoredTokenObjects;
 
@@ -83,6 +84,7 @@ pub async fn build(
         config.event_ttl,
     )
     .with_settings(Settings { allow_privileged: config.pods.allow_privileged });
+    let (registry, repairs) = services::with_pools(config, registry, delegator.storage())?;
     let groups = builtin_groups(|row| !row.off_by_default);
     let mut paths = paths(&groups);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
@@ -115,7 +117,7 @@ pub async fn build(
         name: "start-system-namespaces-controller",
         work: Box::pin(async move { bootstrap::system_namespaces(&registry).await }),
     };
-    let mut hooks = vec![namespaces];
+    let mut hooks = vec![namespaces, repairs.hook()];
     let mut collectors: Vec<Arc<dyn Collector>> =
         vec![Arc::new(CacheMetrics(delegator.clone())), Arc::new(Watches(watch_metrics))];
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
@@ -126,7 +128,9 @@ pub async fn build(
         authenticator,
         collectors,
         cache_driver,
-        background,
+        background: Box::pin(async move {
+            tokio::join!(background, repairs.keep_repairing());
+        }),
         cache_filled: Box::pin(async move { delegator.ready().await }),
     })
 }

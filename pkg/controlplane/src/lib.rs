@@ -8,6 +8,7 @@ mod network;
 mod object_counts;
 mod objects;
 pub mod run;
+mod services;
 #[cfg(test)]
 mod subresource_tests;
 mod system;

@@ -8,7 +8,7 @@ mod delete;
 mod delete_collection;
 mod dryrun;
 mod edit;
-mod error;
+pub(crate) mod error;
 mod filter;
 mod list;
 mod read;
@@ -209,7 +209,12 @@ impl Registry {
     /// Decodes a stored object that is about to be changed, and fills in what has become a default since
     /// it was written. A corrupt one is a 500 that names the key in the log only.
     fn decode(&self, storage: &StorageRow, key: &str, stored: StoredRef<'_>) -> Result<Object> {
-        crate::codec::decode_kv(storage, stored).map_err(|message| error::corrupt(key, &message))
+        let mut object =
+            crate::codec::decode_kv(storage, stored).map_err(|message| error::corrupt(key, &message))?;
+        if let Some(allocator) = self.allocator(storage.prefix) {
+            allocator.default_on_read(&mut object);
+        }
+        Ok(object)
     }
 }
 

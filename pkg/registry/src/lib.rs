@@ -6,6 +6,7 @@ pub mod continue_token;
 pub mod generic;
 pub mod ingest;
 pub mod meta;
+pub mod services;
 pub mod strategy;
 
 pub use cacher::{Budget, Element, Items, ItemsIter, Memo};

@@ -9,6 +9,10 @@ use super::{Registry, Result};
 /// A kind's pools.
 #[async_trait]
 pub trait Allocator: Send + Sync {
+    /// Fills in what follows from the pools in a stored object that is about to be changed, and what it may
+    /// lack because it was written before there was such a thing.
+    fn default_on_read(&self, _object: &mut Object) {}
+
     /// Takes what `new` needs and writes it into it, before its strategy prepares and validates it. `old` is
     /// `None` when the object is created. With `dry_run` everything is checked and nothing is taken.
     ///
@@ -25,7 +29,9 @@ pub trait Allocator: Send + Sync {
     async fn release(&self, object: &Object, dry_run: bool);
 }
 
-/// What was taken for a write whose end is open. Exactly one of the two is called.
+/// What was taken for a write whose end is open. One of the two is called when the end is known. Where it is
+/// not, because the store did not answer, neither is: what may be held is never given back, and what is
+/// left over is for those who repair the pools.
 #[async_trait]
 pub trait Claim: Send {
     /// The object was written: gives back what it does not hold any more.
@@ -35,12 +41,31 @@ pub trait Claim: Send {
     async fn revert(self: Box<Self>);
 }
 
+/// How a write ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    Written,
+    NotWritten,
+    /// The store did not answer.
+    Unknown,
+}
+
+impl Ending {
+    pub(super) fn of<T>(result: &Result<T>) -> Self {
+        match result {
+            Ok(_) => Ending::Written,
+            Err(status) if status.reason == "ServerTimeout" => Ending::Unknown,
+            Err(_) => Ending::NotWritten,
+        }
+    }
+}
+
 /// The end of an optional claim.
-pub(super) async fn settle(claim: Option<Box<dyn Claim>>, written: bool) {
-    match claim {
-        Some(claim) if written => claim.commit().await,
-        Some(claim) => claim.revert().await,
-        None => {}
+pub(super) async fn settle(claim: Option<Box<dyn Claim>>, ending: Ending) {
+    match (claim, ending) {
+        (Some(claim), Ending::Written) => claim.commit().await,
+        (Some(claim), Ending::NotWritten) => claim.revert().await,
+        (Some(_), Ending::Unknown) | (None, _) => {}
     }
 }
 

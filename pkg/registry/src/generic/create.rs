@@ -9,7 +9,7 @@ use schema::object::Object;
 use serde_json::Value;
 use storage::Written;
 
-use super::allocate::settle;
+use super::allocate::{Ending, settle};
 use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, StoredRef, codec, meta, strategy};
@@ -74,7 +74,6 @@ impl Registry {
     }
 
     /// One attempt, with what it takes from pools.
-
     async fn create_once(
         &self,
         target: &Target<'_>,
@@ -82,12 +81,13 @@ impl Registry {
         request: CreateRequest<'_>,
     ) -> Result<Created> {
         let storage = self.storage_of(target, "create")?;
+        self.begin_create(&mut object);
         let claim = match self.allocator(storage.prefix) {
             Some(allocator) => allocator.allocate(&mut object, None, request.dry_run).await?,
             None => None,
         };
         let created = self.write_new(target, storage, object, request).await;
-        settle(claim, created.is_ok()).await;
+        settle(claim, Ending::of(&created)).await;
         created
     }
 
@@ -129,14 +129,8 @@ impl Registry {
         }
     }
 
-    /// Fills in the system's metadata, lets the kind's strategy prepare the object, validates it, and
-    /// gives what its kind warns of.
-    pub(super) fn prepare_create(
-        &self,
-        target: &Target<'_>,
-        object: &mut Object,
-        user: &UserInfo,
-    ) -> Result<Vec<String>> {
+    /// Fills in the system's metadata, a generated name among it.
+    pub(super) fn begin_create(&self, object: &mut Object) {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         meta::set_text(object, "creationTimestamp", &now.rfc3339().to_string());
         meta::set_text(object, "uid", &self.entropy.uid());
@@ -147,6 +141,17 @@ impl Registry {
                 meta::set(object, "name", Some(Value::from(name)));
             }
         }
+    }
+
+    /// Lets the kind's strategy prepare an object that has the system's metadata, validates it, and gives
+    /// what its kind warns of.
+    pub(super) fn prepare_create(
+        &self,
+        target: &Target<'_>,
+        object: &mut Object,
+        user: &UserInfo,
+    ) -> Result<Vec<String>> {
+        let now = UnixTime { nanos: 0, ..self.clock.now() };
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings: self.settings };
         strategy::prepare_for_create(target.row, object, &context);
         let errors = strategy::validate(target.row, object, &context);

@@ -30,6 +30,14 @@ impl Registry {
         let found = found.map_err(|e| error::read(&target.group_resource(), "get", e))?;
         found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name).into())
     }
+
+    /// Whether the watch cache has an object. It is not known to be without one that it does not have.
+    pub(crate) fn is_cached(&self, target: &Target<'_>) -> bool {
+        let Ok(storage) = self.storage_of(target, "get") else { return false };
+        let Ok(key) = self.key(storage, target) else { return false };
+        self.suggestion(storage, &key).is_ok_and(|cached| cached.is_some())
+    }
+
     /// What a write goes through.
     pub(super) fn writer(&self) -> (&dyn Storage, &Turns) {
         (&**self.delegator.storage(), &self.turns)

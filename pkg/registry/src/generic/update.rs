@@ -10,7 +10,7 @@ use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
-use super::allocate::{Claim, settle};
+use super::allocate::{Claim, Ending, settle};
 use super::dryrun::DryRun;
 use super::{Admit, Registry, Result, Target, error};
 use crate::{Stored, StoredRef, codec, meta, strategy};
@@ -98,8 +98,9 @@ impl Registry {
         };
         let updated = loop {
             let outcome = turns.guaranteed_update(store, &key, suggestion.clone(), &mut attempts).await;
-            settle(attempts.claim.take(), outcome.is_ok()).await;
-            match outcome.map_err(|failure: Failure| failure.status(target, "update")) {
+            let outcome = outcome.map_err(|failure: Failure| failure.status(target, "update"));
+            settle(attempts.claim.take(), Ending::of(&outcome)).await;
+            match outcome {
                 Err(status)
                     if error::is_too_large(&status)
                         && !request.keeps_managers
@@ -125,7 +126,7 @@ impl Registry {
 
 impl storage::Change<Failure> for &mut Attempts<'_, '_> {
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
-        settle(self.claim.take(), false).await;
+        settle(self.claim.take(), Ending::NotWritten).await;
         let (target, storage, request) = (self.target, self.storage, self.request);
         let existing = match current {
             None => None,
@@ -147,7 +148,13 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         if let Some(old) = old {
             check_version(target, &mut object, old)?;
         }
-        if let Some(allocator) = self.registry.allocator(storage.prefix) {
+        if old.is_none() {
+            self.registry.begin_create(&mut object);
+        }
+        // What a subresource may change takes nothing from pools.
+        if let Some(allocator) = self.registry.allocator(storage.prefix)
+            && request.endpoint.subresource.is_empty()
+        {
             self.claim = allocator.allocate(&mut object, old, request.dry_run).await?;
         }
         match old {

@@ -17,48 +17,6 @@ fn ports(ports: &[(&str, i64)]) -> Value {
 }
 
 #[test]
-fn an_old_client_gets_the_plural_of_its_address() {
-    let made = |spec: Value| created("services", json!({"metadata": {}, "spec": spec}))["spec"].clone();
-    assert_eq!(made(json!({"clusterIP": "None"})), json!({"clusterIP": "None", "clusterIPs": ["None"]}));
-    assert_eq!(made(json!({"clusterIPs": ["a"]})), json!({"clusterIPs": ["a"]}));
-    assert_eq!(made(json!({})), json!({}));
-}
-
-#[test]
-fn addresses_that_an_update_leaves_out_stay() {
-    let old = json!({"type": "ClusterIP", "clusterIP": "a", "clusterIPs": ["a", "b"]});
-    check(old.clone(), json!({"type": "ClusterIP"}), old.clone());
-    check(old.clone(), json!({"type": "ClusterIP", "clusterIP": "a"}), old.clone());
-    let changed = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["a", "b"]});
-    check(old.clone(), changed, json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c"]}));
-    let both = json!({"type": "ClusterIP", "clusterIP": "c", "clusterIPs": ["c", "d"]});
-    check(old, both.clone(), both);
-}
-
-#[test]
-fn node_ports_that_an_update_leaves_out_stay_by_name() {
-    let check = |old: &[(&str, i64)], new: &[(&str, i64)], expected: &[(&str, i64)]| {
-        let of = |list| json!({"type": "NodePort", "ports": ports(list)});
-        super::services::check(of(old), of(new), of(expected));
-    };
-    check(&[("a", 1), ("b", 2)], &[("b", 0), ("a", 0), ("c", 0)], &[("b", 2), ("a", 1), ("c", 0)]);
-    check(&[("a", 1), ("b", 2)], &[("a", 0), ("b", 1)], &[("a", 0), ("b", 1)]);
-    check(&[("a", 1)], &[("a", 3)], &[("a", 3)]);
-}
-
-#[test]
-fn a_load_balancer_that_wants_no_node_ports_gets_none_back() {
-    let of = |list: &[(&str, i64)]| {
-        json!({
-            "type": "LoadBalancer",
-            "allocateLoadBalancerNodePorts": false,
-            "ports": ports(list),
-        })
-    };
-    check(of(&[("a", 1)]), of(&[("a", 0)]), of(&[("a", 0)]));
-}
-
-#[test]
 fn a_new_type_clears_what_only_the_old_one_had() {
     let balancer = |ty: &str| {
         json!({

@@ -1,0 +1,112 @@
+//! The pools of services, wired to this server's registry, and their repairs: once before the server is
+//! ready, then every few minutes (upstream's `registry/core/rest/storage_core.go`).
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use registry::Registry;
+use registry::generic::Allocator;
+use registry::services::{Families, Family, Leaks, Options, STORAGE_PREFIX, Services};
+use storage::Storage;
+use tokio::sync::Mutex;
+use tokio::time::{sleep, timeout};
+
+use crate::api::PostStartHook;
+use crate::config::{Config, ServiceConfig};
+use crate::run::RunError;
+use crate::system::SystemEntropy;
+
+/// The time between two repairs (upstream's default).
+const REPAIR_PERIOD: Duration = Duration::from_secs(180);
+/// How long the first repair may take.
+const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
+/// How long to wait before what went wrong at start is tried again.
+const RETRY: Duration = Duration::from_millis(100);
+
+/// The repairs of a server's pools.
+pub(crate) struct Repairs {
+    services: Arc<Services>,
+    leaks: Mutex<Leaks>,
+}
+
+/// Gives a registry the pools of services, which are kept in `storage`.
+///
+/// # Errors
+/// [`RunError::Bootstrap`] for what is not built in.
+pub(crate) fn with_pools(
+    config: &Config,
+    registry: Registry,
+    storage: &Arc<dyn Storage>,
+) -> Result<(Registry, Arc<Repairs>), RunError> {
+    let options = Options {
+        families: families(&config.services),
+        node_ports: config.services.node_ports.clone(),
+        storage: Arc::clone(storage),
+        prefix: config.storage.prefix().to_owned(),
+        entropy: Arc::new(SystemEntropy),
+    };
+    let services = Arc::new(Services::new(registry.clone(), options).map_err(RunError::Bootstrap)?);
+    let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
+    let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
+    Ok((registry, Arc::new(Repairs { services, leaks: Mutex::default() })))
+}
+
+/// The families of the configured ranges.
+fn families(config: &ServiceConfig) -> Families {
+    let mut families = config.cidrs.iter().map(|cidr| match cidr.network {
+        IpAddr::V4(_) => Family::V4,
+        IpAddr::V6(_) => Family::V6,
+    });
+    let primary = families.next().unwrap_or(Family::V4);
+    Families { primary, dual: families.any(|family| family != primary) }
+}
+
+impl Repairs {
+    /// The first repair, which services need before they can have node ports.
+    pub(crate) fn hook(self: &Arc<Self>) -> PostStartHook {
+        let repairs = Arc::clone(self);
+        let work = async move {
+            let first = timeout(FIRST_REPAIR_MAX, repairs.first()).await;
+            first.map_err(|_| "unable to perform initial IP and Port allocation check".to_owned())
+        };
+        PostStartHook { name: "start-service-ip-repair-controllers", work: Box::pin(work) }
+    }
+
+    async fn first(&self) {
+        while let Err(error) = self.ports().await {
+            tracing::warn!(error, "the node ports of services could not be checked yet");
+            sleep(RETRY).await;
+        }
+        // A store of before there were ServiceCIDR objects gets the first one about now. Until then it
+        // cannot be said of any address whether it is one of ours.
+        while self.services.lacks_ranges().await.unwrap_or(true) {
+            sleep(RETRY).await;
+        }
+        while let Err(error) = self.services.repair_addresses().await {
+            tracing::warn!(error, "the addresses of services could not be checked yet");
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn ports(&self) -> Result<(), String> {
+        self.services.repair_ports(&mut *self.leaks.lock().await).await
+    }
+
+    /// Repairs for as long as it is polled.
+    pub(crate) async fn keep_repairing(&self) {
+        loop {
+            sleep(REPAIR_PERIOD).await;
+            if let Err(error) = self.ports().await {
+                tracing::warn!(error, "the node ports of services could not be checked");
+            }
+            if let Err(error) = self.services.repair_addresses().await {
+                tracing::warn!(error, "the addresses of services could not be checked");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,290 @@
+//! Services: the addresses and node ports that they take, and the families that they are of.
+//!
+//! An address is taken by creating the IPAddress object of its name, a node port by setting its bit in one
+//! RangeAllocation object; both happen before the service is written, and are undone when it is not. What
+//! is left over after a crash in between is found by [repairs](Services::repair_ports). What happens to a
+//! service's fields is decided by functions of objects; only the rest asks the store.
+//! After upstream's `pkg/registry/core/service`.
+
+mod address_plan;
+mod addresses;
+mod bitmap;
+mod families;
+pub(crate) mod fields;
+mod port_store;
+mod ports;
+mod range;
+mod repair;
+
+use std::net::IpAddr;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+
+use api::options::{DeleteOptions, ListOptions};
+use api::resources::{self, Resource};
+use api::tree;
+use apimachinery::field::{Error, Path};
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use storage::Storage;
+
+use self::addresses::{Addresses, Missing};
+use self::bitmap::PortRange;
+use self::port_store::PortStore;
+use crate::generic::{Allocator, Claim, DeleteRequest, Entropy, Registry, Result, Target};
+use crate::{Element, StoredRef, codec, meta};
+
+pub use families::Families;
+pub use range::Family;
+pub use repair::Leaks;
+
+/// The storage prefix of services, by which [`Registry::with_allocators`] knows them.
+pub const STORAGE_PREFIX: &str = "services/specs";
+
+/// What services take from, and who wants to know.
+pub struct Options {
+    /// The families that services may have addresses of.
+    pub families: Families,
+    /// The ports that nodes open for services.
+    pub node_ports: RangeInclusive<u16>,
+    /// Where node ports are written down.
+    pub storage: Arc<dyn Storage>,
+    /// What its keys begin with, for example `/registry`.
+    pub prefix: String,
+    /// What chooses among free ports and addresses.
+    pub entropy: Arc<dyn Entropy>,
+}
+
+/// The pools of services.
+pub struct Services {
+    pools: Arc<Pools>,
+    registry: Registry,
+    services: &'static Resource,
+    endpoints: &'static Resource,
+    families: Families,
+}
+
+struct Pools {
+    addresses: Addresses,
+    ports: PortStore,
+}
+
+impl Services {
+    /// Pools over a registry, which needs no pools itself.
+    ///
+    /// # Errors
+    /// The text of what is not built in.
+    pub fn new(registry: Registry, options: Options) -> std::result::Result<Self, String> {
+        let row =
+            |plural| resources::find("", "v1", plural, "").ok_or_else(|| format!("{plural} are not served"));
+        let Options { families, node_ports, storage, prefix, entropy } = options;
+        let addresses = Addresses::new(registry.clone(), Arc::clone(&entropy))
+            .ok_or("addresses of services are not served")?;
+        let ports = PortStore::new(storage, &prefix, PortRange::new(&node_ports), entropy);
+        let (services, endpoints) = (row("services")?, row("endpoints")?);
+        Ok(Services { pools: Arc::new(Pools { addresses, ports }), registry, services, endpoints, families })
+    }
+
+    /// Deletes the endpoints of a service that is gone, lest the next one of its name begin with them.
+    async fn delete_endpoints(&self, service: &Object) {
+        let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
+        let target = Target { row: self.endpoints, namespace, name };
+        let options = DeleteOptions::default();
+        let request = DeleteRequest { options: &options, dry_run: false };
+        match self.registry.delete(&target, &request).await {
+            Err(status) if status.reason != "NotFound" => {
+                let message = status.message;
+                tracing::warn!(namespace, name, message, "endpoints of a service stay behind");
+            }
+            _ => {}
+        }
+    }
+}
+
+#[async_trait]
+impl Allocator for Services {
+    fn default_on_read(&self, service: &mut Object) {
+        families::default_on_read(service, self.families);
+    }
+
+    async fn allocate(
+        &self,
+        new: &mut Object,
+        old: Option<&Object>,
+        dry_run: bool,
+    ) -> Result<Option<Box<dyn Claim>>> {
+        fields::complete(new, old);
+        let filled_in = families::fill_in(new, old, self.families);
+        filled_in.map_err(|errors| invalid(meta::text(new, "name"), &errors))?;
+        let mut claim = self.pools.take_addresses(new, old, dry_run).await?;
+        match self.pools.take_ports(new, old, dry_run).await {
+            Ok((taken, let_go)) => (claim.taken.ports, claim.let_go.ports) = (taken, let_go),
+            Err(status) => {
+                self.pools.release(&claim.taken).await;
+                return Err(status);
+            }
+        }
+        let nothing = dry_run || (claim.taken.is_empty() && claim.let_go.is_empty());
+        Ok((!nothing).then(|| Box::new(claim) as _))
+    }
+
+    async fn release(&self, object: &Object, dry_run: bool) {
+        if dry_run {
+            return;
+        }
+        self.delete_endpoints(object).await;
+        let Some(spec) = tree::child(object, "spec") else { return };
+        let held = Held { addresses: address_plan::held(spec), ports: ports::held(spec) };
+        self.pools.release(&held).await;
+    }
+}
+
+/// What is held of pools.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Held {
+    addresses: Vec<String>,
+    ports: Vec<i64>,
+}
+
+impl Held {
+    fn is_empty(&self) -> bool {
+        self.addresses.is_empty() && self.ports.is_empty()
+    }
+}
+
+/// What one write took, and what it lets go of.
+struct Claimed {
+    pools: Arc<Pools>,
+    taken: Held,
+    let_go: Held,
+}
+
+#[async_trait]
+impl Claim for Claimed {
+    async fn commit(self: Box<Self>) {
+        self.pools.release(&self.let_go).await;
+    }
+
+    async fn revert(self: Box<Self>) {
+        self.pools.release(&self.taken).await;
+    }
+}
+
+impl Pools {
+    async fn release(&self, held: &Held) {
+        for address in &held.addresses {
+            self.addresses.release(address).await;
+        }
+        self.ports.release(&held.ports).await;
+    }
+
+    /// Takes the addresses that a service needs beyond those of `old`: all of them or none.
+    async fn take_addresses(
+        self: &Arc<Self>,
+        service: &mut Object,
+        old: Option<&Object>,
+        dry_run: bool,
+    ) -> Result<Claimed> {
+        let mut claim = Claimed { pools: Arc::clone(self), taken: Held::default(), let_go: Held::default() };
+        let old = old.and_then(|old| tree::child(old, "spec"));
+        let Some(spec) = tree::child_mut(service, "spec") else { return Ok(claim) };
+        let plan = address_plan::plan(spec, old);
+        claim.let_go.addresses = plan.let_go;
+        let mut found = Vec::new();
+        for (index, family, wanted) in plan.take {
+            match self.take_address(service, family, &wanted, dry_run).await {
+                Ok(address) => {
+                    if !dry_run {
+                        claim.taken.addresses.push(address.to_string());
+                    }
+                    let text = if wanted.is_empty() { address.to_string() } else { wanted };
+                    found.push((index, text));
+                }
+                Err(status) => {
+                    self.release(&claim.taken).await;
+                    return Err(status);
+                }
+            }
+        }
+        if let Some(spec) = tree::child_mut(service, "spec") {
+            found.iter().for_each(|(index, address)| address_plan::set(spec, *index, address));
+        }
+        Ok(claim)
+    }
+
+    async fn take_address(
+        &self,
+        service: &Object,
+        family: Family,
+        wanted: &str,
+        dry_run: bool,
+    ) -> Result<IpAddr> {
+        let name = meta::text(service, "name");
+        let address = match wanted {
+            "" => None,
+            text => {
+                let unreadable = || Status::internal_error(format!("failed to parse service IP {text:?}"));
+                Some(range::parse_address(text).ok_or_else(unreadable)?)
+            }
+        };
+        let missing = match self.addresses.take(service, family, address, dry_run).await {
+            Ok(address) => return Ok(address),
+            Err(Missing::Failed(status)) => return Err(status),
+            Err(missing) => missing,
+        };
+        let text = missing.text();
+        if let (Missing::Full, None) = (&missing, address) {
+            let text = format!("failed to allocate a serviceIP for Service {name:?}: {text}");
+            return Err(Status::internal_error(text).into());
+        }
+        let detail = match wanted {
+            "" => format!("failed to allocate IP: {text}"),
+            wanted => format!("failed to allocate IP {wanted}: {text}"),
+        };
+        let listed = tree::child(service, "spec").map(|spec| fields::listed(spec, "clusterIPs"));
+        let listed = listed.unwrap_or(apimachinery::field::BadValue::Omitted);
+        Err(invalid(name, &[Error::invalid(&Path::root("spec.clusterIPs"), listed, detail)]))
+    }
+
+    /// Takes the ports that a service needs beyond those of `old`. Returns them, and those that it lets go
+    /// of.
+    async fn take_ports(
+        &self,
+        service: &mut Object,
+        old: Option<&Object>,
+        dry_run: bool,
+    ) -> Result<(Vec<i64>, Vec<i64>)> {
+        let Some(spec) = tree::child(service, "spec") else { return Ok((Vec::new(), Vec::new())) };
+        let before = old.and_then(|old| tree::child(old, "spec"));
+        let let_go = before.map_or_else(Vec::new, |before| ports::let_go(spec, before));
+        let taken = match ports::takes_any(spec, before) {
+            true => self.ports.take(service, old, dry_run).await?,
+            false => Vec::new(),
+        };
+        Ok((taken, let_go))
+    }
+}
+
+/// All objects of a kind: as they are, or as a cache has them.
+///
+/// # Errors
+/// The Status of why they cannot be listed; one that cannot be read is such a reason.
+async fn list(registry: &Registry, row: &'static Resource, latest: bool) -> Result<Vec<Object>> {
+    let resource_version = if latest { "" } else { "0" }.to_owned();
+    let options = ListOptions { resource_version, ..ListOptions::default() };
+    let page = registry.list(&Target { row, namespace: "", name: "" }, &options).await?;
+    let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
+    let decode = |element: &Element| codec::decode(storage, StoredRef::element(element));
+    let objects = page.items.iter().map(|item| decode(&item)).collect::<std::result::Result<_, _>>();
+    objects.map_err(|message| Status::internal_error(message).into())
+}
+
+/// 422 for a service.
+fn invalid(name: &str, errors: &[Error]) -> Box<Status> {
+    Status::invalid(&GroupKind::new("", "Service"), name, errors).into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,91 @@
+//! Which addresses a write takes and which it lets go of (upstream's `allocClusterIPs` and
+//! `updateClusterIPs` in `service/storage/alloc.go`). Pure.
+
+use api::tree;
+use schema::object::Object;
+
+use super::families::stays_preferring_two;
+use super::fields::{has_cluster_ip, push};
+use super::range::Family;
+
+/// What a write means for addresses.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct AddressPlan {
+    /// What to take, in this order: for which item of `clusterIPs`, and which address; empty for any.
+    pub(super) take: Vec<(usize, Family, String)>,
+    /// What the old service has and the new one has not.
+    pub(super) let_go: Vec<String>,
+}
+
+fn is_headless(spec: &Object) -> bool {
+    tree::texts(spec, "clusterIPs").next() == Some("None")
+}
+
+fn texts(spec: &Object, name: &str) -> Vec<String> {
+    tree::texts(spec, name).map(str::to_owned).collect()
+}
+
+fn families(spec: &Object) -> Vec<Family> {
+    tree::texts(spec, "ipFamilies").filter_map(Family::parse).collect()
+}
+
+/// What it takes to write `new`, whose families are filled in, over `old`. Makes room in `clusterIPs` for
+/// what is to be taken.
+pub(super) fn plan(new: &mut Object, old: Option<&Object>) -> AddressPlan {
+    let Some(old) = old else { return all(new) };
+    if stays_preferring_two(new, old) {
+        return AddressPlan::default();
+    }
+    match (has_cluster_ip(old), has_cluster_ip(new)) {
+        (false, _) => return all(new),
+        _ if is_headless(old) => return AddressPlan::default(),
+        (true, false) => return AddressPlan { take: Vec::new(), let_go: texts(old, "clusterIPs") },
+        (true, true) => {}
+    }
+    match (families(old).len(), families(new).as_slice()) {
+        (1, [_, second]) => {
+            AddressPlan { take: take(new, 1, *second).into_iter().collect(), let_go: Vec::new() }
+        }
+        (2, [_]) => {
+            AddressPlan { take: Vec::new(), let_go: texts(old, "clusterIPs").into_iter().skip(1).collect() }
+        }
+        _ => AddressPlan::default(),
+    }
+}
+
+/// Takes one address for each family.
+fn all(new: &mut Object) -> AddressPlan {
+    if !has_cluster_ip(new) || is_headless(new) {
+        return AddressPlan::default();
+    }
+    let families = families(new).into_iter().enumerate();
+    let take = families.filter_map(|(index, family)| take(new, index, family)).collect();
+    AddressPlan { take, let_go: Vec::new() }
+}
+
+/// One address to take.
+fn take(new: &mut Object, index: usize, family: Family) -> Option<(usize, Family, String)> {
+    if tree::list(new, "clusterIPs").len() == index {
+        push(new, "clusterIPs", "");
+    }
+    let wanted = tree::texts(new, "clusterIPs").nth(index)?.to_owned();
+    Some((index, family, wanted))
+}
+
+/// Writes an address that was taken into the service.
+pub(super) fn set(spec: &mut Object, index: usize, address: &str) {
+    if let Some(item) = tree::list_mut(spec, "clusterIPs").get_mut(index) {
+        *item = address.into();
+    }
+    if index == 0 {
+        spec.insert("clusterIP".to_owned(), address.into());
+    }
+}
+
+/// The addresses that a service holds.
+pub(super) fn held(spec: &Object) -> Vec<String> {
+    match has_cluster_ip(spec) && !is_headless(spec) {
+        true => texts(spec, "clusterIPs"),
+        false => Vec::new(),
+    }
+}

@@ -1,0 +1,255 @@
+//! Addresses of services, each taken by creating the IPAddress object of its name (KEP-1880; upstream's
+//! `ipallocator.go` and `cidrallocator.go`): who creates it has it, however many servers there are.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use api::managed_fields::FieldManager;
+use api::options::{DeleteOptions, Preconditions};
+use api::resources::{self, Resource};
+use api::tree;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use super::list;
+use super::range::{AddressRange, Family, parse_address};
+use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, Entropy, Registry, Result, Target};
+use crate::meta;
+
+/// Who manages the objects that are addresses of services.
+pub(super) const MANAGED_BY: &str = "ipallocator.k8s.io";
+/// The label that says so.
+pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
+/// The label of the family.
+pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
+
+/// The name under which the server does its own work.
+const APISERVER_USER: &str = "system:apiserver";
+/// The manager of what it writes.
+const FIELD_MANAGER: &str = "kube-apiserver";
+/// Candidates that are looked at before others get the thread.
+const CANDIDATES_AT_ONCE: usize = 1024;
+
+/// Why there is no address.
+#[derive(Debug)]
+pub(super) enum Missing {
+    Allocated,
+    /// It is in no range that may be used now.
+    NoRange,
+    NotInRange(IpAddr, String),
+    NotReady,
+    Full,
+    /// The object could not be created.
+    Refused(String),
+    /// The store is not well, which is no fault of the service.
+    Failed(Box<Status>),
+}
+
+impl Missing {
+    /// In upstream's words.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Missing::Allocated => "provided IP is already allocated".to_owned(),
+            Missing::NoRange => "the provided network does not match the current range".to_owned(),
+            Missing::NotInRange(address, range) => format!(
+                "the provided IP ({address}) is not in the valid range. The range of valid IPs is {range}"
+            ),
+            Missing::NotReady => "allocator not ready".to_owned(),
+            Missing::Full => "range is full".to_owned(),
+            Missing::Refused(text) => text.clone(),
+            Missing::Failed(status) => status.message.clone(),
+        }
+    }
+}
+
+impl From<Box<Status>> for Missing {
+    fn from(status: Box<Status>) -> Self {
+        match status.code {
+            429 | 500.. => Missing::Failed(status),
+            _ => Missing::Refused(status.message.clone()),
+        }
+    }
+}
+
+/// A range, and whether addresses are given out of it.
+pub(super) struct KnownRange {
+    pub(super) range: AddressRange,
+    ready: bool,
+}
+
+/// The addresses of a cluster's services.
+pub(super) struct Addresses {
+    registry: Registry,
+    addresses: &'static Resource,
+    ranges: &'static Resource,
+    fields: Option<FieldManager>,
+    entropy: Arc<dyn Entropy>,
+    user: UserInfo,
+}
+
+impl Addresses {
+    /// `None` if the kinds are not built in.
+    pub(super) fn new(registry: Registry, entropy: Arc<dyn Entropy>) -> Option<Self> {
+        let row = |plural| resources::find("networking.k8s.io", "v1", plural, "");
+        let (addresses, ranges) = (row("ipaddresses")?, row("servicecidrs")?);
+        let fields = FieldManager::new(addresses, |row| !row.off_by_default);
+        let user = UserInfo { name: APISERVER_USER.to_owned(), ..UserInfo::default() };
+        Some(Addresses { registry, addresses, ranges, fields, entropy, user })
+    }
+
+    fn target<'n>(&self, name: &'n str) -> Target<'n> {
+        Target { row: self.addresses, namespace: "", name }
+    }
+
+    /// Every IPAddress object, as it is.
+    pub(super) async fn all(&self) -> Result<Vec<Object>> {
+        list(&self.registry, self.addresses, true).await
+    }
+
+    /// The ranges of all ServiceCIDR objects. One that several have counts once, and is ready if it is in
+    /// one of them.
+    pub(super) async fn ranges(&self) -> Result<Vec<KnownRange>> {
+        let mut known: Vec<KnownRange> = Vec::new();
+        for object in list(&self.registry, self.ranges, false).await? {
+            let ready = is_ready(&object) && !meta::is_deleting(&object);
+            let Some(spec) = tree::child(&object, "spec") else { continue };
+            for text in tree::texts(spec, "cidrs") {
+                match known.iter_mut().find(|known| known.range.text == text) {
+                    Some(known) => known.ready |= ready,
+                    None => known.extend(AddressRange::parse(text).map(|range| KnownRange { range, ready })),
+                }
+            }
+        }
+        Ok(known)
+    }
+
+    /// Takes an address for a service: `wanted`, or any of the family. A dry run takes none; it checks less
+    /// than a real one, and answers with the address of a network where any would do, as upstream does.
+    pub(super) async fn take(
+        &self,
+        service: &Object,
+        family: Family,
+        wanted: Option<IpAddr>,
+        dry_run: bool,
+    ) -> std::result::Result<IpAddr, Missing> {
+        let mut known = self.ranges().await?;
+        known.retain(|known| known.range.family == family);
+        match wanted {
+            _ if dry_run => would_take(&known, wanted),
+            Some(address) => {
+                let offered = known.iter().any(|known| known.ready && known.range.offers(address));
+                if !offered {
+                    return Err(Missing::NoRange);
+                }
+                self.create(service, address).await?;
+                Ok(address)
+            }
+            None => self.take_any(service, &known).await,
+        }
+    }
+
+    async fn take_any(&self, service: &Object, known: &[KnownRange]) -> std::result::Result<IpAddr, Missing> {
+        for known in known.iter().filter(|known| known.ready) {
+            let random = || (u64::from(self.entropy.number()) << 32) | u64::from(self.entropy.number());
+            let candidates = known.range.candidates([random(), random()]);
+            for (count, address) in candidates.enumerate() {
+                if count % CANDIDATES_AT_ONCE == CANDIDATES_AT_ONCE - 1 {
+                    tokio::task::yield_now().await;
+                }
+                if self.registry.is_cached(&self.target(&address.to_string())) {
+                    continue;
+                }
+                match self.create(service, address).await {
+                    Ok(()) => return Ok(address),
+                    Err(Missing::Allocated) => {}
+                    Err(other) => return Err(other),
+                }
+            }
+        }
+        Err(Missing::Full)
+    }
+
+    /// Creates the object that is an address of a service.
+    pub(super) async fn create(&self, service: &Object, address: IpAddr) -> std::result::Result<(), Missing> {
+        let name = address.to_string();
+        let mut object = object_of(service, &name, Family::of(address));
+        api::defaults::apply(self.addresses.group_version, self.addresses.kind, &mut object);
+        if let Some(fields) = &self.fields
+            && let Err(error) = fields.update(None, &mut object, FIELD_MANAGER, self.registry.now())
+        {
+            tracing::warn!(error, name, "an address goes without managed fields");
+        }
+        let request = CreateRequest { user: &self.user, dry_run: false, admit: &AdmitAll };
+        match self.registry.create(&self.target(&name), object, request).await {
+            Ok(_) => Ok(()),
+            Err(status) if status.reason == "AlreadyExists" => Err(Missing::Allocated),
+            Err(status) => Err(status.into()),
+        }
+    }
+
+    /// Gives an address back. What cannot be given back now is found by a repair.
+    pub(super) async fn release(&self, address: &str) {
+        let Some(address) = parse_address(address) else { return };
+        let name = address.to_string();
+        if let Err(status) = self.delete(&name, None).await {
+            tracing::warn!(name, message = %status.message, "an address could not be released");
+        }
+    }
+
+    /// Deletes the object of an address, if it is still the one that has this uid. One that is gone is
+    /// deleted.
+    ///
+    /// # Errors
+    /// The Status of why it is still there.
+    pub(super) async fn delete(&self, name: &str, uid: Option<&str>) -> Result<()> {
+        let preconditions =
+            uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
+        let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
+        let request = DeleteRequest { options: &options, dry_run: false };
+        match self.registry.delete(&self.target(name), &request).await {
+            Ok(_) => Ok(()),
+            Err(status) if status.reason == "NotFound" => Ok(()),
+            Err(status) => Err(status),
+        }
+    }
+}
+
+/// What a dry run says: the first range stands for all.
+fn would_take(known: &[KnownRange], wanted: Option<IpAddr>) -> std::result::Result<IpAddr, Missing> {
+    let Some(KnownRange { range, .. }) = known.first().filter(|known| known.ready) else {
+        return Err(Missing::NotReady);
+    };
+    match wanted {
+        None => Ok(range.network()),
+        Some(address) if range.offers(address) => Ok(address),
+        Some(address) => Err(Missing::NotInRange(address, range.text.clone())),
+    }
+}
+
+/// Ranges are ready unless their controller says that they are not.
+fn is_ready(range: &Object) -> bool {
+    let status = tree::child(range, "status");
+    let mut conditions = status.into_iter().flat_map(|status| tree::children(status, "conditions"));
+    let ready = conditions.find(|condition| tree::text(condition, "type") == "Ready");
+    ready.is_none_or(|ready| tree::text(ready, "status") == "True")
+}
+
+/// The IPAddress object of a service's address.
+fn object_of(service: &Object, name: &str, family: Family) -> Object {
+    let object = json!({
+        "apiVersion": "networking.k8s.io/v1",
+        "kind": "IPAddress",
+        "metadata": {"name": name, "labels": {FAMILY_LABEL: family.name(), MANAGED_BY_LABEL: MANAGED_BY}},
+        "spec": {"parentRef": {
+            "resource": "services",
+            "namespace": meta::text(service, "namespace"),
+            "name": meta::text(service, "name"),
+        }},
+    });
+    match object {
+        Value::Object(object) => object,
+        _ => Object::new(),
+    }
+}

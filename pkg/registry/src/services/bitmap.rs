@@ -1,0 +1,122 @@
+//! Which node ports are taken, as it is stored: one number whose bits are the ports of a range (upstream's
+//! `allocator/bitmap.go`, and `calculateRangeOffset` of its `portallocator`).
+
+use std::fmt;
+use std::ops::RangeInclusive;
+
+/// Ports at the lower end of a range that are left to those who choose their own, as long as there are
+/// others: a 32nd of it, within these bounds. Ranges of no more ports than the least have none (KEP-3668).
+const STATIC_BAND: (u32, u32) = (16, 128);
+const STATIC_SHARE: u32 = 32;
+
+/// A range of ports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct PortRange {
+    base: u32,
+    size: u32,
+}
+
+impl PortRange {
+    pub(super) fn new(ports: &RangeInclusive<u16>) -> Self {
+        let (base, last) = (u32::from(*ports.start()), u32::from(*ports.end()));
+        PortRange { base, size: (last + 1).saturating_sub(base) }
+    }
+
+    /// Reads `30000-32767`, as stored.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (base, last) = text.split_once('-')?;
+        Some(PortRange::new(&(base.parse().ok()?..=last.parse().ok()?)))
+    }
+
+    /// Where a port is in the range.
+    pub(super) fn position(&self, port: i64) -> Option<u32> {
+        let position = u32::try_from(port).ok()?.checked_sub(self.base)?;
+        (position < self.size).then_some(position)
+    }
+
+    /// The port at a position.
+    pub(super) fn port(&self, position: u32) -> i64 {
+        (self.base + position).into()
+    }
+
+    fn band(&self) -> u32 {
+        let (least, most) = STATIC_BAND;
+        if self.size <= least { 0 } else { (self.size / STATIC_SHARE).clamp(least, most) }
+    }
+}
+
+impl fmt::Display for PortRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}", self.base, (self.base + self.size).saturating_sub(1))
+    }
+}
+
+/// A set of positions. The bytes are those of a number, its lowest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Bitmap(Vec<u8>);
+
+/// Sets are equal if they have the same members; bytes without any do not count.
+impl PartialEq for Bitmap {
+    fn eq(&self, other: &Self) -> bool {
+        self.members().eq(other.members())
+    }
+}
+
+impl Bitmap {
+    /// From a number with its highest byte first, as stored.
+    pub(super) fn from_stored(bytes: &[u8]) -> Self {
+        Bitmap(bytes.iter().rev().copied().collect())
+    }
+
+    /// The number with its highest byte first, without leading zeros.
+    pub(super) fn to_stored(&self) -> Vec<u8> {
+        self.0.iter().rev().copied().skip_while(|byte| *byte == 0).collect()
+    }
+
+    pub(super) fn has(&self, position: u32) -> bool {
+        let (byte, bit) = place(position);
+        self.0.get(byte).is_some_and(|byte| byte & bit != 0)
+    }
+
+    /// Adds a member. Whether it is new.
+    pub(super) fn insert(&mut self, position: u32) -> bool {
+        let (byte, bit) = place(position);
+        if self.0.len() <= byte {
+            self.0.resize(byte + 1, 0);
+        }
+        let new = !self.has(position);
+        if let Some(byte) = self.0.get_mut(byte) {
+            *byte |= bit;
+        }
+        new
+    }
+
+    pub(super) fn remove(&mut self, position: u32) {
+        let (byte, bit) = place(position);
+        if let Some(byte) = self.0.get_mut(byte) {
+            *byte &= !bit;
+        }
+    }
+
+    /// In ascending order.
+    pub(super) fn members(&self) -> impl Iterator<Item = u32> {
+        let positions = (0_u32..).take(self.0.len() * 8);
+        positions.filter(|position| self.has(*position))
+    }
+
+    /// A position of `range` that is no member, none of the static band if there is another. `random` gives
+    /// uniformly distributed numbers.
+    pub(super) fn free(&self, range: &PortRange, random: impl Fn() -> u32) -> Option<u32> {
+        let band = range.band();
+        let parts = [(band, range.size - band), (0, band)];
+        parts.into_iter().filter(|(_, count)| *count > 0).find_map(|(from, count)| {
+            let start = random() % count;
+            (0..count).map(|step| from + (start + step) % count).find(|position| !self.has(*position))
+        })
+    }
+}
+
+/// The byte of a position and the bit in it.
+fn place(position: u32) -> (usize, u8) {
+    ((position / 8) as usize, 1 << (position % 8))
+}

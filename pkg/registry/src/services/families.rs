@@ -1,0 +1,225 @@
+//! What families of addresses a service is of: guessed from what it says and what the cluster has
+//! (KEP-563; upstream's `initIPFamilyFields` and `defaultOnReadService`).
+
+use api::tree;
+use api::validation::kinds::validate_cluster_ips;
+use apimachinery::field::{BadValue, Error, Path};
+use schema::object::Object;
+use serde_json::Value;
+
+use super::fields::{has_cluster_ip, listed, push, same_texts};
+use super::range::Family;
+
+/// The families that a cluster has addresses of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Families {
+    /// What services are of unless they say otherwise.
+    pub primary: Family,
+    /// Whether the other one is there, too.
+    pub dual: bool,
+}
+
+impl Families {
+    fn has(self, family: Family) -> bool {
+        self.dual || family == self.primary
+    }
+}
+
+fn is_selectorless(spec: &Object) -> bool {
+    tree::text(spec, "clusterIP") == "None" && tree::child(spec, "selector").is_none_or(Object::is_empty)
+}
+
+fn policy(spec: &Object) -> &str {
+    tree::text(spec, "ipFamilyPolicy")
+}
+
+fn set_policy(spec: &mut Object, policy: &str) {
+    spec.insert("ipFamilyPolicy".to_owned(), policy.into());
+}
+
+fn count(spec: &Object, name: &str) -> usize {
+    tree::list(spec, name).len()
+}
+
+/// Adds the family that is not there yet.
+fn add_other_family(spec: &mut Object) {
+    let first = tree::texts(spec, "ipFamilies").next().and_then(Family::parse);
+    if let Some(first) = first {
+        push(spec, "ipFamilies", first.other().name());
+    }
+}
+
+/// Fills in what a service that was written before there were families leaves out, and takes away what
+/// an alias has no use for.
+pub(super) fn default_on_read(service: &mut Object, cluster: Families) {
+    let Some(spec) = tree::child_mut(service, "spec") else { return };
+    let address = tree::text(spec, "clusterIP").to_owned();
+    if !address.is_empty() && count(spec, "clusterIPs") == 0 {
+        push(spec, "clusterIPs", &address);
+    }
+    if !has_cluster_ip(spec) {
+        spec.remove("internalTrafficPolicy");
+        return;
+    }
+    if count(spec, "ipFamilies") > 0 {
+        return;
+    }
+    let families: Vec<Family> = match (address == "None", is_selectorless(spec)) {
+        (true, true) => vec![cluster.primary, cluster.primary.other()],
+        (true, false) => vec![cluster.primary],
+        (false, _) => {
+            let of = |text| Family::of_text(text).unwrap_or(Family::V4);
+            tree::texts(spec, "clusterIPs").map(of).collect()
+        }
+    };
+    match families.len() {
+        0 => {}
+        1 => set_policy(spec, "SingleStack"),
+        _ => set_policy(spec, "RequireDualStack"),
+    }
+    for family in families {
+        push(spec, "ipFamilies", family.name());
+    }
+}
+
+/// Fills in the families of a service that is to be created or, with `old`, updated, and their policy.
+///
+/// # Errors
+/// What contradicts itself or what the cluster does not have. The service is to be thrown away then.
+pub(super) fn fill_in(
+    service: &mut Object,
+    old: Option<&Object>,
+    cluster: Families,
+) -> Result<(), Vec<Error>> {
+    let before = old.and_then(|old| tree::child(old, "spec"));
+    let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
+    if !has_cluster_ip(spec) || before.is_some_and(|old| stays_preferring_two(spec, old)) {
+        return Ok(());
+    }
+    choose_policy(spec, before);
+    none_of(validate_cluster_ips(service, old))?;
+    let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
+    let mut errors = Vec::new();
+    if let Some(before) = before {
+        shrink(spec, before, &mut errors);
+    }
+    too_many_for_policy(spec, &mut errors);
+    infer_families(spec, cluster, &mut errors);
+    none_of(errors)?;
+    if is_selectorless(spec) {
+        if count(spec, "ipFamilies") == 0 {
+            push(spec, "ipFamilies", cluster.primary.name());
+        }
+        if count(spec, "ipFamilies") < 2 && policy(spec) != "SingleStack" {
+            add_other_family(spec);
+        }
+        return Ok(());
+    }
+    none_of(not_configured(spec, cluster))?;
+    if count(spec, "ipFamilies") == 0 {
+        push(spec, "ipFamilies", cluster.primary.name());
+    }
+    if cluster.dual && policy(spec) != "SingleStack" && count(spec, "ipFamilies") == 1 {
+        add_other_family(spec);
+    }
+    Ok(())
+}
+
+fn none_of(errors: Vec<Error>) -> Result<(), Vec<Error>> {
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// Whether a service prefers two families and says so with the addresses that it has: it is left as it is,
+/// even if the cluster has got or lost a family since.
+pub(super) fn stays_preferring_two(spec: &Object, old: &Object) -> bool {
+    let prefers = |policy: &str| policy == "PreferDualStack";
+    tree::text(spec, "type") == tree::text(old, "type")
+        && matches!(tree::text(spec, "type"), "ClusterIP" | "NodePort" | "LoadBalancer")
+        && prefers(policy(spec))
+        && (policy(old).is_empty() || prefers(policy(old)))
+        && same_texts(spec, old, "clusterIPs")
+        && same_texts(spec, old, "ipFamilies")
+}
+
+/// Without a word a service stays as it was, is of both families if nothing can tell its endpoints', and
+/// else of one.
+fn choose_policy(spec: &mut Object, before: Option<&Object>) {
+    if tree::is_set(spec, "ipFamilyPolicy") {
+        return;
+    }
+    match before.map(policy).filter(|policy| !policy.is_empty()) {
+        Some(policy) => set_policy(spec, policy),
+        None if is_selectorless(spec) => set_policy(spec, "RequireDualStack"),
+        None => set_policy(spec, "SingleStack"),
+    }
+}
+
+fn policy_error(spec: &Object, detail: &str) -> Error {
+    Error::invalid(&Path::root("spec.ipFamilyPolicy"), BadValue::json_text(policy(spec)), detail)
+}
+
+/// Going back to one family drops the second address and family, unless the client changed them. Other
+/// policies do not let go of them.
+fn shrink(spec: &mut Object, before: &Object, errors: &mut Vec<Error>) {
+    for (name, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
+        if policy(spec) != "SingleStack" {
+            let now = count(spec, name);
+            if now > 0 && now < count(before, name) {
+                let detail = format!("must be 'SingleStack' to release the secondary {what}");
+                errors.push(policy_error(spec, &detail));
+            }
+        } else if same_texts(spec, before, name)
+            && let Some(Value::Array(list)) = spec.get_mut(name)
+        {
+            list.truncate(1);
+        }
+    }
+}
+
+fn too_many_for_policy(spec: &Object, errors: &mut Vec<Error>) {
+    if policy(spec) != "SingleStack" {
+        return;
+    }
+    for (name, what) in [("clusterIPs", "cluster IPs"), ("ipFamilies", "IP families")] {
+        if count(spec, name) == 2 {
+            let detail =
+                format!("must be 'RequireDualStack' or 'PreferDualStack' when multiple {what} are specified");
+            errors.push(policy_error(spec, &detail));
+        }
+    }
+}
+
+/// Addresses say what family they are of. They have been validated.
+fn infer_families(spec: &mut Object, cluster: Families, errors: &mut Vec<Error>) {
+    let addresses: Vec<String> = tree::texts(spec, "clusterIPs").map(str::to_owned).collect();
+    let addresses = addresses.iter().enumerate().take_while(|(_, address)| *address != "None");
+    for (index, address) in addresses {
+        let Some(family) = Family::of_text(address) else { continue };
+        if index < count(spec, "ipFamilies") {
+            continue;
+        }
+        if cluster.has(family) {
+            push(spec, "ipFamilies", family.name());
+        } else {
+            let detail = format!("{} is not configured on this cluster", family.name());
+            let path = Path::root("spec.clusterIPs");
+            errors.push(Error::invalid(&path.index(index), listed(spec, "clusterIPs"), detail));
+        }
+    }
+}
+
+/// What a service asks for that the cluster does not have.
+fn not_configured(spec: &Object, cluster: Families) -> Vec<Error> {
+    let mut errors = Vec::new();
+    if policy(spec) == "RequireDualStack" && !cluster.dual {
+        errors.push(policy_error(spec, "this cluster is not configured for dual-stack services"));
+    }
+    let path = Path::root("spec.ipFamilies");
+    for (index, name) in tree::texts(spec, "ipFamilies").enumerate() {
+        if !Family::parse(name).is_some_and(|family| cluster.has(family)) {
+            let name = BadValue::json_text(name);
+            errors.push(Error::invalid(&path.index(index), name, "not configured on this cluster"));
+        }
+    }
+    errors
+}

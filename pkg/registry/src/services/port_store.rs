@@ -1,0 +1,243 @@
+//! Node ports where all servers see them: one RangeAllocation object, replaced as long as nobody else did
+//! (upstream's `allocator/storage/storage.go`). All ports of one write are taken by one replacement.
+
+use std::sync::Arc;
+
+use apimachinery::gvk::GroupResource;
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use schema::builtin::IO_K8S_API_CORE_V1_RANGEALLOCATION as RANGE_ALLOCATION;
+use schema::object::Object;
+use schema::proto::{self, Envelope};
+use serde_json::Value;
+use storage::{Error, KeyValue, Revision, Storage, Turns, Update};
+
+use super::bitmap::{Bitmap, PortRange};
+use super::ports::{self, NoPort, Pool};
+use crate::generic::error;
+use crate::generic::{Entropy, Result};
+
+const API_VERSION: &str = "v1";
+const KIND: &str = "RangeAllocation";
+/// What errors call it.
+const RESOURCE: &str = "servicenodeportallocations";
+
+/// What is taken of a range.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Allocation {
+    /// As it is written.
+    pub(super) range: String,
+    pub(super) taken: Bitmap,
+    /// What else is there; empty but for what others may have put there.
+    metadata: Object,
+}
+
+impl Allocation {
+    pub(super) fn new(range: String, taken: Bitmap) -> Self {
+        Allocation { range, taken, metadata: Object::new() }
+    }
+
+    /// Reads stored bytes.
+    ///
+    /// # Errors
+    /// The text of what cannot be read.
+    pub(super) fn decode(value: &[u8]) -> std::result::Result<Self, String> {
+        let envelope = Envelope::parse(value).map_err(|e| e.to_string())?;
+        if (&*envelope.api_version, &*envelope.kind) != (API_VERSION, KIND) {
+            return Err(format!("{} {} is no {KIND}", envelope.api_version, envelope.kind));
+        }
+        let mut object = proto::decode(&RANGE_ALLOCATION, envelope.raw).map_err(|e| e.to_string())?;
+        let mut text = |name: &str| match object.remove(name) {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        };
+        let (range, data) = (text("range"), text("data"));
+        let data = BASE64_STANDARD.decode(data).map_err(|e| e.to_string())?;
+        let metadata = match object.remove("metadata") {
+            Some(Value::Object(metadata)) => metadata,
+            _ => Object::new(),
+        };
+        Ok(Allocation { range, taken: Bitmap::from_stored(&data), metadata })
+    }
+
+    /// The bytes to store.
+    ///
+    /// # Errors
+    /// The text of what cannot be encoded.
+    pub(super) fn encode(&self) -> std::result::Result<Bytes, String> {
+        let object: Object = [
+            ("metadata".to_owned(), Value::Object(self.metadata.clone())),
+            ("range".to_owned(), Value::from(&*self.range)),
+            ("data".to_owned(), Value::from(BASE64_STANDARD.encode(self.taken.to_stored()))),
+        ]
+        .into_iter()
+        .collect();
+        let (mut raw, mut out) = (Vec::new(), Vec::new());
+        proto::encode(&RANGE_ALLOCATION, &object, &mut raw).map_err(|e| e.to_string())?;
+        proto::wrap(API_VERSION, KIND, &raw, &mut out);
+        Ok(out.into())
+    }
+}
+
+/// Why an allocation could not be replaced.
+enum Failure {
+    Status(Box<apimachinery::status::Status>),
+    Storage(Error),
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Failure::Storage(error)
+    }
+}
+
+impl Failure {
+    fn corrupt(key: &str, message: &str) -> Self {
+        Failure::Status(error::corrupt(key, message))
+    }
+
+    fn status(self) -> Box<apimachinery::status::Status> {
+        match self {
+            Failure::Status(status) => status,
+            Failure::Storage(e) => error::storage(&GroupResource::new("", RESOURCE), "update", e),
+        }
+    }
+}
+
+/// The node ports of a cluster.
+pub(super) struct PortStore {
+    storage: Arc<dyn Storage>,
+    turns: Turns,
+    key: String,
+    range: PortRange,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl PortStore {
+    /// In a store whose keys begin with `prefix`.
+    pub(super) fn new(
+        storage: Arc<dyn Storage>,
+        prefix: &str,
+        range: PortRange,
+        entropy: Arc<dyn Entropy>,
+    ) -> Self {
+        let key = format!("/{}/ranges/servicenodeports", prefix.trim_matches('/'));
+        PortStore { storage, turns: Turns::default(), key, range, entropy }
+    }
+
+    pub(super) fn range(&self) -> PortRange {
+        self.range
+    }
+
+    fn pool<'p>(
+        &self,
+        stored: Option<&Allocation>,
+        dry_run: bool,
+        random: &'p (dyn Fn() -> u32 + Sync),
+    ) -> Pool<'p> {
+        let bitmap = match stored {
+            None => Err(NoPort::NotReady),
+            Some(stored) if stored.range != self.range.to_string() => Err(NoPort::OtherRange),
+            Some(stored) => Ok(stored.taken.clone()),
+        };
+        Pool { range: self.range, bitmap, taken: Vec::new(), dry_run, random }
+    }
+
+    fn decode(&self, current: Option<&KeyValue>) -> std::result::Result<Option<Allocation>, Failure> {
+        let decode = |kv: &KeyValue| Allocation::decode(&kv.value);
+        current.map(decode).transpose().map_err(|message| Failure::corrupt(&self.key, &message))
+    }
+
+    /// Gives a service the ports that it needs beyond those of `old`, and returns what it took.
+    ///
+    /// # Errors
+    /// As [`ports::assign`]; then nothing stays taken, and the service is to be thrown away.
+    pub(super) async fn take(
+        &self,
+        service: &mut Object,
+        old: Option<&Object>,
+        dry_run: bool,
+    ) -> Result<Vec<i64>> {
+        let random = || self.entropy.number();
+        let (mut assigned, mut taken) = (None, Vec::new());
+        let updated = self
+            .turns
+            .guaranteed_update(&*self.storage, &self.key, None, |current: Option<&KeyValue>| {
+                let stored = self.decode(current)?;
+                let mut pool = self.pool(stored.as_ref(), dry_run, &random);
+                let mut attempt = service.clone();
+                ports::assign(&mut attempt, old, &mut pool).map_err(Failure::Status)?;
+                assigned = Some(attempt);
+                taken = pool.taken;
+                match (stored, pool.bitmap) {
+                    (Some(stored), Ok(bitmap)) if !dry_run => self.write(stored, bitmap),
+                    _ => Ok(Update::Keep),
+                }
+            })
+            .await;
+        updated.map_err(Failure::status)?;
+        if let Some(assigned) = assigned {
+            *service = assigned;
+        }
+        Ok(if dry_run { Vec::new() } else { taken })
+    }
+
+    fn write(&self, stored: Allocation, taken: Bitmap) -> std::result::Result<Update, Failure> {
+        let replaced = Allocation { taken, ..stored };
+        let value = replaced.encode().map_err(|message| Failure::corrupt(&self.key, &message))?;
+        Ok(Update::Write(value, None))
+    }
+
+    /// Gives ports back. What cannot be given back now is found by a repair.
+    pub(super) async fn release(&self, ports: &[i64]) {
+        let positions: Vec<u32> = ports.iter().filter_map(|port| self.range.position(*port)).collect();
+        if positions.is_empty() {
+            return;
+        }
+        let updated = self
+            .turns
+            .guaranteed_update(&*self.storage, &self.key, None, |current: Option<&KeyValue>| {
+                match self.decode(current)? {
+                    Some(mut stored) if stored.range == self.range.to_string() => {
+                        positions.iter().for_each(|position| stored.taken.remove(*position));
+                        let taken = std::mem::take(&mut stored.taken);
+                        self.write(stored, taken)
+                    }
+                    _ => Ok(Update::Keep),
+                }
+            })
+            .await;
+        if let Err(failure) = updated {
+            let message = failure.status().message;
+            tracing::warn!(?ports, message, "node ports could not be released");
+        }
+    }
+
+    /// What is stored, and its revision; 0 when nothing is.
+    ///
+    /// # Errors
+    /// The text of why it cannot be read.
+    pub(super) async fn read(&self) -> std::result::Result<(Option<Allocation>, Revision), String> {
+        let found = self.storage.get(&self.key).await.map_err(|e| e.to_string())?.kv;
+        let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
+        let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
+        Ok((stored, revision))
+    }
+
+    /// Replaces what is stored at a revision. Whether it still was.
+    ///
+    /// # Errors
+    /// The text of why it cannot be written.
+    pub(super) async fn replace(
+        &self,
+        allocation: &Allocation,
+        revision: Revision,
+    ) -> std::result::Result<bool, String> {
+        let written = self.storage.put(&self.key, allocation.encode()?, revision, None).await;
+        match written.map_err(|e| e.to_string())? {
+            storage::Written::Done(_) => Ok(true),
+            storage::Written::Stale { .. } => Ok(false),
+        }
+    }
+}

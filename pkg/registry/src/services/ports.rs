@@ -1,0 +1,244 @@
+//! Which node ports a service gets (upstream's `initNodePorts`, `updateNodePorts` and their like in
+//! `service/storage/alloc.go`). Pure but for the random numbers.
+
+use api::tree;
+use apimachinery::field::{Error, Path};
+use apimachinery::status::Status;
+use schema::object::Object;
+
+use super::bitmap::{Bitmap, PortRange};
+use super::fields::{has_health_check_port, may_have_node_ports, node_ports, wants_node_ports};
+use super::invalid;
+use crate::generic::Result;
+
+/// Where a dry run pretends to find ports, unless it was told others.
+const DRY_RUN_BASE: i64 = 32_768;
+
+/// Why there is no port.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoPort {
+    Allocated,
+    NotInRange(PortRange),
+    Full,
+    /// What is taken is not known yet: nobody has written it.
+    NotReady,
+    /// What is taken is known for another range.
+    OtherRange,
+}
+
+impl NoPort {
+    fn text(&self) -> String {
+        match self {
+            NoPort::Allocated => "provided port is already allocated".to_owned(),
+            NoPort::NotInRange(range) => {
+                format!("provided port is not in the valid range. The range of valid ports is {range}")
+            }
+            NoPort::Full => "range is full".to_owned(),
+            NoPort::NotReady => {
+                "cannot allocate resources of type servicenodeportallocations at this time".to_owned()
+            }
+            NoPort::OtherRange => "the provided range does not match the current range".to_owned(),
+        }
+    }
+}
+
+/// The ports that one write takes.
+pub(super) struct Pool<'a> {
+    pub(super) range: PortRange,
+    /// What is taken, what this write takes included.
+    pub(super) bitmap: std::result::Result<Bitmap, NoPort>,
+    /// What this write takes.
+    pub(super) taken: Vec<i64>,
+    pub(super) dry_run: bool,
+    pub(super) random: &'a (dyn Fn() -> u32 + Sync),
+}
+
+impl Pool<'_> {
+    fn take(&mut self, port: i64) -> std::result::Result<(), NoPort> {
+        if self.dry_run {
+            let position = self.range.position(port);
+            let stored = self.bitmap.as_ref().ok().zip(position).is_some_and(|(all, at)| all.has(at));
+            if stored || self.taken.contains(&port) {
+                return Err(NoPort::Allocated);
+            }
+        } else {
+            let position = self.range.position(port).ok_or(NoPort::NotInRange(self.range))?;
+            if !self.bitmap.as_mut().map_err(|e| e.clone())?.insert(position) {
+                return Err(NoPort::Allocated);
+            }
+        }
+        self.taken.push(port);
+        Ok(())
+    }
+
+    fn take_any(&mut self) -> std::result::Result<i64, NoPort> {
+        let port = if self.dry_run {
+            self.taken.iter().max().unwrap_or(&DRY_RUN_BASE) + 1
+        } else {
+            let bitmap = self.bitmap.as_mut().map_err(|e| e.clone())?;
+            let position = bitmap.free(&self.range, self.random).ok_or(NoPort::Full)?;
+            bitmap.insert(position);
+            self.range.port(position)
+        };
+        self.taken.push(port);
+        Ok(port)
+    }
+}
+
+/// The node ports that a service has been given. Validation lets an alias name some, too, but they are not
+/// allocated; upstream takes them for allocated and releases them all the same.
+fn held_node_ports(spec: &Object) -> impl Iterator<Item = i64> + use<'_> {
+    node_ports(spec).filter(|_| may_have_node_ports(spec))
+}
+
+/// Whether a write takes ports at all. Most do not, and need not know which are taken.
+pub(super) fn takes_any(new: &Object, old: Option<&Object>) -> bool {
+    let before: Vec<i64> = old.into_iter().flat_map(held_node_ports).collect();
+    let wanting = |port: &Object| match tree::integer(port, "nodePort") {
+        0 => wants_node_ports(new),
+        port => !before.contains(&port),
+    };
+    let checks = has_health_check_port(new) && !old.is_some_and(has_health_check_port);
+    checks || (may_have_node_ports(new) && tree::children(new, "ports").any(wanting))
+}
+
+/// Gives a service that is to be created or, with `old`, updated, the ports that it needs. The first that
+/// cannot be had ends it: what was taken from the pool until then is to be forgotten.
+///
+/// # Errors
+/// 422 for a port of the client's choice, 500 where any would have done.
+pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool<'_>) -> Result<()> {
+    let name = crate::meta::text(service, "name").to_owned();
+    let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
+    let before = old.and_then(|old| tree::child(old, "spec"));
+    if may_have_node_ports(spec) {
+        match before {
+            None => assign_new(&name, spec, pool)?,
+            Some(before) => assign_changed(&name, spec, before, pool)?,
+        }
+    }
+    if has_health_check_port(spec) && !before.is_some_and(has_health_check_port) {
+        assign_health_check(spec, pool)?;
+    }
+    Ok(())
+}
+
+fn refused(name: &str, index: usize, port: i64, reason: &NoPort) -> Box<Status> {
+    let path = Path::root("spec.ports");
+    let path = path.index(index);
+    invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.text())])
+}
+
+fn none_left(reason: &NoPort) -> Box<Status> {
+    Status::internal_error(format!("failed to allocate a nodePort: {}", reason.text())).into()
+}
+
+/// Where the node port of an item of `ports` is.
+fn set(spec: &mut Object, index: usize, node_port: i64) {
+    let port = tree::list_mut(spec, "ports").get_mut(index).and_then(|port| port.as_object_mut());
+    if let Some(port) = port {
+        port.insert("nodePort".to_owned(), node_port.into());
+    }
+}
+
+/// Number, protocol and node port of every port.
+fn ports(spec: &Object) -> Vec<(i64, String, i64)> {
+    let of = |port: &Object| {
+        let protocol = tree::text(port, "protocol").to_owned();
+        (tree::integer(port, "port"), protocol, tree::integer(port, "nodePort"))
+    };
+    tree::children(spec, "ports").map(of).collect()
+}
+
+/// Ports of one number, which have different protocols, share one node port, unless they ask for others.
+fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
+    let wants = wants_node_ports(spec);
+    let all = ports(spec);
+    let mut shared: Vec<(i64, i64)> = Vec::new();
+    for (index, (number, _, asked)) in all.iter().enumerate() {
+        if *asked == 0 && !wants {
+            continue;
+        }
+        let of_number = shared.iter().find(|(of, _)| of == number).map(|(_, port)| *port);
+        match of_number {
+            None => {
+                let asked = all.iter().find(|(other, _, asked)| other == number && *asked != 0);
+                let port = match asked {
+                    Some((_, _, port)) => {
+                        pool.take(*port).map_err(|reason| refused(name, index, *port, &reason))?;
+                        *port
+                    }
+                    None => pool.take_any().map_err(|reason| none_left(&reason))?,
+                };
+                set(spec, index, port);
+                shared.push((*number, port));
+            }
+            Some(port) if *asked == 0 => set(spec, index, port),
+            Some(port) if port == *asked => {}
+            Some(_) => pool.take(*asked).map_err(|reason| refused(name, index, *asked, &reason))?,
+        }
+    }
+    Ok(())
+}
+
+/// Takes what the old service did not have.
+fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'_>) -> Result<()> {
+    let wants = wants_node_ports(spec);
+    let mut known: Vec<i64> = held_node_ports(old).collect();
+    let mut seen: Vec<(String, i64)> = Vec::new();
+    for (index, (_, protocol, asked)) in ports(spec).into_iter().enumerate() {
+        let port = match asked {
+            0 if !wants => continue,
+            0 => pool.take_any().map_err(|reason| none_left(&reason))?,
+            port if known.contains(&port) => port,
+            port => {
+                pool.take(port).map_err(|reason| refused(name, index, port, &reason))?;
+                known.push(port);
+                port
+            }
+        };
+        set(spec, index, port);
+        let claimed = (protocol, port);
+        if seen.contains(&claimed) {
+            let (protocol, port) = claimed;
+            return Err(Status::unmapped(format!("duplicate nodePort: {{{protocol} {port}}}")).into());
+        }
+        seen.push(claimed);
+    }
+    Ok(())
+}
+
+fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
+    match tree::integer(spec, "healthCheckNodePort") {
+        0 => {
+            let port = pool.take_any().map_err(|reason| {
+                let text = reason.text();
+                Status::internal_error(format!("failed to allocate a HealthCheck NodePort 0: {text}"))
+            })?;
+            spec.insert("healthCheckNodePort".to_owned(), port.into());
+        }
+        port => pool.take(port).map_err(|reason| {
+            let text = reason.text();
+            Status::internal_error(format!(
+                "failed to allocate requested HealthCheck NodePort {port}: {text}"
+            ))
+        })?,
+    }
+    Ok(())
+}
+
+/// The ports that the old service has and the new one has not.
+pub(super) fn let_go(new: &Object, old: &Object) -> Vec<i64> {
+    let kept: Vec<i64> = held_node_ports(new).collect();
+    let mut gone: Vec<i64> = held_node_ports(old).filter(|port| !kept.contains(port)).collect();
+    if has_health_check_port(old) && !has_health_check_port(new) {
+        gone.extend(Some(tree::integer(old, "healthCheckNodePort")).filter(|port| *port != 0));
+    }
+    gone
+}
+
+/// The ports that a service holds.
+pub(super) fn held(spec: &Object) -> Vec<i64> {
+    let check = has_health_check_port(spec).then(|| tree::integer(spec, "healthCheckNodePort"));
+    held_node_ports(spec).chain(check.filter(|port| *port > 0)).collect()
+}

@@ -1,0 +1,241 @@
+//! Claims about what services take, over a store in memory that two servers share.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod address_ranges;
+mod allocating;
+mod completing;
+mod family_defaults;
+mod faults;
+mod node_ports;
+mod racing;
+mod sequences;
+mod stored_ports;
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use apimachinery::clock::TestClock;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
+use cacher::Delegator;
+use serde_json::{Value, json};
+use storage::memory::Memory;
+
+use super::range::AddressRange;
+use super::*;
+use crate::generic::{AdmitAll, CreateRequest, UpdateRequest};
+
+const NAMESPACE: &str = "ns";
+
+/// Numbers that look random and are always the same.
+pub(super) struct Numbers {
+    state: Mutex<u64>,
+    uids: AtomicU32,
+}
+
+impl Numbers {
+    pub(super) fn seeded(seed: u64) -> Arc<Self> {
+        Arc::new(Numbers { state: Mutex::new(seed.wrapping_mul(2).wrapping_add(1)), uids: AtomicU32::new(0) })
+    }
+
+    fn below(&self, end: u32) -> u32 {
+        self.number() % end
+    }
+}
+
+impl Entropy for Numbers {
+    fn uid(&self) -> String {
+        format!("uid-{}", self.uids.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
+    fn number(&self) -> u32 {
+        let mut state = self.state.lock().unwrap();
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        u32::try_from(*state >> 33).unwrap()
+    }
+}
+
+/// One server.
+pub(super) struct Server {
+    pub(super) clock: Arc<TestClock>,
+    pub(super) services: Arc<Services>,
+    registry: Registry,
+    user: UserInfo,
+}
+
+fn row(group: &str, plural: &str) -> &'static Resource {
+    resources::find(group, "v1", plural, "").unwrap()
+}
+
+fn object(value: Value) -> Object {
+    match value {
+        Value::Object(object) => object,
+        other => panic!("{other} is no object"),
+    }
+}
+
+impl Server {
+    /// One of the servers of a store. Its cluster has both families if `families` says so.
+    fn of(store: &Arc<dyn Storage>, seed: u64, families: Families, ports: RangeInclusive<u16>) -> Self {
+        let delegator = Delegator::uncached(store.clone(), crate::ingest::resources("/registry", |_| true));
+        let clock = Arc::new(TestClock::at(UnixTime { seconds: 1_735_689_600, nanos: 0 }));
+        let numbers = Numbers::seeded(seed);
+        let registry =
+            Registry::new(delegator, "/registry", clock.clone(), numbers.clone(), Duration::from_secs(3600));
+        let options = Options {
+            families,
+            node_ports: ports,
+            storage: store.clone(),
+            prefix: "/registry".to_owned(),
+            entropy: numbers,
+        };
+        let services = Arc::new(Services::new(registry.clone(), options).unwrap());
+        let pools: Arc<dyn Allocator> = services.clone();
+        let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
+        let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
+        Server { clock, services, registry, user }
+    }
+
+    /// The only server of a cluster with these ranges, the first of which is of its primary family.
+    pub(super) async fn with_ranges(ranges: &[&str]) -> Self {
+        let of = |range: &&str| AddressRange::parse(range).unwrap().family;
+        let families = Families {
+            primary: ranges.first().map_or(Family::V4, of),
+            dual: ranges.iter().any(|range| of(range) != of(&ranges[0])),
+        };
+        let store: Arc<dyn Storage> = Arc::new(Memory::new());
+        let server = Server::of(&store, 1, families, 30_000..=30_099);
+        if !ranges.is_empty() {
+            server.add_ranges("kubernetes", ranges).await;
+        }
+        server.services.repair_ports(&mut Leaks::default()).await.unwrap();
+        server
+    }
+
+    async fn add_ranges(&self, name: &str, ranges: &[&str]) {
+        let object = json!({"metadata": {"name": name}, "spec": {"cidrs": ranges}});
+        self.create("networking.k8s.io", "servicecidrs", "", object, false).await.unwrap();
+    }
+
+    pub(super) async fn create(
+        &self,
+        group: &str,
+        plural: &str,
+        namespace: &str,
+        object: Value,
+        dry_run: bool,
+    ) -> Result<Value> {
+        let row = row(group, plural);
+        let mut object = self::object(object);
+        object.insert("apiVersion".to_owned(), row.group_version.into());
+        object.insert("kind".to_owned(), row.kind.into());
+        if row.namespaced {
+            meta::set_text(&mut object, "namespace", namespace);
+        }
+        api::defaults::apply(row.group_version, row.kind, &mut object);
+        let request = CreateRequest { user: &self.user, dry_run, admit: &AdmitAll };
+        let made = self.registry.create(&Target { row, namespace, name: "" }, object, request).await?;
+        Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.stored.as_ref()).unwrap()))
+    }
+
+    async fn try_post(&self, name: &str, spec: Value, dry_run: bool) -> Result<Value> {
+        let object = json!({"metadata": {"name": name}, "spec": spec});
+        self.create("", "services", NAMESPACE, object, dry_run).await
+    }
+
+    pub(super) async fn post(&self, name: &str, spec: Value) -> Value {
+        self.try_post(name, spec, false).await.unwrap()["spec"].clone()
+    }
+
+    /// Replaces members of a service's spec; `null` leaves one out.
+    async fn edit(&self, path: &str, name: &str, changes: Value, dry_run: bool) -> Result<Value> {
+        let row = row("", "services");
+        let endpoint = resources::find("", "v1", "services", path).unwrap();
+        let request = UpdateRequest {
+            endpoint,
+            uid: String::new(),
+            user: &self.user,
+            dry_run,
+            force_allow_create: false,
+            admit: &AdmitAll,
+        };
+        let mut change = |old: Option<&Object>| {
+            let mut new = old.unwrap().clone();
+            let spec = tree::child_mut(&mut new, "spec").unwrap();
+            for (name, value) in object(changes.clone()) {
+                match value {
+                    Value::Null => drop(spec.remove(&name)),
+                    value => drop(spec.insert(name, value)),
+                }
+            }
+            api::defaults::apply(row.group_version, row.kind, &mut new);
+            Ok(new)
+        };
+        let target = Target { row, namespace: NAMESPACE, name };
+        let outcome = self.registry.update(&target, &request, &mut change).await?;
+        let stored = codec::decode(row.storage.as_ref().unwrap(), outcome.stored.as_ref()).unwrap();
+        Ok(stored["spec"].clone())
+    }
+
+    async fn put(&self, name: &str, changes: Value) -> Result<Value> {
+        self.edit("", name, changes, false).await
+    }
+
+    pub(super) async fn delete(&self, plural: &str, name: &str, dry_run: bool) {
+        let row = resources::all().find(|row| row.plural == plural && row.version == "v1").unwrap();
+        let namespace = if row.namespaced { NAMESPACE } else { "" };
+        let options = DeleteOptions::default();
+        let request = DeleteRequest { options: &options, dry_run };
+        self.registry.delete(&Target { row, namespace, name }, &request).await.unwrap();
+    }
+
+    async fn exists(&self, row: &'static Resource, namespace: &str, name: &str) -> bool {
+        self.registry.get(&Target { row, namespace, name }, "").await.is_ok()
+    }
+
+    async fn get(&self, plural: &str, name: &str) -> Value {
+        let row = resources::all().find(|row| row.plural == plural && row.version == "v1").unwrap();
+        let namespace = if row.namespaced { NAMESPACE } else { "" };
+        let element = self.registry.get(&Target { row, namespace, name }, "").await.unwrap();
+        let storage = row.storage.as_ref().unwrap();
+        Value::Object(codec::decode(storage, StoredRef::element(&element)).unwrap())
+    }
+
+    /// The addresses that are taken.
+    pub(super) async fn addresses(&self) -> BTreeSet<String> {
+        let all = self.services.pools.addresses.all().await.unwrap();
+        all.iter().map(|address| meta::text(address, "name").to_owned()).collect()
+    }
+
+    /// The ports that are taken.
+    pub(super) async fn ports(&self) -> BTreeSet<i64> {
+        let ports = &self.services.pools.ports;
+        let stored = ports.read().await.unwrap().0.unwrap();
+        stored.taken.members().map(|position| ports.range().port(position)).collect()
+    }
+
+    /// What services hold is what is taken.
+    async fn assert_settled(&self, after: &str) {
+        let services = list(&self.registry, row("", "services"), true).await.unwrap();
+        let specs: Vec<&Object> =
+            services.iter().filter_map(|service| tree::child(service, "spec")).collect();
+        let addresses: Vec<String> = specs.iter().flat_map(|spec| address_plan::held(spec)).collect();
+        let held: BTreeSet<String> = addresses.iter().cloned().collect();
+        assert_eq!(held.len(), addresses.len(), "an address twice after {after}");
+        assert_eq!(held, self.addresses().await, "addresses after {after}");
+        let held: BTreeSet<i64> = specs.iter().flat_map(|spec| ports::held(spec)).collect();
+        assert_eq!(held, self.ports().await, "ports after {after}");
+    }
+}
+
+/// Code and message of a failure.
+fn failure<T>(result: Result<T>) -> (u16, String) {
+    let status = result.err().unwrap();
+    (status.code, status.message.clone())
+}
+
+fn one_port() -> Value {
+    json!([{"port": 80}])
+}

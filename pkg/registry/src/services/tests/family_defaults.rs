@@ -1,0 +1,160 @@
+//! Claims about the families of services.
+
+use super::super::families::{default_on_read, fill_in};
+use super::*;
+
+const SINGLE: Families = Families { primary: Family::V4, dual: false };
+const DUAL: Families = Families { primary: Family::V6, dual: true };
+
+/// A spec with its defaults; `null` leaves a member out.
+fn service(changes: Value) -> Object {
+    let mut spec = json!({"type": "ClusterIP", "selector": {"app": "a"}});
+    for (name, value) in object(changes) {
+        match value {
+            Value::Null => drop(spec.as_object_mut().unwrap().remove(&name)),
+            value => spec[name] = value,
+        }
+    }
+    object(json!({"metadata": {"name": "s"}, "spec": spec}))
+}
+
+/// Policy, families and addresses of what comes out, or the errors.
+fn filled(cluster: Families, new: Value, old: Option<Value>) -> Value {
+    let old = old.map(service);
+    let mut new = service(new);
+    match fill_in(&mut new, old.as_ref(), cluster) {
+        Ok(()) => {
+            json!([new["spec"]["ipFamilyPolicy"], new["spec"]["ipFamilies"], new["spec"]["clusterIPs"]])
+        }
+        Err(errors) => errors.iter().map(Error::to_string).collect(),
+    }
+}
+
+#[test]
+fn a_new_service_is_of_what_it_says_and_the_cluster_has() {
+    let check = |cluster: Families, new: Value, expected: Value| {
+        assert_eq!(filled(cluster, new.clone(), None), expected, "{new}");
+    };
+    check(SINGLE, json!({}), json!(["SingleStack", ["IPv4"], null]));
+    check(DUAL, json!({}), json!(["SingleStack", ["IPv6"], null]));
+    check(DUAL, json!({"ipFamilies": ["IPv4"]}), json!(["SingleStack", ["IPv4"], null]));
+    check(SINGLE, json!({"ipFamilyPolicy": "PreferDualStack"}), json!(["PreferDualStack", ["IPv4"], null]));
+    check(
+        DUAL,
+        json!({"ipFamilyPolicy": "PreferDualStack"}),
+        json!(["PreferDualStack", ["IPv6", "IPv4"], null]),
+    );
+    let both =
+        json!({"ipFamilyPolicy": "RequireDualStack", "clusterIP": "10.0.0.9", "clusterIPs": ["10.0.0.9"]});
+    check(DUAL, both, json!(["RequireDualStack", ["IPv4", "IPv6"], ["10.0.0.9"]]));
+    check(SINGLE, json!({"type": "ExternalName"}), json!([null, null, null]));
+}
+
+#[test]
+fn a_headless_service_without_a_selector_is_of_both_families_anywhere() {
+    let headless = |more: Value| {
+        let mut all = json!({"clusterIP": "None", "clusterIPs": ["None"]});
+        all.as_object_mut().unwrap().extend(object(more));
+        all
+    };
+    let check = |new: Value, expected: Value| assert_eq!(filled(SINGLE, headless(new), None), expected);
+    let none = ["None"];
+    check(json!({"selector": null}), json!(["RequireDualStack", ["IPv4", "IPv6"], none]));
+    check(
+        json!({"selector": null, "ipFamilies": ["IPv6"]}),
+        json!(["RequireDualStack", ["IPv6", "IPv4"], none]),
+    );
+    check(json!({"selector": null, "ipFamilyPolicy": "SingleStack"}), json!(["SingleStack", ["IPv4"], none]));
+    check(json!({}), json!(["SingleStack", ["IPv4"], none]));
+    let refused = "spec.ipFamilyPolicy: Invalid value: \"RequireDualStack\": this cluster is not configured \
+                   for dual-stack services";
+    check(json!({"ipFamilyPolicy": "RequireDualStack"}), json!([refused]));
+}
+
+#[test]
+fn what_a_cluster_does_not_have_is_refused() {
+    let check = |new: Value, expected: &[&str]| assert_eq!(filled(SINGLE, new, None), json!(expected));
+    check(
+        json!({"ipFamilies": ["IPv6"]}),
+        &["spec.ipFamilies[0]: Invalid value: \"IPv6\": not configured on this cluster"],
+    );
+    check(
+        json!({"clusterIP": "fd00::5", "clusterIPs": ["fd00::5"]}),
+        &["spec.clusterIPs[0]: Invalid value: [\"fd00::5\"]: IPv6 is not configured on this cluster"],
+    );
+    check(
+        json!({"ipFamilyPolicy": "SingleStack", "ipFamilies": ["IPv4", "IPv6"]}),
+        &["spec.ipFamilyPolicy: Invalid value: \"SingleStack\": must be 'RequireDualStack' or \
+             'PreferDualStack' when multiple IP families are specified"],
+    );
+    check(
+        json!({"ipFamilies": ["IPv9"]}),
+        &["spec.ipFamilies[0]: Unsupported value: \"IPv9\": supported values: \"IPv4\", \"IPv6\""],
+    );
+}
+
+#[test]
+fn an_update_keeps_its_policy_and_gives_families_up_only_on_request() {
+    let both = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv6", "IPv4"],
+        "clusterIP": "fd00::5", "clusterIPs": ["fd00::5", "10.0.0.5"]});
+    let with = |changes: Value| {
+        let mut all = both.clone();
+        all.as_object_mut().unwrap().extend(object(changes));
+        all
+    };
+    let check = |new: Value, expected: Value| {
+        assert_eq!(filled(DUAL, new.clone(), Some(both.clone())), expected, "{new}");
+    };
+    let addresses = ["fd00::5", "10.0.0.5"];
+    let families = ["IPv6", "IPv4"];
+    check(with(json!({"ipFamilyPolicy": null})), json!(["PreferDualStack", families, addresses]));
+    check(with(json!({"ipFamilyPolicy": "SingleStack"})), json!(["SingleStack", ["IPv6"], ["fd00::5"]]));
+    check(
+        with(json!({"ipFamilyPolicy": "RequireDualStack"})),
+        json!(["RequireDualStack", families, addresses]),
+    );
+    let released = |what: &str| {
+        format!(
+            "spec.ipFamilyPolicy: Invalid value: \"PreferDualStack\": must be 'SingleStack' to \
+             release the secondary {what}"
+        )
+    };
+    check(with(json!({"clusterIPs": ["fd00::5"]})), json!([released("cluster IP")]));
+    check(with(json!({"ipFamilies": ["IPv6"]})), json!([released("IP family")]));
+}
+
+#[test]
+fn who_prefers_two_families_is_left_with_one_when_the_cluster_gets_another() {
+    let one = json!({"ipFamilyPolicy": "PreferDualStack", "ipFamilies": ["IPv4"],
+        "clusterIP": "10.0.0.5", "clusterIPs": ["10.0.0.5"]});
+    let unchanged = json!(["PreferDualStack", ["IPv4"], ["10.0.0.5"]]);
+    assert_eq!(filled(DUAL, one.clone(), Some(one.clone())), unchanged);
+    let mut required = one.clone();
+    required["ipFamilyPolicy"] = "RequireDualStack".into();
+    assert_eq!(
+        filled(DUAL, required, Some(one)),
+        json!(["RequireDualStack", ["IPv4", "IPv6"], ["10.0.0.5"]])
+    );
+}
+
+#[test]
+fn services_of_before_there_were_families_get_them_when_read() {
+    let check = |spec: Value, expected: Value| {
+        let mut service = service(spec.clone());
+        default_on_read(&mut service, SINGLE);
+        let spec_of = &service["spec"];
+        let got = json!([spec_of["ipFamilyPolicy"], spec_of["ipFamilies"], spec_of["clusterIPs"]]);
+        assert_eq!(got, expected, "{spec}");
+    };
+    check(json!({"clusterIP": "10.0.0.5"}), json!(["SingleStack", ["IPv4"], ["10.0.0.5"]]));
+    check(json!({"clusterIP": "fd00::5"}), json!(["SingleStack", ["IPv6"], ["fd00::5"]]));
+    check(json!({"clusterIP": "None"}), json!(["SingleStack", ["IPv4"], ["None"]]));
+    check(
+        json!({"clusterIP": "None", "selector": null}),
+        json!(["RequireDualStack", ["IPv4", "IPv6"], ["None"]]),
+    );
+    check(json!({"type": "ExternalName"}), json!([null, null, null]));
+    let mut alias = service(json!({"type": "ExternalName", "internalTrafficPolicy": "Cluster"}));
+    default_on_read(&mut alias, SINGLE);
+    assert_eq!(alias["spec"].get("internalTrafficPolicy"), None);
+}

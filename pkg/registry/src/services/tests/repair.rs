@@ -1,0 +1,130 @@
+//! Claims about repairs.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+
+use super::super::tests::Server;
+use super::*;
+
+#[tokio::test]
+async fn nobody_gets_a_port_before_the_first_repair_and_the_ports_of_services_stay_theirs() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    server.post("a", json!({"type": "NodePort", "ports": [{"port": 80, "nodePort": 30_007}]})).await;
+    let empty = Allocation::new("30000-30099".to_owned(), Bitmap::default());
+    let revision = server.services.pools.ports.read().await.unwrap().1;
+    assert!(server.services.pools.ports.replace(&empty, revision).await.unwrap());
+    assert_eq!(server.ports().await, BTreeSet::new());
+    server.services.repair_ports(&mut Leaks::default()).await.unwrap();
+    assert_eq!(server.ports().await, BTreeSet::from([30_007]));
+    let before = server.services.pools.ports.read().await.unwrap().1;
+    server.services.repair_ports(&mut Leaks::default()).await.unwrap();
+    assert_eq!(server.services.pools.ports.read().await.unwrap().1, before, "nothing to write");
+}
+
+#[tokio::test]
+async fn a_leaked_port_is_released_by_the_third_repair() {
+    let server = Server::with_ranges(&[]).await;
+    let mut taken = Bitmap::default();
+    assert!(taken.insert(7));
+    let revision = server.services.pools.ports.read().await.unwrap().1;
+    let leaked = Allocation::new("30000-30099".to_owned(), taken);
+    assert!(server.services.pools.ports.replace(&leaked, revision).await.unwrap());
+    let mut leaks = Leaks::default();
+    let mut left = Vec::new();
+    for _ in 0..3 {
+        server.services.repair_ports(&mut leaks).await.unwrap();
+        left.push(server.ports().await.len());
+    }
+    assert_eq!(left, [1, 1, 0]);
+}
+
+#[test]
+fn a_leak_that_finds_its_service_starts_anew() {
+    let range = PortRange::new(&(30_000..=30_099));
+    let service = |port: i64| -> Vec<Object> {
+        let service =
+            json!({"metadata": {"name": "a"}, "spec": {"ports": [{"nodePort": port, "protocol": "TCP"}]}});
+        service.as_object().cloned().into_iter().collect()
+    };
+    let mut leaks = Leaks::default();
+    let mut pass = |services: &[Object]| {
+        let (taken, seen) = rebuild(range, &[30_007], services, &leaks);
+        leaks = seen;
+        taken.members().collect::<Vec<_>>()
+    };
+    assert_eq!(pass(&[]), [7]);
+    assert_eq!(pass(&[]), [7]);
+    assert_eq!(pass(&service(30_007)), [7]);
+    assert_eq!(pass(&[]), [7]);
+    // What is in another range than before is the service's affair.
+    assert_eq!(pass(&service(80)), [7]);
+    assert_eq!(pass(&[]), [0_u32; 0]);
+}
+
+#[test]
+fn a_port_of_several_protocols_is_one() {
+    let check = |spec: Value, expected: &[i64]| {
+        let service = json!({"spec": spec});
+        assert_eq!(distinct_ports(service.as_object().unwrap()), expected, "{spec}");
+    };
+    let port = |port: i64, protocol: &str| json!({"nodePort": port, "protocol": protocol});
+    check(json!({"ports": [port(1, "TCP"), port(1, "UDP"), port(0, "TCP")]}), &[1]);
+    check(json!({"ports": [port(1, "TCP"), port(1, "TCP")]}), &[1, 1]);
+    check(json!({"ports": [port(1, "UDP")], "healthCheckNodePort": 1}), &[1]);
+    check(json!({"ports": [port(1, "TCP")], "healthCheckNodePort": 1}), &[1, 1]);
+    check(json!({"ports": [port(1, "TCP")], "healthCheckNodePort": 2}), &[1, 2]);
+}
+
+#[tokio::test]
+async fn the_address_of_a_service_gets_its_object_back() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    server.post("a", json!({"clusterIP": "10.0.0.9", "ports": [{"port": 80}]})).await;
+    server.delete("ipaddresses", "10.0.0.9", false).await;
+    server.services.repair_addresses().await.unwrap();
+    assert_eq!(server.addresses().await, BTreeSet::from(["10.0.0.9".to_owned()]));
+    // Somebody else's, and without our labels.
+    for parent in [
+        json!({"resource": "services", "namespace": "ns", "name": "b"}),
+        json!({"group": "gateway.networking.k8s.io", "resource": "gateways", "namespace": "ns", "name": "a"}),
+    ] {
+        server.delete("ipaddresses", "10.0.0.9", false).await;
+        let stranger = json!({"metadata": {"name": "10.0.0.9"}, "spec": {"parentRef": parent}});
+        server.create("networking.k8s.io", "ipaddresses", "", stranger, false).await.unwrap();
+        server.services.repair_addresses().await.unwrap();
+        let all = server.services.pools.addresses.all().await.unwrap();
+        let found = owner(all.first().unwrap()).unwrap();
+        assert_eq!((&*found.namespace, &*found.name, all.len()), ("ns", "a", 1));
+        assert_eq!(label(all.first().unwrap(), MANAGED_BY_LABEL), MANAGED_BY);
+    }
+}
+
+#[tokio::test]
+async fn an_address_without_a_service_goes_after_a_while() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    let of = |name: &str, labels: Value| {
+        json!({"metadata": {"name": name, "labels": labels},
+            "spec": {"parentRef": {"resource": "services", "namespace": "ns", "name": "gone"}}})
+    };
+    let ours = of("10.0.0.9", json!({MANAGED_BY_LABEL: MANAGED_BY, FAMILY_LABEL: "IPv4"}));
+    for object in [ours, of("10.0.0.10", json!({}))] {
+        server.create("networking.k8s.io", "ipaddresses", "", object, false).await.unwrap();
+    }
+    server.services.repair_addresses().await.unwrap();
+    assert_eq!(server.addresses().await.len(), 2, "it may be of a service that is being written");
+    server.clock.advance_seconds(61);
+    server.services.repair_addresses().await.unwrap();
+    assert_eq!(server.addresses().await, BTreeSet::from(["10.0.0.10".to_owned()]), "others' stay");
+}
+
+#[tokio::test]
+async fn services_without_any_range_are_waited_for() {
+    let server = Server::with_ranges(&[]).await;
+    assert!(!server.services.lacks_ranges().await.unwrap());
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    server.post("a", json!({"ports": [{"port": 80}]})).await;
+    assert!(!server.services.lacks_ranges().await.unwrap());
+    server.delete("servicecidrs", "kubernetes", false).await;
+    assert!(server.services.lacks_ranges().await.unwrap());
+}
