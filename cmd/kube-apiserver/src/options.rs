@@ -12,8 +12,8 @@ use std::time::Duration;
 
 use authorization::Mode;
 use controlplane::config::{
-    AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, ServiceAccountConfig, ServiceConfig,
-    ServingConfig, StorageConfig, WatchCacheConfig,
+    AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig,
+    ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -148,6 +148,14 @@ fn authentication(flags: &Flags) -> AuthenticationConfig {
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         anonymous: wanted && !everyone_may,
+        request_header: RequestHeaderConfig {
+            ca_file: path(flags, "requestheader-client-ca-file"),
+            allowed_names: flags.list("requestheader-allowed-names"),
+            username_headers: flags.list("requestheader-username-headers"),
+            uid_headers: flags.list("requestheader-uid-headers"),
+            group_headers: flags.list("requestheader-group-headers"),
+            extra_prefixes: flags.list("requestheader-extra-headers-prefix"),
+        },
     }
 }
 
@@ -305,10 +313,10 @@ fn data_dir() -> PathBuf {
     std::path::absolute("mainstay-data").unwrap_or_else(|_| PathBuf::from("mainstay-data"))
 }
 
-/// The address to advertise when none is given: the one listened on, else the one from which this
-/// machine would reach others. Nothing is sent to find that out.
+/// The address to advertise when none is given: the one listened on if others can reach it, else the one
+/// from which this machine would reach others. Nothing is sent to find that out.
 fn own_address(bound: IpAddr) -> IpAddr {
-    if !bound.is_unspecified() {
+    if !bound.is_unspecified() && !bound.is_loopback() {
         return bound;
     }
     let outward = || {

@@ -1,5 +1,6 @@
 //! What is behind the chain: the API, what it has to do at start, and what it brings along.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use server::metrics::Collector;
 use storage::Storage;
 use tokio_util::sync::CancellationToken;
 
-use crate::bootstrap;
+use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
@@ -32,6 +33,7 @@ use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::services;
 use crate::system::{SystemClock, SystemEntropy};
+use crate::tasks::Tasks;
 use crate::token_objects::StoredTokenObjects;
 
 /// What compressed lists may take that are remembered, in bytes.
@@ -53,6 +55,8 @@ pub struct Api {
     pub cache_driver: Driver,
     /// What else goes on as long as requests are served.
     pub background: BoxFuture<'static, ()>,
+    /// What is done when the server was told to stop, while it still serves.
+    pub before_stop: BoxFuture<'static, ()>,
     /// Done when the watch cache is filled.
     pub cache_filled: BoxFuture<'static, ()>,
 }
@@ -65,17 +69,27 @@ pub struct PostStartHook {
     pub work: BoxFuture<'static, Result<(), String>>,
 }
 
-/// Builds the API over a store. Streams end with `shutdown`.
+/// What an API needs to know of the process that it is in.
+pub(crate) struct Process {
+    /// Streams end with it.
+    pub(crate) shutdown: CancellationToken,
+    /// The files with the authorities by whose certificates clients log in.
+    pub(crate) client_authorities: Vec<PathBuf>,
+    /// What goes on beside requests.
+    pub(crate) tasks: Tasks,
+}
+
+/// Builds the API over a store.
 ///
 /// # Errors
 /// What keeps the server from starting.
-pub async fn build(
+pub(crate) async fn build(
     config: &Config,
     storage: Arc<dyn Storage>,
-    shutdown: CancellationToken,
+    process: Process,
 ) -> Result<Api, RunError> {
     let store = Arc::clone(&storage);
-    let (delegator, cache_driver) = cached(config, storage);
+    let (delegator, cache_driver) = cached(config, Arc::clone(&storage));
     let registry = Registry::new(
         delegator.clone(),
         config.storage.prefix(),
@@ -111,13 +125,12 @@ pub async fn build(
         watch_metrics: Arc::clone(&watch_metrics),
         backends: backends(&config.kubelets)?,
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
-        shutdown,
+        shutdown: process.shutdown,
     };
-    let namespaces = PostStartHook {
-        name: "start-system-namespaces-controller",
-        work: Box::pin(async move { bootstrap::system_namespaces(&registry).await }),
-    };
-    let mut hooks = vec![namespaces, repairs.hook()];
+    let Duties { mut hooks, before_stop } =
+        bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
+            .map_err(RunError::Bootstrap)?;
+    hooks.push(repairs.hook());
     let mut collectors: Vec<Arc<dyn Collector>> =
         vec![Arc::new(CacheMetrics(delegator.clone())), Arc::new(Watches(watch_metrics))];
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
@@ -131,6 +144,7 @@ pub async fn build(
         background: Box::pin(async move {
             tokio::join!(background, repairs.keep_repairing());
         }),
+        before_stop,
         cache_filled: Box::pin(async move { delegator.ready().await }),
     })
 }
@@ -248,7 +262,7 @@ fn object_counts(
         first.poll().await;
         Ok(())
     });
-    hooks.insert(0, PostStartHook { name: "storage-object-count-tracker-hook", work });
+    hooks.push(PostStartHook { name: "storage-object-count-tracker-hook", work });
     Box::pin(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await })
 }
 

@@ -183,6 +183,26 @@ pub struct AuthenticationConfig {
     pub token_file: Option<PathBuf>,
     /// `--anonymous-auth`.
     pub anonymous: bool,
+    /// A proxy that says in headers who its clients are.
+    pub request_header: RequestHeaderConfig,
+}
+
+/// A proxy that says in headers who its clients are (`--requestheader-*`).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RequestHeaderConfig {
+    /// `--requestheader-client-ca-file`: by whose certificates the proxy logs in; without one there is no
+    /// such proxy.
+    pub ca_file: Option<PathBuf>,
+    /// `--requestheader-allowed-names`: the proxy's common names; empty for any.
+    pub allowed_names: Vec<String>,
+    /// `--requestheader-username-headers`.
+    pub username_headers: Vec<String>,
+    /// `--requestheader-uid-headers`.
+    pub uid_headers: Vec<String>,
+    /// `--requestheader-group-headers`.
+    pub group_headers: Vec<String>,
+    /// `--requestheader-extra-headers-prefix`.
+    pub extra_prefixes: Vec<String>,
 }
 
 /// What the server knows about Services.
@@ -361,7 +381,8 @@ impl Config {
                 unreachable_toleration_seconds: 300,
             },
             kubelets: KubeletConfig::default(),
-            advertise_address: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            // No endpoint may be an address of this machine alone.
+            advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }
     }
 }

@@ -2,15 +2,20 @@
 //! its configuration to its end.
 
 pub mod api;
+mod authentication_info;
 mod bootstrap;
 pub mod config;
+mod identity_lease;
+mod kubernetes_service;
 mod network;
 mod object_counts;
 mod objects;
 pub mod run;
+mod service_cidr;
 mod services;
 #[cfg(test)]
 mod subresource_tests;
 mod system;
+mod tasks;
 pub mod test_cluster;
 mod token_objects;

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod error;
+mod hooks;
 mod kubeconfig;
 pub(crate) mod service_account_keys;
 mod signals;
@@ -12,33 +13,32 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, join};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use authorization::Mode;
 use endpoints::discovery::VersionInfo;
-use server::health::{Check, Grace, Group, Health, Hook, Log, NamedCheck, Ping, Shutdown};
+use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
 use server::metrics::{Metrics, ResourceLabels};
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
 use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
 
-use crate::api::{self, PostStartHook};
+use crate::api::{self, Process};
 use crate::config::Config;
 use crate::system::SystemClock;
+use crate::tasks::Tasks;
 pub use error::RunError;
+use hooks::Hooks;
 use store::Store;
 
 /// How long requests under way may take to end once the server goes down, beyond their own deadline
 /// (upstream's default for its wait groups).
 const DRAIN_MAX: Duration = Duration::from_secs(60);
-/// How long the watch cache may take to be filled before storage counts as ready without it (upstream's
-/// `StorageReadinessHook`). The check `informer-sync` of `/readyz` goes on waiting.
-const CACHE_WAIT_MAX: Duration = Duration::from_secs(60);
-/// How often a store that does not answer yet is asked again at start.
-const STORE_RETRY: Duration = Duration::from_millis(250);
+/// How long rounds of background work that are under way may take to end.
+const TASKS_END_MAX: Duration = Duration::from_secs(10);
 
 /// Which release of Kubernetes this is, and who made it.
 pub fn version() -> VersionInfo {
@@ -55,6 +55,8 @@ pub struct Running {
     serving: JoinHandle<()>,
     ready: JoinHandle<Result<(), RunError>>,
     cache: JoinHandle<()>,
+    tasks: Tasks,
+    before_stop: BoxFuture<'static, ()>,
     store: Store,
     config: Config,
 }
@@ -83,7 +85,7 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 ///
 /// # Errors
 /// As [`run`].
-pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
+pub async fn start(mut config: Config, env: Env) -> Result<Running, RunError> {
     let now = env.clock.now().seconds;
     let credentials = certificates::prepare(&config, now)?;
     let contents = credentials.files.read()?;
@@ -93,15 +95,21 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let address = listener
         .local_addr()
         .map_err(|source| RunError::Listen { address: config.serving.bind.address, source })?;
+    // Where the system chose a port, everyone is told which.
+    config.serving.bind.address.set_port(address.port());
     certificates::write_kubeconfig(&config, &credentials, address, now)?;
     let store = Store::open(&config.storage).await?;
     let lifecycle = Lifecycle::new();
     let watches = CancellationToken::new();
-    let api = api::build(&config, Arc::clone(&store.storage), watches.clone()).await?;
-    let hooks: Vec<Arc<Hook>> = api.hooks.iter().map(|hook| Hook::new(hook.name)).collect();
-    let storage_ready = Hook::new("storage-readiness");
-    let informers = Hook::listed_as("informer-sync");
-    let health = health(&config, &store, &lifecycle, &informers, &storage_ready, &hooks);
+    let tasks = Tasks::new(lifecycle.terminating().clone());
+    let process = Process {
+        shutdown: watches.clone(),
+        client_authorities: credentials.files.client_authorities.clone(),
+        tasks: tasks.clone(),
+    };
+    let api = api::build(&config, Arc::clone(&store.storage), process).await?;
+    let hooks = Hooks::new(api.hooks);
+    let health = health(&config, &store, &lifecycle, &hooks);
     let metrics = Arc::new(Metrics::new(version(), now, api.collectors).with_resources(resource_labels()));
     let services = Services {
         authenticator: api.authenticator,
@@ -118,13 +126,20 @@ pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
     let cache = tokio::spawn(async move {
         tokio::join!(cache, background);
     });
-    let ready = tokio::spawn(become_ready(
-        Arc::clone(&store.storage),
-        config.serving.storage_wait_max,
-        (api.cache_filled, informers, storage_ready),
-        api.hooks.into_iter().zip(hooks).collect(),
-    ));
-    Ok(Running { address, trust: credentials.trust, lifecycle, serving, ready, cache, store, config })
+    let wait_max = config.serving.storage_wait_max;
+    let ready = hooks.run(Arc::clone(&store.storage), wait_max, api.cache_filled, tasks.clone());
+    Ok(Running {
+        address,
+        trust: credentials.trust,
+        lifecycle,
+        serving,
+        ready: tokio::spawn(ready),
+        cache,
+        tasks,
+        before_stop: api.before_stop,
+        store,
+        config,
+    })
 }
 
 /// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.
@@ -173,15 +188,16 @@ impl Running {
         &self.store.storage
     }
 
-    /// Goes down in order: not ready, no new connections, watches told to end, requests finished,
-    /// store closed.
+    /// Goes down in order: not ready, out of the cluster's lists of its servers, no new connections, watches
+    /// told to end, requests finished, store closed.
     pub async fn stop(self) {
         tracing::info!("shutting down");
         self.lifecycle.terminate();
-        sleep(self.config.serving.shutdown_delay).await;
+        join(sleep(self.config.serving.shutdown_delay), self.before_stop).await;
         self.lifecycle.drain();
         let _ = self.serving.await;
         self.ready.abort();
+        self.tasks.finish(TASKS_END_MAX).await;
         self.cache.abort();
         self.store.close().await;
         tracing::info!("stopped");
@@ -212,74 +228,28 @@ fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
 }
 
 /// Upstream's checks in upstream's order, as far as what they check exists here.
-fn health(
-    config: &Config,
-    store: &Store,
-    lifecycle: &Lifecycle,
-    informers: &Arc<Hook>,
-    storage_ready: &Arc<Hook>,
-    hooks: &[Arc<Hook>],
-) -> Health {
+fn health(config: &Config, store: &Store, lifecycle: &Lifecycle, hooks: &Hooks) -> Health {
     let log: Arc<dyn Check> = Arc::new(Log::default());
     let storage = Arc::clone(&store.storage);
     let etcd: Arc<dyn Check> = Arc::new(NamedCheck("etcd", move || {
         let storage = Arc::clone(&storage);
         async move { storage.healthy().await.map_err(|error| error.to_string()) }
     }));
-    let hooks = || {
-        let all = std::iter::once(storage_ready).chain(hooks);
-        all.map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>()
-    };
+    let listed = || hooks.listed.iter().map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>();
     let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
         let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
         Group::new(begin.into_iter().chain(mid).chain(hooks).chain(end).collect())
     };
     let patient = |check| Arc::new(Grace::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
-        healthz: group(vec![Arc::clone(&etcd)], hooks(), Vec::new()),
-        livez: group(vec![etcd], hooks().into_iter().map(patient).collect(), Vec::new()),
+        healthz: group(vec![Arc::clone(&etcd)], listed(), Vec::new()),
+        livez: group(vec![etcd], listed().into_iter().map(patient).collect(), Vec::new()),
         readyz: group(
-            vec![Arc::clone(informers) as Arc<dyn Check>],
-            hooks(),
+            vec![Arc::clone(&hooks.informers) as Arc<dyn Check>],
+            listed(),
             vec![Arc::new(Shutdown(lifecycle.terminating().clone()))],
         ),
     }
-}
-
-/// Waits for the store, then runs the start hooks, all at once, one of which waits until the watch cache
-/// is filled.
-async fn become_ready(
-    storage: Arc<dyn storage::Storage>,
-    wait_max: Duration,
-    (mut cache_filled, informers, storage_ready): (BoxFuture<'static, ()>, Arc<Hook>, Arc<Hook>),
-    hooks: Vec<(PostStartHook, Arc<Hook>)>,
-) -> Result<(), RunError> {
-    let answers = async {
-        while let Err(error) = storage.healthy().await {
-            tracing::warn!(%error, "waiting for the store");
-            sleep(STORE_RETRY).await;
-        }
-    };
-    timeout(wait_max, answers).await.map_err(|_| RunError::StoreSilent(wait_max))?;
-    let filling = async {
-        if timeout(CACHE_WAIT_MAX, &mut cache_filled).await.is_err() {
-            tracing::warn!("the watch cache is not filled yet");
-            storage_ready.done();
-            cache_filled.await;
-        }
-        storage_ready.done();
-        informers.done();
-        Ok(())
-    };
-    let running = hooks.into_iter().map(|(hook, state)| async move {
-        let name = hook.name;
-        hook.work
-            .await
-            .map_err(|reason| RunError::Bootstrap(format!("PostStartHook \"{name}\" failed: {reason}")))?;
-        state.done();
-        Ok(())
-    });
-    futures::try_join!(futures::future::try_join_all(running), filling).map(|(_, ()): (Vec<()>, ())| ())
 }
 
 #[cfg(test)]

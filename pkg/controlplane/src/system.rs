@@ -33,3 +33,14 @@ impl Entropy for SystemEntropy {
         rand::random()
     }
 }
+
+/// A new random identity (UUID version 4).
+pub(crate) fn uid() -> String {
+    SystemEntropy.uid()
+}
+
+/// The name of this machine; empty if it has none.
+pub(crate) fn host_name() -> String {
+    let text = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    text.trim().to_owned()
+}

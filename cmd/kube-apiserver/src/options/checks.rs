@@ -199,6 +199,15 @@ pub(super) fn node_ports(flags: &Flags) -> (u16, u16) {
 }
 
 fn services(flags: &Flags, errors: &mut Vec<String>) {
+    match flags.text("endpoint-reconciler-type") {
+        "" | "lease" | "none" => {}
+        "master-count" => errors.push(
+            "--endpoint-reconciler-type=master-count is not supported by this version of the server: it is \
+             deprecated, use lease"
+                .to_owned(),
+        ),
+        other => errors.push(format!("Reconciler not implemented: {other}")),
+    }
     let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
     let (given, cidrs) = (text.split(',').count(), cidrs(flags));
     if cidrs.len() < given {

@@ -110,6 +110,21 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--enable-admission-plugins: AlwaysPullImages is not supported by this version of the server: what it denies would be allowed",
     );
     options("--enable-admission-plugins NodeRestriction,ResourceQuota").unwrap();
+    error(
+        "--endpoint-reconciler-type master-count",
+        "--endpoint-reconciler-type=master-count is not supported by this version of the server: it is deprecated, use lease",
+    );
+}
+
+#[test]
+fn endpoints_are_kept_unless_somebody_else_does() {
+    let check = |line: &str, expected: bool| {
+        assert_eq!(options(line).unwrap().services.reconcile_endpoints, expected, "{line}");
+    };
+    check("", true);
+    check("--endpoint-reconciler-type lease", true);
+    check("--endpoint-reconciler-type none", false);
+    error("--endpoint-reconciler-type Lease", "Reconciler not implemented: Lease");
 }
 
 #[test]

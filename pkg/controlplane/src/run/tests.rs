@@ -167,3 +167,85 @@ async fn what_keeps_a_server_from_starting_is_said() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn start_hooks_are_listed_as_upstream_does() {
+    let server = TestServer::start().await.unwrap();
+    let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+    let page = get(address, server.trust(), None, "/readyz?verbose", Some(server.token())).await.1;
+    let hooks: Vec<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("[+]poststarthook/")?.strip_suffix(" ok")).collect();
+    let expected = [
+        "storage-object-count-tracker-hook",
+        "start-system-namespaces-controller",
+        "start-cluster-authentication-info-controller",
+        "start-kube-apiserver-identity-lease-controller",
+        "start-kube-apiserver-identity-lease-garbage-collector",
+        "storage-readiness",
+        "rbac/bootstrap-roles",
+        "scheduling/bootstrap-system-priority-classes",
+        "priority-and-fairness-config-producer",
+        "bootstrap-controller",
+        "start-kubernetes-service-cidr-controller",
+    ];
+    assert_eq!(hooks, expected);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_is_in_the_cluster_from_when_it_is_ready_until_it_stops() {
+    use futures::StreamExt;
+    use storage::{EventKind, WatchItem, WatchOptions};
+
+    let server = TestServer::start().await.unwrap();
+    let address: SocketAddr = server.url().strip_prefix("https://").unwrap().parse().unwrap();
+    let storage = server.storage();
+    // The slice is written last.
+    let slice = "/registry/endpointslices/default/kubernetes";
+    let options = WatchOptions { start: 1, exact: true, ..WatchOptions::default() };
+    let mut events = storage.watch(slice, options).await.unwrap();
+    while !matches!(events.next().await, Some(Ok(WatchItem::Event(event))) if event.kind == EventKind::Create)
+    {
+    }
+    let read = async |path: &str| {
+        let page = get(address, server.trust(), None, path, Some(server.token())).await.1;
+        serde_json::from_str::<serde_json::Value>(&page).unwrap()
+    };
+    let (ip, port) = ("192.0.2.1", address.port());
+    let ports = serde_json::json!([{"name": "https", "port": port, "protocol": "TCP"}]);
+    let endpoints = read("/api/v1/namespaces/default/endpoints/kubernetes").await;
+    assert_eq!(endpoints["subsets"], serde_json::json!([{"addresses": [{"ip": ip}], "ports": ports}]));
+    let slice = read("/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/kubernetes").await;
+    assert_eq!(slice["endpoints"][0]["addresses"], serde_json::json!([ip]));
+    let service = read("/api/v1/namespaces/default/services/kubernetes").await;
+    assert_eq!(service["spec"]["clusterIP"], "10.0.0.1");
+    assert_eq!(service["spec"]["ports"][0]["targetPort"], port);
+    let leases = read("/apis/coordination.k8s.io/v1/namespaces/kube-system/leases").await;
+    assert_eq!(
+        leases["items"][0]["metadata"]["labels"]["apiserver.kubernetes.io/identity"],
+        "kube-apiserver"
+    );
+    let peer = &leases["items"][0]["metadata"]["annotations"]["kubernetes.io/peer-advertise-address"];
+    assert_eq!(peer, &serde_json::json!(format!("{ip}:{port}")));
+
+    server.stop().await;
+    assert_eq!(storage.count("/registry/masterleases/").await.unwrap(), 0);
+    assert_eq!(storage.count("/registry/leases/").await.unwrap(), 0);
+    let left = storage.get("/registry/services/endpoints/default/kubernetes").await.unwrap().kv.unwrap();
+    assert!(!left.value.windows(ip.len()).any(|window| window == ip.as_bytes()));
+}
+
+#[tokio::test]
+async fn what_authenticates_clients_is_told_to_the_cluster() {
+    let dir = TestDir::new().unwrap();
+    let mut config = Config::for_tests(dir.path().join("pki"));
+    let kubeconfig = dir.path().join("admin.kubeconfig");
+    config.serving.admin_kubeconfig = Some(kubeconfig);
+    let mut running = start(config, system_env()).await.unwrap();
+    running.ready().await.unwrap();
+    let key = "/registry/configmaps/kube-system/extension-apiserver-authentication";
+    let stored = running.storage().get(key).await.unwrap().kv.unwrap();
+    let authority = std::fs::read(dir.path().join("pki/mainstay-ca.crt")).unwrap();
+    assert!(stored.value.windows(authority.len()).any(|window| window == authority));
+    running.stop().await;
+}

@@ -1,0 +1,206 @@
+//! The ConfigMap `kube-system/extension-apiserver-authentication`: what other API servers of the cluster,
+//! its controller manager and its scheduler need to know to authenticate clients as this server does
+//! (upstream's `controller/clusterauthenticationtrust`).
+//!
+//! Several servers write it, perhaps with different flags, so each adds what it knows to what is there.
+//! Only certificates that have expired are taken out.
+
+mod bundle;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::tree;
+use registry::Registry;
+use schema::object::Object;
+use serde_json::json;
+
+use crate::api::PostStartHook;
+use crate::bootstrap::keeper::Keeper;
+use crate::bootstrap::object;
+use crate::config::{AuthenticationConfig, RequestHeaderConfig};
+use crate::tasks::{First, Rounds, Tasks};
+use bundle::Bundle;
+
+const NAMESPACE: &str = "kube-system";
+const NAME: &str = "extension-apiserver-authentication";
+const CLIENT_CA: &str = "client-ca-file";
+const HEADER_CA: &str = "requestheader-client-ca-file";
+const UID_HEADERS: &str = "requestheader-uid-headers";
+const WHAT: &str = "authentication information";
+/// How often files and object are compared.
+const PERIOD: Duration = Duration::from_secs(60);
+
+/// Keeps the ConfigMap.
+pub(crate) struct AuthenticationInfo {
+    client_authorities: Vec<PathBuf>,
+    headers: RequestHeaderConfig,
+    keeper: Keeper,
+}
+
+/// What is known, by this server or by whoever wrote the ConfigMap.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Known {
+    client_ca: Bundle,
+    header_ca: Bundle,
+    /// By key of the ConfigMap.
+    lists: BTreeMap<&'static str, Vec<String>>,
+}
+
+/// The keys whose values are lists.
+const LISTS: [&str; 5] = [
+    "requestheader-username-headers",
+    UID_HEADERS,
+    "requestheader-group-headers",
+    "requestheader-extra-headers-prefix",
+    "requestheader-allowed-names",
+];
+
+impl AuthenticationInfo {
+    /// A keeper of what these options and files say.
+    ///
+    /// # Errors
+    /// ConfigMaps are not served.
+    pub(crate) fn new(
+        config: &AuthenticationConfig,
+        client_authorities: Vec<PathBuf>,
+        registry: &Registry,
+    ) -> Result<Self, String> {
+        let headers = config.request_header.clone();
+        Ok(AuthenticationInfo {
+            client_authorities,
+            headers,
+            keeper: Keeper::new(registry, "", "configmaps")?,
+        })
+    }
+
+    /// Writes the ConfigMap at start, and goes on comparing. A server whose ConfigMap cannot be written
+    /// serves all the same.
+    pub(crate) fn hook(self: Arc<Self>, tasks: &Tasks) -> PostStartHook {
+        let tasks = tasks.clone();
+        let round = move || {
+            let information = Arc::clone(&self);
+            async move { information.sync().await }
+        };
+        let work = Box::pin(async move {
+            let first = if round().await.is_ok() { First::Later } else { First::Now };
+            tasks.spawn(Rounds { what: WHAT, period: PERIOD, jitter: 0.1, first }, round);
+            Ok(())
+        });
+        PostStartHook { name: "start-cluster-authentication-info-controller", work }
+    }
+
+    async fn sync(&self) -> Result<(), String> {
+        let (own, now) = (self.known()?, self.keeper.now().seconds);
+        // What cannot be understood is left alone, and reported.
+        let current = self.keeper.cached(NAMESPACE, NAME).await.map_err(|status| status.message)?;
+        current.map_or(Ok(Known::default()), |current| Known::read(&current))?;
+        let wanted = |current: Option<&Object>| wanted(current, &own, now).ok().flatten();
+        let kept = self.keeper.keep(NAMESPACE, NAME, &wanted).await;
+        kept.map(drop).map_err(|status| status.message)
+    }
+
+    /// What this server was told, read anew.
+    fn known(&self) -> Result<Known, String> {
+        let read = |path: &PathBuf| {
+            let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+            text.and_then(|text| Bundle::parse(&text)).map_err(|error| format!("{}: {error}", path.display()))
+        };
+        let mut client_ca = Bundle::default();
+        for path in &self.client_authorities {
+            client_ca = client_ca.and(read(path)?);
+        }
+        let Some(path) = &self.headers.ca_file else { return Ok(Known { client_ca, ..Known::default() }) };
+        let headers = &self.headers;
+        let values = [
+            &headers.username_headers,
+            &headers.uid_headers,
+            &headers.group_headers,
+            &headers.extra_prefixes,
+            &headers.allowed_names,
+        ];
+        let lists = LISTS.into_iter().zip(values.map(Clone::clone)).collect();
+        Ok(Known { client_ca, header_ca: read(path)?, lists })
+    }
+}
+
+impl Known {
+    /// What a ConfigMap says.
+    fn read(config_map: &Object) -> Result<Self, String> {
+        let nothing = Object::new();
+        let data = tree::child(config_map, "data").unwrap_or(&nothing);
+        let bundle = |key: &str| {
+            let parsed = tree::maybe_text(data, key).filter(|text| !text.is_empty()).map(Bundle::parse);
+            parsed.transpose().map_err(|error| format!("{key}: {error}")).map(Option::unwrap_or_default)
+        };
+        let list = |key: &'static str| match tree::text(data, key) {
+            "" => Ok((key, Vec::new())),
+            text => match serde_json::from_str(text) {
+                Ok(list) => Ok((key, list)),
+                Err(error) => Err(format!("{key}: {error}")),
+            },
+        };
+        Ok(Known {
+            client_ca: bundle(CLIENT_CA)?,
+            header_ca: bundle(HEADER_CA)?,
+            lists: LISTS.into_iter().map(list).collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// What both know, this first.
+    fn and(mut self, other: &Known) -> Self {
+        for (key, more) in &other.lists {
+            let list = self.lists.entry(key).or_default();
+            for text in more {
+                if !list.contains(text) {
+                    list.push(text.clone());
+                }
+            }
+        }
+        Known {
+            client_ca: self.client_ca.and(other.client_ca.clone()),
+            header_ca: self.header_ca.and(other.header_ca.clone()),
+            lists: self.lists,
+        }
+    }
+
+    /// The data of a ConfigMap that says this. Headers mean nothing without an authority.
+    fn data(&self, now: i64) -> BTreeMap<&'static str, String> {
+        let mut data = BTreeMap::new();
+        let (client_ca, header_ca) = (self.client_ca.valid(now), self.header_ca.valid(now));
+        if !client_ca.is_empty() {
+            data.insert(CLIENT_CA, client_ca);
+        }
+        if !header_ca.is_empty() {
+            data.insert(HEADER_CA, header_ca);
+            let lists = LISTS.into_iter().map(|key| (key, self.lists.get(key).cloned().unwrap_or_default()));
+            let said = lists.filter(|(key, list)| *key != UID_HEADERS || !list.is_empty());
+            data.extend(said.map(|(key, list)| (key, json!(list).to_string())));
+        }
+        data
+    }
+}
+
+/// What the ConfigMap should be, `None` when it is fine.
+fn wanted(current: Option<&Object>, own: &Known, now: i64) -> Result<Option<Object>, String> {
+    let known = current.map_or(Ok(Known::default()), Known::read)?;
+    let data = known.and(own).data(now);
+    let mut config_map = match current {
+        Some(current) => current.clone(),
+        None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),
+    };
+    let nothing = Object::new();
+    let had = tree::child(&config_map, "data").unwrap_or(&nothing);
+    let said = data.iter().map(|(key, text)| (*key, text.as_str()));
+    let same = had.len() == data.len() && said.into_iter().all(|(key, text)| tree::text(had, key) == text);
+    if same {
+        return Ok(None);
+    }
+    config_map.insert("data".to_owned(), json!(data));
+    Ok(Some(config_map))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,77 @@
+//! Several certificates in one PEM text.
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use server::tls::self_signed::not_after;
+
+const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+const END: &str = "-----END CERTIFICATE-----";
+/// Characters in a line of base64.
+const LINE: usize = 64;
+/// For how long a certificate is still passed on after it has expired, in seconds.
+const SLACK_SECONDS: i64 = 5 * 60;
+
+/// Certificates, each once.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Bundle(Vec<Certificate>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Certificate {
+    der: Vec<u8>,
+    not_after: i64,
+}
+
+impl Certificate {
+    fn pem(&self) -> String {
+        pem(&self.der)
+    }
+}
+
+fn pem(der: &[u8]) -> String {
+    let text = STANDARD.encode(der);
+    let mut pem = format!("{BEGIN}\n");
+    for (at, digit) in text.chars().enumerate() {
+        if at > 0 && at % LINE == 0 {
+            pem.push('\n');
+        }
+        pem.push(digit);
+    }
+    pem + "\n" + END + "\n"
+}
+
+impl Bundle {
+    /// Reads a PEM text. What is not between the marks of a certificate is not looked at.
+    ///
+    /// # Errors
+    /// Something there is no certificate, or there is none.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let mut bundle = Bundle::default();
+        for block in text.split(BEGIN).skip(1) {
+            let (block, _) = block.split_once(END).ok_or("a certificate does not end")?;
+            let digits: String = block.chars().filter(|c| !c.is_ascii_whitespace()).collect();
+            let der =
+                STANDARD.decode(digits).map_err(|error| format!("a certificate is no base64: {error}"))?;
+            let not_after = not_after(&pem(&der)).ok_or("there is something that is no certificate")?;
+            bundle.push(Certificate { der, not_after });
+        }
+        if bundle.0.is_empty() { Err("there is no certificate".to_owned()) } else { Ok(bundle) }
+    }
+
+    fn push(&mut self, certificate: Certificate) {
+        if !self.0.contains(&certificate) {
+            self.0.push(certificate);
+        }
+    }
+
+    /// These certificates, and those of another bundle behind them.
+    pub(super) fn and(mut self, other: Bundle) -> Self {
+        other.0.into_iter().for_each(|certificate| self.push(certificate));
+        self
+    }
+
+    /// Those that have not expired, in PEM; empty if there are none.
+    pub(super) fn valid(&self, now: i64) -> String {
+        let valid = self.0.iter().filter(|certificate| certificate.not_after > now - SLACK_SECONDS);
+        valid.map(Certificate::pem).collect()
+    }
+}

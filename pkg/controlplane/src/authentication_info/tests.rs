@@ -1,0 +1,91 @@
+//! Claims about the ConfigMap.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+
+use serde_json::Value;
+use server::tls::self_signed::{authority, not_after};
+
+/// Some moment.
+const NOW: i64 = 1_800_000_000;
+
+fn pem(name: &str) -> String {
+    authority(name, NOW).unwrap().certificate
+}
+
+fn known(client_ca: &[&str], header_ca: &[&str], names: &[&str]) -> Known {
+    let bundle =
+        |pems: &[&str]| pems.iter().fold(Bundle::default(), |all, pem| all.and(Bundle::parse(pem).unwrap()));
+    let names = names.iter().map(|&name| name.to_owned()).collect();
+    let lists = BTreeMap::from([("requestheader-allowed-names", names)]);
+    Known { client_ca: bundle(client_ca), header_ca: bundle(header_ca), lists }
+}
+
+/// The data that the ConfigMap gets, if it is written.
+fn data(current: Option<Value>, own: &Known, now: i64) -> Option<Value> {
+    let current = current.map(|data| object(json!({"metadata": {"name": NAME}, "data": data})));
+    let wanted = wanted(current.as_ref(), own, now).unwrap();
+    wanted.map(|wanted| wanted["data"].clone())
+}
+
+#[test]
+fn nothing_is_written_that_is_not_known() {
+    let one = pem("one");
+    assert_eq!(data(None, &known(&[], &[], &["x"]), NOW), None);
+    assert_eq!(data(None, &known(&[&one], &[], &["x"]), NOW), Some(json!({"client-ca-file": one})));
+    assert_eq!(data(Some(json!({"client-ca-file": one})), &known(&[&one], &[], &[]), NOW), None);
+}
+
+#[test]
+fn servers_add_up_what_they_know() {
+    let (one, two) = (pem("one"), pem("two"));
+    let said = |client: String, header: String, names: &str| {
+        json!({
+            "client-ca-file": client,
+            "requestheader-client-ca-file": header,
+            "requestheader-allowed-names": names,
+            "requestheader-extra-headers-prefix": "[]",
+            "requestheader-group-headers": "[]",
+            "requestheader-username-headers": "[]",
+        })
+    };
+    let first = data(None, &known(&[&one], &[&one], &["a"]), NOW).unwrap();
+    assert_eq!(first, said(one.clone(), one.clone(), "[\"a\"]"));
+    let second = data(Some(first), &known(&[&two, &one], &[&one], &["b", "a"]), NOW).unwrap();
+    assert_eq!(second, said(format!("{one}{two}"), one.clone(), "[\"a\",\"b\"]"));
+    // Whoever knows less has nothing to say, and other keys go.
+    assert_eq!(data(Some(second.clone()), &known(&[], &[], &[]), NOW), None);
+    let mut other = second.clone();
+    other["x"] = json!("y");
+    assert_eq!(data(Some(other), &known(&[], &[], &[]), NOW), Some(second));
+}
+
+#[test]
+fn an_expired_certificate_is_taken_out() {
+    let (one, later) = (pem("one"), authority("later", NOW + 1000).unwrap().certificate);
+    let expired = not_after(&one).unwrap() + 300;
+    let both = json!({"client-ca-file": format!("{one}{later}")});
+    let own = known(&[&one], &[], &[]);
+    assert_eq!(data(Some(both.clone()), &own, expired - 1), None);
+    assert_eq!(data(Some(both), &own, expired), Some(json!({"client-ca-file": later})));
+}
+
+#[test]
+fn what_cannot_be_understood_is_left_alone() {
+    let check = |current: Value, expected: &str| {
+        let current = object(json!({"data": current}));
+        let error = wanted(Some(&current), &known(&[], &[], &[]), NOW).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    };
+    check(json!({"client-ca-file": "x"}), "client-ca-file: there is no certificate");
+    check(
+        json!({"requestheader-client-ca-file": "-----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----"}),
+        "requestheader-client-ca-file: a certificate is no base64",
+    );
+    check(
+        json!({"client-ca-file": "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----"}),
+        "client-ca-file: there is something that is no certificate",
+    );
+    check(json!({"client-ca-file": "-----BEGIN CERTIFICATE-----\nYWJj"}), "does not end");
+    check(json!({"requestheader-allowed-names": "a"}), "requestheader-allowed-names: ");
+}

@@ -1,0 +1,107 @@
+//! The condition `Dangling` of a flow schema: whether the priority level that it refers to is missing
+//! (upstream's `util/flowcontrol/apf_controller.go`).
+
+use api::tree;
+use apimachinery::go_quote::quote;
+use registry::{Registry, meta};
+use schema::object::{self, Object};
+use serde_json::{Value, json};
+
+use super::GROUP;
+use crate::bootstrap::keeper::{Failure, Keeper};
+
+/// Under this name the server manages the condition.
+const FIELD_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
+const TYPE: &str = "Dangling";
+
+/// Sets the condition.
+pub(super) struct Dangling {
+    status: Keeper,
+}
+
+impl Dangling {
+    /// What sets it.
+    ///
+    /// # Errors
+    /// Flow schemas are not served.
+    pub(super) fn new(registry: &Registry) -> Result<Self, String> {
+        let status = Keeper::through(registry, GROUP, "flowschemas", "status", FIELD_MANAGER)?;
+        Ok(Dangling { status })
+    }
+
+    /// Makes a schema say whether its level, one of `levels`, exists.
+    ///
+    /// # Errors
+    /// As [`Keeper::cached`] and [`Keeper::apply`].
+    pub(super) async fn report(&self, levels: &Keeper, schema: &Object) -> Result<(), Failure> {
+        let level = object::get_str(schema, &["spec", "priorityLevelConfiguration", "name"]).unwrap_or("");
+        let exists = levels.cached("", level).await?.is_some();
+        let now = self.status.now().rfc3339().to_string();
+        match configuration(schema, level, exists, &now) {
+            Some(configuration) => self.status.apply("", meta::text(schema, "name"), &configuration).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// The configuration to apply to a schema's status; `None` when the schema says so already.
+fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Option<Value> {
+    let (status, reason, fate) = match exists {
+        true => ("False", "Found", "and it exists"),
+        false => ("True", "NotFound", "but there is no such object"),
+    };
+    let message = format!(
+        "This FlowSchema references the PriorityLevelConfiguration object named {} {fate}",
+        quote(level)
+    );
+    let conditions = tree::child(schema, "status").into_iter().flat_map(|s| tree::children(s, "conditions"));
+    let said = conditions.into_iter().find(|condition| tree::text(condition, "type") == TYPE);
+    let says = |said: &Object| {
+        ["status", "reason", "message"].map(|member| tree::text(said, member)) == [status, reason, &message]
+    };
+    if said.is_some_and(says) {
+        return None;
+    }
+    Some(json!({
+        "apiVersion": super::GROUP_VERSION,
+        "kind": "FlowSchema",
+        "metadata": {"name": meta::text(schema, "name")},
+        "status": {"conditions": [{
+            "type": TYPE,
+            "status": status,
+            "lastTransitionTime": now,
+            "reason": reason,
+            "message": message,
+        }]},
+    }))
+}
+
+#[cfg(test)]
+#[allow(clippy::panic)]
+mod tests {
+    use super::*;
+    use crate::bootstrap::object;
+
+    #[test]
+    fn a_schema_says_once_whether_its_level_exists() {
+        let check = |said: Option<bool>, exists: bool, expected: Option<[&str; 2]>| {
+            let mut schema = object(json!({"metadata": {"name": "a"}}));
+            if let Some(before) = said.and_then(|exists| configuration(&schema, "l", exists, "before")) {
+                schema.insert("status".to_owned(), before["status"].clone());
+            }
+            let configuration = configuration(&schema, "l", exists, "now");
+            let condition = configuration.map(|it| it["status"]["conditions"][0].clone());
+            let found = condition.map(|it| [it["status"].clone(), it["message"].clone()]);
+            assert_eq!(found, expected.map(|texts| texts.map(Value::from)));
+        };
+        let found =
+            "This FlowSchema references the PriorityLevelConfiguration object named \"l\" and it exists";
+        let missing = "This FlowSchema references the PriorityLevelConfiguration object named \"l\" but there is no such object";
+        check(None, true, Some(["False", found]));
+        check(Some(true), true, None);
+        check(Some(false), true, Some(["False", found]));
+        check(None, false, Some(["True", missing]));
+        check(Some(true), false, Some(["True", missing]));
+        check(Some(false), false, None);
+    }
+}

@@ -1,0 +1,231 @@
+//! The Service `default/kubernetes`, by which members of the cluster reach its API servers, and who is behind
+//! it (upstream's `controller/kubernetesservice` and `reconcilers/lease.go`).
+//!
+//! Every server renews a lease in the store under its address while it is ready, and makes Endpoints and
+//! EndpointSlice say what leases there are. A server that stops takes its lease and its address away; the
+//! lease of one that dies runs out, and the others notice.
+
+mod endpoints;
+mod leases;
+#[cfg(test)]
+mod tests;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::resources::Resource;
+use registry::{Registry, meta};
+use schema::object::Object;
+use serde_json::json;
+use storage::Storage;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::api::PostStartHook;
+use crate::bootstrap::keeper::{Failure, Keeper};
+use crate::bootstrap::{missing, object};
+use crate::config::Config;
+use crate::tasks::{First, Rounds, Tasks};
+use endpoints::{Ports, SliceChange};
+use leases::Leases;
+
+const NAMESPACE: &str = "default";
+const NAME: &str = "kubernetes";
+/// The port of the Service.
+const SERVICE_PORT: u16 = 443;
+/// Upstream's `DefaultEndpointReconcilerInterval`: a lease lives for one and a half of it.
+const ROUNDS: Rounds = Rounds {
+    what: "kubernetes service",
+    period: Duration::from_secs(10),
+    jitter: 0.04,
+    first: First::WhenReady,
+};
+/// How long a server that stops may take to leave, as upstream.
+const LEAVE_MAX: Duration = Duration::from_secs(20);
+
+/// Keeps the Service and its endpoints.
+pub(crate) struct KubernetesService {
+    service: Object,
+    services: Keeper,
+    /// `None` where somebody else says who is behind it (`--endpoint-reconciler-type=none`).
+    membership: Option<Membership>,
+}
+
+/// This server among those behind the Service.
+struct Membership {
+    address: IpAddr,
+    port: u16,
+    leases: Leases,
+    endpoints: Keeper,
+    slices: Keeper,
+    /// Whether this server has left for good; held while anything is written.
+    left: Mutex<bool>,
+}
+
+impl KubernetesService {
+    /// A keeper for a server that listens and advertises as configured.
+    ///
+    /// # Errors
+    /// One of the kinds is not served.
+    pub(crate) fn new(
+        config: &Config,
+        registry: &Registry,
+        storage: Arc<dyn Storage>,
+    ) -> Result<Self, String> {
+        let port = config.serving.bind.address.port();
+        let services = Keeper::new(registry, "", "services")?;
+        let primary = config.services.cidrs.first().ok_or("there is no range of service addresses")?;
+        let service = service(primary.first_host(), port, config.services.kubernetes_node_port);
+        let membership = match config.services.reconcile_endpoints {
+            true => Some(Membership {
+                address: config.advertise_address,
+                port,
+                leases: Leases::new(storage, config.storage.prefix())?,
+                endpoints: Keeper::new(registry, "", "endpoints")?,
+                slices: Keeper::new(registry, "discovery.k8s.io", "endpointslices")?,
+                left: Mutex::new(false),
+            }),
+            false => None,
+        };
+        Ok(KubernetesService { service, services, membership })
+    }
+
+    /// Takes away what an earlier process with this address left behind: this one is not ready yet. Once it
+    /// is, it joins and stays.
+    pub(crate) fn hook(self: &Arc<Self>, tasks: &Tasks) -> PostStartHook {
+        let (service, tasks) = (Arc::clone(self), tasks.clone());
+        let work = Box::pin(async move {
+            if let Some(membership) = &service.membership {
+                membership.withdraw().await;
+            }
+            tasks.spawn(ROUNDS, move || {
+                let service = Arc::clone(&service);
+                async move { service.sync().await }
+            });
+            Ok(())
+        });
+        PostStartHook { name: "bootstrap-controller", work }
+    }
+
+    /// Takes this server away from behind the Service.
+    pub(crate) async fn leave(&self) {
+        let Some(membership) = &self.membership else { return };
+        match timeout(LEAVE_MAX, membership.leave()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(reason)) => tracing::warn!(reason, "this server is still behind the kubernetes Service"),
+            Err(_) => tracing::warn!("this server did not leave the kubernetes Service in time"),
+        }
+    }
+
+    /// One round. The Service is created when it is missing, and is its administrator's afterwards.
+    async fn sync(&self) -> Result<(), String> {
+        let kept = self.services.keep(NAMESPACE, NAME, &|current| missing(current, &self.service)).await;
+        kept.map_err(|status| status.message)?;
+        match &self.membership {
+            Some(membership) => membership.renew().await,
+            None => Ok(()),
+        }
+    }
+}
+
+impl Membership {
+    /// Renews the lease, whatever becomes of the endpoints: other servers can still add this one then.
+    async fn renew(&self) -> Result<(), String> {
+        let left = self.left.lock().await;
+        if *left {
+            return Ok(());
+        }
+        self.leases.renew(self.address).await.map_err(|error| error.to_string())?;
+        self.reconcile(Ports::AsTheyAre, false).await
+    }
+
+    /// Takes a lease away that is not this process's.
+    async fn withdraw(&self) {
+        let _left = self.left.lock().await;
+        match self.leases.remove(self.address).await {
+            Ok(false) => {}
+            Ok(true) => {
+                tracing::warn!(address = %self.address, "an earlier server was still behind the kubernetes Service");
+                if let Err(reason) = self.reconcile(Ports::Ours, false).await {
+                    tracing::warn!(reason, "an earlier server is still among the endpoints");
+                }
+            }
+            Err(error) => tracing::warn!(%error, "the lease of an earlier server was not removed"),
+        }
+    }
+
+    async fn leave(&self) -> Result<(), String> {
+        let mut left = self.left.lock().await;
+        *left = true;
+        match self.leases.remove(self.address).await {
+            Ok(true) => self.reconcile(Ports::Ours, true).await,
+            // Never joined, or expired meanwhile: the others know.
+            Ok(false) => Ok(()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    /// Makes the endpoints say what leases there are.
+    async fn reconcile(&self, ports: Ports, leaving: bool) -> Result<(), String> {
+        let addresses = self.leases.list().await.map_err(|error| error.to_string())?;
+        if addresses.is_empty() && !leaving {
+            return Err(
+                "no API server IP addresses were listed in storage, refusing to erase all endpoints \
+                        for the kubernetes Service"
+                    .to_owned(),
+            );
+        }
+        let wanted = |current: Option<&Object>| match current {
+            None if leaving => None,
+            current => endpoints::endpoints(current, &addresses, self.port, ports),
+        };
+        let kept = self.endpoints.keep(NAMESPACE, NAME, &wanted).await.map_err(|status| status.message)?;
+        if kept.written {
+            tracing::info!(?addresses, "the servers behind the kubernetes Service have changed");
+        }
+        let Some(endpoints) = kept.object else { return Ok(()) };
+        let slice = endpoints::slice(&endpoints);
+        keep_slice(&self.slices, &slice).await.map_err(|status| status.message)
+    }
+}
+
+/// A slice of another family is replaced: the type of its addresses cannot be changed.
+async fn keep_slice(slices: &Keeper, slice: &Object) -> Result<(), Failure> {
+    let row: &Resource = slices.row();
+    let current = slices.cached(NAMESPACE, NAME).await?;
+    if let Some(current) = &current
+        && endpoints::slice_change(row, Some(current), slice) == SliceChange::Replace
+    {
+        slices.delete(current).await?;
+    }
+    let wanted = |current: Option<&Object>| match endpoints::slice_change(row, current, slice) {
+        SliceChange::Write(slice) => Some(slice),
+        SliceChange::None | SliceChange::Replace => None,
+    };
+    slices.keep(NAMESPACE, NAME, &wanted).await.map(drop)
+}
+
+/// The Service, with an address that is not for anyone else.
+fn service(address: IpAddr, target_port: u16, node_port: u16) -> Object {
+    let mut port =
+        json!({"name": "https", "protocol": "TCP", "port": SERVICE_PORT, "targetPort": target_port});
+    let mut kind = "ClusterIP";
+    if node_port > 0 {
+        port["nodePort"] = node_port.into();
+        kind = "NodePort";
+    }
+    let mut service = object(json!({
+        "metadata": {"labels": {"provider": "kubernetes", "component": "apiserver"}},
+        "spec": {
+            "ports": [port],
+            "clusterIP": address.to_string(),
+            "ipFamilyPolicy": "SingleStack",
+            "sessionAffinity": "None",
+            "type": kind,
+        },
+    }));
+    meta::set_text(&mut service, "name", NAME);
+    meta::set_text(&mut service, "namespace", NAMESPACE);
+    service
+}

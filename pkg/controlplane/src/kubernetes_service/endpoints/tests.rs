@@ -1,0 +1,122 @@
+//! Claims about what Endpoints and slice should say.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use super::*;
+
+fn texts(addresses: &[&str]) -> Vec<String> {
+    addresses.iter().map(|&address| address.to_owned()).collect()
+}
+
+/// Endpoints with these subsets.
+fn stored(subsets: Value) -> Object {
+    let mut endpoints = object(json!({
+        "metadata": {"name": "kubernetes", "namespace": "default", "labels": {SKIP_MIRROR: "true"}},
+    }));
+    if subsets != json!([]) {
+        endpoints.insert("subsets".to_owned(), subsets);
+    }
+    endpoints
+}
+
+fn subset(addresses: &[&str], port: u16) -> Value {
+    let addresses: Vec<Value> = addresses.iter().map(|ip| json!({"ip": ip})).collect();
+    json!({"addresses": addresses, "ports": [{"name": "https", "port": port, "protocol": "TCP"}]})
+}
+
+#[test]
+fn endpoints_are_who_holds_a_lease() {
+    let check = |before: Value, leases: &[&str], ports: Ports, after: Option<Value>| {
+        let wanted = endpoints(Some(&stored(before.clone())), &texts(leases), 6443, ports);
+        assert_eq!(wanted, after.map(stored), "{before} {leases:?}");
+    };
+    let (ours, any) = (Ports::Ours, Ports::AsTheyAre);
+    let (a, b) = ("192.0.2.1", "192.0.2.2");
+    let one = json!([subset(&[a], 6443)]);
+    check(one.clone(), &[a], any, None);
+    check(one.clone(), &[a], ours, None);
+    check(json!([subset(&[b, a], 6443)]), &[a, b], any, None);
+    check(one.clone(), &[b, a], any, Some(json!([subset(&[a, b], 6443)])));
+    check(one.clone(), &[b], any, Some(json!([subset(&[b], 6443)])));
+    check(json!([subset(&[a, a], 6443)]), &[a, b], any, Some(json!([subset(&[a, b], 6443)])));
+    // Other ports are another server's, unless ours are to be written.
+    check(json!([subset(&[a], 1)]), &[a], any, None);
+    check(json!([subset(&[a], 1)]), &[a, b], any, Some(json!([subset(&[a, b], 1)])));
+    check(json!([subset(&[a], 1)]), &[a], ours, Some(one.clone()));
+    // What has not one subset is made anew.
+    check(json!([]), &[a], any, Some(one.clone()));
+    check(json!([subset(&[a], 1), subset(&[b], 2)]), &[a], any, Some(one.clone()));
+    // Nobody is left.
+    check(one.clone(), &[], ours, Some(json!([])));
+    // Who is not ready stays so.
+    let mut unready = subset(&[a], 6443);
+    unready["notReadyAddresses"] = json!([{"ip": b}]);
+    check(json!([unready]), &[a, b], any, Some(json!([unready])));
+}
+
+#[test]
+fn endpoints_that_are_missing_or_mirrored_are_written() {
+    let leases = texts(&["192.0.2.1"]);
+    let expected = stored(json!([subset(&["192.0.2.1"], 6443)]));
+    assert_eq!(endpoints(None, &leases, 6443, Ports::AsTheyAre), Some(expected.clone()));
+    let mut mirrored = expected.clone();
+    object::remove(&mut mirrored, &["metadata", "labels"]);
+    assert_eq!(endpoints(Some(&mirrored), &leases, 6443, Ports::AsTheyAre), Some(expected));
+}
+
+/// The slice of Endpoints with one subset.
+fn slice_of(subset: Value) -> Object {
+    slice(&stored(json!([subset])))
+}
+
+#[test]
+fn a_slice_has_one_family_of_addresses() {
+    let check = |addresses: &[&str], family: &str, expected: &[&str]| {
+        let slice = slice_of(subset(addresses, 6443));
+        let endpoints: Vec<Value> =
+            expected.iter().map(|ip| json!({"addresses": [ip], "conditions": {"ready": true}})).collect();
+        let whole = json!({
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"kubernetes.io/service-name": "kubernetes"},
+            },
+            "addressType": family,
+            "endpoints": endpoints,
+            "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}],
+        });
+        assert_eq!(Value::from(slice), whole);
+    };
+    check(&["192.0.2.1", "192.0.2.2"], "IPv4", &["192.0.2.1", "192.0.2.2"]);
+    check(&["fd00::1"], "IPv6", &["fd00::1"]);
+    check(&["192.0.2.1", "fd00::1"], "IPv4", &["192.0.2.1"]);
+    let none = slice(&stored(json!([])));
+    assert_eq!(tree::text(&none, "addressType"), "IPv4");
+    assert!(!none.contains_key("endpoints") && !none.contains_key("ports"));
+    let mut unready = subset(&[], 6443);
+    unready["notReadyAddresses"] = json!([{"ip": "192.0.2.3", "nodeName": "n"}]);
+    let expected = json!([{"addresses": ["192.0.2.3"], "conditions": {"ready": false}, "nodeName": "n"}]);
+    assert_eq!(slice_of(unready).get("endpoints"), Some(&expected));
+}
+
+#[test]
+fn a_slice_is_written_when_it_says_something_else_and_replaced_for_another_family() {
+    let row = api::resources::find("discovery.k8s.io", "v1", "endpointslices", "").unwrap();
+    let change = |current: Option<&Object>, wanted: &Object| slice_change(row, current, wanted);
+    let one = slice_of(subset(&["192.0.2.1"], 6443));
+    let two = slice_of(subset(&["192.0.2.1", "192.0.2.2"], 6443));
+    assert_eq!(change(None, &one), SliceChange::Write(one.clone()));
+    assert_eq!(change(Some(&one), &one), SliceChange::None);
+    assert_eq!(change(Some(&one), &slice_of(subset(&["fd00::1"], 6443))), SliceChange::Replace);
+    // What else is said of it stays.
+    let mut annotated = one.clone();
+    object::set(&mut annotated, &["metadata", "annotations", "a"], "b");
+    assert_eq!(change(Some(&annotated), &one), SliceChange::None);
+    let mut expected = two.clone();
+    object::set(&mut expected, &["metadata", "annotations", "a"], "b");
+    assert_eq!(change(Some(&annotated), &two), SliceChange::Write(expected));
+    let empty = slice(&stored(json!([])));
+    assert_eq!(change(Some(&one), &empty), SliceChange::Write(empty.clone()));
+    let mut labelled = one.clone();
+    object::set(&mut labelled, &["metadata", "labels", "x"], "y");
+    assert_eq!(change(Some(&labelled), &one), SliceChange::Write(one.clone()));
+}

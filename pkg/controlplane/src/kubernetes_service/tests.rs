@@ -1,0 +1,169 @@
+//! Claims about several servers over one store.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+
+use api::tree;
+use cacher::{Delegator, Options};
+use serde_json::Value;
+use storage::memory::Memory;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use super::*;
+use crate::system::{SystemClock, SystemEntropy};
+
+/// Longer than a dead server's lease and the round in which another one notices.
+const A_WHILE: Duration = Duration::from_secs(100);
+
+/// One of the servers, which is not ready yet.
+struct Server {
+    service: Arc<KubernetesService>,
+    endpoints: Keeper,
+    slices: Keeper,
+    tasks: Tasks,
+}
+
+impl Server {
+    async fn start(storage: &Arc<dyn Storage>, last: u8, change: impl FnOnce(&mut Config)) -> Self {
+        let mut config = Config::for_tests(PathBuf::new());
+        config.advertise_address = Ipv4Addr::new(192, 0, 2, last).into();
+        config.serving.bind.address.set_port(6443);
+        change(&mut config);
+        let resources = registry::ingest::resources("/registry", |_| false);
+        let (delegator, _) = Delegator::new(Arc::clone(storage), "/registry", resources, Options::default());
+        let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+        let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(1));
+        let service = Arc::new(KubernetesService::new(&config, &registry, Arc::clone(storage)).unwrap());
+        let tasks = Tasks::new(CancellationToken::new());
+        service.hook(&tasks).work.await.unwrap();
+        let endpoints = Keeper::new(&registry, "", "endpoints").unwrap();
+        let slices = Keeper::new(&registry, "discovery.k8s.io", "endpointslices").unwrap();
+        Server { service, endpoints, slices, tasks }
+    }
+
+    /// The addresses of the Endpoints and of the slice, which are the same; `None` when there are none yet.
+    async fn addresses(&self) -> Option<Vec<String>> {
+        let endpoints = self.endpoints.cached("default", "kubernetes").await.unwrap()?;
+        let slice = self.slices.cached("default", "kubernetes").await.unwrap().unwrap();
+        let subsets = tree::children(&endpoints, "subsets");
+        let of_endpoints = subsets.flat_map(|subset| tree::children(subset, "addresses"));
+        let of_endpoints: Vec<String> = of_endpoints.map(|a| tree::text(a, "ip").to_owned()).collect();
+        let of_slice = tree::children(&slice, "endpoints").flat_map(|e| tree::texts(e, "addresses"));
+        assert_eq!(of_slice.collect::<Vec<_>>(), of_endpoints);
+        Some(of_endpoints)
+    }
+
+    async fn die(&self) {
+        self.tasks.finish(A_WHILE).await;
+    }
+
+    async fn stop(&self) {
+        self.tasks.finish(A_WHILE).await;
+        self.service.leave().await;
+    }
+}
+
+fn store() -> Arc<dyn Storage> {
+    Arc::new(Memory::new())
+}
+
+fn addresses(last: &[u8]) -> Option<Vec<String>> {
+    Some(last.iter().map(|last| format!("192.0.2.{last}")).collect())
+}
+
+#[tokio::test(start_paused = true)]
+async fn servers_are_endpoints_from_when_they_are_ready_until_they_stop_or_die() {
+    let storage = store();
+    let one = Server::start(&storage, 1, |_| {}).await;
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, None, "it is not ready");
+    one.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, addresses(&[1]));
+    let two = Server::start(&storage, 2, |_| {}).await;
+    two.tasks.server_is_ready();
+    let three = Server::start(&storage, 3, |_| {}).await;
+    three.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, addresses(&[1, 2, 3]));
+    two.die().await;
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, addresses(&[1, 3]));
+    three.stop().await;
+    assert_eq!(one.addresses().await, addresses(&[1]), "at once");
+    one.stop().await;
+    assert_eq!(one.addresses().await, addresses(&[]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_died_is_no_endpoint_while_it_starts_again() {
+    let storage = store();
+    let one = Server::start(&storage, 1, |_| {}).await;
+    one.tasks.server_is_ready();
+    let two = Server::start(&storage, 2, |_| {}).await;
+    two.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    two.die().await;
+    let again = Server::start(&storage, 2, |_| {}).await;
+    assert_eq!(one.addresses().await, addresses(&[1]));
+    again.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, addresses(&[1, 2]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_may_leave_its_endpoints_to_others() {
+    let storage = store();
+    let server = Server::start(&storage, 1, |config| config.services.reconcile_endpoints = false).await;
+    server.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    assert_eq!(server.addresses().await, None);
+    assert!(storage.get("/registry/services/specs/default/kubernetes").await.unwrap().kv.is_some());
+    server.stop().await;
+    assert_eq!(storage.count("/registry/masterleases/").await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_that_was_changed_is_left_alone_and_one_that_is_gone_comes_back() {
+    let storage = store();
+    let server = Server::start(&storage, 1, |_| {}).await;
+    server.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    let key = "/registry/services/specs/default/kubernetes";
+    let services = &server.service.services;
+    let labelled = |current: Option<&Object>| {
+        let mut service = current.cloned()?;
+        schema::object::set(&mut service, &["metadata", "labels", "x"], "y");
+        Some(service)
+    };
+    services.keep("default", "kubernetes", &labelled).await.unwrap();
+    let revision = storage.get(key).await.unwrap().kv.unwrap().mod_revision;
+    sleep(A_WHILE).await;
+    let now = storage.get(key).await.unwrap().kv.unwrap().mod_revision;
+    assert_eq!(now, revision);
+    storage.delete(key, now).await.unwrap();
+    sleep(A_WHILE).await;
+    let service = services.cached("default", "kubernetes").await.unwrap().unwrap();
+    assert_eq!(service["metadata"]["labels"], json!({"component": "apiserver", "provider": "kubernetes"}));
+}
+
+#[test]
+fn the_service_has_the_first_address_and_perhaps_a_port_on_every_node() {
+    let check = |node_port: u16, kind: &str, expected: Value| {
+        let service = service(Ipv4Addr::new(10, 0, 0, 1).into(), 6443, node_port);
+        let spec = json!({
+            "ports": [expected],
+            "clusterIP": "10.0.0.1",
+            "ipFamilyPolicy": "SingleStack",
+            "sessionAffinity": "None",
+            "type": kind,
+        });
+        assert_eq!(service["spec"], spec);
+    };
+    let mut port = json!({"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443});
+    check(0, "ClusterIP", port.clone());
+    port["nodePort"] = json!(30443);
+    check(30443, "NodePort", port);
+}
