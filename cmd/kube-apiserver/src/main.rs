@@ -1,6 +1,5 @@
 //! The server binary: flags to options to configuration to run.
 
-mod admission_plugins;
 mod flags;
 mod help;
 mod logging;

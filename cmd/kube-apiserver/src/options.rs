@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use authorization::Mode;
 use controlplane::config::{
-    AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig,
+    AdmissionConfig, AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig,
     ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
@@ -89,6 +89,10 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
         watch_cache,
         authentication,
         authorization_modes: checks::modes(flags),
+        admission: AdmissionConfig {
+            enabled: flags.list("enable-admission-plugins"),
+            disabled: flags.list("disable-admission-plugins"),
+        },
         chain: chain(flags),
         runtime_config: pairs(flags, "runtime-config"),
         feature_gates: gates(flags),

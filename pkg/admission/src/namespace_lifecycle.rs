@@ -38,14 +38,17 @@ impl Plugin for NamespaceLifecycle {
         "NamespaceLifecycle"
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
-        if a.operation != Operation::Create
-            || is_namespace(a)
-            || a.namespace.is_empty()
-            || a.resource.group == REVIEW_GROUP
-        {
-            return Ok(());
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        match a.operation {
+            Operation::Create => {
+                !is_namespace(a) && !a.namespace.is_empty() && a.resource.group != REVIEW_GROUP
+            }
+            Operation::Update => false,
+            Operation::Delete => is_namespace(a),
         }
+    }
+
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
         match self.objects.get(self.namespaces, "", a.namespace).await? {
             None => Err(Status::not_found(&GroupResource::new("", "namespaces"), a.namespace).into()),
             Some(found)
@@ -63,7 +66,7 @@ impl Plugin for NamespaceLifecycle {
         _: Option<&Object>,
         _: &mut Warnings,
     ) -> Result<(), Box<Status>> {
-        match is_namespace(a) && a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
+        match a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
             true => Err(a.forbidden("this namespace may not be deleted")),
             false => Ok(()),
         }
@@ -147,6 +150,7 @@ mod tests {
         };
         let mut warnings = Vec::new();
         let got = match operation {
+            _ if !plugin.handles(&attributes) => Some(Ok(())),
             Operation::Delete => plugin.validate(&attributes, None, &mut warnings).now_or_never(),
             _ => plugin.mutate(&attributes, &mut Object::new(), &mut warnings).now_or_never(),
         };

@@ -1,8 +1,9 @@
-//! What plugins look up.
+//! What plugins look up, and the little that they write.
 
 use std::sync::Arc;
 
 use api::resources::Resource;
+use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
@@ -32,9 +33,47 @@ pub trait Objects: Send + Sync + 'static {
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>>;
 
-    /// All objects of a namespace (of all namespaces if empty) from the watch cache.
+    /// All objects of a namespace (of all namespaces if empty) from the watch cache, by name.
     ///
     /// # Errors
     /// Storage's failures.
     async fn list(&self, row: &'static Resource, namespace: &str) -> Result<Vec<Arc<Object>>, Box<Status>>;
+
+    /// An object from the watch cache, or if that does not know it, as fresh as storage has it.
+    ///
+    /// # Errors
+    /// Storage's failures.
+    async fn find(
+        &self,
+        row: &'static Resource,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        match self.cached(row, namespace, name).await? {
+            None => self.get(row, namespace, name).await,
+            found => Ok(found),
+        }
+    }
+}
+
+/// What plugins write on the server's own behalf. Admission has no say in it.
+#[async_trait]
+pub trait Writes: Send + Sync + 'static {
+    /// Creates an object.
+    ///
+    /// # Errors
+    /// As for any client; 409 where it exists.
+    async fn create(&self, row: &'static Resource, object: Object) -> Result<(), Box<Status>>;
+
+    /// Replaces the status of an object whose resource version is still what `object` says, and returns it as it
+    /// is then.
+    ///
+    /// # Errors
+    /// As for any client; 409 where the object has changed.
+    async fn replace_status(&self, row: &'static Resource, object: Object) -> Result<Object, Box<Status>>;
+}
+
+/// 404 of an object that was looked for.
+pub(crate) fn not_found(row: &Resource, name: &str) -> Box<Status> {
+    Status::not_found(&GroupResource::new(row.group, row.plural), name).into()
 }

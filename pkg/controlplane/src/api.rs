@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::{Chain, NamespaceLifecycle, Objects, Plugin};
 use api::resources::Resource;
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
@@ -24,6 +23,7 @@ use server::metrics::Collector;
 use storage::Storage;
 use tokio_util::sync::CancellationToken;
 
+use crate::admission;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
 use crate::network::SystemNetwork;
@@ -32,7 +32,7 @@ use crate::objects::StoredObjects;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::services;
-use crate::system::{SystemClock, SystemEntropy};
+use crate::system::{SystemClock, SystemEntropy, SystemOutside};
 use crate::tasks::Tasks;
 use crate::token_objects::StoredTokenObjects;
 
@@ -109,11 +109,20 @@ pub(crate) async fn build(
     if openid.is_some() {
         paths.extend([OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH].map(str::to_owned));
     }
+    let authorizer = Mode::authorizer(&config.authorization_modes);
+    let objects = Arc::new(StoredObjects::new(registry.clone()));
+    let parts = admission::Parts {
+        objects: objects.clone(),
+        writes: objects,
+        outside: Arc::new(SystemOutside),
+        authorizer: Arc::clone(&authorizer),
+        pods: &config.pods,
+    };
     let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
-        admission: admission(Arc::new(StoredObjects(registry.clone()))),
-        authorizer: Mode::authorizer(&config.authorization_modes),
+        admission: admission::chain(&config.admission, &parts),
+        authorizer,
         authenticator: authenticator.clone(),
         token_requests: token_requests(config, keys),
         documents: documents(groups, address, formats, openid),
@@ -169,13 +178,6 @@ fn backends(kubelets: &KubeletConfig) -> Result<Backends, RunError> {
 
 fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>> {
     Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
-}
-
-/// The plugins, in upstream's order.
-fn admission(objects: Arc<dyn Objects>) -> Chain {
-    let mut plugins: Vec<Box<dyn Plugin>> = Vec::new();
-    plugins.extend(NamespaceLifecycle::new(Arc::clone(&objects)).map(|plugin| Box::new(plugin) as _));
-    Chain::new(plugins)
 }
 
 /// What is served where no resource is.

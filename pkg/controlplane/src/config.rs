@@ -23,6 +23,8 @@ pub struct Config {
     pub authentication: AuthenticationConfig,
     /// `--authorization-mode`, in order.
     pub authorization_modes: Vec<Mode>,
+    /// Which admission plugins run.
+    pub admission: AdmissionConfig,
     /// How requests are treated on their way.
     pub chain: ChainOptions,
     /// Which API groups and versions are switched on or off (`--runtime-config`), as given: for
@@ -205,6 +207,16 @@ pub struct RequestHeaderConfig {
     pub extra_prefixes: Vec<String>,
 }
 
+/// Which admission plugins run besides and instead of upstream's default ones; see
+/// [`PLUGINS`](crate::admission::PLUGINS).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AdmissionConfig {
+    /// `--enable-admission-plugins`.
+    pub enabled: Vec<String>,
+    /// `--disable-admission-plugins`.
+    pub disabled: Vec<String>,
+}
+
 /// What the server knows about Services.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceConfig {
@@ -356,6 +368,7 @@ impl Config {
             },
             authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
             authorization_modes: vec![Mode::Node, Mode::Rbac],
+            admission: AdmissionConfig::default(),
             chain: ChainOptions::default(),
             runtime_config: Vec::new(),
             feature_gates: Vec::new(),

@@ -1,6 +1,7 @@
 //! This product: which groups are served, wiring, bootstrap objects, and the life of a server from
 //! its configuration to its end.
 
+pub mod admission;
 pub mod api;
 mod authentication_info;
 mod bootstrap;

@@ -1,19 +1,38 @@
-//! Stored objects as admission asks for them.
+//! Stored objects as admission asks for them, and what it writes.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use admission::Objects;
+use admission::{Objects, Writes};
 use api::options::ListOptions;
-use api::resources::Resource;
+use api::resources::{self, Resource};
 use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
-use registry::{Element, Registry, StoredRef, Target, codec};
+use registry::generic::{AdmitAll, CreateRequest, UpdateRequest};
+use registry::{Element, Registry, StoredRef, Target, codec, meta};
 use schema::object::Object;
 
-/// Looks objects up through the registry.
-pub(crate) struct StoredObjects(pub(crate) Registry);
+/// Decoded objects that are remembered. More than there are of classes, limits and quotas; of accounts and
+/// namespaces, the busy ones.
+const REMEMBERED_MAX: usize = 2048;
+/// Stored bytes of an object that is remembered.
+const REMEMBERED_BYTES_MAX: usize = 4096;
+
+/// Decoded objects and their revisions, by key in storage.
+type Remembered = HashMap<Box<str>, (i64, Arc<Object>)>;
+
+/// Looks objects up through the registry. Small ones stay decoded: every new pod asks for the same few.
+pub(crate) struct StoredObjects {
+    registry: Registry,
+    decoded: Mutex<Remembered>,
+}
 
 impl StoredObjects {
+    pub(crate) fn new(registry: Registry) -> Self {
+        StoredObjects { registry, decoded: Mutex::default() }
+    }
+
     async fn look_up(
         &self,
         row: &'static Resource,
@@ -21,18 +40,34 @@ impl StoredObjects {
         name: &str,
         resource_version: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
-        match self.0.get(&Target { row, namespace, name }, resource_version).await {
-            Ok(stored) => decoded(row, &stored).map(Some),
+        match self.registry.get(&Target { row, namespace, name }, resource_version).await {
+            Ok(stored) => self.decoded(row, &stored).map(Some),
             Err(status) if status.reason == "NotFound" => Ok(None),
             Err(status) => Err(status),
         }
     }
-}
 
-fn decoded(row: &Resource, element: &Element) -> Result<Arc<Object>, Box<Status>> {
-    let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
-    let object = codec::decode(storage, StoredRef::element(element)).map_err(Status::internal_error)?;
-    Ok(Arc::new(object))
+    fn decoded(&self, row: &Resource, element: &Element) -> Result<Arc<Object>, Box<Status>> {
+        let (key, revision) = (element.key(), element.revision());
+        let remember = || self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((of, object)) = remember().get(key)
+            && *of == revision
+        {
+            return Ok(Arc::clone(object));
+        }
+        let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
+        let stored = StoredRef::element(element);
+        let object = Arc::new(codec::decode(storage, stored).map_err(Status::internal_error)?);
+        if stored.value.len() <= REMEMBERED_BYTES_MAX {
+            let mut decoded = remember();
+            // Forgetting everything at once is as good as anything cleverer: what is in use comes back.
+            if decoded.len() >= REMEMBERED_MAX {
+                decoded.clear();
+            }
+            decoded.insert(key.into(), (revision, Arc::clone(&object)));
+        }
+        Ok(object)
+    }
 }
 
 #[async_trait]
@@ -57,7 +92,44 @@ impl Objects for StoredObjects {
 
     async fn list(&self, row: &'static Resource, namespace: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
-        let page = self.0.list(&Target { row, namespace, name: "" }, &options).await?;
-        page.items.iter().map(|item| decoded(row, &item)).collect()
+        let page = self.registry.list(&Target { row, namespace, name: "" }, &options).await?;
+        page.items.iter().map(|item| self.decoded(row, &item)).collect()
+    }
+}
+
+/// Who writes for admission.
+fn server() -> UserInfo {
+    UserInfo { name: "system:apiserver".to_owned(), ..UserInfo::default() }
+}
+
+#[async_trait]
+impl Writes for StoredObjects {
+    async fn create(&self, row: &'static Resource, mut object: Object) -> Result<(), Box<Status>> {
+        api::defaults::apply(row.group_version, row.kind, &mut object);
+        let (name, namespace) =
+            (meta::text(&object, "name").to_owned(), meta::text(&object, "namespace").to_owned());
+        let target = Target { row, namespace: &namespace, name: &name };
+        let request = CreateRequest { user: &server(), dry_run: false, admit: &AdmitAll };
+        self.registry.create(&target, object, request).await.map(drop)
+    }
+
+    async fn replace_status(&self, row: &'static Resource, object: Object) -> Result<Object, Box<Status>> {
+        let endpoint = resources::find(row.group, row.version, row.plural, "status")
+            .ok_or_else(|| Status::internal_error("this has no status"))?;
+        let (name, namespace) =
+            (meta::text(&object, "name").to_owned(), meta::text(&object, "namespace").to_owned());
+        let target = Target { row, namespace: &namespace, name: &name };
+        let request = UpdateRequest {
+            endpoint,
+            uid: meta::text(&object, "uid").to_owned(),
+            user: &server(),
+            dry_run: false,
+            force_allow_create: false,
+            keeps_managers: false,
+            admit: &AdmitAll,
+        };
+        let outcome = self.registry.update(&target, &request, &mut |_| Ok(object.clone())).await?;
+        let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
+        codec::decode(storage, outcome.stored.as_ref()).map_err(|text| Status::internal_error(text).into())
     }
 }

@@ -1,9 +1,11 @@
 //! The world outside: the machine's clock and its random numbers.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use admission::Outside;
 use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
+use async_trait::async_trait;
 use registry::Entropy;
 
 /// The machine's clock.
@@ -43,4 +45,18 @@ pub(crate) fn uid() -> String {
 pub(crate) fn host_name() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     text.trim().to_owned()
+}
+
+/// Randomness and waiting, for admission.
+pub(crate) struct SystemOutside;
+
+#[async_trait]
+impl Outside for SystemOutside {
+    fn number(&self) -> u32 {
+        SystemEntropy.number()
+    }
+
+    async fn pause(&self, duration: Duration) {
+        tokio::time::sleep(duration).await;
+    }
 }

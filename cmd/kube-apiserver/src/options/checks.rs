@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use authorization::Mode;
+use controlplane::admission::{State, known};
 use controlplane::config::Cidr;
 
-use crate::admission_plugins::{OFF_BY_DEFAULT, ON_BY_DEFAULT};
 use crate::flags::{Flags, Treatment};
 
 /// The range of Services where none is given.
@@ -15,7 +15,7 @@ const SERVICE_CIDR_BITS_MAX: u8 = 20;
 
 /// Plugins that are off by default and may be named although they are not built: what they would deny
 /// is denied already. NodeRestriction limits kubelets, whom nothing authorizes yet.
-const HARMLESS_PLUGINS: [&str; 2] = ["NodeRestriction", "AlwaysAdmit"];
+const HARMLESS_PLUGINS: [&str; 1] = ["NodeRestriction"];
 
 /// Everything that is wrong, in upstream's words where it has some.
 pub(super) fn all(flags: &Flags) -> Vec<String> {
@@ -162,7 +162,7 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
         (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
         for name in names {
-            if !ON_BY_DEFAULT.contains(&name.as_str()) && !OFF_BY_DEFAULT.contains(&name.as_str()) {
+            if known(name).is_none() {
                 errors.push(format!("{flag}-admission-plugins plugin {name:?} is unknown"));
             }
         }
@@ -175,7 +175,8 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
         ));
     }
     for name in enabled {
-        if OFF_BY_DEFAULT.contains(&name.as_str()) && !HARMLESS_PLUGINS.contains(&name.as_str()) {
+        let missing = known(&name).is_some_and(|known| !known.on_by_default && known.state == State::Missing);
+        if missing && !HARMLESS_PLUGINS.contains(&name.as_str()) {
             errors.push(format!(
                 "--enable-admission-plugins: {name} is not supported by this version of the server: what it denies would be allowed"
             ));

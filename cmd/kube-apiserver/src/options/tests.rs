@@ -106,10 +106,10 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
     }
     error(
-        "--enable-admission-plugins AlwaysPullImages",
-        "--enable-admission-plugins: AlwaysPullImages is not supported by this version of the server: what it denies would be allowed",
+        "--enable-admission-plugins ImagePolicyWebhook",
+        "--enable-admission-plugins: ImagePolicyWebhook is not supported by this version of the server: what it denies would be allowed",
     );
-    options("--enable-admission-plugins NodeRestriction,ResourceQuota").unwrap();
+    options("--enable-admission-plugins NodeRestriction,ResourceQuota,AlwaysPullImages").unwrap();
     error(
         "--endpoint-reconciler-type master-count",
         "--endpoint-reconciler-type=master-count is not supported by this version of the server: it is deprecated, use lease",

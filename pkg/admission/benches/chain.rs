@@ -1,0 +1,130 @@
+//! What admission of a new pod costs: the default plugins over objects in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission::{
+    Attributes, Chain, DefaultTolerationSeconds, LimitRanger, NamespaceLifecycle, Objects, Operation,
+    Outside, Plugin, PodSecurity, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount,
+    Writes,
+};
+use api::resources::{self, Resource};
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use futures::executor::block_on;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+fn main() {
+    divan::main();
+}
+
+struct Memory(BTreeMap<(&'static str, &'static str), Arc<Object>>);
+
+#[async_trait]
+impl Objects for Memory {
+    async fn cached(
+        &self,
+        row: &'static Resource,
+        _: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        Ok(self.0.get(&(row.plural, name)).cloned())
+    }
+
+    async fn get(
+        &self,
+        row: &'static Resource,
+        _: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        Ok(self.0.get(&(row.plural, name)).cloned())
+    }
+
+    async fn list(&self, row: &'static Resource, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+        let mine = self.0.iter().filter(|((plural, _), _)| *plural == row.plural);
+        Ok(mine.map(|(_, object)| Arc::clone(object)).collect())
+    }
+}
+
+#[async_trait]
+impl Writes for Memory {
+    async fn create(&self, _: &'static Resource, _: Object) -> Result<(), Box<Status>> {
+        Ok(())
+    }
+
+    async fn replace_status(&self, _: &'static Resource, object: Object) -> Result<Object, Box<Status>> {
+        Ok(object)
+    }
+}
+
+struct Dice;
+
+#[async_trait]
+impl Outside for Dice {
+    fn number(&self) -> u32 {
+        4
+    }
+
+    async fn pause(&self, _: Duration) {}
+}
+
+fn object(value: Value) -> Object {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn chain() -> Option<Chain> {
+    let objects = [
+        (("namespaces", "ns"), json!({"metadata": {"name": "ns"}})),
+        (("serviceaccounts", "default"), json!({"metadata": {"name": "default"}})),
+        (("priorityclasses", "a"), json!({"metadata": {"name": "a"}, "value": 1})),
+        (("priorityclasses", "b"), json!({"metadata": {"name": "b"}, "value": 2})),
+    ];
+    let memory =
+        Arc::new(Memory(objects.into_iter().map(|(key, value)| (key, Arc::new(object(value)))).collect()));
+    let objects = || Arc::clone(&memory) as Arc<dyn Objects>;
+    let plugins: Vec<Box<dyn Plugin>> = vec![
+        Box::new(NamespaceLifecycle::new(objects())?),
+        Box::new(LimitRanger::new(objects())?),
+        Box::new(ServiceAccount::new(objects(), Arc::new(Dice))?),
+        Box::new(PodSecurity::new(objects())?),
+        Box::new(Priority::new(objects())?),
+        Box::new(DefaultTolerationSeconds::new(300, 300)),
+        Box::new(RuntimeClass::new(objects())?),
+        Box::new(PodTopologyLabels::new(objects())?),
+        Box::new(ResourceQuota::new(objects(), Arc::clone(&memory) as _)?),
+    ];
+    Some(Chain::new(plugins))
+}
+
+/// A pod of about 3 KB of JSON.
+fn pod() -> Object {
+    let env: Vec<Value> =
+        (0..40).map(|i| json!({"name": format!("VARIABLE_{i}"), "value": "x".repeat(30)})).collect();
+    object(json!({"metadata": {"name": "p", "namespace": "ns"}, "spec": {"containers": [
+        {"name": "c", "image": "registry.example/image:1", "env": env}]}}))
+}
+
+#[divan::bench]
+fn new_pod(bencher: divan::Bencher<'_, '_>) {
+    let (Some(chain), Some(resource)) = (chain(), resources::find("", "v1", "pods", "")) else { return };
+    let user = UserInfo::default();
+    let attributes = Attributes {
+        operation: Operation::Create,
+        user: &user,
+        resource,
+        subresource: "",
+        namespace: "ns",
+        name: "p",
+        old: None,
+        dry_run: false,
+    };
+    bencher.with_inputs(pod).bench_values(|mut pod| {
+        let mut warnings = Vec::new();
+        block_on(chain.mutate(&attributes, &mut pod, &mut warnings))
+            .and_then(|()| block_on(chain.validate(&attributes, Some(&pod), &mut warnings)))
+            .map_err(|status| status.message)
+    });
+}

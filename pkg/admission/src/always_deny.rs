@@ -1,0 +1,52 @@
+//! `AlwaysDeny`: refuses every write. Deprecated; for tests of clusters.
+
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+
+use crate::{Attributes, Plugin, Warnings};
+
+const CAUSE: &str = "admission control is denying all modifications";
+
+/// The plugin.
+pub struct AlwaysDeny;
+
+#[async_trait]
+impl Plugin for AlwaysDeny {
+    fn name(&self) -> &'static str {
+        "AlwaysDeny"
+    }
+
+    fn handles(&self, _: &Attributes<'_>) -> bool {
+        true
+    }
+
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
+        Err(a.forbidden(CAUSE))
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        _: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        Err(a.forbidden(CAUSE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Write;
+
+    #[test]
+    fn everything_is_refused() {
+        let refusal = format!("pods \"p\" is forbidden: {CAUSE}");
+        let pod = json!({"metadata": {"name": "p"}});
+        assert_eq!(Write::default().mutated(&AlwaysDeny, pod.clone()), Err(refusal.clone()));
+        assert_eq!(Write::default().judged(&AlwaysDeny, pod), Err(refusal));
+    }
+}

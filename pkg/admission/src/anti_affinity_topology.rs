@@ -1,0 +1,65 @@
+//! `LimitPodHardAntiAffinityTopology`: a pod keeps others off its node, not off larger parts of the cluster
+//! (upstream's `plugin/pkg/admission/antiaffinity`).
+
+use api::tree::{child, children, text};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+
+use crate::{Attributes, Operation, Plugin, Warnings};
+
+const HOST: &str = "kubernetes.io/hostname";
+
+/// The plugin.
+pub struct LimitPodHardAntiAffinityTopology;
+
+#[async_trait]
+impl Plugin for LimitPodHardAntiAffinityTopology {
+    fn name(&self) -> &'static str {
+        "LimitPodHardAntiAffinityTopology"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.is_pod() && a.operation != Operation::Delete
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let affinity =
+            object.and_then(|pod| child(child(child(pod, "spec")?, "affinity")?, "podAntiAffinity"));
+        let mut terms = affinity
+            .into_iter()
+            .flat_map(|affinity| children(affinity, "requiredDuringSchedulingIgnoredDuringExecution"));
+        match terms.find(|term| text(term, "topologyKey") != HOST) {
+            None => Ok(()),
+            Some(term) => Err(a.forbidden(&format!(
+                "affinity.PodAntiAffinity.RequiredDuringScheduling has TopologyKey {} but only key {HOST} is allowed",
+                text(term, "topologyKey")
+            ))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Write;
+
+    #[test]
+    fn hard_anti_affinity_is_about_hosts() {
+        let check = |key: &str, expected: bool| {
+            let terms = json!({"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": key}]});
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"affinity": {"podAntiAffinity": terms}}});
+            let got = Write::default().judged(&LimitPodHardAntiAffinityTopology, pod);
+            assert_eq!(got.is_ok(), expected, "{key} {got:?}");
+        };
+        check(HOST, true);
+        check("zone", false);
+    }
+}

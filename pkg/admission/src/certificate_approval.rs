@@ -1,0 +1,82 @@
+//! `CertificateApproval`: requests for a signer are approved and denied by those who may
+//! (upstream's `plugin/pkg/admission/certificates/approval`).
+
+use std::sync::Arc;
+
+use api::tree::{child, text};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use authorization::Authorizer;
+use schema::object::Object;
+
+use crate::{Attributes, Operation, Plugin, Warnings, signer};
+
+/// The plugin.
+pub struct CertificateApproval {
+    authorizer: Arc<dyn Authorizer>,
+}
+
+impl CertificateApproval {
+    /// Asks `authorizer` for `approve` on `signers`.
+    pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
+        CertificateApproval { authorizer }
+    }
+}
+
+/// The signer that a certificate signing request is for.
+pub(crate) fn signer_of(request: &Object) -> &str {
+    child(request, "spec").map_or("", |spec| text(spec, "signerName"))
+}
+
+#[async_trait]
+impl Plugin for CertificateApproval {
+    fn name(&self) -> &'static str {
+        "CertificateApproval"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.operation == Operation::Update
+            && a.is("certificates.k8s.io", "certificatesigningrequests", "approval")
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        _: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(old) = a.old else { return Ok(()) };
+        let name = signer_of(old);
+        match signer::allows(self.authorizer.as_ref(), a.user, "approve", name).await {
+            true => Ok(()),
+            false => {
+                Err(a.forbidden(&format!("user not permitted to approve requests with signerName {name:?}")))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Permits, Write};
+
+    #[test]
+    fn approval_needs_the_right_to_approve_for_the_signer() {
+        let check = |permitted: &'static [&'static str], expected: bool| {
+            let plugin = CertificateApproval::new(Arc::new(Permits(permitted)));
+            let request = json!({"metadata": {"name": "r"}, "spec": {"signerName": "example.com/s"}});
+            let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");
+            let got = write.through("approval").over(request.clone()).judged(&plugin, request);
+            let refusal = "certificatesigningrequests.certificates.k8s.io \"r\" is forbidden: user not permitted to \
+                           approve requests with signerName \"example.com/s\"";
+            assert_eq!(got.err(), (!expected).then(|| refusal.to_owned()), "{permitted:?}");
+        };
+        check(&[], false);
+        check(&["sign signers example.com/s"], false);
+        check(&["approve signers example.com/s"], true);
+        check(&["approve signers example.com/*"], true);
+    }
+}

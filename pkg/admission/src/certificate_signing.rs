@@ -1,0 +1,81 @@
+//! `CertificateSigning`: certificates are put into requests by those who may sign for their signer
+//! (upstream's `plugin/pkg/admission/certificates/signing`).
+
+use std::sync::Arc;
+
+use api::tree::{child, list};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use authorization::Authorizer;
+use schema::object::Object;
+
+use crate::certificate_approval::signer_of;
+use crate::{Attributes, Operation, Plugin, Warnings, signer};
+
+/// The plugin.
+pub struct CertificateSigning {
+    authorizer: Arc<dyn Authorizer>,
+}
+
+impl CertificateSigning {
+    /// Asks `authorizer` for `sign` on `signers`.
+    pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
+        CertificateSigning { authorizer }
+    }
+}
+
+/// Whether two requests have the same certificate and conditions.
+fn same_outcome(new: &Object, old: &Object) -> bool {
+    let empty = Object::new();
+    let (new, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
+    new.get("certificate") == old.get("certificate") && list(new, "conditions") == list(old, "conditions")
+}
+
+#[async_trait]
+impl Plugin for CertificateSigning {
+    fn name(&self) -> &'static str {
+        "CertificateSigning"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.operation == Operation::Update
+            && a.is("certificates.k8s.io", "certificatesigningrequests", "status")
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let (Some(new), Some(old)) = (object, a.old) else { return Ok(()) };
+        let name = signer_of(old);
+        if same_outcome(new, old) || signer::allows(self.authorizer.as_ref(), a.user, "sign", name).await {
+            return Ok(());
+        }
+        Err(a.forbidden(&format!("user not permitted to sign requests with signerName {name:?}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Permits, Write};
+
+    #[test]
+    fn a_new_certificate_or_condition_needs_the_right_to_sign() {
+        let check = |permitted: &'static [&'static str], status: Value, expected: bool| {
+            let plugin = CertificateSigning::new(Arc::new(Permits(permitted)));
+            let request = |status: Value| json!({"metadata": {"name": "r"}, "spec": {"signerName": "example.com/s"}, "status": status});
+            let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");
+            let got = write.through("status").over(request(json!({}))).judged(&plugin, request(status));
+            assert_eq!(got.is_ok(), expected, "{permitted:?} {got:?}");
+        };
+        check(&[], json!({}), true);
+        check(&[], json!({"certificate": "eA=="}), false);
+        check(&[], json!({"conditions": [{"type": "Failed"}]}), false);
+        check(&["sign signers example.com/s"], json!({"certificate": "eA=="}), true);
+    }
+}

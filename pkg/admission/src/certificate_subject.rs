@@ -1,0 +1,103 @@
+//! `CertificateSubjectRestriction`: nobody asks for a client certificate of the unlimited administrators
+//! (upstream's `plugin/pkg/admission/certificates/subjectrestriction`).
+
+use api::tree::{child, text};
+use apimachinery::status::Status;
+use apimachinery::user_info::GROUP_MASTERS;
+use async_trait::async_trait;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use schema::object::Object;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::pem::parse_x509_pem;
+use x509_parser::prelude::FromDer;
+
+use crate::certificate_approval::signer_of;
+use crate::{Attributes, Plugin, Warnings};
+
+/// The signer whose certificates this server takes for users.
+const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
+
+/// The plugin.
+pub struct CertificateSubjectRestriction;
+
+/// Whether the certificate that is asked for would be an unlimited administrator's.
+fn asks_for_masters(request: &Object) -> Result<bool, &'static str> {
+    let encoded = child(request, "spec").map_or("", |spec| text(spec, "request"));
+    let pem = STANDARD.decode(encoded).map_err(|_| "the request is not base64")?;
+    let (_, pem) = parse_x509_pem(&pem).map_err(|_| "PEM block type must be CERTIFICATE REQUEST")?;
+    if pem.label != "CERTIFICATE REQUEST" {
+        return Err("PEM block type must be CERTIFICATE REQUEST");
+    }
+    let (_, parsed) = X509CertificationRequest::from_der(&pem.contents)
+        .map_err(|_| "the request is no PKCS #10 structure")?;
+    let mut groups = parsed.certification_request_info.subject.iter_organization();
+    Ok(groups.any(|group| group.as_str() == Ok(GROUP_MASTERS)))
+}
+
+#[async_trait]
+impl Plugin for CertificateSubjectRestriction {
+    fn name(&self) -> &'static str {
+        "CertificateSubjectRestriction"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.creates() && a.is("certificates.k8s.io", "certificatesigningrequests", "")
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(request) = object.filter(|request| signer_of(request) == CLIENT_SIGNER) else {
+            return Ok(());
+        };
+        match asks_for_masters(request) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(a.forbidden(&format!(
+                "use of {CLIENT_SIGNER} signer with {GROUP_MASTERS} group is not allowed"
+            ))),
+            Err(cause) => Err(a.forbidden(&format!("failed to parse CSR: {cause}"))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use rcgen::{CertificateParams, DistinguishedName, DnType, KeyPair};
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::Write;
+
+    fn request(organization: &str) -> String {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, organization);
+        let signed = params.serialize_request(&KeyPair::generate().unwrap()).unwrap();
+        STANDARD.encode(signed.pem().unwrap())
+    }
+
+    #[test]
+    fn client_certificates_of_masters_are_not_to_be_had() {
+        let check = |signer: &str, request: String, expected: Option<&str>| {
+            let csr = json!({"metadata": {"name": "r"}, "spec": {"signerName": signer, "request": request}});
+            let write = Write::of("certificates.k8s.io", "v1", "certificatesigningrequests");
+            let got = write.judged(&CertificateSubjectRestriction, csr).err();
+            let said = |cause: &str| {
+                format!("certificatesigningrequests.certificates.k8s.io \"r\" is forbidden: {cause}")
+            };
+            assert_eq!(got, expected.map(said));
+        };
+        check(CLIENT_SIGNER, request("developers"), None);
+        let refusal =
+            "use of kubernetes.io/kube-apiserver-client signer with system:masters group is not allowed";
+        check(CLIENT_SIGNER, request("system:masters"), Some(refusal));
+        check("example.com/s", request("system:masters"), None);
+        let refusal = "failed to parse CSR: PEM block type must be CERTIFICATE REQUEST";
+        check(CLIENT_SIGNER, STANDARD.encode("x"), Some(refusal));
+    }
+}

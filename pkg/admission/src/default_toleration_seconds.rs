@@ -1,0 +1,88 @@
+//! `DefaultTolerationSeconds`: how long pods stay on a node that is not ready or not reachable, unless they
+//! say (upstream's `plugin/pkg/admission/defaulttolerationseconds`).
+
+use api::tree::{child_mut, children, text};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use serde_json::json;
+
+use crate::{Attributes, Operation, Plugin, Warnings, meta};
+
+/// The plugin.
+pub struct DefaultTolerationSeconds {
+    /// Taints, with the seconds for which they are tolerated.
+    taints: [(&'static str, i64); 2],
+}
+
+impl DefaultTolerationSeconds {
+    /// Pods tolerate nodes that are not ready and nodes that cannot be reached for so many seconds.
+    pub fn new(not_ready: i64, unreachable: i64) -> Self {
+        let taints =
+            [("node.kubernetes.io/not-ready", not_ready), ("node.kubernetes.io/unreachable", unreachable)];
+        DefaultTolerationSeconds { taints }
+    }
+}
+
+#[async_trait]
+impl Plugin for DefaultTolerationSeconds {
+    fn name(&self) -> &'static str {
+        "DefaultTolerationSeconds"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.is_pod() && a.operation != Operation::Delete
+    }
+
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        pod: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
+        let missing =
+            self.taints.map(|(taint, _)| !children(spec, "tolerations").any(|t| tolerates(t, taint)));
+        for ((key, seconds), _) in self.taints.iter().zip(missing).filter(|(_, missing)| *missing) {
+            let toleration = json!(
+                {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
+            meta::push(spec, &["tolerations"], toleration);
+        }
+        Ok(())
+    }
+}
+
+/// Whether a pod has made up its mind about a taint.
+fn tolerates(toleration: &Object, taint: &str) -> bool {
+    let any_or = |name, value| matches!(text(toleration, name), "") || text(toleration, name) == value;
+    any_or("key", taint) && any_or("effect", "NoExecute")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::Value;
+
+    use super::*;
+    use crate::testing::Write;
+
+    #[test]
+    fn a_pod_that_does_not_say_tolerates_both_for_a_while() {
+        let default = |key: &str, seconds: i64| {
+            json!({"key": format!("node.kubernetes.io/{key}"), "operator": "Exists", "effect": "NoExecute",
+                "tolerationSeconds": seconds})
+        };
+        let (not_ready, unreachable) = (default("not-ready", 30), default("unreachable", 40));
+        let check = |given: Value, expected: Value| {
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
+            let got = Write::default().mutated(&DefaultTolerationSeconds::new(30, 40), pod).unwrap();
+            assert_eq!(got["spec"]["tolerations"], expected);
+        };
+        check(json!([]), json!([not_ready, unreachable]));
+        check(json!([{"operator": "Exists"}]), json!([{"operator": "Exists"}]));
+        let schedule = json!({"operator": "Exists", "effect": "NoSchedule"});
+        check(json!([schedule]), json!([schedule, not_ready, unreachable]));
+        let own = json!({"key": "node.kubernetes.io/not-ready", "operator": "Exists"});
+        check(json!([own]), json!([own, unreachable]));
+    }
+}

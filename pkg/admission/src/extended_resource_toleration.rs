@@ -1,0 +1,78 @@
+//! `ExtendedResourceToleration`: pods that ask for a device may run on the nodes that are kept free for it
+//! (upstream's `plugin/pkg/admission/extendedresourcetoleration`).
+
+use std::collections::BTreeSet;
+
+use api::tree::{child, child_mut, children, text};
+use apimachinery::names::is_label_key;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use serde_json::json;
+
+use crate::{Attributes, Operation, Plugin, Warnings, meta};
+
+/// The plugin.
+pub struct ExtendedResourceToleration;
+
+/// Whether a resource is none of the system's own.
+pub(crate) fn is_extended(name: &str) -> bool {
+    name.contains('/')
+        && !name.contains("kubernetes.io/")
+        && !name.starts_with("requests.")
+        && is_label_key(&format!("requests.{name}")).is_empty()
+}
+
+#[async_trait]
+impl Plugin for ExtendedResourceToleration {
+    fn name(&self) -> &'static str {
+        "ExtendedResourceToleration"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.is_pod() && a.operation != Operation::Delete
+    }
+
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        pod: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
+        let containers = ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list));
+        let requests = containers.filter_map(|container| child(child(container, "resources")?, "requests"));
+        let names: BTreeSet<String> =
+            requests.flat_map(Object::keys).filter(|name| is_extended(name)).cloned().collect();
+        for name in names {
+            let same = |toleration: &Object| {
+                text(toleration, "key") == name
+                    && text(toleration, "operator") == "Exists"
+                    && text(toleration, "effect") == "NoSchedule"
+                    && text(toleration, "value").is_empty()
+            };
+            if !children(spec, "tolerations").any(same) {
+                let toleration = json!({"key": name, "operator": "Exists", "effect": "NoSchedule"});
+                meta::push(spec, &["tolerations"], toleration);
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing::Write;
+
+    #[test]
+    fn a_pod_tolerates_the_taint_of_the_devices_it_asks_for() {
+        let requests = json!({"cpu": "1", "example.com/gpu": "1", "kubernetes.io/x": "1"});
+        let pod = json!({"metadata": {"name": "p"}, "spec": {"containers": [{"resources": {"requests": requests}}]}});
+        let once = Write::default().mutated(&ExtendedResourceToleration, pod).unwrap();
+        let expected = json!([{"key": "example.com/gpu", "operator": "Exists", "effect": "NoSchedule"}]);
+        assert_eq!(once["spec"]["tolerations"], expected);
+        assert_eq!(Write::default().mutated(&ExtendedResourceToleration, once.clone()), Ok(once));
+    }
+}

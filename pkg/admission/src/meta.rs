@@ -1,0 +1,82 @@
+//! What plugins read of any object, and of pods.
+
+use std::collections::BTreeSet;
+
+use api::tree::{child, children, texts};
+use schema::object::Object;
+use serde_json::Value;
+
+/// A string in an object's metadata; empty when absent.
+pub(crate) fn text<'o>(object: &'o Object, name: &str) -> &'o str {
+    child(object, "metadata").map_or("", |metadata| api::tree::text(metadata, name))
+}
+
+/// An annotation, if the object has it.
+pub(crate) fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
+    pair(object, "annotations", key)
+}
+
+/// A label, if the object has it.
+pub(crate) fn label<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
+    pair(object, "labels", key)
+}
+
+fn pair<'o>(object: &'o Object, map: &str, key: &str) -> Option<&'o str> {
+    let value = child(child(object, "metadata")?, map)?.get(key)?;
+    Some(value.as_str().unwrap_or_default())
+}
+
+/// Sets a label or an annotation; `map` says which.
+pub(crate) fn set_pair(object: &mut Object, map: &str, key: &str, value: &str) {
+    schema::object::set(object, &["metadata", map, key], value);
+}
+
+/// Whether an object is going.
+pub(crate) fn is_deleting(object: &Object) -> bool {
+    child(object, "metadata").is_some_and(|metadata| metadata.contains_key("deletionTimestamp"))
+}
+
+/// Appends a finalizer unless the object has it.
+pub(crate) fn add_finalizer(object: &mut Object, finalizer: &str) {
+    let metadata = child(object, "metadata");
+    if !metadata.is_some_and(|metadata| texts(metadata, "finalizers").any(|existing| existing == finalizer)) {
+        push(object, &["metadata", "finalizers"], finalizer.into());
+    }
+}
+
+/// Appends to the list at `path`, which is made if it is missing.
+pub(crate) fn push(object: &mut Object, path: &[&str], value: Value) {
+    let mut items = match schema::object::remove(object, path) {
+        Some(Value::Array(items)) => items,
+        _ => Vec::new(),
+    };
+    items.push(value);
+    schema::object::set(object, path, items);
+}
+
+/// The lists of containers that a pod spec has, with the word that messages use for their items.
+pub(crate) const CONTAINER_LISTS: [(&str, &str); 3] = [
+    ("initContainers", "init container"),
+    ("containers", "container"),
+    ("ephemeralContainers", "ephemeral container"),
+];
+
+/// All containers of a pod spec, initial ones first.
+pub(crate) fn containers(spec: &Object) -> impl Iterator<Item = &Object> {
+    CONTAINER_LISTS.into_iter().flat_map(|(list, _)| children(spec, list))
+}
+
+/// Whether a container of `initContainers` runs as long as the pod (KEP-753).
+pub(crate) fn is_sidecar(container: &Object) -> bool {
+    api::tree::text(container, "restartPolicy") == "Always"
+}
+
+/// Several messages as one: a list in brackets, unless there is only one. Repetitions are left out.
+pub(crate) fn aggregate(mut messages: Vec<String>) -> Option<String> {
+    let mut seen = BTreeSet::new();
+    messages.retain(|message| seen.insert(message.clone()));
+    match messages.len() {
+        0 | 1 => messages.pop(),
+        _ => Some(format!("[{}]", messages.join(", "))),
+    }
+}

@@ -1,0 +1,72 @@
+//! `NamespaceAutoProvision`: namespaces come into being when something is created in them
+//! (upstream's `plugin/pkg/admission/namespace/autoprovision`).
+
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::{self, Object};
+
+use crate::{Attributes, Objects, Plugin, Warnings, Writes};
+
+/// The plugin.
+pub struct NamespaceAutoProvision {
+    objects: Arc<dyn Objects>,
+    writes: Arc<dyn Writes>,
+    namespaces: &'static Resource,
+}
+
+impl NamespaceAutoProvision {
+    /// Looks namespaces up in `objects` and creates them with `writes`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>, writes: Arc<dyn Writes>) -> Option<Self> {
+        let namespaces = resources::find("", "v1", "namespaces", "")?;
+        Some(NamespaceAutoProvision { objects, writes, namespaces })
+    }
+}
+
+#[async_trait]
+impl Plugin for NamespaceAutoProvision {
+    fn name(&self) -> &'static str {
+        "NamespaceAutoProvision"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.creates() && !a.dry_run && !a.namespace.is_empty() && a.resource.kind != "Namespace"
+    }
+
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
+        if self.objects.cached(self.namespaces, "", a.namespace).await?.is_some() {
+            return Ok(());
+        }
+        let mut namespace = Object::new();
+        object::set(&mut namespace, &["metadata", "name"], a.namespace);
+        match self.writes.create(self.namespaces, namespace).await {
+            Err(status) if status.reason != "AlreadyExists" => Err(a.forbidden(&status.message)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Store, Write};
+
+    #[test]
+    fn a_missing_namespace_is_made_unless_nothing_is_to_be_written() {
+        let check = |dry_run: bool| {
+            let store = Store::of([]);
+            let plugin =
+                NamespaceAutoProvision::new(Arc::clone(&store) as _, Arc::clone(&store) as _).unwrap();
+            let write = Write { dry_run, ..Write::default() };
+            write.mutated(&plugin, json!({"metadata": {"name": "p"}})).unwrap();
+            assert_eq!(store.read("namespaces", "", "ns").is_some(), !dry_run);
+        };
+        check(false);
+        check(true);
+    }
+}

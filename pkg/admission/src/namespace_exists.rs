@@ -1,0 +1,69 @@
+//! `NamespaceExists`: nothing is written or deleted in a namespace that does not exist
+//! (upstream's `plugin/pkg/admission/namespace/exists`).
+
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+
+use crate::objects::not_found;
+use crate::{Attributes, Objects, Plugin, Warnings};
+
+/// The plugin.
+pub struct NamespaceExists {
+    objects: Arc<dyn Objects>,
+    namespaces: &'static Resource,
+}
+
+impl NamespaceExists {
+    /// Looks namespaces up in `objects`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+        Some(NamespaceExists { objects, namespaces: resources::find("", "v1", "namespaces", "")? })
+    }
+}
+
+#[async_trait]
+impl Plugin for NamespaceExists {
+    fn name(&self) -> &'static str {
+        "NamespaceExists"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        !a.namespace.is_empty() && a.resource.kind != "Namespace"
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        _: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        match self.objects.find(self.namespaces, "", a.namespace).await? {
+            Some(_) => Ok(()),
+            None => Err(not_found(self.namespaces, a.namespace)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Store, Write};
+
+    #[test]
+    fn a_namespace_must_exist() {
+        let pod = json!({"metadata": {"name": "p"}});
+        let store = Store::of([]);
+        let plugin = NamespaceExists::new(Arc::clone(&store) as _).unwrap();
+        let refusal = "namespaces \"ns\" not found".to_owned();
+        assert_eq!(Write::default().judged(&plugin, pod.clone()), Err(refusal));
+        store.put_new("namespaces", json!({"metadata": {"name": "ns"}}));
+        assert!(Write::default().judged(&plugin, pod).is_ok());
+        assert!(Write::of("", "v1", "nodes").judged(&plugin, json!({"metadata": {"name": "n"}})).is_ok());
+    }
+}

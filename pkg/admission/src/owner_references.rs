@@ -1,0 +1,196 @@
+//! `OwnerReferencesPermissionEnforcement`: who cannot delete an object cannot make the garbage collector do
+//! it, and who cannot finalize an owner cannot block its deletion
+//! (upstream's `plugin/pkg/admission/gc`).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::resources;
+use api::tree::{child, children, flag, list, text};
+use apimachinery::request_info::RequestInfo;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use authorization::{Authorizer, Decision};
+use schema::object::Object;
+
+use crate::{Attributes, Operation, Plugin, Warnings};
+
+/// The plugin.
+pub struct OwnerReferencesPermissionEnforcement {
+    authorizer: Arc<dyn Authorizer>,
+}
+
+impl OwnerReferencesPermissionEnforcement {
+    /// Asks `authorizer` what users may delete and finalize.
+    pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
+        OwnerReferencesPermissionEnforcement { authorizer }
+    }
+
+    /// Why a user may not do something; `None` if they may.
+    async fn refusal(&self, a: &Attributes<'_>, info: RequestInfo) -> Option<String> {
+        let info = RequestInfo { is_resource: true, ..info };
+        match self.authorizer.decide(authorization::Attributes { user: a.user, info: &info }).await {
+            Decision::Allow => None,
+            Decision::Deny(reason) | Decision::NoOpinion(reason) => Some(reason),
+        }
+    }
+
+    async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Result<(), Box<Status>> {
+        for info in finalizers_of(a, owner)? {
+            if let Some(reason) = self.refusal(a, info).await {
+                return Err(a.forbidden(&format!(
+                    "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set \
+                     finalizers on: {reason}, <nil>"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Plugin for OwnerReferencesPermissionEnforcement {
+    fn name(&self) -> &'static str {
+        "OwnerReferencesPermissionEnforcement"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.operation != Operation::Delete && !a.is("", "pods", "status")
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let empty = Object::new();
+        let metadata = |object| child(object, "metadata").unwrap_or(&empty);
+        let (new, old) = (object.map_or(&empty, metadata), a.old.map_or(&empty, metadata));
+        if list(new, "ownerReferences") == list(old, "ownerReferences") {
+            return Ok(());
+        }
+        if !a.creates()
+            && let Some(reason) = self.refusal(a, to_delete(a)).await
+        {
+            let cause = format!("cannot set an ownerRef on a resource you can't delete: {reason}, <nil>");
+            return Err(a.forbidden(&cause));
+        }
+        let blocking = newly_blocking(new, old);
+        if blocking.is_empty() || self.refusal(a, to_finalize_anything()).await.is_none() {
+            return Ok(());
+        }
+        for owner in blocking {
+            self.may_block(a, owner).await?;
+        }
+        Ok(())
+    }
+}
+
+/// The owners whose deletion a write begins to block.
+fn newly_blocking<'o>(new: &'o Object, old: &Object) -> Vec<&'o Object> {
+    let blocks = |owner: &Object| flag(owner, "blockOwnerDeletion");
+    let before: BTreeMap<&str, bool> =
+        children(old, "ownerReferences").map(|owner| (text(owner, "uid"), blocks(owner))).collect();
+    let begins = |owner: &&Object| blocks(owner) && !before.get(text(owner, "uid")).is_some_and(|was| *was);
+    children(new, "ownerReferences").filter(begins).collect()
+}
+
+fn to_delete(a: &Attributes<'_>) -> RequestInfo {
+    RequestInfo {
+        verb: "delete".to_owned(),
+        group: a.resource.group.to_owned(),
+        version: a.resource.version.to_owned(),
+        namespace: a.namespace.to_owned(),
+        resource: a.resource.plural.to_owned(),
+        subresource: a.subresource.to_owned(),
+        name: a.name.to_owned(),
+        ..RequestInfo::default()
+    }
+}
+
+fn to_finalize_anything() -> RequestInfo {
+    let any = || "*".to_owned();
+    RequestInfo {
+        verb: "update".to_owned(),
+        group: any(),
+        version: any(),
+        resource: any(),
+        subresource: "finalizers".to_owned(),
+        name: any(),
+        ..RequestInfo::default()
+    }
+}
+
+/// The rights that blocking the deletion of an owner takes: one for each resource of its kind.
+fn finalizers_of(a: &Attributes<'_>, owner: &Object) -> Result<Vec<RequestInfo>, Box<Status>> {
+    let (group_version, kind) = (text(owner, "apiVersion"), text(owner, "kind"));
+    let rows = resources::all().filter(|row| {
+        row.subresource.is_empty() && row.kind == kind && row.kind_group_version == group_version
+    });
+    let infos: Vec<RequestInfo> = rows
+        .map(|row| RequestInfo {
+            verb: "update".to_owned(),
+            group: row.group.to_owned(),
+            version: row.version.to_owned(),
+            namespace: if row.namespaced { a.namespace.to_owned() } else { String::new() },
+            resource: row.plural.to_owned(),
+            subresource: "finalizers".to_owned(),
+            name: text(owner, "name").to_owned(),
+            ..RequestInfo::default()
+        })
+        .collect();
+    match infos.is_empty() {
+        false => Ok(infos),
+        true => Err(a.forbidden(&format!(
+            "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
+             {group_version} Kind {kind}: no matches for kind {kind:?} in version {group_version:?}"
+        ))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Permits, Write};
+
+    fn pod(owners: Value) -> Value {
+        json!({"metadata": {"name": "p", "ownerReferences": owners}})
+    }
+
+    fn owner(kind: &str, blocks: bool) -> Value {
+        json!({"apiVersion": "apps/v1", "kind": kind, "name": "o", "uid": "u", "blockOwnerDeletion": blocks})
+    }
+
+    #[test]
+    fn owners_are_set_by_those_who_may() {
+        let check =
+            |permitted: &'static [&'static str], old: Option<Value>, new: Value, expected: Option<&str>| {
+                let plugin = OwnerReferencesPermissionEnforcement::new(Arc::new(Permits(permitted)));
+                let write = old.map_or_else(Write::default, |old| Write::default().over(pod(old)));
+                let got = write.judged(&plugin, pod(new)).err();
+                let got = got.map(|message| message.split(": ").nth(1).unwrap_or_default().to_owned());
+                assert_eq!(got.as_deref(), expected, "{permitted:?}");
+            };
+        let (plain, blocking) = (json!([owner("ReplicaSet", false)]), json!([owner("ReplicaSet", true)]));
+        let undeletable = Some("cannot set an ownerRef on a resource you can't delete");
+        let unfinalizable = Some(
+            "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on",
+        );
+        check(&[], None, plain.clone(), None);
+        check(&[], Some(plain.clone()), plain.clone(), None);
+        check(&[], Some(json!([])), plain.clone(), undeletable);
+        check(&["delete pods p"], Some(json!([])), plain.clone(), None);
+        check(&[], None, blocking.clone(), unfinalizable);
+        check(&["update replicasets/finalizers o"], None, blocking.clone(), None);
+        check(&["update */finalizers *"], None, blocking.clone(), None);
+        check(&["delete pods p"], Some(plain), blocking, unfinalizable);
+        let unknown = Some(
+            "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion apps/v1 Kind Odd",
+        );
+        check(&[], None, json!([owner("Odd", true)]), unknown);
+    }
+}

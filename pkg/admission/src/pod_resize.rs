@@ -1,0 +1,139 @@
+//! `PodResizeValidator`: a running pod is not resized beyond what its node has, nor where nodes cannot do it
+//! (KEP-1287; upstream's `plugin/pkg/admission/podresize`).
+
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use api::tree::{child, integer, text};
+use apimachinery::quantity::Quantity;
+use apimachinery::status::{Cause, Status};
+use async_trait::async_trait;
+use schema::object::Object;
+
+use crate::resource_list::{Counting, ResourceList, Side, of_pod};
+use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta};
+
+/// The label by which a node says what it runs.
+const OS: &str = "kubernetes.io/os";
+
+/// The plugin.
+pub struct PodResizeValidator {
+    objects: Arc<dyn Objects>,
+    nodes: &'static Resource,
+}
+
+impl PodResizeValidator {
+    /// Looks nodes up in `objects`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+        Some(PodResizeValidator { objects, nodes: resources::find("", "v1", "nodes", "")? })
+    }
+}
+
+/// Whether an update changes what a pod on a node is to do: its generation counts that.
+pub(crate) fn changes_running(new: &Object, old: &Object) -> bool {
+    let generation = |pod| child(pod, "metadata").map_or(0, |metadata| integer(metadata, "generation"));
+    !node_name(new).is_empty() && generation(new) != generation(old)
+}
+
+/// The node of a pod; empty while it has none.
+pub(crate) fn node_name(pod: &Object) -> &str {
+    child(pod, "spec").map_or("", |spec| text(spec, "nodeName"))
+}
+
+#[async_trait]
+impl Plugin for PodResizeValidator {
+    fn name(&self) -> &'static str {
+        "PodResizeValidator"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.operation == Operation::Update && a.is("", "pods", "resize")
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let (Some(pod), Some(old)) = (object, a.old) else { return Ok(()) };
+        if !changes_running(pod, old) {
+            return Ok(());
+        }
+        let name = node_name(pod);
+        let node = self.objects.find(self.nodes, "", name).await?;
+        let node = node.ok_or_else(|| a.forbidden(&format!("node {name:?} not found")))?;
+        if let Some(os) = meta::label(&node, OS).filter(|os| *os != "linux") {
+            let cause = format!("pod resize is only supported on linux nodes, node {name:?} is {os:?}");
+            return Err(with_cause(a.forbidden(&cause), "UnsupportedPlatform"));
+        }
+        match shortage(pod, &node) {
+            Some(cause) => Err(with_cause(a.forbidden(&cause), "NodeCapacity")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a node has less of than the pod asks for.
+fn shortage(pod: &Object, node: &Object) -> Option<String> {
+    let counting = Counting { all_of_pod: true, statuses: false };
+    let requests = of_pod(pod, Side::Requests, counting);
+    let has = child(node, "status").map(|status| ResourceList::of(status, "allocatable")).unwrap_or_default();
+    let short = |name: &str, unit: fn(&Quantity) -> i64| {
+        let zero = Quantity::default();
+        let of = |list: &ResourceList| list.get(name).unwrap_or(&zero).clone();
+        let (asked, has) = (of(&requests), of(&has));
+        (asked > has).then(|| format!("{name}, requested: {}, allocatable: {}", unit(&asked), unit(&has)))
+    };
+    let short = [short("cpu", Quantity::milli_value), short("memory", Quantity::value)];
+    let short: Vec<String> = short.into_iter().flatten().collect();
+    (!short.is_empty())
+        .then(|| format!("node didn't have enough allocatable resources: {}", short.join("; ")))
+}
+
+fn with_cause(mut status: Box<Status>, reason: &str) -> Box<Status> {
+    let cause = Cause { reason: reason.to_owned(), message: String::new(), field: String::new() };
+    status.details.get_or_insert_default().causes.push(cause);
+    status
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Store, Write};
+
+    fn pod(node: &str, generation: i64, cpu: &str) -> Value {
+        let container = json!({"resources": {"requests": {"cpu": cpu, "memory": "1Mi"}}});
+        json!({"metadata": {"name": "p", "generation": generation},
+            "spec": {"nodeName": node, "containers": [container]}})
+    }
+
+    #[test]
+    fn a_pod_grows_within_its_node() {
+        let node = |name: &str, os: &str| {
+            let node = json!({"metadata": {"name": name, "labels": {OS: os}},
+                "status": {"allocatable": {"cpu": "1", "memory": "1Gi"}}});
+            ("nodes", node)
+        };
+        let plugin = PodResizeValidator::new(Store::of([node("n", "linux"), node("w", "windows")])).unwrap();
+        let check = |node: &str, generation: i64, cpu: &str, expected: Option<&str>| {
+            let write = Write::default().through("resize").over(pod(node, 1, "100m"));
+            let got = write.judged(&plugin, pod(node, generation, cpu)).err();
+            assert_eq!(got, expected.map(|cause| format!("pods \"p\" is forbidden: {cause}")));
+        };
+        check("n", 2, "1", None);
+        check(
+            "n",
+            2,
+            "2",
+            Some("node didn't have enough allocatable resources: cpu, requested: 2000, allocatable: 1000"),
+        );
+        check("absent", 2, "1", Some("node \"absent\" not found"));
+        check("absent", 1, "1", None);
+        check("", 2, "1", None);
+        check("w", 2, "1", Some("pod resize is only supported on linux nodes, node \"w\" is \"windows\""));
+    }
+}

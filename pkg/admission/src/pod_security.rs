@@ -1,0 +1,224 @@
+//! `PodSecurity`: the pods of a namespace keep to the Pod Security Standard that its labels name; what they would
+//! violate besides is a warning (KEP-2579; upstream's `k8s.io/pod-security-admission`). Nothing is exempt: there
+//! is no configuration file, and audit annotations have nowhere to go yet.
+
+mod checks;
+mod names;
+mod policy;
+mod standard;
+#[cfg(test)]
+mod tests;
+mod wording;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use api::tree::{child, children, flag, list, text};
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+
+use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta};
+use policy::{Level, LevelVersion, Policy};
+use standard::{Violation, violations};
+
+/// Pods that a namespace is checked for at most when it gets stricter.
+const PODS_CHECKED_MAX: usize = 3000;
+
+/// Subresources of pods that do not change what a pod may do.
+const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "portforward", "proxy", "status"];
+
+/// The plugin.
+pub struct PodSecurity {
+    objects: Arc<dyn Objects>,
+    namespaces: &'static Resource,
+    pods: &'static Resource,
+}
+
+impl PodSecurity {
+    /// Looks namespaces and pods up in `objects`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+        let namespaces = resources::find("", "v1", "namespaces", "")?;
+        Some(PodSecurity { objects, namespaces, pods: resources::find("", "v1", "pods", "")? })
+    }
+
+    async fn judge_namespace(
+        &self,
+        a: &Attributes<'_>,
+        namespace: &Object,
+        warnings: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let (new, errors) = Policy::of(namespace);
+        let invalid = || {
+            let status = Status::invalid(&GroupKind::new("", "Namespace"), a.name, &errors);
+            Err(status.into())
+        };
+        let Some(old) = a.old else {
+            return if errors.is_empty() { Ok(()) } else { invalid() };
+        };
+        let (old, old_errors) = Policy::of(old);
+        if !errors.is_empty() && errors != old_errors {
+            return invalid();
+        }
+        let stricter = new.enforce.version != old.enforce.version || new.enforce.level > old.enforce.level;
+        if new.enforce.level != Level::Privileged && stricter && new.enforce != old.enforce {
+            self.warn_of_pods(a.name, new.enforce, warnings).await;
+        }
+        Ok(())
+    }
+
+    /// Warns of the pods of a namespace that would not be let in any more.
+    async fn warn_of_pods(&self, namespace: &str, enforce: LevelVersion, warnings: &mut Warnings) {
+        let Ok(pods) = self.objects.list(self.pods, namespace).await else {
+            warnings.push("failed to list pods while checking new PodSecurity enforce level".to_owned());
+            return;
+        };
+        let total = pods.len();
+        let mut violators: BTreeMap<String, (String, usize)> = BTreeMap::new();
+        for pod in one_of_each_owner_first(&pods).take(PODS_CHECKED_MAX) {
+            let Some(spec) = child(pod, "spec") else { continue };
+            let violations = violations(enforce, pod, spec);
+            if violations.is_empty() {
+                continue;
+            }
+            let reasons: Vec<&str> = violations.iter().map(|violation| violation.reason).collect();
+            let name = meta::text(pod, "name");
+            let (first, count) = violators.entry(reasons.join(", ")).or_insert_with(|| (name.to_owned(), 0));
+            if name < first.as_str() {
+                *first = name.to_owned();
+            }
+            *count += 1;
+        }
+        if total > PODS_CHECKED_MAX {
+            warnings.push(format!(
+                "new PodSecurity enforce level only checked against the first {PODS_CHECKED_MAX} of {total} existing pods"
+            ));
+        }
+        if violators.is_empty() {
+            return;
+        }
+        warnings.push(format!(
+            "existing pods in namespace {namespace:?} violate the new PodSecurity enforce level \"{enforce}\""
+        ));
+        let mut said: Vec<String> = violators
+            .into_iter()
+            .map(|(reasons, (first, count))| match count {
+                0 | 1 => format!("{first}: {reasons}"),
+                2 => format!("{first} (and 1 other pod): {reasons}"),
+                _ => format!("{first} (and {} other pods): {reasons}", count - 1),
+            })
+            .collect();
+        said.sort();
+        warnings.append(&mut said);
+    }
+
+    /// Judges a pod, or warns of what the pods of a template would violate.
+    async fn judge_pod(
+        &self,
+        a: &Attributes<'_>,
+        object: &Object,
+        template: &Object,
+        warnings: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let is_pod = a.resource.plural == "pods";
+        let namespace = match self.objects.find(self.namespaces, "", a.namespace).await? {
+            Some(namespace) => namespace,
+            None if is_pod => {
+                return Err(
+                    Status::internal_error(format!("failed to lookup namespace {:?}", a.namespace)).into()
+                );
+            }
+            None => return Ok(()),
+        };
+        let (policy, _) = Policy::of(&namespace);
+        if is_pod && a.old.is_some_and(|old| !is_significant(object, old)) {
+            return Ok(());
+        }
+        let Some(spec) = child(template, "spec") else { return Ok(()) };
+        if is_pod && let Some(cause) = detail(&violations(policy.enforce, template, spec)) {
+            return Err(a.forbidden(&format!("violates PodSecurity \"{}\": {cause}", policy.enforce)));
+        }
+        if let Some(cause) = detail(&violations(policy.warn, template, spec)) {
+            warnings.push(format!("would violate PodSecurity \"{}\": {cause}", policy.warn));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Plugin for PodSecurity {
+    fn name(&self) -> &'static str {
+        "PodSecurity"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.operation != Operation::Delete
+            && match (a.resource.group, a.resource.plural) {
+                ("", "pods") => !IGNORED.contains(&a.subresource),
+                ("", "namespaces" | "replicationcontrollers" | "podtemplates")
+                | ("apps", "replicasets" | "deployments" | "statefulsets" | "daemonsets")
+                | ("batch", "jobs" | "cronjobs") => a.subresource.is_empty(),
+                _ => false,
+            }
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        warnings: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(object) = object else { return Ok(()) };
+        let template = match a.resource.plural {
+            "namespaces" => return self.judge_namespace(a, object, warnings).await,
+            "pods" => Some(object),
+            "podtemplates" => child(object, "template"),
+            "cronjobs" => schema::object::get_object(object, &["spec", "jobTemplate", "spec", "template"]),
+            _ => schema::object::get_object(object, &["spec", "template"]),
+        };
+        match template {
+            Some(template) => self.judge_pod(a, object, template, warnings).await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Violations in one line; `None` if there are none.
+fn detail(violations: &[Violation]) -> Option<String> {
+    let said = violations.iter().map(|Violation { reason, detail }| format!("{reason} ({detail})"));
+    let said: Vec<String> = said.collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// Whether an update of a pod brings in another image; no other change can violate anything.
+fn is_significant(new: &Object, old: &Object) -> bool {
+    let (Some(new), Some(old)) = (child(new, "spec"), child(old, "spec")) else { return true };
+    let images_change = |member: &str| {
+        let images = |spec| children(spec, member).map(|container| text(container, "image"));
+        list(new, member).len() != list(old, member).len() || images(new).ne(images(old))
+    };
+    let brings_new = |container: &Object| {
+        let mut before = children(old, "ephemeralContainers");
+        let before = before.find(|before| text(before, "name") == text(container, "name"));
+        before.is_none_or(|before| text(before, "image") != text(container, "image"))
+    };
+    images_change("containers")
+        || images_change("initContainers")
+        || children(new, "ephemeralContainers").any(brings_new)
+}
+
+/// Pods, those first that have no controller or are the first of theirs: the others are likely to be alike.
+fn one_of_each_owner_first(pods: &[Arc<Object>]) -> impl Iterator<Item = &Object> {
+    let mut seen = BTreeSet::new();
+    let mut is_first = |pod: &Object| {
+        let metadata = child(pod, "metadata");
+        let mut owners = metadata.into_iter().flat_map(|metadata| children(metadata, "ownerReferences"));
+        let controller = owners.find(|owner| flag(owner, "controller"));
+        controller.is_none_or(|owner| seen.insert(text(owner, "uid").to_owned()))
+    };
+    let (first, others): (Vec<&Object>, Vec<&Object>) =
+        pods.iter().map(|pod| &**pod).partition(|pod| is_first(pod));
+    first.into_iter().chain(others)
+}

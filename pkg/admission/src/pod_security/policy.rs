@@ -1,0 +1,113 @@
+//! What the labels of a namespace ask for.
+
+use std::fmt;
+
+use apimachinery::field::{Error, Path};
+use schema::object::Object;
+
+use crate::meta;
+
+const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
+const WARN: &str = "pod-security.kubernetes.io/warn";
+const WARN_VERSION: &str = "pod-security.kubernetes.io/warn-version";
+
+/// How much pods are limited, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Level {
+    Privileged,
+    Baseline,
+    Restricted,
+}
+
+impl Level {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "privileged" => Level::Privileged,
+            "baseline" => Level::Baseline,
+            "restricted" => Level::Restricted,
+            _ => return None,
+        })
+    }
+}
+
+/// A level as a minor version of Kubernetes defined it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LevelVersion {
+    pub(super) level: Level,
+    /// `None` is the latest.
+    pub(super) version: Option<u32>,
+}
+
+impl fmt::Display for LevelVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.level {
+            Level::Privileged => "privileged",
+            Level::Baseline => "baseline",
+            Level::Restricted => "restricted",
+        })?;
+        match self.version {
+            Some(minor) => write!(f, ":v1.{minor}"),
+            None => f.write_str(":latest"),
+        }
+    }
+}
+
+/// What is refused, and what is warned of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Policy {
+    pub(super) enforce: LevelVersion,
+    pub(super) warn: LevelVersion,
+}
+
+impl Policy {
+    /// The policy of a namespace, with what is wrong with its labels. Where the level of what is enforced
+    /// cannot be read, the strictest holds; where that of warnings cannot, there are none.
+    pub(super) fn of(namespace: &Object) -> (Self, Vec<Error>) {
+        let mut errors = Vec::new();
+        let enforce = read(namespace, "enforce", Level::Restricted, &mut errors);
+        let told = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
+        read(namespace, "audit", Level::Privileged, &mut errors);
+        let mut warn = read(namespace, "warn", Level::Privileged, &mut errors);
+        // Whoever says what is enforced and nothing else is warned of as much.
+        let has = |key: &str| meta::label(namespace, key).is_some();
+        if told && !has(WARN) && enforce.level > warn.level {
+            warn.level = enforce.level;
+            if !has(WARN_VERSION) {
+                warn.version = enforce.version;
+            }
+        }
+        (Policy { enforce, warn }, errors)
+    }
+}
+
+fn read(namespace: &Object, mode: &str, fallback: Level, errors: &mut Vec<Error>) -> LevelVersion {
+    let metadata = Path::root("metadata");
+    let labels = metadata.child("labels");
+    let mut found = LevelVersion { level: Level::Privileged, version: None };
+    let key = format!("pod-security.kubernetes.io/{mode}");
+    if let Some(text) = meta::label(namespace, &key) {
+        found.level = Level::parse(text).unwrap_or_else(|| {
+            let detail = "must be one of privileged, baseline, restricted";
+            errors.push(Error::invalid(&labels.key(&key), text, detail));
+            fallback
+        });
+    }
+    let key = format!("{key}-version");
+    if let Some(text) = meta::label(namespace, &key) {
+        found.version = parse_version(text).unwrap_or_else(|| {
+            errors.push(Error::invalid(&labels.key(&key), text, "must be \"latest\" or \"v1.x\""));
+            None
+        });
+    }
+    found
+}
+
+/// Reads `latest` or `v1.36`.
+fn parse_version(text: &str) -> Option<Option<u32>> {
+    if text == "latest" {
+        return Some(None);
+    }
+    let minor = text.strip_prefix("v1.")?;
+    let canonical = minor == "0" || (minor.bytes().all(|b| b.is_ascii_digit()) && !minor.starts_with('0'));
+    canonical.then(|| minor.parse().ok().map(Some))?
+}

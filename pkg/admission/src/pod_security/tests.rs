@@ -1,0 +1,218 @@
+//! Pods and namespaces against the standards.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Store, Write, object};
+
+fn check(of: LevelVersion, spec: Value, expected: &str) {
+    let pod = object(json!({"metadata": {"name": "p"}, "spec": spec}));
+    let got = detail(&violations(of, &pod, child(&pod, "spec").unwrap()));
+    assert_eq!(got.unwrap_or_default(), expected);
+}
+
+const BASELINE: LevelVersion = LevelVersion { level: Level::Baseline, version: None };
+const RESTRICTED: LevelVersion = LevelVersion { level: Level::Restricted, version: None };
+
+/// A pod that keeps to every standard, but for what `change` does.
+fn strict(change: impl FnOnce(&mut Value)) -> Value {
+    let context = json!({"allowPrivilegeEscalation": false, "capabilities": {"drop": ["ALL"]}});
+    let mut spec = json!({
+        "containers": [{"name": "c", "securityContext": context}],
+        "securityContext": {"runAsNonRoot": true, "seccompProfile": {"type": "RuntimeDefault"}},
+    });
+    change(&mut spec);
+    spec
+}
+
+#[test]
+fn a_pod_that_says_nothing_is_baseline_and_no_more() {
+    let plain = json!({"containers": [{"name": "a"}, {"name": "b"}]});
+    check(BASELINE, plain.clone(), "");
+    check(
+        RESTRICTED,
+        plain,
+        "allowPrivilegeEscalation != false (containers \"a\", \"b\" must set securityContext.allowPrivilegeEscalation=false), \
+         unrestricted capabilities (containers \"a\", \"b\" must set securityContext.capabilities.drop=[\"ALL\"]), \
+         runAsNonRoot != true (pod or containers \"a\", \"b\" must set securityContext.runAsNonRoot=true), \
+         seccompProfile (pod or containers \"a\", \"b\" must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\")",
+    );
+    check(RESTRICTED, strict(|_| {}), "");
+}
+
+#[test]
+fn each_check_says_what_to_change() {
+    let container = |member: &str, value: Value| {
+        let member = member.to_owned();
+        move |spec: &mut Value| spec["containers"][0]["securityContext"][&member] = value
+    };
+    let pod = |member: &str, value: Value| {
+        let member = member.to_owned();
+        move |spec: &mut Value| spec["securityContext"][&member] = value
+    };
+    let check = |spec: Value, expected: &str| check(RESTRICTED, spec, expected);
+    check(strict(|spec| spec["hostPID"] = json!(true)), "host namespaces (hostPID=true)");
+    check(
+        strict(container("privileged", json!(true))),
+        "privileged (container \"c\" must not set securityContext.privileged=true)",
+    );
+    check(
+        strict(container("capabilities", json!({"drop": ["ALL"], "add": ["NET_ADMIN", "NET_BIND_SERVICE"]}))),
+        "unrestricted capabilities (container \"c\" must not include \"NET_ADMIN\" in securityContext.capabilities.add)",
+    );
+    check(
+        strict(|spec| spec["volumes"] = json!([{"name": "v", "hostPath": {}}, {"name": "w", "secret": {}}])),
+        "restricted volume types (volume \"v\" uses restricted volume type \"hostPath\")",
+    );
+    check(
+        strict(|spec| spec["containers"][0]["ports"] = json!([{"hostPort": 80}, {"hostPort": 443}])),
+        "hostPort (container \"c\" uses hostPorts 443, 80)",
+    );
+    check(
+        strict(|spec| spec["containers"][0]["livenessProbe"] = json!({"httpGet": {"host": "h"}})),
+        "probe or lifecycle host (container \"c\" uses probe or lifecycle host \"h\")",
+    );
+    check(
+        strict(container("procMount", json!("Unmasked"))),
+        "procMount (container \"c\" must not set securityContext.procMount to \"Unmasked\")",
+    );
+    check(
+        strict(pod("seLinuxOptions", json!({"type": "x", "user": "u"}))),
+        "seLinuxOptions (pod set forbidden securityContext.seLinuxOptions: type \"x\"; user may not be set)",
+    );
+    check(
+        strict(container("seccompProfile", json!({"type": "Unconfined"}))),
+        "seccompProfile (container \"c\" must not set securityContext.seccompProfile.type to \"Unconfined\")",
+    );
+    check(
+        strict(pod("sysctls", json!([{"name": "kernel.msgmax"}, {"name": "net.ipv4.tcp_rmem"}]))),
+        "forbidden sysctls (kernel.msgmax)",
+    );
+    check(
+        strict(pod("windowsOptions", json!({"hostProcess": true}))),
+        "hostProcess (pod must not set securityContext.windowsOptions.hostProcess=true)",
+    );
+    check(
+        strict(container("appArmorProfile", json!({"type": "Unconfined"}))),
+        "forbidden AppArmor profile (container \"c\" must not set AppArmor profile type to \"Unconfined\")",
+    );
+    check(strict(pod("runAsUser", json!(0))), "runAsUser=0 (pod must not set runAsUser=0)");
+    check(
+        strict(container("runAsNonRoot", json!(false))),
+        "runAsNonRoot != true (container \"c\" must not set securityContext.runAsNonRoot=false)",
+    );
+}
+
+#[test]
+fn a_standard_is_what_its_version_made_it() {
+    let at = |level: Level, minor: u32| LevelVersion { level, version: Some(minor) };
+    let sysctl = json!({"securityContext": {"sysctls": [{"name": "net.ipv4.tcp_rmem"}]}});
+    check(at(Level::Baseline, 32), sysctl.clone(), "");
+    check(at(Level::Baseline, 31), sysctl, "forbidden sysctls (net.ipv4.tcp_rmem)");
+    let windows = json!({"os": {"name": "windows"}, "containers": [{"name": "c"}],
+        "securityContext": {"runAsNonRoot": true}});
+    check(RESTRICTED, windows.clone(), "");
+    check(
+        at(Level::Restricted, 8),
+        windows,
+        "allowPrivilegeEscalation != false (container \"c\" must set securityContext.allowPrivilegeEscalation=false)",
+    );
+    let path = json!({"volumes": [{"name": "v", "hostPath": {}}]});
+    check(at(Level::Baseline, 0), path, "hostPath volumes (volume \"v\")");
+    let users = strict(|spec| {
+        spec["hostUsers"] = json!(false);
+        spec["securityContext"]["runAsUser"] = json!(0);
+    });
+    check(RESTRICTED, users.clone(), "");
+    check(at(Level::Restricted, 34), users, "runAsUser=0 (pod must not set runAsUser=0)");
+}
+
+fn namespace(labels: &[(&str, &str)]) -> Value {
+    let labels =
+        labels.iter().map(|(key, value)| (format!("pod-security.kubernetes.io/{key}"), json!(value)));
+    json!({"metadata": {"name": "ns", "labels": labels.collect::<serde_json::Map<_, _>>()}})
+}
+
+#[test]
+fn pods_keep_to_what_their_namespace_enforces_and_are_warned_of_the_rest() {
+    let check = |labels: &[(&str, &str)], spec: Value, expected: Result<usize, &str>| {
+        let plugin = PodSecurity::new(Store::of([("namespaces", namespace(labels))])).unwrap();
+        let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+        let got = Write::default().judged(&plugin, pod).map(|warnings| warnings.len());
+        let refusal = |start: &str| format!("pods \"p\" is forbidden: violates PodSecurity {start}");
+        match expected {
+            Ok(warnings) => assert_eq!(got, Ok(warnings), "{labels:?}"),
+            Err(start) => assert!(got.unwrap_err().starts_with(&refusal(start)), "{labels:?}"),
+        }
+    };
+    let host = json!({"hostPID": true});
+    check(&[], host.clone(), Ok(0));
+    check(&[("enforce", "baseline")], json!({}), Ok(0));
+    check(&[("enforce", "baseline")], host.clone(), Err("\"baseline:latest\": host namespaces"));
+    check(
+        &[("enforce", "baseline"), ("enforce-version", "v1.20")],
+        host.clone(),
+        Err("\"baseline:v1.20\": "),
+    );
+    check(&[("warn", "baseline")], host.clone(), Ok(1));
+    check(&[("enforce", "nonsense")], host, Err("\"restricted:latest\": "));
+}
+
+#[test]
+fn an_update_without_new_images_passes() {
+    let plugin =
+        PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))])).unwrap();
+    let pod = |image: &str| json!({"metadata": {"name": "p"}, "spec": {"hostPID": true, "containers": [{"image": image}]}});
+    assert!(Write::default().over(pod("a")).judged(&plugin, pod("a")).is_ok());
+    assert!(Write::default().over(pod("a")).judged(&plugin, pod("b")).is_err());
+    let ephemeral = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true, "containers": [{"image": "a"}],
+        "ephemeralContainers": [{"name": "e", "image": "a"}]}});
+    assert!(
+        Write::default().through("ephemeralcontainers").over(pod("a")).judged(&plugin, ephemeral).is_err()
+    );
+}
+
+#[test]
+fn templates_are_only_warned_of() {
+    let plugin =
+        PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))])).unwrap();
+    let template = json!({"spec": {"hostPID": true}});
+    let deployment = json!({"metadata": {"name": "d"}, "spec": {"template": template}});
+    let got = Write::of("apps", "v1", "deployments").judged(&plugin, deployment);
+    let warning = "would violate PodSecurity \"baseline:latest\": host namespaces (hostPID=true)".to_owned();
+    assert_eq!(got, Ok(vec![warning.clone()]));
+    let cron = json!({"metadata": {"name": "c"}, "spec": {"jobTemplate": {"spec": {"template": template}}}});
+    assert_eq!(Write::of("batch", "v1", "cronjobs").judged(&plugin, cron), Ok(vec![warning]));
+}
+
+#[test]
+fn a_namespace_that_gets_stricter_is_told_of_its_pods() {
+    let pod = |name: &str| {
+        ("pods", json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"hostPID": true}}))
+    };
+    let plugin = PodSecurity::new(Store::of([pod("a"), pod("b")])).unwrap();
+    let namespaces = || Write::of("", "v1", "namespaces");
+    let stricter = namespaces().over(namespace(&[])).judged(&plugin, namespace(&[("enforce", "baseline")]));
+    let expected = [
+        "existing pods in namespace \"ns\" violate the new PodSecurity enforce level \"baseline:latest\"",
+        "a (and 1 other pod): host namespaces",
+    ];
+    assert_eq!(stricter.unwrap(), expected);
+    let looser = namespaces().over(namespace(&[("enforce", "baseline")])).judged(&plugin, namespace(&[]));
+    assert_eq!(looser, Ok(vec![]));
+}
+
+#[test]
+fn labels_that_cannot_be_read_are_invalid_when_they_are_new() {
+    let plugin = PodSecurity::new(Store::of([])).unwrap();
+    let bad = || namespace(&[("enforce", "x"), ("warn-version", "1.2")]);
+    let got = Write::of("", "v1", "namespaces").judged(&plugin, bad()).unwrap_err();
+    assert_eq!(
+        got,
+        "Namespace \"ns\" is invalid: [metadata.labels[pod-security.kubernetes.io/enforce]: Invalid value: \"x\": \
+         must be one of privileged, baseline, restricted, \
+         metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: \"1.2\": must be \"latest\" or \"v1.x\"]"
+    );
+    assert!(Write::of("", "v1", "namespaces").over(bad()).judged(&plugin, bad()).is_ok());
+}

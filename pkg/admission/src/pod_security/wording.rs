@@ -1,0 +1,44 @@
+//! How violations are told: who does what in a pod.
+
+use api::tree::{child, text};
+use schema::object::Object;
+
+use crate::meta::containers;
+
+/// `"a", "b"`.
+pub(super) fn quoted<S: AsRef<str>>(items: impl IntoIterator<Item = S>) -> String {
+    let quoted = items.into_iter().map(|item| format!("\"{}\"", item.as_ref()));
+    quoted.collect::<Vec<_>>().join(", ")
+}
+
+pub(super) fn plural<'w>(one: &'w str, many: &'w str, count: usize) -> &'w str {
+    if count == 1 { one } else { many }
+}
+
+/// `container "a"` or `containers "a", "b"`.
+pub(super) fn named(what: &str, names: &[&str]) -> String {
+    let s = plural("", "s", names.len());
+    format!("{what}{s} {}", quoted(names))
+}
+
+pub(super) fn context(of: &Object) -> Option<&Object> {
+    child(of, "securityContext")
+}
+
+/// The names of the containers for which something holds.
+pub(super) fn containers_that<'p>(
+    spec: &'p Object,
+    mut hold: impl FnMut(&'p Object) -> bool,
+) -> Vec<&'p str> {
+    let held = containers(spec).filter(|container| hold(container));
+    held.map(|container| text(container, "name")).collect()
+}
+
+/// Who does something in a security context: the pod, containers, or both; `None` for nobody.
+pub(super) fn setters<'p>(spec: &'p Object, mut bad: impl FnMut(&'p Object) -> bool) -> Option<String> {
+    let pod = context(spec).is_some_and(&mut bad).then(|| "pod".to_owned());
+    let names = containers_that(spec, |container| context(container).is_some_and(&mut bad));
+    let containers = (!names.is_empty()).then(|| named("container", &names));
+    let setters: Vec<String> = pod.into_iter().chain(containers).collect();
+    (!setters.is_empty()).then(|| setters.join(" and "))
+}

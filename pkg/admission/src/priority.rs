@@ -1,0 +1,232 @@
+//! `Priority`: the number and the policy that a pod's priority class stands for, and no more than one class
+//! for pods that name none (upstream's `plugin/pkg/admission/priority`).
+
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use api::tree::{child, child_mut, flag, integer, maybe_integer, maybe_text, text};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use serde_json::Value;
+
+use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta};
+
+/// The policy of pods whose class says nothing and who have no class.
+const DEFAULT_POLICY: &str = "PreemptLowerPriority";
+
+/// The plugin.
+pub struct Priority {
+    objects: Arc<dyn Objects>,
+    classes: &'static Resource,
+}
+
+/// What a class stands for.
+struct Standing {
+    class: String,
+    priority: i64,
+    policy: Option<String>,
+}
+
+impl Standing {
+    fn of(class: &Object) -> Self {
+        Standing {
+            class: meta::text(class, "name").to_owned(),
+            priority: integer(class, "value"),
+            policy: maybe_text(class, "preemptionPolicy").map(str::to_owned),
+        }
+    }
+
+    /// Without any class.
+    fn lowest() -> Self {
+        Standing { class: String::new(), priority: 0, policy: Some(DEFAULT_POLICY.to_owned()) }
+    }
+}
+
+impl Priority {
+    /// Looks classes up in `objects`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+        let classes = resources::find("scheduling.k8s.io", "v1", "priorityclasses", "")?;
+        Some(Priority { objects, classes })
+    }
+
+    /// The class of pods that name none. Of several, which only a race can make, the lowest.
+    async fn default_class(&self) -> Result<Option<Arc<Object>>, Box<Status>> {
+        let classes = self.objects.list(self.classes, "").await?;
+        let defaults = classes.into_iter().filter(|class| flag(class, "globalDefault"));
+        Ok(defaults.min_by_key(|class| integer(class, "value")))
+    }
+
+    async fn standing(&self, a: &Attributes<'_>, class: &str) -> Result<Standing, Box<Status>> {
+        if class.is_empty() {
+            let default = self.default_class().await?;
+            return Ok(default.map_or_else(Standing::lowest, |class| Standing::of(&class)));
+        }
+        match self.objects.find(self.classes, "", class).await? {
+            Some(class) => Ok(Standing::of(&class)),
+            None => Err(a.forbidden(&format!("no PriorityClass with name {class} was found"))),
+        }
+    }
+
+    async fn prioritise(&self, a: &Attributes<'_>, spec: &mut Object) -> Result<(), Box<Status>> {
+        let standing = self.standing(a, text(spec, "priorityClassName")).await?;
+        let priority = standing.priority;
+        if let Some(given) = maybe_integer(spec, "priority").filter(|given| *given != priority) {
+            return Err(a.forbidden(&format!(
+                "the integer value of priority ({given}) must not be provided in pod spec; priority admission \
+                 controller computed {priority} from the given PriorityClass name"
+            )));
+        }
+        if !standing.class.is_empty() {
+            spec.insert("priorityClassName".to_owned(), Value::from(standing.class));
+        }
+        spec.insert("priority".to_owned(), Value::from(priority));
+        let Some(policy) = standing.policy else { return Ok(()) };
+        if let Some(given) = maybe_text(spec, "preemptionPolicy").filter(|given| *given != policy) {
+            return Err(a.forbidden(&format!(
+                "the string value of PreemptionPolicy ({given}) must not be provided in pod spec; priority \
+                 admission controller computed {policy} from the given PriorityClass name"
+            )));
+        }
+        spec.insert("preemptionPolicy".to_owned(), Value::from(policy));
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Plugin for Priority {
+    fn name(&self) -> &'static str {
+        "Priority"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.operation != Operation::Delete && (a.is_pod() || a.is("scheduling.k8s.io", "priorityclasses", ""))
+    }
+
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        object: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        if !a.is_pod() {
+            return Ok(());
+        }
+        let Some(spec) = child_mut(object, "spec") else { return Ok(()) };
+        if a.creates() {
+            return self.prioritise(a, spec).await;
+        }
+        // Clients that do not know these members leave them out of what they PUT.
+        let old = a.old.and_then(|old| child(old, "spec"));
+        for name in ["priority", "preemptionPolicy"] {
+            if let Some(was) = old.and_then(|old| old.get(name)).filter(|_| !spec.contains_key(name)) {
+                spec.insert(name.to_owned(), was.clone());
+            }
+        }
+        Ok(())
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(class) = object.filter(|object| !a.is_pod() && flag(object, "globalDefault")) else {
+            return Ok(());
+        };
+        let Some(default) = self.default_class().await? else { return Ok(()) };
+        let name = meta::text(&default, "name");
+        match a.creates() || name != meta::text(class, "name") {
+            true => Err(a.forbidden(&format!(
+                "PriorityClass {name} is already marked as default. Only one default can exist"
+            ))),
+            false => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Store, Write};
+
+    fn class(name: &str, value: i64, default: bool, policy: Option<&str>) -> (&'static str, Value) {
+        let mut class = json!({"metadata": {"name": name}, "value": value, "globalDefault": default});
+        if let Some(policy) = policy {
+            class["preemptionPolicy"] = json!(policy);
+        }
+        ("priorityclasses", class)
+    }
+
+    fn pod(spec: Value) -> Value {
+        json!({"metadata": {"name": "p"}, "spec": spec})
+    }
+
+    fn plugin<const N: usize>(classes: [(&'static str, Value); N]) -> Priority {
+        Priority::new(Store::of(classes)).unwrap()
+    }
+
+    #[test]
+    fn a_pod_gets_what_its_class_stands_for() {
+        let high = || class("high", 1000, false, Some("Never"));
+        let check = |spec: Value, expected: Result<Value, &str>| {
+            let got = Write::default().mutated(&plugin([high()]), pod(spec)).map(|pod| pod["spec"].clone());
+            let expected = expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}"));
+            assert_eq!(got, expected);
+        };
+        check(json!({}), Ok(json!({"priority": 0, "preemptionPolicy": "PreemptLowerPriority"})));
+        let full = json!({"priorityClassName": "high", "priority": 1000, "preemptionPolicy": "Never"});
+        check(json!({"priorityClassName": "high"}), Ok(full.clone()));
+        check(full.clone(), Ok(full));
+        check(json!({"priorityClassName": "x"}), Err("no PriorityClass with name x was found"));
+        check(
+            json!({"priority": 5}),
+            Err(
+                "the integer value of priority (5) must not be provided in pod spec; priority admission controller computed 0 from the given PriorityClass name",
+            ),
+        );
+        check(
+            json!({"priorityClassName": "high", "preemptionPolicy": "PreemptLowerPriority"}),
+            Err(
+                "the string value of PreemptionPolicy (PreemptLowerPriority) must not be provided in pod spec; priority admission controller computed Never from the given PriorityClass name",
+            ),
+        );
+    }
+
+    #[test]
+    fn the_lowest_default_class_is_that_of_pods_without_one() {
+        let plugin =
+            plugin([class("a", 7, true, None), class("b", 3, true, None), class("c", 1, false, None)]);
+        let got = Write::default().mutated(&plugin, pod(json!({}))).unwrap();
+        assert_eq!(got["spec"], json!({"priorityClassName": "b", "priority": 3}));
+    }
+
+    #[test]
+    fn what_an_update_leaves_out_is_kept() {
+        let old = pod(json!({"priority": 3, "preemptionPolicy": "Never"}));
+        let got = Write::default().over(old.clone()).mutated(&plugin([]), pod(json!({}))).unwrap();
+        assert_eq!(got, old);
+    }
+
+    #[test]
+    fn only_one_class_is_the_default() {
+        let check = |exists: bool, name: &str, updates: bool, expected: bool| {
+            let classes = if exists { vec![class("d", 1, true, None)] } else { vec![] };
+            let store = Store::of([]);
+            classes.into_iter().for_each(|(plural, class)| store.put(plural, class));
+            let write = Write::of("scheduling.k8s.io", "v1", "priorityclasses");
+            let new = class(name, 2, true, None).1;
+            let write = if updates { write.over(new.clone()) } else { write };
+            let got = write.judged(&Priority::new(store).unwrap(), new);
+            assert_eq!(got.is_ok(), expected, "{exists} {name} {updates} {got:?}");
+        };
+        check(false, "n", false, true);
+        check(true, "n", false, false);
+        check(true, "n", true, false);
+        check(true, "d", true, true);
+    }
+}

@@ -1,0 +1,181 @@
+//! Quantities by resource name, and what a pod needs of each in all (KEP-753, KEP-2837; upstream's
+//! `component-helpers/resource` and `apiserver/pkg/quota/v1`).
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+use std::ops::{Deref, DerefMut};
+
+use api::tree::{child, children, text};
+use apimachinery::quantity::Quantity;
+use schema::object::Object;
+use serde_json::{Map, Value};
+
+use crate::meta::is_sidecar;
+
+/// Quantities by resource name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ResourceList(BTreeMap<String, Quantity>);
+
+impl Deref for ResourceList {
+    type Target = BTreeMap<String, Quantity>;
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl DerefMut for ResourceList {
+    fn deref_mut(&mut self) -> &mut Self::Target {
+        &mut self.0
+    }
+}
+
+impl FromIterator<(String, Quantity)> for ResourceList {
+    fn from_iter<I: IntoIterator<Item = (String, Quantity)>>(pairs: I) -> Self {
+        ResourceList(pairs.into_iter().collect())
+    }
+}
+
+impl ResourceList {
+    /// A member of an object. What is no quantity, which no stored object has, is left out.
+    pub(crate) fn of(object: &Object, name: &str) -> Self {
+        let quantity = |value: &Value| value.as_str().and_then(|text| text.parse().ok());
+        let members = child(object, name).into_iter().flatten();
+        members.filter_map(|(name, value)| Some((name.clone(), quantity(value)?))).collect()
+    }
+
+    /// The list as it stands in an object.
+    pub(crate) fn to_value(&self) -> Value {
+        let pairs = self.0.iter().map(|(name, quantity)| (name.clone(), Value::from(quantity.to_string())));
+        Value::Object(pairs.collect::<Map<_, _>>())
+    }
+
+    /// Adds another list to this one.
+    pub(crate) fn add(&mut self, other: &ResourceList) {
+        for (name, quantity) in &other.0 {
+            match self.0.get_mut(name) {
+                Some(sum) => sum.add(quantity),
+                None => drop(self.0.insert(name.clone(), quantity.clone())),
+            }
+        }
+    }
+
+    /// Raises each quantity to that of another list.
+    pub(crate) fn raise(&mut self, other: &ResourceList) {
+        for (name, quantity) in &other.0 {
+            if self.0.get(name).is_none_or(|mine| quantity > mine) {
+                self.0.insert(name.clone(), quantity.clone());
+            }
+        }
+    }
+}
+
+/// Which of its resources a container is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    /// What it is sure to get.
+    Requests,
+    /// What it cannot exceed.
+    Limits,
+}
+
+impl Side {
+    fn member(self) -> &'static str {
+        match self {
+            Side::Requests => "requests",
+            Side::Limits => "limits",
+        }
+    }
+}
+
+/// What counts, besides the containers' specs and the cpu and memory of the pod as a whole.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Counting {
+    /// Huge pages of the pod as a whole, and the overhead of its runtime.
+    pub(crate) all_of_pod: bool,
+    /// What containers have while they are being resized (KEP-1287).
+    pub(crate) statuses: bool,
+}
+
+/// What all of a pod needs: the sum of its containers, or what its most demanding step of initialisation needs,
+/// if that is more; where the pod as a whole says it, that.
+pub(crate) fn of_pod(pod: &Object, side: Side, counting: Counting) -> ResourceList {
+    let Some(spec) = child(pod, "spec") else { return ResourceList::default() };
+    let status = child(pod, "status").filter(|_| counting.statuses);
+    let statuses = |list| status.into_iter().flat_map(move |status| children(status, list));
+    let mut total = ResourceList::default();
+    for container in children(spec, "containers") {
+        let found = statuses("containerStatuses").find(|s| text(s, "name") == text(container, "name"));
+        total.add(&of_container(container, found, status, side));
+    }
+    let (mut sidecars, mut initial) = (ResourceList::default(), ResourceList::default());
+    for container in children(spec, "initContainers") {
+        if is_sidecar(container) {
+            let found =
+                statuses("initContainerStatuses").find(|s| text(s, "name") == text(container, "name"));
+            let needs = of_container(container, found, status, side);
+            total.add(&needs);
+            sidecars.add(&needs);
+            initial.raise(&sidecars);
+        } else {
+            let mut step = of_container(container, None, None, side);
+            step.add(&sidecars);
+            initial.raise(&step);
+        }
+    }
+    total.raise(&initial);
+    if let Some(resources) = child(spec, "resources") {
+        let huge = |name: &str| counting.all_of_pod && name.starts_with("hugepages-");
+        let of_pod = ResourceList::of(resources, side.member());
+        let counted = |name: &String| matches!(name.as_str(), "cpu" | "memory") || huge(name);
+        total.extend(of_pod.0.into_iter().filter(|(name, _)| counted(name)));
+    }
+    if counting.all_of_pod {
+        add_overhead(&mut total, &ResourceList::of(spec, "overhead"), side);
+    }
+    total
+}
+
+/// Overhead raises limits only where there are some.
+fn add_overhead(total: &mut ResourceList, overhead: &ResourceList, side: Side) {
+    match side {
+        Side::Requests => total.add(overhead),
+        Side::Limits => {
+            for (name, quantity) in &overhead.0 {
+                if let Some(limit) = total.get_mut(name).filter(|limit| !limit.is_zero()) {
+                    limit.add(quantity);
+                }
+            }
+        }
+    }
+}
+
+/// What a container needs: what its spec says, or more if it still has or was promised more.
+fn of_container(
+    container: &Object,
+    found: Option<&Object>,
+    pod_status: Option<&Object>,
+    side: Side,
+) -> ResourceList {
+    let spec = child(container, "resources");
+    let spec = spec.map(|resources| ResourceList::of(resources, side.member())).unwrap_or_default();
+    let Some((status, actual)) = found.and_then(|status| Some((status, child(status, "resources")?))) else {
+        return spec;
+    };
+    let actual = ResourceList::of(actual, side.member());
+    let mut needs = if is_infeasible(pod_status) { ResourceList::default() } else { spec };
+    needs.raise(&actual);
+    if side == Side::Requests {
+        needs.raise(&ResourceList::of(status, "allocatedResources"));
+    }
+    needs
+}
+
+/// Whether the node said that it can never do the resize that the spec asks for.
+fn is_infeasible(status: Option<&Object>) -> bool {
+    let mut conditions = status.into_iter().flat_map(|status| children(status, "conditions"));
+    let pending = conditions.find(|condition| text(condition, "type") == "PodResizePending");
+    pending.is_some_and(|condition| text(condition, "reason") == "Infeasible")
+}

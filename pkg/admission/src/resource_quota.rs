@@ -1,0 +1,250 @@
+//! `ResourceQuota`: what is created in a namespace fits into what its quotas leave, and is counted there before
+//! it is written (upstream's `apiserver/pkg/admission/plugin/resourcequota`, without its configuration file).
+//!
+//! Quotas are counted one write at a time in each namespace, so that writes of one server do not fight over
+//! them; those of several servers compare and swap.
+
+mod evaluator;
+mod scope;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use api::tree::{child, text};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use futures::lock::{Mutex, MutexGuard};
+use schema::object::{self, Object};
+
+use crate::resource_list::ResourceList;
+use crate::{Attributes, Objects, Operation, Plugin, Warnings, Writes, meta};
+use evaluator::Evaluator;
+
+/// How often quotas are counted again after others changed them.
+const RETRIES: usize = 3;
+/// Namespaces share so many locks.
+const STRIPES: usize = 64;
+/// Quotas that are remembered under one lock because the cache may not know yet what was written to them.
+const RECENT_MAX: usize = 256;
+
+/// Quotas as they were written last, by their key.
+type Recent = BTreeMap<String, Arc<Object>>;
+
+/// The plugin.
+pub struct ResourceQuota {
+    objects: Arc<dyn Objects>,
+    writes: Arc<dyn Writes>,
+    quotas: &'static Resource,
+    stripes: Vec<Mutex<Recent>>,
+}
+
+impl ResourceQuota {
+    /// Looks quotas up in `objects` and counts with `writes`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>, writes: Arc<dyn Writes>) -> Option<Self> {
+        let quotas = resources::find("", "v1", "resourcequotas", "")?;
+        let stripes = (0..STRIPES).map(|_| Mutex::default()).collect();
+        Some(ResourceQuota { objects, writes, quotas, stripes })
+    }
+
+    async fn lock(&self, namespace: &str) -> Option<MutexGuard<'_, Recent>> {
+        let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(namespace);
+        let stripe = usize::try_from(hash).unwrap_or_default() % STRIPES;
+        Some(self.stripes.get(stripe)?.lock().await)
+    }
+
+    /// The quotas of a namespace, or what was written to them since.
+    async fn current(&self, namespace: &str, recent: &mut Recent) -> Result<Vec<Arc<Object>>, Box<Status>> {
+        let mut quotas = self.objects.list(self.quotas, namespace).await?;
+        for quota in &mut quotas {
+            let key = key_of(quota);
+            match recent.get(&key) {
+                Some(written) if version(written) > version(quota) && same(written, quota) => {
+                    *quota = Arc::clone(written);
+                }
+                Some(_) => drop(recent.remove(&key)),
+                None => {}
+            }
+        }
+        Ok(quotas)
+    }
+
+    /// Counts what a write uses in the quotas that it changes. Those that somebody else changed first are what is
+    /// left to do.
+    async fn count(
+        &self,
+        quotas: &[Arc<Object>],
+        used: Vec<(usize, ResourceList)>,
+        recent: &mut Recent,
+    ) -> Result<(), (BTreeSet<String>, Box<Status>)> {
+        let mut failed = None;
+        for (index, used) in used {
+            let Some(quota) = quotas.get(index) else { continue };
+            let mut new = Object::clone(quota);
+            object::set(&mut new, &["status", "used"], used.to_value());
+            match self.writes.replace_status(self.quotas, new).await {
+                Ok(written) => {
+                    if recent.len() >= RECENT_MAX {
+                        recent.clear();
+                    }
+                    recent.insert(key_of(&written), Arc::new(written));
+                }
+                Err(status) => {
+                    let (names, last): &mut (BTreeSet<String>, Box<Status>) =
+                        failed.get_or_insert_with(|| (BTreeSet::new(), status.clone()));
+                    names.insert(meta::text(quota, "name").to_owned());
+                    *last = status;
+                }
+            }
+        }
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Quotas as storage has them. One that is gone limits nothing.
+    async fn fresh(
+        &self,
+        namespace: &str,
+        names: &BTreeSet<String>,
+    ) -> Result<Vec<Arc<Object>>, Box<Status>> {
+        let mut quotas = Vec::new();
+        for name in names {
+            quotas.extend(self.objects.get(self.quotas, namespace, name).await?);
+        }
+        Ok(quotas)
+    }
+}
+
+#[async_trait]
+impl Plugin for ResourceQuota {
+    fn name(&self) -> &'static str {
+        "ResourceQuota"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        !a.namespace.is_empty() && a.resource.kind != "Namespace" && Evaluator::of(a).is_some()
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let (Some(object), Some(evaluator)) = (object, Evaluator::of(a)) else { return Ok(()) };
+        if !evaluator.handles(a, object) || self.objects.list(self.quotas, a.namespace).await?.is_empty() {
+            return Ok(());
+        }
+        let Some(mut recent) = self.lock(a.namespace).await else { return Ok(()) };
+        let mut quotas = self.current(a.namespace, &mut recent).await?;
+        for attempt in 0.. {
+            let used = check(&quotas, &evaluator, a, object).map_err(|cause| a.forbidden(&cause))?;
+            if a.dry_run || used.is_empty() {
+                break;
+            }
+            match self.count(&quotas, used, &mut recent).await {
+                Ok(()) => break,
+                Err((_, status)) if attempt == RETRIES => return Err(status),
+                Err((names, _)) => quotas = self.fresh(a.namespace, &names).await?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn key_of(quota: &Object) -> String {
+    format!("{}/{}", meta::text(quota, "namespace"), meta::text(quota, "name"))
+}
+
+fn version(quota: &Object) -> u64 {
+    meta::text(quota, "resourceVersion").parse().unwrap_or_default()
+}
+
+/// Whether two versions are of one object, not of one and its successor under the same name.
+fn same(a: &Object, b: &Object) -> bool {
+    meta::text(a, "uid") == meta::text(b, "uid")
+}
+
+/// What quotas have used when a write has been counted, as far as it changes them; or why one refuses it.
+fn check(
+    quotas: &[Arc<Object>],
+    evaluator: &Evaluator,
+    a: &Attributes<'_>,
+    object: &Object,
+) -> Result<Vec<(usize, ResourceList)>, String> {
+    let mut interesting = Vec::new();
+    for (index, quota) in quotas.iter().enumerate().filter(|(_, quota)| evaluator.matches(quota, object)) {
+        let (name, hard, used) = (meta::text(quota, "name"), status(quota, "hard"), status(quota, "used"));
+        let limited: Vec<&String> = hard.keys().filter(|name| evaluator.counts(name)).collect();
+        evaluator.constraints(&limited, object).map_err(|cause| format!("failed quota: {name}: {cause}"))?;
+        if limited.iter().any(|name| !used.contains_key(*name)) {
+            let resources: Vec<&str> = limited.iter().map(|name| name.as_str()).collect();
+            return Err(format!("status unknown for quota: {name}, resources: {}", resources.join(",")));
+        }
+        interesting.push((index, quota, hard, used));
+    }
+    if interesting.is_empty() {
+        return Ok(Vec::new());
+    }
+    let usage = evaluator.usage(object);
+    let negative = usage.iter().filter(|(_, quantity)| quantity.sign().is_lt());
+    let negative: Vec<&str> = negative.map(|(name, _)| name.as_str()).collect();
+    if !negative.is_empty() {
+        return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
+    }
+    let old = a.old.filter(|_| a.operation == Operation::Update);
+    let mut changed = Vec::new();
+    for (index, quota, hard, mut used) in interesting {
+        let mut delta = match old {
+            Some(old) if evaluator.matches(quota, old) => growth(&usage, &evaluator.usage(old)),
+            _ => usage.clone(),
+        };
+        delta.retain(|name, quantity| !quantity.is_zero() && hard.contains_key(name));
+        if delta.is_empty() {
+            continue;
+        }
+        let before = used.clone();
+        used.add(&delta);
+        let over = |name: &String| used.get(name) > hard.get(name);
+        let exceeded: Vec<&String> = delta.keys().filter(|name| over(name)).collect();
+        // What a status says has happened already.
+        if !exceeded.is_empty() && a.subresource != "status" {
+            let [requested, before, hard] = [&delta, &before, &hard].map(|list| pairs(list, &exceeded));
+            let name = meta::text(quota, "name");
+            return Err(format!(
+                "exceeded quota: {name}, requested: {requested}, used: {before}, limited: {hard}"
+            ));
+        }
+        changed.push((index, used));
+    }
+    Ok(changed)
+}
+
+fn status(quota: &Object, name: &str) -> ResourceList {
+    child(quota, "status").map(|status| ResourceList::of(status, name)).unwrap_or_default()
+}
+
+/// What `new` uses more than `old`.
+fn growth(new: &ResourceList, old: &ResourceList) -> ResourceList {
+    let more = new.iter().map(|(name, quantity)| {
+        let mut more = quantity.clone();
+        if let Some(before) = old.get(name) {
+            more.sub(before);
+        }
+        (name.clone(), more)
+    });
+    more.filter(|(_, more)| more.sign().is_gt()).collect()
+}
+
+/// `a=1,b=2` of some of a list.
+fn pairs(list: &ResourceList, names: &[&String]) -> String {
+    let some = list.iter().filter(|(name, _)| names.contains(name));
+    some.map(|(name, quantity)| format!("{name}={quantity}")).collect::<Vec<_>>().join(",")
+}
+
+/// The class that an object names in its spec or status; empty for none.
+fn spec_text<'o>(object: &'o Object, part: &str, name: &str) -> &'o str {
+    child(object, part).map_or("", |part| text(part, name))
+}

@@ -1,0 +1,93 @@
+//! Whether an object is in the scope of a quota.
+
+use api::tree::{child, children, is_set, list, maybe_integer, text, texts};
+use schema::object::Object;
+
+use super::spec_text;
+
+/// A condition that a quota puts on what it counts.
+struct Requirement<'q> {
+    scope: &'q str,
+    operator: &'q str,
+    selector: Option<&'q Object>,
+}
+
+impl Requirement<'_> {
+    /// Whether a class that an object may have is among those that are meant.
+    fn selects(&self, class: &str) -> bool {
+        let listed =
+            self.selector.is_some_and(|selector| texts(selector, "values").any(|value| value == class));
+        match self.operator {
+            "In" => !class.is_empty() && listed,
+            "NotIn" => class.is_empty() || !listed,
+            "DoesNotExist" => class.is_empty(),
+            _ => !class.is_empty(),
+        }
+    }
+}
+
+fn requirements(quota: &Object) -> impl Iterator<Item = Requirement<'_>> {
+    let spec = child(quota, "spec");
+    let scopes = spec.into_iter().flat_map(|spec| texts(spec, "scopes"));
+    let scopes = scopes.map(|scope| Requirement { scope, operator: "Exists", selector: None });
+    let selector = spec.and_then(|spec| child(spec, "scopeSelector"));
+    let expressions = selector.into_iter().flat_map(|selector| children(selector, "matchExpressions"));
+    scopes.chain(expressions.map(|selector| Requirement {
+        scope: text(selector, "scopeName"),
+        operator: text(selector, "operator"),
+        selector: Some(selector),
+    }))
+}
+
+/// Whether a quota has no conditions.
+pub(super) fn is_unlimited(quota: &Object) -> bool {
+    requirements(quota).next().is_none()
+}
+
+/// Whether a pod meets all conditions of a quota.
+pub(super) fn has_pod(quota: &Object, pod: &Object) -> bool {
+    requirements(quota).all(|requirement| match requirement.scope {
+        "Terminating" => is_terminating(pod),
+        "NotTerminating" => !is_terminating(pod),
+        "BestEffort" => api::qos::of(pod) == "BestEffort",
+        "NotBestEffort" => api::qos::of(pod) != "BestEffort",
+        "PriorityClass" => requirement.selects(spec_text(pod, "spec", "priorityClassName")),
+        "CrossNamespacePodAffinity" => looks_at_other_namespaces(pod),
+        _ => false,
+    })
+}
+
+/// Whether a claim meets all conditions of a quota.
+pub(super) fn has_claim(quota: &Object, claim: &Object) -> bool {
+    let target = child(claim, "status").and_then(|status| child(status, "modifyVolumeStatus"));
+    let classes = [
+        spec_text(claim, "spec", "volumeAttributesClassName"),
+        spec_text(claim, "status", "currentVolumeAttributesClassName"),
+        target.map_or("", |target| text(target, "targetVolumeAttributesClassName")),
+    ];
+    requirements(quota).all(|requirement| match requirement.scope {
+        "VolumeAttributesClass" if classes.iter().all(|class| class.is_empty()) => requirement.selects(""),
+        "VolumeAttributesClass" => {
+            classes.iter().any(|class| !class.is_empty() && requirement.selects(class))
+        }
+        _ => false,
+    })
+}
+
+/// Whether a pod ends on its own.
+pub(super) fn is_terminating(pod: &Object) -> bool {
+    let deadline = child(pod, "spec").and_then(|spec| maybe_integer(spec, "activeDeadlineSeconds"));
+    deadline.is_some_and(|seconds| seconds >= 0)
+}
+
+/// Whether a pod's affinity depends on the pods of other namespaces.
+fn looks_at_other_namespaces(pod: &Object) -> bool {
+    let affinity = child(pod, "spec").and_then(|spec| child(spec, "affinity"));
+    let crosses = |term: &Object| !list(term, "namespaces").is_empty() || is_set(term, "namespaceSelector");
+    ["podAffinity", "podAntiAffinity"].iter().filter_map(|kind| child(affinity?, kind)).any(|affinity| {
+        children(affinity, "requiredDuringSchedulingIgnoredDuringExecution").any(crosses)
+            || children(affinity, "preferredDuringSchedulingIgnoredDuringExecution")
+                .filter_map(|preference| child(preference, "podAffinityTerm"))
+                .any(crosses)
+    })
+}

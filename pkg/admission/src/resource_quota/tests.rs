@@ -1,0 +1,169 @@
+//! Writes against quotas.
+#![allow(clippy::unwrap_used)]
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Store, Write};
+
+fn quota(name: &str, spec: Value, hard: Value, used: Value) -> (&'static str, Value) {
+    let metadata = json!({"name": name, "namespace": "ns", "uid": name, "resourceVersion": "1"});
+    ("resourcequotas", json!({"metadata": metadata, "spec": spec, "status": {"hard": hard, "used": used}}))
+}
+
+fn plugin(store: &Arc<Store>) -> ResourceQuota {
+    ResourceQuota::new(Arc::clone(store) as _, Arc::clone(store) as _).unwrap()
+}
+
+fn used(store: &Store, name: &str) -> Value {
+    let quota = store.read("resourcequotas", "ns", name).unwrap();
+    quota["status"]["used"].clone()
+}
+
+fn pod(spec: Value) -> Value {
+    json!({"metadata": {"name": "p", "namespace": "ns"}, "spec": spec})
+}
+
+fn container(cpu: &str) -> Value {
+    json!({"name": "c", "resources": {"requests": {"cpu": cpu}}})
+}
+
+#[test]
+fn what_fits_is_counted_and_what_does_not_is_refused() {
+    let hard = json!({"pods": "2", "requests.cpu": "1"});
+    let store = Store::of([quota("q", json!({}), hard, json!({"pods": "0", "requests.cpu": "0"}))]);
+    let plugin = plugin(&store);
+    let create = |spec: Value| Write::default().judged(&plugin, pod(spec)).err();
+    assert_eq!(create(json!({"containers": [container("400m")]})), None);
+    assert_eq!(used(&store, "q"), json!({"pods": "1", "requests.cpu": "400m"}));
+    let refused = create(json!({"containers": [container("700m")]})).unwrap();
+    let cause =
+        "exceeded quota: q, requested: requests.cpu=700m, used: requests.cpu=400m, limited: requests.cpu=1";
+    assert_eq!(refused, format!("pods \"p\" is forbidden: {cause}"));
+    let refused = create(json!({"containers": [{"name": "b"}, {"name": "a"}]})).unwrap();
+    assert_eq!(refused, "pods \"p\" is forbidden: failed quota: q: must specify requests.cpu for: a,b");
+    assert_eq!(used(&store, "q"), json!({"pods": "1", "requests.cpu": "400m"}));
+}
+
+#[test]
+fn a_dry_run_is_not_counted() {
+    let store = Store::of([quota("q", json!({}), json!({"pods": "1"}), json!({"pods": "0"}))]);
+    let write = Write { dry_run: true, ..Write::default() };
+    assert!(write.judged(&plugin(&store), pod(json!({}))).is_ok());
+    assert_eq!(used(&store, "q"), json!({"pods": "0"}));
+}
+
+#[test]
+fn a_quota_that_is_not_counted_yet_refuses() {
+    let store = Store::of([quota("q", json!({}), json!({"pods": "1"}), json!({}))]);
+    let got = Write::default().judged(&plugin(&store), pod(json!({}))).unwrap_err();
+    assert_eq!(got, "pods \"p\" is forbidden: status unknown for quota: q, resources: pods");
+}
+
+#[test]
+fn a_write_that_loses_a_race_counts_again() {
+    let check = |conflicts: u32, expected: Option<u16>| {
+        let store = Store::of([quota("q", json!({}), json!({"pods": "9"}), json!({"pods": "0"}))]);
+        *store.conflicts.lock().unwrap() = conflicts;
+        let got = Write::default().judged(&plugin(&store), pod(json!({})));
+        assert_eq!(got.is_err(), expected.is_some(), "{got:?}");
+        let counted = if expected.is_none() { "1" } else { "0" };
+        assert_eq!(used(&store, "q"), json!({"pods": counted}));
+    };
+    check(0, None);
+    check(3, None);
+    check(4, Some(409));
+}
+
+#[test]
+fn a_scope_decides_which_pods_count() {
+    let check = |spec: Value, of_pod: Value, expected: bool| {
+        let store = Store::of([quota("q", spec.clone(), json!({"pods": "0"}), json!({"pods": "0"}))]);
+        let got = Write::default().judged(&plugin(&store), pod(of_pod.clone()));
+        assert_eq!(got.is_err(), expected, "{spec} {of_pod}");
+    };
+    let (best_effort, burstable) = (json!({"containers": [{}]}), json!({"containers": [container("1")]}));
+    check(json!({"scopes": ["BestEffort"]}), best_effort.clone(), true);
+    check(json!({"scopes": ["BestEffort"]}), burstable.clone(), false);
+    check(json!({"scopes": ["NotBestEffort"]}), burstable, true);
+    check(json!({"scopes": ["Terminating"]}), json!({"activeDeadlineSeconds": 60}), true);
+    check(json!({"scopes": ["NotTerminating"]}), json!({"activeDeadlineSeconds": 60}), false);
+    let class = |operator: &str| {
+        json!({"scopeSelector": {"matchExpressions":
+            [{"scopeName": "PriorityClass", "operator": operator, "values": ["high"]}]}})
+    };
+    let high = json!({"priorityClassName": "high"});
+    check(class("In"), high.clone(), true);
+    check(class("In"), best_effort.clone(), false);
+    check(class("NotIn"), high.clone(), false);
+    check(class("NotIn"), best_effort.clone(), true);
+    check(class("Exists"), high, true);
+    check(class("DoesNotExist"), best_effort, true);
+    let affinity = |term: Value| json!({"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [term]}}});
+    let cross = json!({"scopes": ["CrossNamespacePodAffinity"]});
+    check(cross.clone(), affinity(json!({"namespaces": ["x"]})), true);
+    check(cross.clone(), affinity(json!({"namespaceSelector": {}})), true);
+    check(cross, affinity(json!({})), false);
+}
+
+#[test]
+fn kinds_are_counted_by_what_they_use() {
+    let check = |write: Write, object: Value, hard: Value, expected: Value| {
+        let zeros = hard.as_object().unwrap().keys().map(|name| (name.clone(), json!("0")));
+        let zeros: serde_json::Map<_, _> = zeros.collect();
+        let store = Store::of([quota("q", json!({}), hard, Value::Object(zeros))]);
+        write.judged(&plugin(&store), object).unwrap();
+        assert_eq!(used(&store, "q"), expected);
+    };
+    let named = |spec: Value| json!({"metadata": {"name": "a", "namespace": "ns"}, "spec": spec});
+    check(
+        Write::of("", "v1", "services"),
+        named(json!({"type": "LoadBalancer", "ports": [{}, {}]})),
+        json!({"services": "9", "services.nodeports": "9", "services.loadbalancers": "9"}),
+        json!({"services": "1", "services.nodeports": "2", "services.loadbalancers": "1"}),
+    );
+    check(
+        Write::of("", "v1", "persistentvolumeclaims"),
+        named(json!({"storageClassName": "fast", "resources": {"requests": {"storage": "1Gi"}}})),
+        json!({"requests.storage": "9Gi", "fast.storageclass.storage.k8s.io/persistentvolumeclaims": "9"}),
+        json!({"requests.storage": "1Gi", "fast.storageclass.storage.k8s.io/persistentvolumeclaims": "1"}),
+    );
+    check(
+        Write::of("", "v1", "secrets"),
+        named(json!({})),
+        json!({"secrets": "9", "count/secrets": "9", "count/configmaps": "9"}),
+        json!({"secrets": "1", "count/secrets": "1", "count/configmaps": "0"}),
+    );
+    check(
+        Write::of("apps", "v1", "deployments"),
+        named(json!({})),
+        json!({"count/deployments.apps": "9"}),
+        json!({"count/deployments.apps": "1"}),
+    );
+    let devices = json!({"devices": {"requests":
+        [{"exactly": {"deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 2}}]}});
+    check(
+        Write::of("resource.k8s.io", "v1", "resourceclaims"),
+        named(devices),
+        json!({"gpu.deviceclass.resource.k8s.io/devices": "9"}),
+        json!({"gpu.deviceclass.resource.k8s.io/devices": "2"}),
+    );
+}
+
+#[test]
+fn an_update_counts_what_it_adds() {
+    let hard = json!({"requests.storage": "9Gi", "persistentvolumeclaims": "1"});
+    let store = Store::of([quota(
+        "q",
+        json!({}),
+        hard,
+        json!({"requests.storage": "2Gi", "persistentvolumeclaims": "1"}),
+    )]);
+    let claim = |size: &str| json!({"metadata": {"name": "c", "namespace": "ns"}, "spec": {"resources": {"requests": {"storage": size}}}});
+    let write = |old: &str| Write::of("", "v1", "persistentvolumeclaims").over(claim(old));
+    write("2Gi").judged(&plugin(&store), claim("5Gi")).unwrap();
+    assert_eq!(used(&store, "q"), json!({"requests.storage": "5Gi", "persistentvolumeclaims": "1"}));
+    write("5Gi").judged(&plugin(&store), claim("1Gi")).unwrap();
+    assert_eq!(used(&store, "q")["requests.storage"], "5Gi");
+    assert!(write("5Gi").judged(&plugin(&store), claim("10Gi")).is_err());
+}

@@ -1,0 +1,161 @@
+//! `RuntimeClass`: what a pod's runtime costs on top and where it may run
+//! (KEP-585, KEP-688; upstream's `plugin/pkg/admission/runtimeclass`).
+
+use std::sync::Arc;
+
+use api::resources::{self, Resource};
+use api::tree::{child, child_mut, is_set, list, maybe_text, pairs};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::{self, Object};
+use serde_json::Value;
+
+use crate::resource_list::ResourceList;
+use crate::{Attributes, Objects, Plugin, Warnings, toleration};
+
+const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
+
+/// The plugin.
+pub struct RuntimeClass {
+    objects: Arc<dyn Objects>,
+    classes: &'static Resource,
+}
+
+impl RuntimeClass {
+    /// Looks classes up in `objects`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+        let classes = resources::find("node.k8s.io", "v1", "runtimeclasses", "")?;
+        Some(RuntimeClass { objects, classes })
+    }
+
+    /// The class that a pod names.
+    async fn class(&self, a: &Attributes<'_>, spec: &Object) -> Result<Option<Arc<Object>>, Box<Status>> {
+        let Some(name) = maybe_text(spec, "runtimeClassName") else { return Ok(None) };
+        match self.objects.find(self.classes, "", name).await? {
+            None => Err(a.forbidden(&format!("pod rejected: RuntimeClass {name:?} not found"))),
+            found => Ok(found),
+        }
+    }
+}
+
+#[async_trait]
+impl Plugin for RuntimeClass {
+    fn name(&self) -> &'static str {
+        "RuntimeClass"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.creates() && a.is_pod()
+    }
+
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        pod: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
+        let Some(class) = self.class(a, spec).await? else { return Ok(()) };
+        if let Some(overhead) = child(&class, "overhead") {
+            let fixed = child(overhead, "podFixed").cloned().unwrap_or_default();
+            let given = ResourceList::of(spec, "overhead");
+            if !given.is_empty() && given != ResourceList::of(overhead, "podFixed") {
+                return Err(a.forbidden(MISMATCH));
+            }
+            spec.insert("overhead".to_owned(), Value::Object(fixed));
+        }
+        if let Some(scheduling) = child(&class, "scheduling") {
+            select_nodes(spec, scheduling).map_err(|cause| a.forbidden(&cause))?;
+            let tolerations = toleration::merge(list(spec, "tolerations"), list(scheduling, "tolerations"));
+            if !tolerations.is_empty() {
+                spec.insert("tolerations".to_owned(), Value::Array(tolerations));
+            }
+        }
+        Ok(())
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        pod: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(spec) = pod.and_then(|pod| child(pod, "spec")) else { return Ok(()) };
+        let class = self.class(a, spec).await?;
+        match class.as_deref().and_then(|class| child(class, "overhead")) {
+            Some(overhead)
+                if ResourceList::of(overhead, "podFixed") != ResourceList::of(spec, "overhead") =>
+            {
+                Err(a.forbidden(MISMATCH))
+            }
+            None if is_set(spec, "overhead") => Err(a.forbidden(UNFOUNDED)),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Adds the labels that a class wants of nodes to those that the pod wants.
+fn select_nodes(spec: &mut Object, scheduling: &Object) -> Result<(), String> {
+    for (key, of_class) in pairs(scheduling, "nodeSelector") {
+        let of_pod = child(spec, "nodeSelector").and_then(|selector| maybe_text(selector, key));
+        if let Some(of_pod) = of_pod.filter(|of_pod| *of_pod != of_class) {
+            return Err(format!(
+                "conflict: runtimeClass.scheduling.nodeSelector[{key}] = {of_class}; pod.spec.nodeSelector[{key}] = {of_pod}"
+            ));
+        }
+        object::set(spec, &["nodeSelector", key], of_class);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use serde_json::json;
+
+    use super::*;
+    use crate::testing::{Store, Write};
+
+    fn plugin() -> RuntimeClass {
+        let class = json!({"metadata": {"name": "rc"}, "handler": "h",
+            "overhead": {"podFixed": {"cpu": "100m"}},
+            "scheduling": {"nodeSelector": {"rt": "x"}, "tolerations": [{"key": "k", "operator": "Exists"}]}});
+        RuntimeClass::new(Store::of([("runtimeclasses", class)])).unwrap()
+    }
+
+    fn pod(spec: Value) -> Value {
+        json!({"metadata": {"name": "p"}, "spec": spec})
+    }
+
+    #[test]
+    fn a_pod_gets_the_overhead_and_the_nodes_of_its_class() {
+        let check = |spec: Value, expected: Result<Value, &str>| {
+            let got = Write::default().mutated(&plugin(), pod(spec)).map(|pod| pod["spec"].clone());
+            assert_eq!(got, expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}")));
+        };
+        let full = json!({"runtimeClassName": "rc", "overhead": {"cpu": "100m"}, "nodeSelector": {"rt": "x"},
+            "tolerations": [{"key": "k", "operator": "Exists"}]});
+        check(json!({"runtimeClassName": "rc"}), Ok(full.clone()));
+        check(full.clone(), Ok(full));
+        check(json!({}), Ok(json!({})));
+        check(json!({"runtimeClassName": "x"}), Err("pod rejected: RuntimeClass \"x\" not found"));
+        check(json!({"runtimeClassName": "rc", "overhead": {"cpu": "1"}}), Err(MISMATCH));
+        check(
+            json!({"runtimeClassName": "rc", "nodeSelector": {"rt": "y"}}),
+            Err("conflict: runtimeClass.scheduling.nodeSelector[rt] = x; pod.spec.nodeSelector[rt] = y"),
+        );
+    }
+
+    #[test]
+    fn overhead_is_what_the_class_says() {
+        let check = |spec: Value, expected: Option<&str>| {
+            let got = Write::default().judged(&plugin(), pod(spec)).err();
+            assert_eq!(got, expected.map(|cause| format!("pods \"p\" is forbidden: {cause}")));
+        };
+        check(json!({"runtimeClassName": "rc", "overhead": {"cpu": "0.1"}}), None);
+        check(json!({"runtimeClassName": "rc"}), Some(MISMATCH));
+        check(json!({"overhead": {"cpu": "1"}}), Some(UNFOUNDED));
+        check(json!({}), None);
+    }
+}

@@ -1,0 +1,195 @@
+//! `ServiceAccount`: a pod runs as a service account of its namespace, and finds that account's token where
+//! clients look for it (upstream's `plugin/pkg/admission/serviceaccount`).
+
+mod secrets;
+#[cfg(test)]
+mod tests;
+mod token_volume;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::resources::{self, Resource};
+use api::tree::{child, child_mut, children, list, maybe_flag, text};
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use crate::{Attributes, Objects, Operation, Outside, Plugin, Warnings, meta};
+
+/// The account of a pod that names none. Somebody makes it in every namespace, a moment after the namespace.
+const DEFAULT: &str = "default";
+/// How often the default account is looked for before its absence is believed.
+const DEFAULT_ATTEMPTS: usize = 10;
+/// The account's word on whether its pods may use other secrets than it lists (deprecated).
+const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
+/// Marks the copy of a pod that a node runs from a file.
+const MIRROR: &str = "kubernetes.io/config.mirror";
+
+/// The plugin.
+pub struct ServiceAccount {
+    objects: Arc<dyn Objects>,
+    outside: Arc<dyn Outside>,
+    accounts: &'static Resource,
+}
+
+impl ServiceAccount {
+    /// Looks accounts up in `objects`; waits and rolls dice `outside`. `None` if accounts are not served.
+    pub fn new(objects: Arc<dyn Objects>, outside: Arc<dyn Outside>) -> Option<Self> {
+        let accounts = resources::find("", "v1", "serviceaccounts", "")?;
+        Some(ServiceAccount { objects, outside, accounts })
+    }
+
+    /// The account of a pod, or a refusal.
+    async fn account(&self, a: &Attributes<'_>, name: &str) -> Result<Arc<Object>, Box<Status>> {
+        match self.look_up(a.namespace, name).await {
+            Ok(account) => Ok(account),
+            Err(status) => Err(a.forbidden(&format!(
+                "error looking up service account {}/{name}: {}",
+                a.namespace, status.message
+            ))),
+        }
+    }
+
+    async fn look_up(&self, namespace: &str, name: &str) -> Result<Arc<Object>, Box<Status>> {
+        if let Some(account) = self.objects.cached(self.accounts, namespace, name).await? {
+            return Ok(account);
+        }
+        let attempts = if name == DEFAULT { DEFAULT_ATTEMPTS } else { 1 };
+        let interval = Duration::from_millis(100 + u64::from(self.outside.number() % 100));
+        for attempt in 0..attempts {
+            if attempt > 0 {
+                self.outside.pause(interval).await;
+            }
+            if let Some(account) = self.objects.get(self.accounts, namespace, name).await? {
+                return Ok(account);
+            }
+        }
+        Err(Status::not_found(&GroupResource::new("", "serviceaccount"), name).into())
+    }
+
+    /// The last word on a new pod.
+    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Result<(), Box<Status>> {
+        let Some(spec) = child(pod, "spec") else { return Ok(()) };
+        if meta::annotation(pod, MIRROR).is_some() {
+            return mirror(spec).map_err(|cause| a.forbidden(cause));
+        }
+        let name = text(spec, "serviceAccountName");
+        if name.is_empty() {
+            return Err(a.forbidden(&no_account(a)));
+        }
+        let account = self.account(a, name).await?;
+        match limits_secrets(&account) {
+            true => secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause)),
+            false => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl Plugin for ServiceAccount {
+    fn name(&self) -> &'static str {
+        "ServiceAccount"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        match a.operation {
+            Operation::Create => a.is_pod(),
+            Operation::Update => a.is("", "pods", "ephemeralcontainers"),
+            Operation::Delete => false,
+        }
+    }
+
+    async fn mutate(
+        &self,
+        a: &Attributes<'_>,
+        pod: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        if !a.creates() {
+            return Ok(());
+        }
+        if meta::annotation(pod, MIRROR).is_some() {
+            return self.judge(a, pod).await;
+        }
+        let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
+        let name = match text(spec, "serviceAccountName") {
+            "" => DEFAULT.to_owned(),
+            name => name.to_owned(),
+        };
+        // The second name is what v1 called it first; both are always written.
+        spec.insert("serviceAccountName".to_owned(), Value::from(&*name));
+        spec.insert("serviceAccount".to_owned(), Value::from(&*name));
+        let account = self.account(a, &name).await?;
+        let automount = "automountServiceAccountToken";
+        if maybe_flag(spec, automount).or_else(|| maybe_flag(&account, automount)).unwrap_or(true) {
+            token_volume::mount(spec, &mut || self.outside.number());
+        }
+        if list(spec, "imagePullSecrets").is_empty() {
+            let secrets: Vec<Value> = children(&account, "imagePullSecrets")
+                .map(|secret| json!({"name": text(secret, "name")}))
+                .collect();
+            if !secrets.is_empty() {
+                spec.insert("imagePullSecrets".to_owned(), Value::Array(secrets));
+            }
+        }
+        match limits_secrets(&account) {
+            true => secrets::check(&account, spec).map_err(|cause| a.forbidden(&cause)),
+            false => Ok(()),
+        }
+    }
+
+    async fn validate(
+        &self,
+        a: &Attributes<'_>,
+        pod: Option<&Object>,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let Some(pod) = pod else { return Ok(()) };
+        if a.creates() {
+            return self.judge(a, pod).await;
+        }
+        let Some(spec) = child(pod, "spec") else { return Ok(()) };
+        let name = text(spec, "serviceAccountName");
+        if name.is_empty() {
+            return Err(a.forbidden(&no_account(a)));
+        }
+        let account = self.account(a, name).await?;
+        match limits_secrets(&account) {
+            // Upstream forgets to make a Forbidden of this one.
+            true => secrets::check_ephemeral(&account, spec).map_err(|cause| Status::unmapped(cause).into()),
+            false => Ok(()),
+        }
+    }
+}
+
+fn no_account(a: &Attributes<'_>) -> String {
+    format!("no service account specified for pod {}/{}", a.namespace, a.name)
+}
+
+/// Whether an account lets its pods use no other secrets than its own.
+fn limits_secrets(account: &Object) -> bool {
+    // What Go's `strconv.ParseBool` takes for true.
+    let word = meta::annotation(account, ENFORCE_SECRETS);
+    word.is_some_and(|word| matches!(word, "1" | "t" | "T" | "TRUE" | "true" | "True"))
+}
+
+/// A node's copy of a pod can have nothing that the server would have to give it.
+fn mirror(spec: &Object) -> Result<(), &'static str> {
+    if !text(spec, "serviceAccountName").is_empty() {
+        return Err("a mirror pod may not reference service accounts");
+    }
+    if secrets::any(spec) {
+        return Err("a mirror pod may not reference secrets");
+    }
+    let projected = children(spec, "volumes").filter_map(|volume| child(volume, "projected"));
+    match projected
+        .flat_map(|volume| children(volume, "sources"))
+        .any(|s| s.contains_key("serviceAccountToken"))
+    {
+        true => Err("a mirror pod may not use ServiceAccountToken volume projections"),
+        false => Ok(()),
+    }
+}

@@ -1,0 +1,108 @@
+//! The secrets that a pod refers to, and those that its service account lists.
+
+use api::tree::{child, children, text};
+use schema::object::Object;
+
+use crate::meta;
+
+/// Members of a volume with a reference to a secret in this member.
+const VOLUME_REFERENCES: [(&str, &str); 8] = [
+    ("cephfs", "secretRef"),
+    ("cinder", "secretRef"),
+    ("flexVolume", "secretRef"),
+    ("rbd", "secretRef"),
+    ("scaleIO", "secretRef"),
+    ("iscsi", "secretRef"),
+    ("storageos", "secretRef"),
+    ("csi", "nodePublishSecretRef"),
+];
+
+/// Refuses the first secret of a pod that its account does not list.
+pub(super) fn check(account: &Object, spec: &Object) -> Result<(), String> {
+    let of = text_of_account(account);
+    for volume in children(spec, "volumes") {
+        let Some(secret) = child(volume, "secret") else { continue };
+        let name = text(secret, "secretName");
+        if !lists(account, "secrets", name) {
+            return Err(format!(
+                "volume with secret.secretName=\"{name}\" is not allowed because {of} that secret"
+            ));
+        }
+    }
+    for (list, word) in meta::CONTAINER_LISTS.iter().filter(|(list, _)| *list != "ephemeralContainers") {
+        check_containers(account, spec, list, word)?;
+    }
+    for (i, secret) in children(spec, "imagePullSecrets").enumerate() {
+        let name = text(secret, "name");
+        if !lists(account, "imagePullSecrets", name) {
+            return Err(format!(
+                "imagePullSecrets[{i}].name=\"{name}\" is not allowed because {of} that imagePullSecret"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// The same for ephemeral containers, which come later.
+pub(super) fn check_ephemeral(account: &Object, spec: &Object) -> Result<(), String> {
+    check_containers(account, spec, "ephemeralContainers", "ephemeral container")
+}
+
+fn check_containers(account: &Object, spec: &Object, list: &str, word: &str) -> Result<(), String> {
+    let of = text_of_account(account);
+    for container in children(spec, list) {
+        let called = text(container, "name");
+        for env in children(container, "env") {
+            let Some(name) = env_secret(env) else { continue };
+            if !lists(account, "secrets", name) {
+                return Err(format!(
+                    "{word} {called} with envVar {} referencing secret.secretName=\"{name}\" is not allowed because {of} that secret",
+                    text(env, "name")
+                ));
+            }
+        }
+        for secret in children(container, "envFrom").filter_map(|env| child(env, "secretRef")) {
+            let name = text(secret, "name");
+            if !lists(account, "secrets", name) {
+                return Err(format!(
+                    "{word} {called} with envFrom referencing secret.secretName=\"{name}\" is not allowed because {of} that secret"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether a pod refers to any secret (upstream's `VisitPodSecretNames`).
+pub(super) fn any(spec: &Object) -> bool {
+    let named = |secret: &Object| !text(secret, "name").is_empty();
+    children(spec, "imagePullSecrets").any(named)
+        || meta::containers(spec).any(|container| {
+            let env_from = children(container, "envFrom").filter_map(|env| child(env, "secretRef"));
+            env_from.into_iter().any(named)
+                || children(container, "env").filter_map(env_secret).any(|name| !name.is_empty())
+        })
+        || children(spec, "volumes").any(|volume| {
+            let texts = [("secret", "secretName"), ("azureFile", "secretName")];
+            let sources = child(volume, "projected").map(|projected| children(projected, "sources"));
+            texts
+                .iter()
+                .any(|(source, name)| child(volume, source).is_some_and(|s| !text(s, name).is_empty()))
+                || VOLUME_REFERENCES.iter().any(|(source, reference)| {
+                    child(volume, source).and_then(|source| child(source, reference)).is_some_and(named)
+                })
+                || sources.into_iter().flatten().filter_map(|source| child(source, "secret")).any(named)
+        })
+}
+
+fn env_secret(env: &Object) -> Option<&str> {
+    Some(text(child(child(env, "valueFrom")?, "secretKeyRef")?, "name"))
+}
+
+fn lists(account: &Object, member: &str, name: &str) -> bool {
+    children(account, member).any(|secret| text(secret, "name") == name)
+}
+
+fn text_of_account(account: &Object) -> String {
+    format!("service account {} does not reference", meta::text(account, "name"))
+}

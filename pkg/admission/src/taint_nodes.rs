@@ -1,0 +1,55 @@
+//! `TaintNodesByCondition`: nothing is scheduled on a new node before it is known to be ready
+//! (upstream's `plugin/pkg/admission/nodetaint`).
+
+use api::tree::{child, children, text};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use schema::object::Object;
+use serde_json::json;
+
+use crate::meta::push;
+use crate::{Attributes, Plugin, Warnings};
+
+const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+/// The plugin.
+pub struct TaintNodesByCondition;
+
+#[async_trait]
+impl Plugin for TaintNodesByCondition {
+    fn name(&self) -> &'static str {
+        "TaintNodesByCondition"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.creates() && a.is("", "nodes", "")
+    }
+
+    async fn mutate(
+        &self,
+        _: &Attributes<'_>,
+        node: &mut Object,
+        _: &mut Warnings,
+    ) -> Result<(), Box<Status>> {
+        let is_it = |taint: &Object| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
+        if !child(node, "spec").is_some_and(|spec| children(spec, "taints").any(is_it)) {
+            push(node, &["spec", "taints"], json!({"key": NOT_READY, "effect": "NoSchedule"}));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::testing::Write;
+
+    #[test]
+    fn a_new_node_is_not_ready() {
+        let write = Write::of("", "v1", "nodes");
+        let once = write.mutated(&TaintNodesByCondition, json!({"metadata": {"name": "n"}})).unwrap();
+        assert_eq!(once["spec"]["taints"], json!([{"key": NOT_READY, "effect": "NoSchedule"}]));
+        assert_eq!(write.mutated(&TaintNodesByCondition, once.clone()), Ok(once));
+    }
+}

@@ -1,0 +1,220 @@
+//! Objects, an outside and attributes that tests of plugins make up.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use api::resources::{self, Resource};
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use futures::FutureExt;
+use schema::object::Object;
+use serde_json::Value;
+
+use crate::{Attributes, Objects, Operation, Outside, Plugin, Warnings, Writes};
+
+type Key = (&'static str, String, String);
+
+/// Objects by plural, namespace and name. What `new` holds is not in the cache yet.
+#[derive(Default)]
+pub(crate) struct Store {
+    pub(crate) objects: Mutex<BTreeMap<Key, Arc<Object>>>,
+    pub(crate) new: Mutex<BTreeMap<Key, Arc<Object>>>,
+    pub(crate) pauses: Mutex<Vec<Duration>>,
+    pub(crate) conflicts: Mutex<u32>,
+}
+
+pub(crate) fn object(value: Value) -> Object {
+    match value {
+        Value::Object(members) => members,
+        other => panic!("no object: {other}"),
+    }
+}
+
+impl Store {
+    /// With these objects, each as its plural and itself.
+    pub(crate) fn of<const N: usize>(objects: [(&'static str, Value); N]) -> Arc<Self> {
+        let store = Store::default();
+        for (plural, value) in objects {
+            store.put(plural, value);
+        }
+        Arc::new(store)
+    }
+
+    pub(crate) fn put(&self, plural: &'static str, value: Value) {
+        let (key, object) = keyed(plural, object(value));
+        self.objects.lock().unwrap().insert(key, object);
+    }
+
+    pub(crate) fn put_new(&self, plural: &'static str, value: Value) {
+        let (key, object) = keyed(plural, object(value));
+        self.new.lock().unwrap().insert(key, object);
+    }
+
+    pub(crate) fn read(&self, plural: &'static str, namespace: &str, name: &str) -> Option<Arc<Object>> {
+        self.objects.lock().unwrap().get(&(plural, namespace.to_owned(), name.to_owned())).cloned()
+    }
+}
+
+fn keyed(plural: &'static str, object: Object) -> (Key, Arc<Object>) {
+    let text = |name| crate::meta::text(&object, name).to_owned();
+    ((plural, text("namespace"), text("name")), Arc::new(object))
+}
+
+#[async_trait]
+impl Objects for Store {
+    async fn cached(
+        &self,
+        row: &'static Resource,
+        ns: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        Ok(self.read(row.plural, ns, name))
+    }
+
+    async fn get(
+        &self,
+        row: &'static Resource,
+        ns: &str,
+        name: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        let new = self.new.lock().unwrap().get(&(row.plural, ns.to_owned(), name.to_owned())).cloned();
+        Ok(new.or_else(|| self.read(row.plural, ns, name)))
+    }
+
+    async fn list(&self, row: &'static Resource, ns: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+        let objects = self.objects.lock().unwrap();
+        let mine = objects
+            .iter()
+            .filter(|((plural, of, _), _)| *plural == row.plural && (ns.is_empty() || of == ns));
+        Ok(mine.map(|(_, object)| Arc::clone(object)).collect())
+    }
+}
+
+#[async_trait]
+impl Writes for Store {
+    async fn create(&self, row: &'static Resource, object: Object) -> Result<(), Box<Status>> {
+        self.put(row.plural, Value::Object(object));
+        Ok(())
+    }
+
+    async fn replace_status(&self, row: &'static Resource, object: Object) -> Result<Object, Box<Status>> {
+        let mut conflicts = self.conflicts.lock().unwrap();
+        if *conflicts > 0 {
+            *conflicts -= 1;
+            let resource = apimachinery::gvk::GroupResource::new(row.group, row.plural);
+            return Err(Status::conflict(&resource, crate::meta::text(&object, "name"), "changed").into());
+        }
+        self.put(row.plural, Value::Object(object.clone()));
+        Ok(object)
+    }
+}
+
+#[async_trait]
+impl Outside for Store {
+    fn number(&self) -> u32 {
+        0
+    }
+
+    async fn pause(&self, duration: Duration) {
+        self.pauses.lock().unwrap().push(duration);
+    }
+}
+
+/// A write, described with defaults: the creation of pod `p` in `ns`.
+pub(crate) struct Write {
+    pub(crate) operation: Operation,
+    pub(crate) resource: (&'static str, &'static str, &'static str),
+    pub(crate) subresource: &'static str,
+    pub(crate) old: Option<Object>,
+    pub(crate) user: UserInfo,
+    pub(crate) dry_run: bool,
+}
+
+impl Default for Write {
+    fn default() -> Self {
+        Write {
+            operation: Operation::Create,
+            resource: ("", "v1", "pods"),
+            subresource: "",
+            old: None,
+            user: UserInfo::default(),
+            dry_run: false,
+        }
+    }
+}
+
+impl Write {
+    /// Of a resource.
+    pub(crate) fn of(group: &'static str, version: &'static str, plural: &'static str) -> Self {
+        Write { resource: (group, version, plural), ..Write::default() }
+    }
+
+    /// An update of what was.
+    pub(crate) fn over(self, old: Value) -> Self {
+        Write { operation: Operation::Update, old: Some(object(old)), ..self }
+    }
+
+    /// Through a subresource.
+    pub(crate) fn through(self, subresource: &'static str) -> Self {
+        Write { subresource, ..self }
+    }
+
+    fn attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
+        let (group, version, plural) = self.resource;
+        let resource = resources::find(group, version, plural, "").unwrap();
+        Attributes {
+            operation: self.operation,
+            user: &self.user,
+            resource,
+            subresource: self.subresource,
+            namespace: if resource.namespaced { "ns" } else { "" },
+            name,
+            old: self.old.as_ref(),
+            dry_run: self.dry_run,
+        }
+    }
+
+    /// What a plugin makes of an object, or the message with which it refuses it.
+    pub(crate) fn mutated(&self, plugin: &dyn Plugin, value: Value) -> Result<Value, String> {
+        let mut object = object(value);
+        let name = crate::meta::text(&object, "name").to_owned();
+        let attributes = self.attributes(&name);
+        if plugin.handles(&attributes) {
+            let done = plugin.mutate(&attributes, &mut object, &mut Warnings::new()).now_or_never();
+            done.expect("plugins only wait for what tests answer at once")
+                .map_err(|status| status.message)?;
+        }
+        Ok(Value::Object(object))
+    }
+
+    /// Whether a plugin lets an object pass, with its warnings, or the message with which it refuses it.
+    pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Result<Warnings, String> {
+        let object = object(value);
+        let attributes = self.attributes(crate::meta::text(&object, "name"));
+        let mut warnings = Warnings::new();
+        if plugin.handles(&attributes) {
+            let done = plugin.validate(&attributes, Some(&object), &mut warnings).now_or_never();
+            done.expect("plugins only wait for what tests answer at once")
+                .map_err(|status| status.message)?;
+        }
+        Ok(warnings)
+    }
+}
+
+/// Permits what is listed, each as verb, resource with its subresource, and name.
+pub(crate) struct Permits(pub(crate) &'static [&'static str]);
+
+#[async_trait]
+impl authorization::Authorizer for Permits {
+    async fn decide(&self, attributes: authorization::Attributes<'_>) -> authorization::Decision {
+        let info = attributes.info;
+        let slash = if info.subresource.is_empty() { "" } else { "/" };
+        let asked = format!("{} {}{slash}{} {}", info.verb, info.resource, info.subresource, info.name);
+        match self.0.contains(&&*asked) {
+            true => authorization::Decision::Allow,
+            false => authorization::Decision::NoOpinion("no".to_owned()),
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Which admission plugins run: upstream's, in upstream's order, as far as they are built and flags choose them
+//! (upstream's `pkg/kubeapiserver/options/plugins.go`).
+
+use std::sync::Arc;
+
+use admission::{
+    AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
+    CertificateSubjectRestriction, Chain, DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds,
+    DenyServiceExternalIPs, ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger,
+    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NodeDeclaredFeatureValidator, Objects,
+    Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodNodeSelector,
+    PodResizeValidator, PodSecurity, PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota,
+    RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, Writes,
+};
+use authorization::Authorizer;
+
+use crate::config::{AdmissionConfig, PodConfig};
+
+/// What is known of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Known {
+    /// Upstream's name.
+    pub name: &'static str,
+    /// Runs unless it is disabled; others run only if they are enabled.
+    pub on_by_default: bool,
+    /// What there is of it.
+    pub state: State,
+}
+
+/// What there is of a plugin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// All of it, save its part of a configuration file.
+    Built,
+    /// Nothing, and nothing is needed: what it does is behind a feature gate that is closed.
+    Gated,
+    /// Nothing.
+    Missing,
+}
+
+const fn on(name: &'static str, state: State) -> Known {
+    Known { name, on_by_default: true, state }
+}
+
+const fn off(name: &'static str, state: State) -> Known {
+    Known { name, on_by_default: false, state }
+}
+
+/// All of upstream's plugins, in order of execution.
+pub const PLUGINS: [Known; 41] = {
+    use State::{Built, Gated, Missing};
+    [
+        off("AlwaysAdmit", Built),
+        off("NamespaceAutoProvision", Built),
+        on("NamespaceLifecycle", Built),
+        off("NamespaceExists", Built),
+        off("LimitPodHardAntiAffinityTopology", Built),
+        on("LimitRanger", Built),
+        on("ServiceAccount", Built),
+        off("NodeRestriction", Missing),
+        on("TaintNodesByCondition", Built),
+        off("AlwaysPullImages", Built),
+        off("ImagePolicyWebhook", Missing),
+        on("PodSecurity", Built),
+        off("PodNodeSelector", Built),
+        on("Priority", Built),
+        on("DefaultTolerationSeconds", Built),
+        off("PodTolerationRestriction", Built),
+        off("EventRateLimit", Missing),
+        off("ExtendedResourceToleration", Built),
+        on("DefaultStorageClass", Built),
+        on("StorageObjectInUseProtection", Built),
+        on("PodGroupProtection", Gated),
+        off("OwnerReferencesPermissionEnforcement", Built),
+        on("PersistentVolumeClaimResize", Built),
+        on("RuntimeClass", Built),
+        on("CertificateApproval", Built),
+        on("CertificateSigning", Built),
+        on("ClusterTrustBundleAttest", Gated),
+        on("CertificateSubjectRestriction", Built),
+        on("DefaultIngressClass", Built),
+        off("DenyServiceExternalIPs", Built),
+        on("PodTopologyLabels", Built),
+        on("PodGroupWorkloadExists", Gated),
+        on("NodeDeclaredFeatureValidator", Built),
+        on("JobValidation", Gated),
+        on("PodResizeValidator", Built),
+        on("MutatingAdmissionPolicy", Missing),
+        on("MutatingAdmissionWebhook", Missing),
+        on("ValidatingAdmissionPolicy", Missing),
+        on("ValidatingAdmissionWebhook", Missing),
+        on("ResourceQuota", Built),
+        off("AlwaysDeny", Built),
+    ]
+};
+
+/// What is known of the plugin with this name.
+pub fn known(name: &str) -> Option<&'static Known> {
+    PLUGINS.iter().find(|known| known.name == name)
+}
+
+/// The plugins that run, in order, as far as upstream would run them.
+pub fn chosen(config: &AdmissionConfig) -> impl Iterator<Item = &'static Known> + '_ {
+    let has = |names: &[String], known: &Known| names.iter().any(|name| name == known.name);
+    PLUGINS.iter().filter(move |known| {
+        !has(&config.disabled, known) && (known.on_by_default || has(&config.enabled, known))
+    })
+}
+
+/// What plugins are made of.
+pub(crate) struct Parts<'c> {
+    pub(crate) objects: Arc<dyn Objects>,
+    pub(crate) writes: Arc<dyn Writes>,
+    pub(crate) outside: Arc<dyn Outside>,
+    pub(crate) authorizer: Arc<dyn Authorizer>,
+    pub(crate) pods: &'c PodConfig,
+}
+
+/// The chain that a configuration asks for. Says in the log what is missing of it.
+pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> Chain {
+    let missing: Vec<&str> =
+        chosen(config).filter(|known| known.state == State::Missing).map(|known| known.name).collect();
+    if !missing.is_empty() {
+        tracing::warn!(plugins = missing.join(","), "these admission plugins are not built and do nothing");
+    }
+    Chain::new(chosen(config).filter_map(|known| build(known.name, parts)).collect())
+}
+
+/// Makes a plugin; `None` for one that is not built.
+fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
+    let objects = || Arc::clone(&parts.objects);
+    let writes = || Arc::clone(&parts.writes);
+    let outside = || Arc::clone(&parts.outside);
+    let authorizer = || Arc::clone(&parts.authorizer);
+    Some(match name {
+        "AlwaysAdmit" => Box::new(AlwaysAdmit),
+        "NamespaceAutoProvision" => Box::new(NamespaceAutoProvision::new(objects(), writes())?),
+        "NamespaceLifecycle" => Box::new(NamespaceLifecycle::new(objects())?),
+        "NamespaceExists" => Box::new(NamespaceExists::new(objects())?),
+        "LimitPodHardAntiAffinityTopology" => Box::new(LimitPodHardAntiAffinityTopology),
+        "LimitRanger" => Box::new(LimitRanger::new(objects())?),
+        "ServiceAccount" => Box::new(ServiceAccount::new(objects(), outside())?),
+        "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
+        "AlwaysPullImages" => Box::new(AlwaysPullImages),
+        "PodSecurity" => Box::new(PodSecurity::new(objects())?),
+        "PodNodeSelector" => Box::new(PodNodeSelector::new(objects())?),
+        "Priority" => Box::new(Priority::new(objects())?),
+        "DefaultTolerationSeconds" => {
+            let PodConfig { not_ready_toleration_seconds, unreachable_toleration_seconds, .. } = *parts.pods;
+            Box::new(DefaultTolerationSeconds::new(
+                not_ready_toleration_seconds,
+                unreachable_toleration_seconds,
+            ))
+        }
+        "PodTolerationRestriction" => Box::new(PodTolerationRestriction::new(objects())?),
+        "ExtendedResourceToleration" => Box::new(ExtendedResourceToleration),
+        "DefaultStorageClass" => Box::new(DefaultStorageClass::new(objects())?),
+        "StorageObjectInUseProtection" => Box::new(StorageObjectInUseProtection),
+        "OwnerReferencesPermissionEnforcement" => {
+            Box::new(OwnerReferencesPermissionEnforcement::new(authorizer()))
+        }
+        "PersistentVolumeClaimResize" => Box::new(PersistentVolumeClaimResize::new(objects())?),
+        "RuntimeClass" => Box::new(RuntimeClass::new(objects())?),
+        "CertificateApproval" => Box::new(CertificateApproval::new(authorizer())),
+        "CertificateSigning" => Box::new(CertificateSigning::new(authorizer())),
+        "CertificateSubjectRestriction" => Box::new(CertificateSubjectRestriction),
+        "DefaultIngressClass" => Box::new(DefaultIngressClass::new(objects())?),
+        "DenyServiceExternalIPs" => Box::new(DenyServiceExternalIPs),
+        "PodTopologyLabels" => Box::new(PodTopologyLabels::new(objects())?),
+        "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
+        "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
+        "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?),
+        "AlwaysDeny" => Box::new(AlwaysDeny),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use schema::object::Object;
+
+    use super::*;
+
+    fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled) };
+        chosen(&config).map(|known| known.name).collect()
+    }
+
+    #[test]
+    fn flags_add_to_the_defaults_and_take_away_from_them() {
+        let default = names(&[], &[]);
+        assert_eq!(default.len(), 27);
+        assert_eq!(names(&["Priority"], &["AlwaysAdmit"]), default);
+        assert_eq!(names(&["AlwaysDeny"], &[]).last(), Some(&"AlwaysDeny"));
+        assert_eq!(names(&["AlwaysAdmit"], &[]).first(), Some(&"AlwaysAdmit"));
+        assert!(!names(&[], &["Priority"]).contains(&"Priority"));
+    }
+
+    #[test]
+    fn no_plugin_is_listed_twice() {
+        assert_eq!(PLUGINS.iter().map(|known| known.name).collect::<BTreeSet<_>>().len(), PLUGINS.len());
+    }
+
+    /// Nothing is ever looked up or written.
+    struct Nothing;
+
+    #[async_trait::async_trait]
+    impl Objects for Nothing {
+        async fn cached(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
+            Ok(None)
+        }
+
+        async fn get(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
+            Ok(None)
+        }
+
+        async fn list(&self, _: Row, _: &str) -> Answer<Vec<Arc<Object>>> {
+            Ok(Vec::new())
+        }
+    }
+
+    #[async_trait::async_trait]
+    impl Writes for Nothing {
+        async fn create(&self, _: Row, _: Object) -> Answer<()> {
+            Ok(())
+        }
+
+        async fn replace_status(&self, _: Row, object: Object) -> Answer<Object> {
+            Ok(object)
+        }
+    }
+
+    type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
+    type Row = &'static ::api::resources::Resource;
+
+    #[test]
+    fn what_is_called_built_is_built_under_its_name() {
+        let parts = Parts {
+            objects: Arc::new(Nothing),
+            writes: Arc::new(Nothing),
+            outside: Arc::new(crate::system::SystemOutside),
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            pods: &PodConfig {
+                allow_privileged: true,
+                not_ready_toleration_seconds: 300,
+                unreachable_toleration_seconds: 300,
+            },
+        };
+        for known in PLUGINS {
+            let built = build(known.name, &parts);
+            let expected = (known.state == State::Built).then_some(known.name);
+            assert_eq!(built.map(|plugin| plugin.name()), expected);
+        }
+    }
+}
