@@ -14,6 +14,9 @@ const LATE: Network = Network::Late { least: Duration::from_millis(50), most: Du
 /// What the log says of it.
 const UNAVAILABLE: &str = "storage did not answer";
 
+/// What the server's own work says of a store that does not answer.
+const RETRIED: &str = "will be tried again";
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_slow_etcd_makes_nothing_wrong() {
     let world = World::start(1).await;
@@ -34,6 +37,7 @@ async fn watches_survive_an_etcd_out_of_reach() {
     let world = World::start(1).await;
     let replica = &world.replicas[0];
     replica.server.allow_log(UNAVAILABLE);
+    replica.server.allow_log(RETRIED);
     replica.proxy.set(Network::Silent);
     tokio::join!(sleep(OUTAGE), answers_without_etcd(replica), world.refusals(1));
     replica.proxy.set(Network::Clear);
@@ -73,6 +77,7 @@ async fn answers_without_etcd(replica: &Replica) {
 async fn watches_survive_a_kill_of_etcd() {
     let mut world = World::start(1).await;
     world.replicas[0].server.allow_log(UNAVAILABLE);
+    world.replicas[0].server.allow_log(RETRIED);
     block_in_place(|| world.etcd.kill());
     world.refusals(1).await;
     block_in_place(|| world.etcd.restart());
@@ -97,6 +102,7 @@ async fn connections_that_died_without_a_word_are_replaced() {
     let world = World::start(1).await;
     let replica = &world.replicas[0];
     replica.server.allow_log(UNAVAILABLE);
+    replica.server.allow_log(RETRIED);
     replica.proxy.forget();
     world.writes(20).await;
     assert_eq!(world.ends(), 0, "watches ended");

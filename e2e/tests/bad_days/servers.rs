@@ -14,6 +14,7 @@ async fn watchers_of_a_server_that_has_missed_a_compaction_begin_anew() {
     let mut world = World::start(2).await;
     let cut_off = &world.replicas[0];
     cut_off.server.allow_log("storage did not answer");
+    cut_off.server.allow_log("will be tried again");
     cut_off.server.allow_log("the caches start anew");
     cut_off.proxy.set(Network::Silent);
     cut_off.proxy.cut();

@@ -23,6 +23,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 async fn a_lost_etcd_gives_errors_and_the_server_heals_by_itself() {
     let mut server = Server::start(Store::Etcd);
     server.allow_log("storage did not answer");
+    server.allow_log("will be tried again");
     let client = server.client().await;
     let mut load = Load::start(&client, "l");
     load.until(|progress| progress.acknowledged >= WRITES).await;
@@ -44,6 +45,7 @@ async fn a_lost_etcd_gives_errors_and_the_server_heals_by_itself() {
 async fn a_watcher_outlives_a_lost_etcd() {
     let mut server = Server::start(Store::Etcd);
     server.allow_log("storage did not answer");
+    server.allow_log("will be tried again");
     let client = server.client().await;
     let api: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let events = watcher::watcher(api, watcher::Config::default()).default_backoff();

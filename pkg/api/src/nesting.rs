@@ -74,8 +74,8 @@ fn journey(version: &str, mut new: Object) {
         object.insert("metadata".to_owned(), serde_json::json!({"name": "as.g.io", "labels": {"a": "b"}}));
     };
     changed(&mut new);
-    assert!(!validation::kinds::validate(row, &new).is_empty());
-    validation::kinds::validate_update(row, "", &new, &old);
+    assert!(!validation::kinds::validate(row, &new, &Default::default()).is_empty());
+    validation::kinds::validate_update(row, "", &new, &old, &Default::default());
     warnings::before_create(row, &new);
     warnings::on_create(row, &new);
     warnings::on_update(row, "", &new, &old);

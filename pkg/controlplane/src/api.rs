@@ -4,12 +4,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::admission::Chain;
 use api::resources::Resource;
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
-use authorization::Mode;
+use authorization::{Authorizer, Mode};
 use cacher::{Delegator, Driver, Options};
 use endpoints::api::{Backends, CompressedLists, Documents, FieldManagers, TokenRequests, WatchMetrics};
 use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
@@ -110,18 +111,10 @@ pub(crate) async fn build(
         paths.extend([OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH].map(str::to_owned));
     }
     let authorizer = Mode::authorizer(&config.authorization_modes);
-    let objects = Arc::new(StoredObjects::new(registry.clone()));
-    let parts = admission::Parts {
-        objects: objects.clone(),
-        writes: objects,
-        outside: Arc::new(SystemOutside),
-        authorizer: Arc::clone(&authorizer),
-        pods: &config.pods,
-    };
     let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
-        admission: admission::chain(&config.admission, &parts),
+        admission: plugins(config, &registry, &authorizer),
         authorizer,
         authenticator: authenticator.clone(),
         token_requests: token_requests(config, keys),
@@ -178,6 +171,19 @@ fn backends(kubelets: &KubeletConfig) -> Result<Backends, RunError> {
 
 fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>> {
     Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
+}
+
+/// What may change and refuse writes.
+fn plugins(config: &Config, registry: &Registry, authorizer: &Arc<dyn Authorizer>) -> Chain {
+    let objects = Arc::new(StoredObjects::new(registry.clone()));
+    let parts = admission::Parts {
+        objects: objects.clone(),
+        writes: objects,
+        outside: Arc::new(SystemOutside),
+        authorizer: Arc::clone(authorizer),
+        pods: &config.pods,
+    };
+    admission::chain(&config.admission, &parts)
 }
 
 /// What is served where no resource is.

@@ -368,7 +368,11 @@ impl Config {
             },
             authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
             authorization_modes: vec![Mode::Node, Mode::Rbac],
-            admission: AdmissionConfig::default(),
+            // Nobody makes the accounts that pods would need.
+            admission: AdmissionConfig {
+                disabled: vec!["ServiceAccount".to_owned()],
+                ..AdmissionConfig::default()
+            },
             chain: ChainOptions::default(),
             runtime_config: Vec::new(),
             feature_gates: Vec::new(),

@@ -146,9 +146,9 @@ impl Membership {
         match self.leases.remove(self.address).await {
             Ok(false) => {}
             Ok(true) => {
-                tracing::warn!(address = %self.address, "an earlier server was still behind the kubernetes Service");
+                tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
                 if let Err(reason) = self.reconcile(Ports::Ours, false).await {
-                    tracing::warn!(reason, "an earlier server is still among the endpoints");
+                    tracing::info!(reason, "an earlier server is still among the endpoints");
                 }
             }
             Err(error) => tracing::warn!(%error, "the lease of an earlier server was not removed"),

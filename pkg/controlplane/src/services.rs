@@ -76,7 +76,7 @@ impl Repairs {
 
     async fn first(&self) {
         while let Err(error) = self.ports().await {
-            tracing::warn!(error, "the node ports of services could not be checked yet");
+            tracing::info!(error, "the node ports of services could not be checked yet");
             sleep(RETRY).await;
         }
         // A store of before there were ServiceCIDR objects gets the first one about now. Until then it
@@ -85,7 +85,7 @@ impl Repairs {
             sleep(RETRY).await;
         }
         while let Err(error) = self.services.repair_addresses().await {
-            tracing::warn!(error, "the addresses of services could not be checked yet");
+            tracing::info!(error, "the addresses of services could not be checked yet");
             sleep(RETRY).await;
         }
     }

@@ -3,11 +3,13 @@
 //! A tree in this crate always has the shape of the resource's *storage version*; requests in another
 //! version are converted on the way in, answers on the way out.
 
+use api::defaults::Defaults;
 use api::resources::{Encoding, Storage as StorageRow};
 use bytes::Bytes;
 use cacher::Element;
 use schema::object::Object;
 use schema::proto::Envelope;
+use schema::proto::inplace::MessageRef;
 use schema::{json, json_write, proto};
 use storage::{KeyValue, Revision};
 
@@ -128,6 +130,19 @@ pub(crate) fn decode_stored(row: &StorageRow, value: &[u8]) -> Result<Object, St
     let group = row.group_version.split_once('/').map_or("", |(group, _)| group);
     api::conversion::normalise_for_storage(group, row.kind, &mut object).map_err(|e| e.to_string())?;
     Ok(object)
+}
+
+/// What a reader sees of bytes that were just written: strategies leave out what upstream's decoder fills in
+/// again, for example the phase of a new claim.
+pub(crate) fn as_read(row: &StorageRow, written: Bytes) -> Bytes {
+    let lacks_defaults = |envelope: Envelope<'_>| {
+        let written = MessageRef::new(row.message, envelope.raw);
+        Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(written))
+    };
+    match Envelope::parse(&written).is_ok_and(lacks_defaults) {
+        true => decode_stored(row, &written).and_then(|object| encode(row, &object)).unwrap_or(written),
+        false => written,
+    }
 }
 
 fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {

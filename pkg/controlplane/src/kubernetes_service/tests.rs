@@ -12,6 +12,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::*;
+use crate::service_cidr::DefaultServiceCidr;
+use crate::services;
 use crate::system::{SystemClock, SystemEntropy};
 
 /// Longer than a dead server's lease and the round in which another one notices.
@@ -35,8 +37,11 @@ impl Server {
         let (delegator, _) = Delegator::new(Arc::clone(storage), "/registry", resources, Options::default());
         let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
         let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(1));
+        let (registry, _) = services::with_pools(&config, registry, storage).unwrap();
+        let cidr = Arc::new(DefaultServiceCidr::new(&config.services.cidrs, &registry).unwrap());
         let service = Arc::new(KubernetesService::new(&config, &registry, Arc::clone(storage)).unwrap());
         let tasks = Tasks::new(CancellationToken::new());
+        cidr.hook(&tasks).work.await.unwrap();
         service.hook(&tasks).work.await.unwrap();
         let endpoints = Keeper::new(&registry, "", "endpoints").unwrap();
         let slices = Keeper::new(&registry, "discovery.k8s.io", "endpointslices").unwrap();
@@ -143,7 +148,7 @@ async fn a_service_that_was_changed_is_left_alone_and_one_that_is_gone_comes_bac
     sleep(A_WHILE).await;
     let now = storage.get(key).await.unwrap().kv.unwrap().mod_revision;
     assert_eq!(now, revision);
-    storage.delete(key, now).await.unwrap();
+    services.delete_named("default", "kubernetes").await.unwrap();
     sleep(A_WHILE).await;
     let service = services.cached("default", "kubernetes").await.unwrap().unwrap();
     assert_eq!(service["metadata"]["labels"], json!({"component": "apiserver", "provider": "kubernetes"}));

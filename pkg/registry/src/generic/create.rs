@@ -114,7 +114,10 @@ impl Registry {
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
         let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;
         match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
-            Written::Done(revision) => Ok(Created { stored: Stored { key, value, revision }, warnings }),
+            Written::Done(revision) => {
+                let value = codec::as_read(storage, value);
+                Ok(Created { stored: Stored { key, value, revision }, warnings })
+            }
             Written::Stale { current, .. } => {
                 let mut status = match meta::text(&object, "generateName") {
                     "" => Status::already_exists(&target.group_resource(), &name),

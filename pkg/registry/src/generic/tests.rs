@@ -94,6 +94,10 @@ fn minimal_spec(plural: &str) -> Value {
     match plural {
         "pods" => json!({"containers": containers}),
         "services" => json!({"ports": [{"port": 80}]}),
+        "persistentvolumeclaims" => json!({
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        }),
         "certificatesigningrequests" => json!({
             "request": STANDARD.encode(include_str!("../../../api/testdata/x509/p256.csr")),
             "usages": ["client auth"],

@@ -116,7 +116,7 @@ impl Registry {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => existing_revision,
         };
-        let stored = Stored { key, value, revision };
+        let stored = Stored { key, value: codec::as_read(storage, value), revision };
         if matches!(updated, Updated::Deleted(_)) {
             self.release(storage, &stored, request.dry_run).await;
         }

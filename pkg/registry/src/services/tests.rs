@@ -159,6 +159,7 @@ impl Server {
             user: &self.user,
             dry_run,
             force_allow_create: false,
+            keeps_managers: false,
             admit: &AdmitAll,
         };
         let mut change = |old: Option<&Object>| {

@@ -199,3 +199,11 @@ async fn a_signing_request_is_its_users() {
     assert_eq!(made["spec"]["username"], "tester");
     assert!(made["spec"].get("groups").is_none());
 }
+
+#[tokio::test]
+async fn an_answer_shows_the_defaults_that_strategies_leave_out_of_storage() {
+    let world = World::new();
+    let made = world.given("persistentvolumeclaims", "a", json!({"status": {"phase": "Bound"}})).await;
+    assert_eq!(made["status"]["phase"], "Pending");
+    assert_eq!(world.get("persistentvolumeclaims", "a").await.unwrap(), made);
+}
