@@ -20,6 +20,16 @@ const READY: &str = "export KUBECONFIG=";
 /// Lines of a log that are shown with a failure.
 const TAIL_LINES: usize = 60;
 
+/// Plugins that are off: nothing here makes the accounts that pods would run as, and the server warns of
+/// those that it does not have.
+const PLUGINS_OFF: [&str; 5] = [
+    "ServiceAccount",
+    "MutatingAdmissionPolicy",
+    "MutatingAdmissionWebhook",
+    "ValidatingAdmissionPolicy",
+    "ValidatingAdmissionWebhook",
+];
+
 /// Where the server keeps its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Store {
@@ -89,8 +99,7 @@ impl Server {
         command
             .args(["--bind-address", "127.0.0.1", "--secure-port", &self.port.to_string(), "--cert-dir"])
             .arg(dir.join("pki"))
-            // Nothing here makes the accounts that pods would run as.
-            .arg("--disable-admission-plugins=ServiceAccount")
+            .arg(format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")))
             .stderr(log);
         match &self.etcd_url {
             Some(url) => command.args(["--etcd-servers", url]),

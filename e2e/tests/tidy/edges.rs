@@ -70,7 +70,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
     ("tokio-rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
-    ("ring", &["api"]),
+    ("aws-lc-rs", &["api", "authentication"]),
 ];
 
 type Table<'a> = &'a [(&'a str, &'a [&'a str])];

@@ -1,10 +1,9 @@
 //! `AlwaysDeny`: refuses every write. Deprecated; for tests of clusters.
 
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Plugin, Warnings};
+use crate::{Attributes, Plugin, Verdict, Warnings};
 
 const CAUSE: &str = "admission control is denying all modifications";
 
@@ -21,16 +20,11 @@ impl Plugin for AlwaysDeny {
         true
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Verdict {
         Err(a.forbidden(CAUSE))
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        _: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
         Err(a.forbidden(CAUSE))
     }
 }

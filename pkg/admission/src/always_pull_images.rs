@@ -9,7 +9,7 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Warnings, meta};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings, meta};
 
 const ALWAYS: &str = "Always";
 
@@ -31,12 +31,7 @@ impl Plugin for AlwaysPullImages {
         a.is_pod() && a.operation != Operation::Delete
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        pod: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
         if brings_no_images(a, pod) {
             return Ok(());
         }
@@ -54,12 +49,7 @@ impl Plugin for AlwaysPullImages {
         Ok(())
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let Some(pod) = object.filter(|pod| !brings_no_images(a, pod)) else { return Ok(()) };
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         let root = Path::root("spec");
@@ -95,7 +85,7 @@ fn brings_no_images(a: &Attributes<'_>, pod: &Object) -> bool {
 }
 
 /// Upstream answers several refusals with their texts, as an error of no particular kind.
-fn refuse(a: &Attributes<'_>, mut errors: Vec<String>) -> Result<(), Box<Status>> {
+fn refuse(a: &Attributes<'_>, mut errors: Vec<String>) -> Verdict {
     match errors.len() {
         0 => Ok(()),
         1 => {

@@ -2,11 +2,10 @@
 //! (upstream's `plugin/pkg/admission/antiaffinity`).
 
 use api::tree::{child, children, text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Warnings};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings};
 
 const HOST: &str = "kubernetes.io/hostname";
 
@@ -23,12 +22,7 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
         a.is_pod() && a.operation != Operation::Delete
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let affinity =
             object.and_then(|pod| child(child(child(pod, "spec")?, "affinity")?, "podAntiAffinity"));
         let mut terms = affinity

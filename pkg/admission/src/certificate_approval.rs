@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use api::tree::{child, text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::Authorizer;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Warnings, signer};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings, signer};
 
 /// The plugin.
 pub struct CertificateApproval {
@@ -39,12 +38,7 @@ impl Plugin for CertificateApproval {
             && a.is("certificates.k8s.io", "certificatesigningrequests", "approval")
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        _: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
         let Some(old) = a.old else { return Ok(()) };
         let name = signer_of(old);
         match signer::allows(self.authorizer.as_ref(), a.user, "approve", name).await {

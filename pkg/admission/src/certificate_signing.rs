@@ -4,13 +4,12 @@
 use std::sync::Arc;
 
 use api::tree::{child, list};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::Authorizer;
 use schema::object::Object;
 
 use crate::certificate_approval::signer_of;
-use crate::{Attributes, Operation, Plugin, Warnings, signer};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings, signer};
 
 /// The plugin.
 pub struct CertificateSigning {
@@ -42,12 +41,7 @@ impl Plugin for CertificateSigning {
             && a.is("certificates.k8s.io", "certificatesigningrequests", "status")
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let (Some(new), Some(old)) = (object, a.old) else { return Ok(()) };
         let name = signer_of(old);
         if same_outcome(new, old) || signer::allows(self.authorizer.as_ref(), a.user, "sign", name).await {

@@ -2,7 +2,6 @@
 //! (upstream's `plugin/pkg/admission/certificates/subjectrestriction`).
 
 use api::tree::{child, text};
-use apimachinery::status::Status;
 use apimachinery::user_info::GROUP_MASTERS;
 use async_trait::async_trait;
 use base64::Engine as _;
@@ -13,7 +12,7 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::FromDer;
 
 use crate::certificate_approval::signer_of;
-use crate::{Attributes, Plugin, Warnings};
+use crate::{Attributes, Plugin, Verdict, Warnings};
 
 /// The signer whose certificates this server takes for users.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
@@ -45,12 +44,7 @@ impl Plugin for CertificateSubjectRestriction {
         a.creates() && a.is("certificates.k8s.io", "certificatesigningrequests", "")
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let Some(request) = object.filter(|request| signer_of(request) == CLIENT_SIGNER) else {
             return Ok(());
         };

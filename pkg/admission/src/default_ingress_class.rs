@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, maybe_text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Objects, Plugin, Warnings, default_class, meta};
+use crate::{Attributes, Objects, Plugin, Verdict, Warnings, default_class, meta};
 
 const MARK: &str = "ingressclass.kubernetes.io/is-default-class";
 /// What ingresses once named their class with.
@@ -39,12 +38,7 @@ impl Plugin for DefaultIngressClass {
         a.creates() && a.is("networking.k8s.io", "ingresses", "")
     }
 
-    async fn mutate(
-        &self,
-        _: &Attributes<'_>,
-        ingress: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, _: &Attributes<'_>, ingress: &mut Object, _: &mut Warnings) -> Verdict {
         let named = child(ingress, "spec").and_then(|spec| maybe_text(spec, "ingressClassName"));
         if named.is_some() || meta::annotation(ingress, OLD_CLASS).is_some() {
             return Ok(());

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, maybe_text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Objects, Plugin, Warnings, default_class, meta};
+use crate::{Attributes, Objects, Plugin, Verdict, Warnings, default_class, meta};
 
 /// What marks the default class, and what did before.
 const MARKS: [&str; 2] =
@@ -47,12 +46,7 @@ impl Plugin for DefaultStorageClass {
         a.creates() && a.is("", "persistentvolumeclaims", "")
     }
 
-    async fn mutate(
-        &self,
-        _: &Attributes<'_>,
-        claim: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, _: &Attributes<'_>, claim: &mut Object, _: &mut Warnings) -> Verdict {
         if class_of(claim).is_some() {
             return Ok(());
         }

@@ -2,12 +2,11 @@
 //! say (upstream's `plugin/pkg/admission/defaulttolerationseconds`).
 
 use api::tree::{child_mut, children, text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Warnings, meta};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings, meta};
 
 /// The plugin.
 pub struct DefaultTolerationSeconds {
@@ -34,12 +33,7 @@ impl Plugin for DefaultTolerationSeconds {
         a.is_pod() && a.operation != Operation::Delete
     }
 
-    async fn mutate(
-        &self,
-        _: &Attributes<'_>,
-        pod: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, _: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let missing =
             self.taints.map(|(taint, _)| !children(spec, "tolerations").any(|t| tolerates(t, taint)));

@@ -2,11 +2,10 @@
 //! traffic (CVE-2020-8554; upstream's `plugin/pkg/admission/network/denyserviceexternalips`).
 
 use api::tree::{child, texts};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Warnings};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings};
 
 /// The plugin.
 pub struct DenyServiceExternalIPs;
@@ -25,12 +24,7 @@ impl Plugin for DenyServiceExternalIPs {
         a.operation != Operation::Delete && a.is("", "services", "")
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let had = |address: &str| a.old.is_some_and(|old| addresses(old).any(|before| before == address));
         match object.is_none_or(|service| addresses(service).all(had)) {
             true => Ok(()),

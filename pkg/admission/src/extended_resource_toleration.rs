@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 
 use api::tree::{child, child_mut, children, text};
 use apimachinery::names::is_label_key;
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Warnings, meta};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings, meta};
 
 /// The plugin.
 pub struct ExtendedResourceToleration;
@@ -33,12 +32,7 @@ impl Plugin for ExtendedResourceToleration {
         a.is_pod() && a.operation != Operation::Delete
     }
 
-    async fn mutate(
-        &self,
-        _: &Attributes<'_>,
-        pod: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, _: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let containers = ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list));
         let requests = containers.filter_map(|container| child(child(container, "resources")?, "requests"));

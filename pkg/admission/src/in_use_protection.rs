@@ -2,11 +2,10 @@
 //! used; a finalizer that their controllers remove sees to that
 //! (upstream's `plugin/pkg/admission/storage/storageobjectinuseprotection`).
 
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Plugin, Warnings, meta};
+use crate::{Attributes, Plugin, Verdict, Warnings, meta};
 
 /// The plugin.
 pub struct StorageObjectInUseProtection;
@@ -30,12 +29,7 @@ impl Plugin for StorageObjectInUseProtection {
         a.creates() && finalizer(a).is_some()
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        object: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
         if let Some(finalizer) = finalizer(a) {
             meta::add_finalizer(object, finalizer);
         }

@@ -149,6 +149,9 @@ impl Attributes<'_> {
     }
 }
 
+/// What a plugin decides: a refusal is the Status for the client.
+pub type Verdict = Result<(), Box<Status>>;
+
 /// What plugins say to a client whose write they let pass.
 pub type Warnings = Vec<String>;
 
@@ -171,7 +174,7 @@ pub trait Plugin: Send + Sync + 'static {
         _attributes: &Attributes<'_>,
         _object: &mut Object,
         _warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         Ok(())
     }
 
@@ -184,7 +187,7 @@ pub trait Plugin: Send + Sync + 'static {
         _attributes: &Attributes<'_>,
         _object: Option<&Object>,
         _warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         Ok(())
     }
 }
@@ -211,7 +214,7 @@ impl Chain {
         attributes: &Attributes<'_>,
         object: &mut Object,
         warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         let name = name_of(attributes, Some(object)).to_owned();
         let attributes = &attributes.named(&name);
         for plugin in self.plugins.iter().filter(|plugin| plugin.handles(attributes)) {
@@ -229,7 +232,7 @@ impl Chain {
         attributes: &Attributes<'_>,
         object: Option<&Object>,
         warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         let name = name_of(attributes, object);
         let attributes = &attributes.named(name);
         for plugin in self.plugins.iter().filter(|plugin| plugin.handles(attributes)) {

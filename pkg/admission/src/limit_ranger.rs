@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::resource_list::{Counting, ResourceList, Side, of_pod};
-use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
 use constraint::{Asked, Constraints};
 
 /// The plugin.
@@ -54,12 +54,7 @@ impl Plugin for LimitRanger {
         }
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        object: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
         if a.resource.plural == "pods" {
             for range in self.ranges(a).await? {
                 defaults::apply(&range, object);
@@ -68,12 +63,7 @@ impl Plugin for LimitRanger {
         Ok(())
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         for range in self.ranges(a).await? {
             let mut errors = Vec::new();

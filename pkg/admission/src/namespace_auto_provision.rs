@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use api::resources::{self, Resource};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Objects, Plugin, Warnings, Writes};
+use crate::{Attributes, Objects, Plugin, Verdict, Warnings, Writes};
 
 /// The plugin.
 pub struct NamespaceAutoProvision {
@@ -35,7 +34,7 @@ impl Plugin for NamespaceAutoProvision {
         a.creates() && !a.dry_run && !a.namespace.is_empty() && a.resource.kind != "Namespace"
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Verdict {
         if self.objects.cached(self.namespaces, "", a.namespace).await?.is_some() {
             return Ok(());
         }

@@ -4,12 +4,11 @@
 use std::sync::Arc;
 
 use api::resources::{self, Resource};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::objects::not_found;
-use crate::{Attributes, Objects, Plugin, Warnings};
+use crate::{Attributes, Objects, Plugin, Verdict, Warnings};
 
 /// The plugin.
 pub struct NamespaceExists {
@@ -34,12 +33,7 @@ impl Plugin for NamespaceExists {
         !a.namespace.is_empty() && a.resource.kind != "Namespace"
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        _: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
         match self.objects.find(self.namespaces, "", a.namespace).await? {
             Some(_) => Ok(()),
             None => Err(not_found(self.namespaces, a.namespace)),

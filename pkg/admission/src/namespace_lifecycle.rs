@@ -11,7 +11,7 @@ use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Objects, Operation, Plugin, Warnings};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings};
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
@@ -48,7 +48,7 @@ impl Plugin for NamespaceLifecycle {
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Verdict {
         match self.objects.get(self.namespaces, "", a.namespace).await? {
             None => Err(Status::not_found(&GroupResource::new("", "namespaces"), a.namespace).into()),
             Some(found)
@@ -60,12 +60,7 @@ impl Plugin for NamespaceLifecycle {
         }
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        _: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
         match a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
             true => Err(a.forbidden("this namespace may not be deleted")),
             false => Ok(()),

@@ -5,14 +5,13 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, children, texts};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::meta::is_sidecar;
 use crate::pod_resize::{changes_running, node_name};
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Objects, Operation, Plugin, Warnings};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings};
 
 /// Whether a change of a pod's spec, the new one first, needs something.
 type Needs = fn(&Object, &Object) -> bool;
@@ -46,12 +45,7 @@ impl Plugin for NodeDeclaredFeatureValidator {
         a.operation == Operation::Update && (a.is_pod() || a.is("", "pods", "resize"))
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let (Some(pod), Some(old)) = (object, a.old) else { return Ok(()) };
         if !changes_running(pod, old) {
             return Ok(());

@@ -1,5 +1,6 @@
 //! What plugins look up, and the little that they write.
 
+use crate::Verdict;
 use std::sync::Arc;
 
 use api::resources::Resource;
@@ -63,7 +64,7 @@ pub trait Writes: Send + Sync + 'static {
     ///
     /// # Errors
     /// As for any client; 409 where it exists.
-    async fn create(&self, row: &'static Resource, object: Object) -> Result<(), Box<Status>>;
+    async fn create(&self, row: &'static Resource, object: Object) -> Verdict;
 
     /// Replaces the status of an object whose resource version is still what `object` says, and returns it as it
     /// is then.

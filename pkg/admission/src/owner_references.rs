@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use authorization::{Authorizer, Decision};
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Warnings};
+use crate::{Attributes, Operation, Plugin, Verdict, Warnings};
 
 /// The plugin.
 pub struct OwnerReferencesPermissionEnforcement {
@@ -35,7 +35,7 @@ impl OwnerReferencesPermissionEnforcement {
         }
     }
 
-    async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Result<(), Box<Status>> {
+    async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
         for info in finalizers_of(a, owner)? {
             if let Some(reason) = self.refusal(a, info).await {
                 return Err(a.forbidden(&format!(
@@ -58,12 +58,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
         a.operation != Operation::Delete && !a.is("", "pods", "status")
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let empty = Object::new();
         let metadata = |object| child(object, "metadata").unwrap_or(&empty);
         let (new, old) = (object.map_or(&empty, metadata), a.old.map_or(&empty, metadata));

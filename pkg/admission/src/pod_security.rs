@@ -20,7 +20,7 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
 use policy::{Level, LevelVersion, Policy};
 use standard::{Violation, violations};
 
@@ -49,7 +49,7 @@ impl PodSecurity {
         a: &Attributes<'_>,
         namespace: &Object,
         warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         let (new, errors) = Policy::of(namespace);
         let invalid = || {
             let status = Status::invalid(&GroupKind::new("", "Namespace"), a.name, &errors);
@@ -121,7 +121,7 @@ impl PodSecurity {
         object: &Object,
         template: &Object,
         warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
         let namespace = match self.objects.find(self.namespaces, "", a.namespace).await? {
             Some(namespace) => namespace,
@@ -169,7 +169,7 @@ impl Plugin for PodSecurity {
         a: &Attributes<'_>,
         object: Option<&Object>,
         warnings: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    ) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         let template = match a.resource.plural {
             "namespaces" => return self.judge_namespace(a, object, warnings).await,

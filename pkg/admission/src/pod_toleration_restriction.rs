@@ -11,7 +11,7 @@ use schema::object::{self, Object};
 use serde_json::{Value, json};
 
 use crate::objects::not_found;
-use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta, toleration};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta, toleration};
 
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
@@ -40,7 +40,7 @@ impl PodTolerationRestriction {
         }
     }
 
-    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Result<(), Box<Status>> {
+    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
         let tolerations = child(pod, "spec").map_or(&[][..], |spec| list(spec, "tolerations"));
         if tolerations.is_empty() {
             return Ok(());
@@ -63,12 +63,7 @@ impl Plugin for PodTolerationRestriction {
         a.is_pod() && a.operation != Operation::Delete
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        pod: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
         let mut extra = if a.creates() { self.annotated(a, DEFAULTS).await? } else { Vec::new() };
         if api::qos::of(pod) != "BestEffort" {
             extra.push(json!(
@@ -82,12 +77,7 @@ impl Plugin for PodTolerationRestriction {
         self.judge(a, pod).await
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         match object {
             Some(pod) => self.judge(a, pod).await,
             None => Ok(()),

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Objects, Plugin, Warnings, meta};
+use crate::{Attributes, Objects, Plugin, Verdict, Warnings, meta};
 
 /// The labels that pods inherit.
 const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.io/region"];
@@ -46,12 +45,7 @@ impl Plugin for PodTopologyLabels {
         a.creates() && (a.is_pod() || a.is("", "pods", "binding"))
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        object: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
         let node = node_of(a, object);
         if node.is_empty() {
             return Ok(());

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::Value;
 
-use crate::{Attributes, Objects, Operation, Plugin, Warnings, meta};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
 
 /// The policy of pods whose class says nothing and who have no class.
 const DEFAULT_POLICY: &str = "PreemptLowerPriority";
@@ -68,7 +68,7 @@ impl Priority {
         }
     }
 
-    async fn prioritise(&self, a: &Attributes<'_>, spec: &mut Object) -> Result<(), Box<Status>> {
+    async fn prioritise(&self, a: &Attributes<'_>, spec: &mut Object) -> Verdict {
         let standing = self.standing(a, text(spec, "priorityClassName")).await?;
         let priority = standing.priority;
         if let Some(given) = maybe_integer(spec, "priority").filter(|given| *given != priority) {
@@ -103,12 +103,7 @@ impl Plugin for Priority {
         a.operation != Operation::Delete && (a.is_pod() || a.is("scheduling.k8s.io", "priorityclasses", ""))
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        object: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
         if !a.is_pod() {
             return Ok(());
         }
@@ -126,12 +121,7 @@ impl Plugin for Priority {
         Ok(())
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let Some(class) = object.filter(|object| !a.is_pod() && flag(object, "globalDefault")) else {
             return Ok(());
         };

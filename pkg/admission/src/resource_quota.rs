@@ -21,7 +21,7 @@ use futures::lock::{Mutex, MutexGuard};
 use schema::object::{self, Object};
 
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Objects, Operation, Plugin, Warnings, Writes, meta};
+use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, Writes, meta};
 use evaluator::Evaluator;
 
 /// How often quotas are counted again after others changed them.
@@ -127,12 +127,7 @@ impl Plugin for ResourceQuota {
         !a.namespace.is_empty() && a.resource.kind != "Namespace" && Evaluator::of(a).is_some()
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
         let (Some(object), Some(evaluator)) = (object, Evaluator::of(a)) else { return Ok(()) };
         if !evaluator.handles(a, object) || self.objects.list(self.quotas, a.namespace).await?.is_empty() {
             return Ok(());

@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::{Value, json};
 
-use crate::{Attributes, Objects, Operation, Outside, Plugin, Warnings, meta};
+use crate::{Attributes, Objects, Operation, Outside, Plugin, Verdict, Warnings, meta};
 
 /// The account of a pod that names none. Somebody makes it in every namespace, a moment after the namespace.
 const DEFAULT: &str = "default";
@@ -71,7 +71,7 @@ impl ServiceAccount {
     }
 
     /// The last word on a new pod.
-    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Result<(), Box<Status>> {
+    async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         if meta::annotation(pod, MIRROR).is_some() {
             return mirror(spec).map_err(|cause| a.forbidden(cause));
@@ -102,12 +102,7 @@ impl Plugin for ServiceAccount {
         }
     }
 
-    async fn mutate(
-        &self,
-        a: &Attributes<'_>,
-        pod: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
         if !a.creates() {
             return Ok(());
         }
@@ -141,12 +136,7 @@ impl Plugin for ServiceAccount {
         }
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        pod: Option<&Object>,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Warnings) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         if a.creates() {
             return self.judge(a, pod).await;

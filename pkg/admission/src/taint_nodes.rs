@@ -2,13 +2,12 @@
 //! (upstream's `plugin/pkg/admission/nodetaint`).
 
 use api::tree::{child, children, text};
-use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::json;
 
 use crate::meta::push;
-use crate::{Attributes, Plugin, Warnings};
+use crate::{Attributes, Plugin, Verdict, Warnings};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
@@ -25,12 +24,7 @@ impl Plugin for TaintNodesByCondition {
         a.creates() && a.is("", "nodes", "")
     }
 
-    async fn mutate(
-        &self,
-        _: &Attributes<'_>,
-        node: &mut Object,
-        _: &mut Warnings,
-    ) -> Result<(), Box<Status>> {
+    async fn mutate(&self, _: &Attributes<'_>, node: &mut Object, _: &mut Warnings) -> Verdict {
         let is_it = |taint: &Object| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
         if !child(node, "spec").is_some_and(|spec| children(spec, "taints").any(is_it)) {
             push(node, &["spec", "taints"], json!({"key": NOT_READY, "effect": "NoSchedule"}));

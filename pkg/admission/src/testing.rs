@@ -12,7 +12,7 @@ use futures::FutureExt;
 use schema::object::Object;
 use serde_json::Value;
 
-use crate::{Attributes, Objects, Operation, Outside, Plugin, Warnings, Writes};
+use crate::{Attributes, Objects, Operation, Outside, Plugin, Verdict, Warnings, Writes};
 
 type Key = (&'static str, String, String);
 
@@ -94,7 +94,7 @@ impl Objects for Store {
 
 #[async_trait]
 impl Writes for Store {
-    async fn create(&self, row: &'static Resource, object: Object) -> Result<(), Box<Status>> {
+    async fn create(&self, row: &'static Resource, object: Object) -> Verdict {
         self.put(row.plural, Value::Object(object));
         Ok(())
     }

@@ -120,13 +120,8 @@ pub(crate) struct Parts<'c> {
 pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> Chain {
     let missing: Vec<&str> =
         chosen(config).filter(|known| known.state == State::Missing).map(|known| known.name).collect();
-    let (named, usual): (Vec<_>, Vec<_>) =
-        missing.into_iter().partition(|name| config.enabled.iter().any(|enabled| enabled == name));
-    if !named.is_empty() {
-        tracing::warn!(plugins = named.join(","), "these admission plugins are not built and do nothing");
-    }
-    if !usual.is_empty() {
-        tracing::info!(plugins = usual.join(","), "these admission plugins are on by default and not built");
+    if !missing.is_empty() {
+        tracing::warn!(plugins = missing.join(","), "these admission plugins are not built and do nothing");
     }
     Chain::new(chosen(config).filter_map(|known| build(known.name, parts)).collect())
 }

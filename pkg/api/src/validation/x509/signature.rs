@@ -1,14 +1,16 @@
 //! Checking signatures.
 //!
-//! What Go can check and `ring` cannot is refused as unknown: the curves P-224 and P-521, SHA-1 and SHA-512
-//! over ECDSA, SHA-384 with RSA keys of less than 2048 bits.
+//! What Go can check and `aws-lc` cannot is refused as unknown: the curve P-224, SHA-1 over ECDSA, SHA-384
+//! with RSA keys of less than 2048 bits.
 
 use super::{Curve, Key};
-use ring::signature::{
-    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ED25519,
-    RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
-    RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA384, RSA_PSS_2048_8192_SHA256,
-    RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
+use aws_lc_rs::signature::{
+    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P256_SHA512_ASN1, ECDSA_P384_SHA256_ASN1,
+    ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA512_ASN1, ECDSA_P521_SHA256_ASN1, ECDSA_P521_SHA384_ASN1,
+    ECDSA_P521_SHA512_ASN1, ED25519, RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
+    RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
+    RSA_PKCS1_2048_8192_SHA384, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512,
+    UnparsedPublicKey, VerificationAlgorithm,
 };
 use x509_parser::signature_algorithm::RsaSsaPssParams;
 use x509_parser::x509::AlgorithmIdentifier;
@@ -125,6 +127,11 @@ impl Scheme {
             (Curve::P256, Hash::Sha384) => Some(&ECDSA_P256_SHA384_ASN1),
             (Curve::P384, Hash::Sha256) => Some(&ECDSA_P384_SHA256_ASN1),
             (Curve::P384, Hash::Sha384) => Some(&ECDSA_P384_SHA384_ASN1),
+            (Curve::P256, Hash::Sha512) => Some(&ECDSA_P256_SHA512_ASN1),
+            (Curve::P384, Hash::Sha512) => Some(&ECDSA_P384_SHA512_ASN1),
+            (Curve::P521, Hash::Sha256) => Some(&ECDSA_P521_SHA256_ASN1),
+            (Curve::P521, Hash::Sha384) => Some(&ECDSA_P521_SHA384_ASN1),
+            (Curve::P521, Hash::Sha512) => Some(&ECDSA_P521_SHA512_ASN1),
             _ => None,
         }
     }
