@@ -27,7 +27,7 @@ struct Memory(BTreeMap<(&'static str, &'static str), Arc<Object>>);
 impl Objects for Memory {
     async fn cached(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         _: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -36,14 +36,14 @@ impl Objects for Memory {
 
     async fn get(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         _: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
         Ok(self.0.get(&(row.plural, name)).cloned())
     }
 
-    async fn list(&self, row: &'static Resource, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+    async fn list(&self, row: &'static Resource<'static>, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let mine = self.0.iter().filter(|((plural, _), _)| *plural == row.plural);
         Ok(mine.map(|(_, object)| Arc::clone(object)).collect())
     }
@@ -51,11 +51,15 @@ impl Objects for Memory {
 
 #[async_trait]
 impl Writes for Memory {
-    async fn create(&self, _: &'static Resource, _: Object) -> Result<(), Box<Status>> {
+    async fn create(&self, _: &'static Resource<'static>, _: Object) -> Result<(), Box<Status>> {
         Ok(())
     }
 
-    async fn replace_status(&self, _: &'static Resource, object: Object) -> Result<Object, Box<Status>> {
+    async fn replace_status(
+        &self,
+        _: &'static Resource<'static>,
+        object: Object,
+    ) -> Result<Object, Box<Status>> {
         Ok(object)
     }
 }

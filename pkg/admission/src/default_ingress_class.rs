@@ -17,7 +17,7 @@ const OLD_CLASS: &str = "kubernetes.io/ingress.class";
 /// The plugin.
 pub struct DefaultIngressClass {
     objects: Arc<dyn Objects>,
-    classes: &'static Resource,
+    classes: &'static Resource<'static>,
 }
 
 impl DefaultIngressClass {

@@ -19,7 +19,7 @@ pub(crate) const OLD_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
 /// The plugin.
 pub struct DefaultStorageClass {
     objects: Arc<dyn Objects>,
-    classes: &'static Resource,
+    classes: &'static Resource<'static>,
 }
 
 impl DefaultStorageClass {

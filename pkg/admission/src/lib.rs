@@ -100,7 +100,7 @@ pub struct Attributes<'a> {
     /// Who asks for it.
     pub user: &'a UserInfo,
     /// The row of the resource itself.
-    pub resource: &'static Resource,
+    pub resource: &'a Resource<'a>,
     /// Subresource, or empty.
     pub subresource: &'a str,
     /// Namespace, or empty.

@@ -21,7 +21,7 @@ use constraint::{Asked, Constraints};
 /// The plugin.
 pub struct LimitRanger {
     objects: Arc<dyn Objects>,
-    ranges: &'static Resource,
+    ranges: &'static Resource<'static>,
 }
 
 impl LimitRanger {

@@ -13,7 +13,7 @@ use crate::{Attributes, Objects, Plugin, Verdict, Warnings, Writes};
 pub struct NamespaceAutoProvision {
     objects: Arc<dyn Objects>,
     writes: Arc<dyn Writes>,
-    namespaces: &'static Resource,
+    namespaces: &'static Resource<'static>,
 }
 
 impl NamespaceAutoProvision {

@@ -13,7 +13,7 @@ use crate::{Attributes, Objects, Plugin, Verdict, Warnings};
 /// The plugin.
 pub struct NamespaceExists {
     objects: Arc<dyn Objects>,
-    namespaces: &'static Resource,
+    namespaces: &'static Resource<'static>,
 }
 
 impl NamespaceExists {

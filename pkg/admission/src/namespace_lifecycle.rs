@@ -22,7 +22,7 @@ const REVIEW_GROUP: &str = "authorization.k8s.io";
 /// The plugin.
 pub struct NamespaceLifecycle {
     objects: Arc<dyn Objects>,
-    namespaces: &'static Resource,
+    namespaces: &'static Resource<'static>,
 }
 
 impl NamespaceLifecycle {
@@ -100,7 +100,7 @@ mod tests {
     impl Objects for Fixed {
         async fn cached(
             &self,
-            _: &'static Resource,
+            _: &'static Resource<'static>,
             _: &str,
             _: &str,
         ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -109,7 +109,7 @@ mod tests {
 
         async fn get(
             &self,
-            _: &'static Resource,
+            _: &'static Resource<'static>,
             _: &str,
             _: &str,
         ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -120,7 +120,11 @@ mod tests {
             Ok(object.and_then(|object| object.as_object().cloned()).map(Arc::new))
         }
 
-        async fn list(&self, _: &'static Resource, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+        async fn list(
+            &self,
+            _: &'static Resource<'static>,
+            _: &str,
+        ) -> Result<Vec<Arc<Object>>, Box<Status>> {
             Ok(Vec::new())
         }
     }

@@ -25,7 +25,7 @@ const FEATURES: [(&str, Needs); 2] = [
 /// The plugin.
 pub struct NodeDeclaredFeatureValidator {
     objects: Arc<dyn Objects>,
-    nodes: &'static Resource,
+    nodes: &'static Resource<'static>,
 }
 
 impl NodeDeclaredFeatureValidator {

@@ -18,7 +18,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Storage's failures.
     async fn cached(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>>;
@@ -29,7 +29,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Storage's failures.
     async fn get(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>>;
@@ -38,7 +38,11 @@ pub trait Objects: Send + Sync + 'static {
     ///
     /// # Errors
     /// Storage's failures.
-    async fn list(&self, row: &'static Resource, namespace: &str) -> Result<Vec<Arc<Object>>, Box<Status>>;
+    async fn list(
+        &self,
+        row: &'static Resource<'static>,
+        namespace: &str,
+    ) -> Result<Vec<Arc<Object>>, Box<Status>>;
 
     /// An object from the watch cache, or if that does not know it, as fresh as storage has it.
     ///
@@ -46,7 +50,7 @@ pub trait Objects: Send + Sync + 'static {
     /// Storage's failures.
     async fn find(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -64,14 +68,18 @@ pub trait Writes: Send + Sync + 'static {
     ///
     /// # Errors
     /// As for any client; 409 where it exists.
-    async fn create(&self, row: &'static Resource, object: Object) -> Verdict;
+    async fn create(&self, row: &'static Resource<'static>, object: Object) -> Verdict;
 
     /// Replaces the status of an object whose resource version is still what `object` says, and returns it as it
     /// is then.
     ///
     /// # Errors
     /// As for any client; 409 where the object has changed.
-    async fn replace_status(&self, row: &'static Resource, object: Object) -> Result<Object, Box<Status>>;
+    async fn replace_status(
+        &self,
+        row: &'static Resource<'static>,
+        object: Object,
+    ) -> Result<Object, Box<Status>>;
 }
 
 /// 404 of an object that was looked for.

@@ -18,7 +18,7 @@ const CONFLICT: &str = "pod node label selector conflicts with its namespace nod
 /// The plugin.
 pub struct PodNodeSelector {
     objects: Arc<dyn Objects>,
-    namespaces: &'static Resource,
+    namespaces: &'static Resource<'static>,
 }
 
 impl PodNodeSelector {

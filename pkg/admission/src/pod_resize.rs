@@ -19,7 +19,7 @@ const OS: &str = "kubernetes.io/os";
 /// The plugin.
 pub struct PodResizeValidator {
     objects: Arc<dyn Objects>,
-    nodes: &'static Resource,
+    nodes: &'static Resource<'static>,
 }
 
 impl PodResizeValidator {

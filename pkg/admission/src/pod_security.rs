@@ -33,8 +33,8 @@ const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "por
 /// The plugin.
 pub struct PodSecurity {
     objects: Arc<dyn Objects>,
-    namespaces: &'static Resource,
-    pods: &'static Resource,
+    namespaces: &'static Resource<'static>,
+    pods: &'static Resource<'static>,
 }
 
 impl PodSecurity {

@@ -21,7 +21,7 @@ const REFUSAL: &str = "pod tolerations (possibly merged with namespace default t
 /// The plugin.
 pub struct PodTolerationRestriction {
     objects: Arc<dyn Objects>,
-    namespaces: &'static Resource,
+    namespaces: &'static Resource<'static>,
 }
 
 impl PodTolerationRestriction {

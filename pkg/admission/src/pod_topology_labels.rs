@@ -16,7 +16,7 @@ const LABELS: [&str; 2] = ["topology.kubernetes.io/zone", "topology.kubernetes.i
 /// The plugin.
 pub struct PodTopologyLabels {
     objects: Arc<dyn Objects>,
-    nodes: &'static Resource,
+    nodes: &'static Resource<'static>,
 }
 
 impl PodTopologyLabels {

@@ -18,7 +18,7 @@ const DEFAULT_POLICY: &str = "PreemptLowerPriority";
 /// The plugin.
 pub struct Priority {
     objects: Arc<dyn Objects>,
-    classes: &'static Resource,
+    classes: &'static Resource<'static>,
 }
 
 /// What a class stands for.

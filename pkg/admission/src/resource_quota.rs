@@ -38,7 +38,7 @@ type Recent = BTreeMap<String, Arc<Object>>;
 pub struct ResourceQuota {
     objects: Arc<dyn Objects>,
     writes: Arc<dyn Writes>,
-    quotas: &'static Resource,
+    quotas: &'static Resource<'static>,
     stripes: Vec<Mutex<Recent>>,
 }
 
@@ -165,7 +165,7 @@ fn same(a: &Object, b: &Object) -> bool {
 /// What quotas have used when a write has been counted, as far as it changes them; or why one refuses it.
 fn check(
     quotas: &[Arc<Object>],
-    evaluator: &Evaluator,
+    evaluator: &Evaluator<'_>,
     a: &Attributes<'_>,
     object: &Object,
 ) -> Result<Vec<(usize, ResourceList)>, String> {

@@ -19,7 +19,7 @@ const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding Ru
 /// The plugin.
 pub struct RuntimeClass {
     objects: Arc<dyn Objects>,
-    classes: &'static Resource,
+    classes: &'static Resource<'static>,
 }
 
 impl RuntimeClass {

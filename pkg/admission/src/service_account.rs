@@ -32,7 +32,7 @@ const MIRROR: &str = "kubernetes.io/config.mirror";
 pub struct ServiceAccount {
     objects: Arc<dyn Objects>,
     outside: Arc<dyn Outside>,
-    accounts: &'static Resource,
+    accounts: &'static Resource<'static>,
 }
 
 impl ServiceAccount {

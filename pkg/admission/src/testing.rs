@@ -66,7 +66,7 @@ fn keyed(plural: &'static str, object: Object) -> (Key, Arc<Object>) {
 impl Objects for Store {
     async fn cached(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         ns: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -75,7 +75,7 @@ impl Objects for Store {
 
     async fn get(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         ns: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -83,7 +83,7 @@ impl Objects for Store {
         Ok(new.or_else(|| self.read(row.plural, ns, name)))
     }
 
-    async fn list(&self, row: &'static Resource, ns: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+    async fn list(&self, row: &'static Resource<'static>, ns: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let objects = self.objects.lock().unwrap();
         let mine = objects
             .iter()
@@ -94,12 +94,16 @@ impl Objects for Store {
 
 #[async_trait]
 impl Writes for Store {
-    async fn create(&self, row: &'static Resource, object: Object) -> Verdict {
+    async fn create(&self, row: &'static Resource<'static>, object: Object) -> Verdict {
         self.put(row.plural, Value::Object(object));
         Ok(())
     }
 
-    async fn replace_status(&self, row: &'static Resource, object: Object) -> Result<Object, Box<Status>> {
+    async fn replace_status(
+        &self,
+        row: &'static Resource<'static>,
+        object: Object,
+    ) -> Result<Object, Box<Status>> {
         let mut conflicts = self.conflicts.lock().unwrap();
         if *conflicts > 0 {
             *conflicts -= 1;

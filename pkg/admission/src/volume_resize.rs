@@ -20,7 +20,7 @@ const UNSUPPORTED: &str = "only dynamically provisioned pvc can be resized and t
 /// The plugin.
 pub struct PersistentVolumeClaimResize {
     objects: Arc<dyn Objects>,
-    classes: &'static Resource,
+    classes: &'static Resource<'static>,
 }
 
 impl PersistentVolumeClaimResize {

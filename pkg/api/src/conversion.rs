@@ -71,7 +71,10 @@ pub fn is_registered(api_version: &str, kind: &str) -> bool {
 /// this server: `--runtime-config` counts) is dropped at the next write, like one in a version that
 /// never was. Models are made apart for `/api` and `/apis`, so that on Events entries of the other
 /// group are dropped, too; hence the group.
-pub fn versions_of<'k>(group: &str, kind: &'k str) -> impl Iterator<Item = &'static Resource> + use<'k> {
+pub fn versions_of<'k>(
+    group: &str,
+    kind: &'k str,
+) -> impl Iterator<Item = &'static Resource<'static>> + use<'k> {
     let rows = resources::groups().iter().find(|row| row.name == group).map_or(&[][..], |row| row.resources);
     rows.iter().filter(move |row| row.kind == kind && row.subresource.is_empty())
 }

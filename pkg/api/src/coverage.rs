@@ -36,7 +36,7 @@ fn check(of: &str, lacking: BTreeSet<String>) {
 }
 
 /// The rows of resources, those of subresources left out.
-fn rows() -> impl Iterator<Item = &'static Resource> {
+fn rows() -> impl Iterator<Item = &'static Resource<'static>> {
     resources::all().filter(|row| row.subresource.is_empty())
 }
 

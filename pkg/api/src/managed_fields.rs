@@ -43,7 +43,7 @@ use versions::Versions;
 /// ([`crate::conversion::normalise_for_storage`]); a kind that is not stored has the endpoint's.
 #[derive(Debug)]
 pub struct FieldManager {
-    row: &'static Resource,
+    row: &'static Resource<'static>,
     versions: Versions,
     unowned: Set,
     empty: Value,
@@ -64,7 +64,7 @@ impl FieldManager {
     /// The field manager of an endpoint, and `None` where bodies have no metadata to keep managed
     /// fields in. `served` tells the versions that this server serves: what was owned through others
     /// is forgotten on the next write.
-    pub fn new(row: &'static Resource, served: impl Fn(&Resource) -> bool) -> Option<Self> {
+    pub fn new(row: &'static Resource<'static>, served: impl Fn(&Resource) -> bool) -> Option<Self> {
         row.message.member("metadata")?;
         let versions = Versions::of(row, &served);
         let identity = json!({"apiVersion": row.kind_group_version, "kind": row.kind});

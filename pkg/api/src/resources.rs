@@ -17,6 +17,7 @@ mod discovery;
 mod events;
 mod flowcontrol;
 mod groups;
+mod handle;
 mod internal;
 mod lifecycle;
 mod networking;
@@ -31,6 +32,7 @@ mod storagemigration;
 mod tests;
 
 pub use groups::{Group, GroupVersion};
+pub use handle::{CustomRow, CustomTexts, Handle};
 pub use lifecycle::Lifecycle;
 
 use lifecycle::{UNVERSIONED, since};
@@ -39,28 +41,28 @@ use schema::table::Message;
 
 /// A resource or subresource in one served version.
 #[derive(Debug)]
-pub struct Resource {
+pub struct Resource<'a> {
     /// API group; empty for the core group.
-    pub group: &'static str,
+    pub group: &'a str,
     /// Served version, for example `v1`.
-    pub version: &'static str,
+    pub version: &'a str,
     /// `apiVersion` of the endpoint: `v1` or `apps/v1`.
-    pub group_version: &'static str,
+    pub group_version: &'a str,
     /// Plural name, without the subresource.
-    pub plural: &'static str,
+    pub plural: &'a str,
     /// `status`, `scale`, …; empty for the resource itself.
-    pub subresource: &'static str,
+    pub subresource: &'a str,
     /// Kind of the body; for connect subresources the kind of their options.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// `apiVersion` of `kind`. Differs from `group_version` where a subresource speaks a kind of
     /// another group, such as `autoscaling/v1` Scale.
-    pub kind_group_version: &'static str,
+    pub kind_group_version: &'a str,
     /// Singular name; empty for subresources.
-    pub singular: &'static str,
+    pub singular: &'a str,
     /// Abbreviations that `kubectl` accepts.
-    pub short_names: &'static [&'static str],
+    pub short_names: &'a [&'a str],
     /// Groups of resources (`all`, `api-extensions`) that `kubectl` expands.
-    pub categories: &'static [&'static str],
+    pub categories: &'a [&'a str],
     /// Whether objects live in namespaces.
     pub namespaced: bool,
     /// Kubernetes verbs, sorted.
@@ -70,9 +72,9 @@ pub struct Resource {
     /// Shape of a list; none where there is no `list` verb.
     pub list_message: Option<&'static Message>,
     /// Where and how objects are kept; none for subresources and for what is never stored.
-    pub storage: Option<Storage>,
+    pub storage: Option<Storage<'a>>,
     /// Opaque name of the storage version in discovery; equal in all versions that share a storage.
-    pub storage_version_hash: &'static str,
+    pub storage_version_hash: &'a str,
     /// PUT of a missing object creates it.
     pub allow_create_on_update: bool,
     /// PUT without `resourceVersion` overwrites whatever there is; otherwise it is invalid.
@@ -90,13 +92,13 @@ pub struct Resource {
     /// Accepted field selector labels, each with the path it selects on in the internal object. The
     /// path may not exist in the served version (`source` of an Event); the registry knows how to read
     /// it. A label without a path is taken, but no object has a value for it.
-    pub field_selectors: &'static [(&'static str, &'static str)],
+    pub field_selectors: &'a [(&'a str, &'a str)],
     /// Selectable paths that deserve an index in the watch cache.
-    pub index_fields: &'static [&'static str],
+    pub index_fields: &'a [&'a str],
     /// Paths that updates through this endpoint leave alone, so that no manager owns them.
     pub reset_fields: &'static [&'static str],
     /// Columns of the Table answer; empty for subresources.
-    pub columns: &'static [Column],
+    pub columns: &'a [Column<'a>],
     /// Lists and watches go through the watch cache.
     pub watch_cache: bool,
     /// Not served unless `--runtime-config` asks for it.
@@ -113,16 +115,16 @@ pub struct Resource {
 
 /// How objects of a resource are kept.
 #[derive(Debug, Clone, Copy)]
-pub struct Storage {
+pub struct Storage<'a> {
     /// `apiVersion` of the stored form.
-    pub group_version: &'static str,
+    pub group_version: &'a str,
     /// Kind of the stored form.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// Shape of the stored form.
     pub message: &'static Message,
     /// Path below the storage prefix, without slashes at its ends: keys are
     /// `/registry/<prefix>/[<namespace>/]<name>`.
-    pub prefix: &'static str,
+    pub prefix: &'a str,
     /// Encoding of the stored form.
     pub encoding: Encoding,
 }
@@ -149,13 +151,13 @@ pub enum DefaultGc {
 
 /// A column of a Table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Column {
+pub struct Column<'a> {
     /// Heading.
-    pub name: &'static str,
+    pub name: &'a str,
     /// OpenAPI type of the cells.
-    pub kind: &'static str,
+    pub kind: &'a str,
     /// OpenAPI format; `name` marks the column that identifies the object.
-    pub format: &'static str,
+    pub format: &'a str,
     /// 0 is always shown, 1 on request (`-o wide`).
     pub priority: i32,
 }
@@ -184,7 +186,7 @@ const SPEC: &[&str] = &[".spec"];
 const METADATA_AND_SPEC: &[&str] = &[".metadata", ".spec"];
 
 /// What most resources have in common; the names are filled in by the rows.
-const RESOURCE: Resource = Resource {
+const RESOURCE: Resource<'static> = Resource {
     group: "",
     version: "",
     group_version: "",
@@ -221,7 +223,7 @@ const RESOURCE: Resource = Resource {
 };
 
 /// What the subresources of a group version have in common.
-const fn subresource_of(base: Resource) -> Resource {
+const fn subresource_of(base: Resource<'static>) -> Resource<'static> {
     Resource { verbs: SUBRESOURCE_VERBS, field_selectors: &[], ..base }
 }
 
@@ -235,7 +237,7 @@ const fn protobuf(
     kind: &'static str,
     message: &'static Message,
     prefix: &'static str,
-) -> Option<Storage> {
+) -> Option<Storage<'static>> {
     Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Protobuf })
 }
 
@@ -244,7 +246,7 @@ const fn json(
     kind: &'static str,
     message: &'static Message,
     prefix: &'static str,
-) -> Option<Storage> {
+) -> Option<Storage<'static>> {
     Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Json })
 }
 
@@ -254,19 +256,38 @@ pub fn groups() -> &'static [Group] {
 }
 
 /// Every row, group by group in discovery order.
-pub fn all() -> impl Iterator<Item = &'static Resource> {
+pub fn all() -> impl Iterator<Item = &'static Resource<'static>> {
     groups().iter().flat_map(|group| group.resources)
 }
 
 /// Finds the row of a resource (`subresource` empty) or subresource.
-pub fn find(group: &str, version: &str, plural: &str, subresource: &str) -> Option<&'static Resource> {
+pub fn find(
+    group: &str,
+    version: &str,
+    plural: &str,
+    subresource: &str,
+) -> Option<&'static Resource<'static>> {
     let rows = groups().iter().find(|g| g.name == group)?.resources;
     let wanted = (version, plural, subresource);
     let at = rows.binary_search_by(|r| (r.version, r.plural, r.subresource).cmp(&wanted)).ok()?;
     rows.get(at)
 }
 
-impl Resource {
+/// What is not stored, as a form that holds nothing.
+static NOTHING: Storage<'static> = Storage {
+    group_version: "",
+    kind: "",
+    message: &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS,
+    prefix: "",
+    encoding: Encoding::Json,
+};
+
+impl<'a> Resource<'a> {
+    /// How objects are stored. For what is not stored, a form that nothing can be read from.
+    pub fn stored_form(&self) -> &Storage<'a> {
+        self.storage.as_ref().unwrap_or(&NOTHING)
+    }
+
     /// Whether the verb is served.
     pub fn serves(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
@@ -275,7 +296,7 @@ impl Resource {
     /// The columns of a Table of what the endpoint answers with, and the name by which its printer and
     /// its columns' descriptions go. A subresource that answers with the object itself (`status`) has the
     /// object's table, a Scale has one of its own.
-    pub fn table(&self) -> (&'static [Column], &'static str) {
+    pub fn table(&self) -> (&[Column<'_>], &str) {
         match self.subresource {
             "" => (self.columns, self.plural),
             "scale" => (columns::SCALE, "scale"),

@@ -234,7 +234,7 @@ mod tests {
     }
 
     type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
-    type Row = &'static ::api::resources::Resource;
+    type Row = &'static ::api::resources::Resource<'static>;
 
     #[test]
     fn what_is_called_built_is_built_under_its_name() {

@@ -35,7 +35,7 @@ impl StoredObjects {
 
     async fn look_up(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         namespace: &str,
         name: &str,
         resource_version: &str,
@@ -74,7 +74,7 @@ impl StoredObjects {
 impl Objects for StoredObjects {
     async fn cached(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
@@ -83,14 +83,18 @@ impl Objects for StoredObjects {
 
     async fn get(
         &self,
-        row: &'static Resource,
+        row: &'static Resource<'static>,
         namespace: &str,
         name: &str,
     ) -> Result<Option<Arc<Object>>, Box<Status>> {
         self.look_up(row, namespace, name, "").await
     }
 
-    async fn list(&self, row: &'static Resource, namespace: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+    async fn list(
+        &self,
+        row: &'static Resource<'static>,
+        namespace: &str,
+    ) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
         let page = self.registry.list(&Target { row, namespace, name: "" }, &options).await?;
         page.items.iter().map(|item| self.decoded(row, &item)).collect()
@@ -104,7 +108,7 @@ fn server() -> UserInfo {
 
 #[async_trait]
 impl Writes for StoredObjects {
-    async fn create(&self, row: &'static Resource, mut object: Object) -> Result<(), Box<Status>> {
+    async fn create(&self, row: &'static Resource<'static>, mut object: Object) -> Result<(), Box<Status>> {
         api::defaults::apply(row.group_version, row.kind, &mut object);
         let (name, namespace) =
             (meta::text(&object, "name").to_owned(), meta::text(&object, "namespace").to_owned());
@@ -113,7 +117,11 @@ impl Writes for StoredObjects {
         self.registry.create(&target, object, request).await.map(drop)
     }
 
-    async fn replace_status(&self, row: &'static Resource, object: Object) -> Result<Object, Box<Status>> {
+    async fn replace_status(
+        &self,
+        row: &'static Resource<'static>,
+        object: Object,
+    ) -> Result<Object, Box<Status>> {
         let endpoint = resources::find(row.group, row.version, row.plural, "status")
             .ok_or_else(|| Status::internal_error("this has no status"))?;
         let (name, namespace) =

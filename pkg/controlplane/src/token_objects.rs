@@ -25,7 +25,7 @@ impl StoredTokenObjects {
         plural: &str,
         namespace: &str,
         name: &str,
-    ) -> Result<(&'static StorageRow, Arc<Element>), String> {
+    ) -> Result<(&'static StorageRow<'static>, Arc<Element>), String> {
         if name.is_empty() {
             return Err("resource name may not be empty".to_owned());
         }

@@ -81,7 +81,7 @@ pub struct Api {
 /// One request on its way through a handler.
 pub(crate) struct Call<'a> {
     pub(crate) api: &'a Api,
-    pub(crate) route: Route,
+    pub(crate) route: &'a Route,
     pub(crate) info: &'a RequestInfo,
     pub(crate) headers: &'a http::HeaderMap,
     pub(crate) query: Query,
@@ -93,7 +93,7 @@ pub(crate) struct Call<'a> {
 impl<'a> Call<'a> {
     /// Where the request points, for the registry.
     pub(crate) fn target(&self) -> Target<'_> {
-        Target { row: self.route.main, namespace: &self.info.namespace, name: self.name() }
+        Target { row: self.main(), namespace: &self.info.namespace, name: self.name() }
     }
 
     /// The object's name; empty for collections.
@@ -102,24 +102,29 @@ impl<'a> Call<'a> {
     }
 
     /// The row of the endpoint.
-    pub(crate) fn endpoint(&self) -> &'static Resource {
-        self.route.endpoint
+    pub(crate) fn endpoint(&self) -> &'a Resource<'a> {
+        self.route.endpoint.row()
+    }
+
+    /// The row of the resource itself.
+    pub(crate) fn main(&self) -> &'a Resource<'a> {
+        self.route.main.row()
     }
 
     /// How the resource is stored.
     ///
     /// # Errors
     /// 405 for what is not stored.
-    pub(crate) fn storage(&self) -> Result<&'static StorageRow, Box<Status>> {
+    pub(crate) fn storage(&self) -> Result<&'a StorageRow<'a>, Box<Status>> {
         let refused = || Status::method_not_supported(&self.target().group_resource(), &self.info.verb);
-        self.route.main.storage.as_ref().ok_or_else(|| refused().into())
+        self.main().storage.as_ref().ok_or_else(|| refused().into())
     }
 
     /// What the answer shares with every other answer to this request.
     ///
     /// # Errors
     /// 400 for an unknown `includeObject`.
-    pub(crate) fn reply(&self) -> Result<Reply<'_>, Box<Status>> {
+    pub(crate) fn reply(&self) -> Result<Reply<'a>, Box<Status>> {
         let include = match self.representation.transform {
             negotiate::Transform::Table => {
                 IncludeObject::parse(self.query.get("includeObject").unwrap_or(""))?
@@ -127,6 +132,7 @@ impl<'a> Call<'a> {
             _ => IncludeObject::Metadata,
         };
         Ok(Reply {
+            endpoint: &self.route.endpoint,
             headers: self.headers,
             representation: self.representation,
             warnings: self.warnings.clone(),
@@ -155,12 +161,12 @@ impl Dispatch for Api {
             }
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
-        let deprecation: Vec<String> = route.endpoint.deprecation_warning().into_iter().collect();
+        let deprecation: Vec<String> = route.endpoint.row().deprecation_warning().into_iter().collect();
         let (answer, warnings) = match negotiated(&parts, &route, self.formats) {
             Ok((representation, query)) => {
                 let mut call = Call {
                     api: self,
-                    route,
+                    route: &route,
                     info: &info,
                     headers: &parts.headers,
                     query,
@@ -200,11 +206,12 @@ fn negotiated(
         // What is answered is somebody else's, and errors find their own form.
         return Ok((Representation::JSON, query));
     }
-    let streams = matches!(route.action, Action::List | Action::Watch) && route.main.serves("watch");
-    if route.endpoint.produces.is_empty() {
+    let streams = matches!(route.action, Action::List | Action::Watch) && route.main.row().serves("watch");
+    let endpoint = route.endpoint.row();
+    if endpoint.produces.is_empty() {
         negotiate::produces(&parts.headers, streams, formats)?;
     }
-    let offer = offer(route.endpoint);
+    let offer = offer(endpoint);
     let representation = negotiate::output(&parts.headers, query.get("pretty"), offer, formats)?;
     Ok((representation, query))
 }

@@ -81,7 +81,7 @@ pub(crate) struct Expected<'e> {
 
 impl Expected<'_> {
     /// What an endpoint's row takes.
-    pub(crate) fn of(endpoint: &'static Resource) -> Expected<'static> {
+    pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
         Expected { api_version: endpoint.kind_group_version, kind: endpoint.kind, other_versions: &[] }
     }
 }

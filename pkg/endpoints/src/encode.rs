@@ -23,9 +23,9 @@ pub(crate) const PARTIAL_KIND: &str = "PartialObjectMetadata";
 #[derive(Clone, Copy)]
 pub(crate) struct Outgoing<'a> {
     /// The endpoint's row: the served version.
-    pub(crate) endpoint: &'static Resource,
+    pub(crate) endpoint: &'a Resource<'a>,
     /// How it is stored.
-    pub(crate) storage: &'static StorageRow,
+    pub(crate) storage: &'a StorageRow<'a>,
     /// The stored bytes.
     pub(crate) stored: StoredRef<'a>,
     /// Where its encoded forms are kept, and within which budget. `None` for what no one else reads.
@@ -41,8 +41,8 @@ impl<'a> Outgoing<'a> {
     /// An element as it is read by many. `revision` is the one to report; it differs from the element's
     /// own for deletions.
     pub(crate) fn element(
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
+        endpoint: &'a Resource<'a>,
+        storage: &'a StorageRow<'a>,
         element: &'a Element,
         revision: i64,
         budget: &'a Arc<Budget>,

@@ -6,12 +6,12 @@ use api::managed_fields::FieldManager;
 use api::resources::{self, Resource};
 
 /// The field manager of every endpoint that changes objects.
-pub struct FieldManagers(HashMap<Key, FieldManager>);
+pub struct FieldManagers(HashMap<Key<'static>, FieldManager>);
 
 /// Group version, resource and subresource.
-type Key = (&'static str, &'static str, &'static str);
+type Key<'r> = (&'r str, &'r str, &'r str);
 
-fn key(row: &'static Resource) -> Key {
+fn key<'r>(row: &Resource<'r>) -> Key<'r> {
     (row.group_version, row.plural, row.subresource)
 }
 
@@ -24,7 +24,7 @@ impl FieldManagers {
     }
 
     /// The one of an endpoint; `None` where bodies have no metadata.
-    pub fn of(&self, row: &'static Resource) -> Option<&FieldManager> {
+    pub fn of<'s>(&'s self, row: &Resource<'s>) -> Option<&'s FieldManager> {
         self.0.get(&key(row))
     }
 }

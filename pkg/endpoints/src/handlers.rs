@@ -67,7 +67,7 @@ pub(crate) fn to_storage_version(
     mut object: Object,
     from: &str,
 ) -> Result<Object, Box<Status>> {
-    let row = call.route.main;
+    let row = call.main();
     if call.endpoint().kind != row.kind {
         return Ok(object);
     }

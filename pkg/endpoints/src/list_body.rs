@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use api::resources::{Resource, Storage as StorageRow};
+use api::resources::Handle;
 use apimachinery::status::Status;
 use registry::generic::ListPage;
 use registry::{Budget, Element, ItemsIter};
@@ -20,9 +20,7 @@ use crate::table::{self, TableRequest};
 #[derive(Clone)]
 pub(crate) struct Listing {
     /// The endpoint's row: the served version.
-    pub(crate) endpoint: &'static Resource,
-    /// How items are stored.
-    pub(crate) storage: &'static StorageRow,
+    pub(crate) endpoint: Handle,
     /// How much of each item is shown.
     pub(crate) shape: Shape,
     /// What encoded forms may take.
@@ -31,7 +29,8 @@ pub(crate) struct Listing {
 
 impl Listing {
     fn outgoing<'a>(&'a self, element: &'a Element) -> Outgoing<'a> {
-        Outgoing::element(self.endpoint, self.storage, element, element.revision(), &self.budget)
+        let row = self.endpoint.row();
+        Outgoing::element(row, row.stored_form(), element, element.revision(), &self.budget)
     }
 
     /// Appends an item as a field of a protobuf list; `part` is room to work in.
@@ -43,9 +42,10 @@ impl Listing {
     }
 
     /// What the list calls itself.
-    fn type_meta(&self) -> (&'static str, String) {
+    fn type_meta(&self) -> (&str, String) {
+        let row = self.endpoint.row();
         match self.shape {
-            Shape::Whole => (self.endpoint.group_version, format!("{}List", self.endpoint.kind)),
+            Shape::Whole => (row.group_version, format!("{}List", row.kind)),
             Shape::Metadata(version) => {
                 (encode::meta_api_version(version), format!("{}List", encode::PARTIAL_KIND))
             }
@@ -197,7 +197,7 @@ pub(crate) struct Table {
 impl Table {
     /// The table of a page.
     pub(crate) fn new(listing: Listing, page: &ListPage, request: TableRequest) -> Self {
-        let writer = table::Writer::new(listing.endpoint, request);
+        let writer = table::Writer::new(&listing.endpoint, request);
         Table { listing, meta: list_meta(page), items: page.items.iter(), writer }
     }
 }

@@ -5,7 +5,7 @@ mod list;
 use std::io::Write;
 use std::sync::Arc;
 
-use api::resources::{Resource, Storage as StorageRow};
+use api::resources::{Handle, Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use http::header::{
@@ -37,6 +37,8 @@ pub fn full(bytes: impl Into<Bytes>) -> Body {
 /// What every answer to one request shares.
 #[derive(Clone)]
 pub(crate) struct Reply<'r> {
+    /// The row of the endpoint that was asked.
+    pub(crate) endpoint: &'r Handle,
     /// The request's headers.
     pub(crate) headers: &'r HeaderMap,
     /// How to answer.
@@ -54,10 +56,10 @@ impl Reply<'_> {
     pub(crate) fn stored(
         &self,
         code: u16,
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
+        storage: &StorageRow<'_>,
         stored: StoredRef<'_>,
     ) -> Result<Response, Box<Status>> {
+        let endpoint = self.endpoint.row();
         self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None })
     }
 
@@ -65,12 +67,11 @@ impl Reply<'_> {
     pub(crate) fn element(
         &self,
         code: u16,
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
+        storage: &StorageRow<'_>,
         element: &Element,
     ) -> Result<Response, Box<Status>> {
         let revision = element.revision();
-        self.outgoing(code, &Outgoing::element(endpoint, storage, element, revision, self.budget))
+        self.outgoing(code, &Outgoing::element(self.endpoint.row(), storage, element, revision, self.budget))
     }
 
     fn outgoing(&self, code: u16, outgoing: &Outgoing<'_>) -> Result<Response, Box<Status>> {
@@ -84,7 +85,7 @@ impl Reply<'_> {
             }
             Transform::Table => {
                 let meta = table::metadata_of(outgoing);
-                table::write(outgoing.endpoint, &[*outgoing], &meta, self.table, true, &mut out)?;
+                table::write(self.endpoint, &[*outgoing], &meta, self.table, true, &mut out)?;
                 return self.json(code, out);
             }
         };
@@ -110,31 +111,26 @@ impl Reply<'_> {
     }
 
     /// An object that is not stored in this shape, such as a Scale.
-    pub(crate) fn tree(
-        &self,
-        code: u16,
-        endpoint: &'static Resource,
-        object: &Object,
-    ) -> Result<Response, Box<Status>> {
+    pub(crate) fn tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
         let mut out = Vec::new();
         match self.representation.transform {
             Transform::PartialObject => {
                 let partial = encode::partial(object.clone(), self.representation.transform_version);
                 self.tree_into(&PARTIAL, &partial, &mut out)?;
             }
-            Transform::PartialList => return Err(not_a_list(endpoint)),
+            Transform::PartialList => return Err(not_a_list(self.endpoint.row())),
             Transform::Table => {
-                table::write_tree(endpoint, object, self.table, &mut out)?;
+                table::write_tree(self.endpoint, object, self.table, &mut out)?;
                 return self.json(code, out);
             }
-            Transform::None => self.tree_into(endpoint.message, object, &mut out)?,
+            Transform::None => self.tree_into(self.endpoint.row().message, object, &mut out)?,
         }
         Ok(self.bytes(code, out))
     }
 
     /// A table of objects that are not stored.
-    fn table(&self, endpoint: &'static Resource, objects: Vec<Object>) -> Result<Response, Box<Status>> {
-        let (mut table, mut out) = (table::Writer::new(endpoint, self.table), Vec::new());
+    fn table(&self, objects: Vec<Object>) -> Result<Response, Box<Status>> {
+        let (mut table, mut out) = (table::Writer::new(self.endpoint, self.table), Vec::new());
         table.begin(&Object::new(), true, &mut out)?;
         for object in objects {
             table.row(&table::Item::Tree(object), &mut out)?;

@@ -1,6 +1,6 @@
 //! From a path and a method to a row and an action.
 
-use api::resources::{self, Resource};
+use api::resources::{self, Handle, Resource};
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
@@ -28,12 +28,12 @@ pub(crate) enum Action {
 }
 
 /// Where a request leads.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Route {
     /// The row of the endpoint.
-    pub(crate) endpoint: &'static Resource,
+    pub(crate) endpoint: Handle,
     /// The row of the resource itself; the endpoint's own unless it is a subresource.
-    pub(crate) main: &'static Resource,
+    pub(crate) main: Handle,
     /// What to do.
     pub(crate) action: Action,
 }
@@ -58,7 +58,7 @@ impl From<Status> for NoRoute {
 /// # Errors
 /// 404 for what is not served, 405 for a method that the path does not have.
 pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
-    let served = |r: &&'static Resource| !r.off_by_default;
+    let served = |r: &&'static Resource<'static>| !r.off_by_default;
     let mut rows = resources::all().filter(|r| served(r) && r.group == info.group).peekable();
     if (info.api_prefix == "api") != info.group.is_empty() || rows.peek().is_none() {
         return Err(NoRoute::UnknownGroup);
@@ -94,7 +94,7 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
         return Err(Status::unknown_path().into());
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;
-    Ok(Route { endpoint, main, action })
+    Ok(Route { endpoint: endpoint.into(), main: main.into(), action })
 }
 
 fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named: bool) -> Option<Action> {

@@ -3,7 +3,7 @@
 mod writer;
 
 use api::options::TableOptions;
-use api::resources::Resource;
+use api::resources::Handle;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use registry::{codec, meta};
@@ -62,7 +62,7 @@ pub(crate) struct TableRequest {
 /// # Errors
 /// 500: one of the objects cannot be read.
 pub(crate) fn write(
-    endpoint: &'static Resource,
+    endpoint: &Handle,
     objects: &[Outgoing<'_>],
     metadata: &Object,
     request: TableRequest,
@@ -83,7 +83,7 @@ pub(crate) fn write(
 /// # Errors
 /// 500: the object holds what JSON cannot.
 pub(crate) fn write_tree(
-    endpoint: &'static Resource,
+    endpoint: &Handle,
     object: &Object,
     request: TableRequest,
     out: &mut Vec<u8>,

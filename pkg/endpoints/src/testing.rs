@@ -10,8 +10,8 @@ use schema::proto::{self, Envelope};
 
 /// Elements of one storage, and an endpoint that serves them.
 pub(crate) struct Stored {
-    pub(crate) endpoint: &'static Resource,
-    pub(crate) storage: &'static StorageRow,
+    pub(crate) endpoint: &'static Resource<'static>,
+    pub(crate) storage: &'static StorageRow<'static>,
     pub(crate) elements: Vec<Arc<Element>>,
 }
 
@@ -30,7 +30,7 @@ fn select(rows: impl Fn(&Resource) -> bool) -> Vec<Stored> {
     let files = ["fixtures", "generated"].into_iter().flat_map(crate::testdata::files);
     let stored_by_upstream = |name: &str| name.ends_with(".pb") && !name.contains("after_roundtrip");
     let files: Vec<_> = files.filter(|(name, _)| stored_by_upstream(name)).map(|(_, bytes)| bytes).collect();
-    let stored = |endpoint: &'static Resource| {
+    let stored = |endpoint: &'static Resource<'static>| {
         let storage = endpoint.storage.as_ref()?;
         let elements = files.iter().filter_map(|bytes| element(storage, bytes)).collect();
         Some(Stored { endpoint, storage, elements })

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use api::resources::{Resource, Storage as StorageRow};
+use api::resources::{Handle, Resource};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use registry::generic::{Event, EventType, WatchEvent};
@@ -21,8 +21,7 @@ use crate::table::{self, IncludeObject, TableRequest};
 
 /// Turns the events of one watch into frames.
 pub(crate) struct Encoder {
-    endpoint: &'static Resource,
-    storage: &'static StorageRow,
+    endpoint: Handle,
     format: Format,
     shape: Shape,
     /// The client wants lists, which no event holds.
@@ -49,8 +48,7 @@ pub(crate) enum Frame {
 impl Encoder {
     /// The encoder of a watch through an endpoint. `request` is for tables.
     pub(crate) fn new(
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
+        endpoint: Handle,
         representation: Representation,
         request: TableRequest,
         registry: &Registry,
@@ -64,7 +62,6 @@ impl Encoder {
         let table = || Box::new(Table { request, registry: registry.clone(), columns_sent: false });
         Encoder {
             endpoint,
-            storage,
             format: representation.format,
             shape,
             lists: representation.transform == Transform::PartialList,
@@ -75,13 +72,8 @@ impl Encoder {
 
     /// An encoder that keeps no forms, for tests.
     #[cfg(test)]
-    pub(crate) fn of(
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
-        format: Format,
-        shape: Shape,
-    ) -> Self {
-        Encoder { endpoint, storage, format, shape, lists: false, forms: Budget::new(0), table: None }
+    pub(crate) fn of(endpoint: impl Into<Handle>, format: Format, shape: Shape) -> Self {
+        Encoder { endpoint: endpoint.into(), format, shape, lists: false, forms: Budget::new(0), table: None }
     }
 
     /// Makes the frame of an event: shared bytes where others see the same event, else at the end of
@@ -91,7 +83,7 @@ impl Encoder {
     /// The event cannot be encoded; `out` is then as it was.
     pub(crate) fn frame(&mut self, event: &WatchEvent, out: &mut Vec<u8>) -> Result<Frame, Box<Status>> {
         match event {
-            WatchEvent::Event(_) if self.lists => Err(not_a_list(self.endpoint)),
+            WatchEvent::Event(_) if self.lists => Err(not_a_list(self.endpoint.row())),
             WatchEvent::Event(event) if event.is_shared() && self.table.is_none() => {
                 let encode = || {
                     let mut out = Vec::new();
@@ -120,7 +112,10 @@ impl Encoder {
             Format::Protobuf => 1,
             Format::Cbor => 2,
         };
-        forms::version(self.endpoint, self.storage) << 6 | shape << 4 | format << 2 | kind as u32
+        forms::version(self.endpoint.row(), self.endpoint.row().stored_form()) << 6
+            | shape << 4
+            | format << 2
+            | kind as u32
     }
 
     fn append_any(&mut self, event: &Event, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
@@ -132,16 +127,16 @@ impl Encoder {
 
     fn append(&self, event: &Event, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let Event { kind, revision, initial_events_end, .. } = *event;
+        let endpoint = self.endpoint.row();
         enframe(self.format, type_name(kind), out, |out| match &event.element {
             Some(element) => {
-                let outgoing = Outgoing::element(self.endpoint, self.storage, element, revision, &self.forms);
+                let outgoing =
+                    Outgoing::element(endpoint, endpoint.stored_form(), element, revision, &self.forms);
                 encode::object(&outgoing, self.shape, self.format, out)
             }
             None => {
                 let (message, kind, api_version) = match self.shape {
-                    Shape::Whole => {
-                        (self.endpoint.message, self.endpoint.kind, self.endpoint.kind_group_version)
-                    }
+                    Shape::Whole => (endpoint.message, endpoint.kind, endpoint.kind_group_version),
                     Shape::Metadata(version) => (&PARTIAL, PARTIAL_KIND, encode::meta_api_version(version)),
                 };
                 let object = bookmark(kind, api_version, revision, initial_events_end);
@@ -158,14 +153,16 @@ impl Encoder {
         out: &mut Vec<u8>,
     ) -> Result<(), Box<Status>> {
         let Event { kind, revision, initial_events_end, .. } = *event;
+        let endpoint = self.endpoint.row();
         enframe(self.format, type_name(kind), out, |out| match &event.element {
             Some(element) => {
-                let outgoing = Outgoing::element(self.endpoint, self.storage, element, revision, &self.forms);
+                let outgoing =
+                    Outgoing::element(endpoint, endpoint.stored_form(), element, revision, &self.forms);
                 let meta = table::metadata_of(&outgoing);
-                table::write(self.endpoint, &[outgoing], &meta, request, columns, out)
+                table::write(&self.endpoint, &[outgoing], &meta, request, columns, out)
             }
             None => {
-                let Resource { kind, kind_group_version, .. } = self.endpoint;
+                let Resource { kind, kind_group_version, .. } = endpoint;
                 let object = bookmark(kind, kind_group_version, revision, initial_events_end);
                 let mut meta = Object::new();
                 meta.insert("resourceVersion".to_owned(), revision.to_string().into());
@@ -174,7 +171,7 @@ impl Encoder {
                     IncludeObject::None if initial_events_end => IncludeObject::Metadata,
                     include => include,
                 };
-                let mut table = table::Writer::new(self.endpoint, TableRequest { include, ..request });
+                let mut table = table::Writer::new(&self.endpoint, TableRequest { include, ..request });
                 table.begin(&meta, columns, out)?;
                 table.row(&table::Item::Tree(object), out)?;
                 table.end(out);

@@ -110,7 +110,7 @@ impl Counters {
 /// What the watches of all resources have sent.
 pub struct WatchMetrics {
     /// By group version and plural name, sorted.
-    rows: Vec<(&'static Resource, Arc<Counters>)>,
+    rows: Vec<(&'static Resource<'static>, Arc<Counters>)>,
     places: HashMap<(&'static str, &'static str), usize>,
 }
 

@@ -66,7 +66,7 @@ pub trait Entropy: Send + Sync {
 #[derive(Clone, Copy)]
 pub struct Target<'a> {
     /// The row of the resource itself, never of a subresource.
-    pub row: &'static Resource,
+    pub row: &'a Resource<'a>,
     /// Namespace; empty for cluster-scoped resources and for requests across all namespaces.
     pub namespace: &'a str,
     /// Object name; empty for collections.
@@ -194,7 +194,7 @@ impl Registry {
     ///
     /// # Errors
     /// 405 for a resource that is not stored.
-    fn storage_of(&self, target: &Target<'_>, verb: &str) -> Result<&'static StorageRow> {
+    fn storage_of<'t>(&self, target: &Target<'t>, verb: &str) -> Result<&'t StorageRow<'t>> {
         match &target.row.storage {
             Some(storage) => Ok(storage),
             None => Err(Status::method_not_supported(&target.group_resource(), verb).into()),

@@ -22,7 +22,7 @@ use crate::{codec, meta};
 /// says whether reads of a resource go through the watch cache.
 pub fn resources(prefix: &str, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
     let prefix = prefix.trim_matches('/');
-    let config = |(row, storage): (&'static Resource, &'static StorageRow)| {
+    let config = |(row, storage): (&'static Resource<'static>, &'static StorageRow<'static>)| {
         let fields = Fields::of(storage.prefix);
         ResourceConfig {
             prefix: format!("/{prefix}/{}/", storage.prefix),
@@ -37,7 +37,8 @@ pub fn resources(prefix: &str, cached: impl Fn(&Resource) -> bool) -> Vec<Resour
 }
 
 /// The first row of each storage: several versions, and for events several groups, share one.
-pub(crate) fn stored_rows() -> impl Iterator<Item = (&'static Resource, &'static StorageRow)> {
+pub(crate) fn stored_rows() -> impl Iterator<Item = (&'static Resource<'static>, &'static StorageRow<'static>)>
+{
     let mut seen = Vec::new();
     resources::all().filter_map(move |row| {
         let storage = row.storage.as_ref().filter(|storage| !seen.contains(&storage.prefix))?;
@@ -83,7 +84,7 @@ fn places(kind: &str, path: &'static str) -> &'static [&'static [&'static str]] 
 
 /// How values of one storage row are read.
 struct StoredForm {
-    storage: &'static StorageRow,
+    storage: &'static StorageRow<'static>,
     defaults: Option<Defaults>,
     fields: Fields,
 }
@@ -98,7 +99,7 @@ impl Ingest for StoredForm {
 }
 
 impl StoredForm {
-    fn new(storage: &'static StorageRow, fields: Fields) -> Self {
+    fn new(storage: &'static StorageRow<'static>, fields: Fields) -> Self {
         StoredForm { storage, defaults: Defaults::of(storage.group_version, storage.kind), fields }
     }
 

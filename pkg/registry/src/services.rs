@@ -61,8 +61,8 @@ pub struct Options {
 pub struct Services {
     pools: Arc<Pools>,
     registry: Registry,
-    services: &'static Resource,
-    endpoints: &'static Resource,
+    services: &'static Resource<'static>,
+    endpoints: &'static Resource<'static>,
     families: Families,
 }
 
@@ -271,7 +271,7 @@ impl Pools {
 ///
 /// # Errors
 /// The Status of why they cannot be listed; one that cannot be read is such a reason.
-async fn list(registry: &Registry, row: &'static Resource, latest: bool) -> Result<Vec<Object>> {
+async fn list(registry: &Registry, row: &'static Resource<'static>, latest: bool) -> Result<Vec<Object>> {
     let resource_version = if latest { "" } else { "0" }.to_owned();
     let options = ListOptions { resource_version, ..ListOptions::default() };
     let page = registry.list(&Target { row, namespace: "", name: "" }, &options).await?;

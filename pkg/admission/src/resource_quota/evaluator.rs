@@ -42,18 +42,18 @@ const DEVICE_CLASS_PREFIX: &str = "deviceclass.resource.kubernetes.io/";
 const ALL_DEVICES: i64 = 32;
 
 /// How objects of a kind are counted.
-pub(super) enum Evaluator {
+pub(super) enum Evaluator<'a> {
     Pods,
     Services,
     VolumeClaims,
     DeviceClaims,
     /// By their number alone.
-    Objects(&'static Resource),
+    Objects(&'a Resource<'a>),
 }
 
-impl Evaluator {
+impl<'a> Evaluator<'a> {
     /// That of a write; `None` if such writes are never counted.
-    pub(super) fn of(a: &Attributes<'_>) -> Option<Self> {
+    pub(super) fn of(a: &Attributes<'a>) -> Option<Self> {
         let (group, plural) = (a.resource.group, a.resource.plural);
         let changes = matches!(a.operation, Operation::Create | Operation::Update);
         match (group, plural, a.subresource) {
@@ -170,7 +170,7 @@ impl Evaluator {
 }
 
 /// The name under which some kinds have always been counted.
-fn alias(row: &Resource) -> Option<&'static str> {
+fn alias<'r>(row: &Resource<'r>) -> Option<&'r str> {
     let aliased = ["configmaps", "resourcequotas", "replicationcontrollers", "secrets"];
     aliased.contains(&row.plural).then_some(row.plural).filter(|_| row.group.is_empty())
 }

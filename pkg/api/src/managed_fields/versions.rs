@@ -38,7 +38,7 @@ pub(super) struct Versions {
 impl Versions {
     /// The versions that the same subresource is served in. Of other groups only those count that
     /// are published together with the endpoint's: upstream keeps the core group apart.
-    pub(super) fn of(row: &'static Resource, served: &dyn Fn(&Resource) -> bool) -> Self {
+    pub(super) fn of(row: &'static Resource<'static>, served: &dyn Fn(&Resource) -> bool) -> Self {
         let stored = resources::find(row.group, row.version, row.plural, "")
             .and_then(|parent| parent.storage)
             .filter(|storage| storage.kind == row.kind);

@@ -8,27 +8,27 @@ pub(super) const NAME: Column = Column { name: "Name", kind: "string", format: "
 pub(super) const AGE: Column = text("Age");
 
 /// A text column that is always shown.
-const fn text(name: &'static str) -> Column {
+const fn text(name: &'static str) -> Column<'static> {
     Column { name, kind: "string", format: "", priority: 0 }
 }
 
 /// A text column that is shown on request (`-o wide`).
-const fn wide(name: &'static str) -> Column {
+const fn wide(name: &'static str) -> Column<'static> {
     Column { priority: 1, ..text(name) }
 }
 
 /// A column of numbers.
-const fn integer(name: &'static str) -> Column {
+const fn integer(name: &'static str) -> Column<'static> {
     Column { kind: "integer", ..text(name) }
 }
 
 /// A column of truth values.
-const fn boolean(name: &'static str) -> Column {
+const fn boolean(name: &'static str) -> Column<'static> {
     Column { kind: "boolean", ..text(name) }
 }
 
 /// A column of times.
-const fn date(name: &'static str) -> Column {
+const fn date(name: &'static str) -> Column<'static> {
     Column { kind: "date", ..text(name) }
 }
 

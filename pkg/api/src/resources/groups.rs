@@ -13,7 +13,7 @@ pub struct Group {
     /// In order of preference.
     pub versions: &'static [GroupVersion],
     /// The rows of all versions, sorted by version, plural and subresource.
-    pub resources: &'static [Resource],
+    pub resources: &'static [Resource<'static>],
 }
 
 /// A version of a group.
@@ -31,7 +31,7 @@ pub struct GroupVersion {
 
 impl Group {
     /// The rows of one version, sorted by plural and subresource.
-    pub fn resources_of(&self, version: &str) -> &'static [Resource] {
+    pub fn resources_of(&self, version: &str) -> &'static [Resource<'static>] {
         let from = self.resources.partition_point(|r| r.version < version);
         let to = self.resources.partition_point(|r| r.version <= version);
         self.resources.get(from..to).unwrap_or_default()

@@ -46,7 +46,7 @@ fn versions_of_a_resource_share_one_storage() {
     for group in groups() {
         for a in group.resources.iter().filter(|r| r.subresource.is_empty()) {
             for b in group.resources.iter().filter(|b| b.plural == a.plural && b.subresource.is_empty()) {
-                let facts = |r: &Resource| {
+                let facts = |r: &Resource<'static>| {
                     (r.storage.map(|s| (s.prefix, s.group_version, s.kind)), r.storage_version_hash)
                 };
                 assert_eq!(facts(a), facts(b), "{}", a.plural);

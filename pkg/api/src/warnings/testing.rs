@@ -10,7 +10,7 @@ pub(super) fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap()
 }
 
-fn row(group: &str, plural: &str) -> &'static Resource {
+fn row(group: &str, plural: &str) -> &'static Resource<'static> {
     all().find(|row| (row.group, row.plural, row.subresource) == (group, plural, "")).unwrap()
 }
 

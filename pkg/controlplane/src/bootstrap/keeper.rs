@@ -40,8 +40,8 @@ pub(crate) struct Kept {
 /// Keeps objects of one kind, through the resource itself or its status.
 pub(crate) struct Keeper {
     registry: Registry,
-    row: &'static Resource,
-    endpoint: &'static Resource,
+    row: &'static Resource<'static>,
+    endpoint: &'static Resource<'static>,
     fields: FieldManager,
     manager: &'static str,
     user: UserInfo,
@@ -79,7 +79,7 @@ impl Keeper {
     }
 
     /// The row of the resource.
-    pub(crate) fn row(&self) -> &'static Resource {
+    pub(crate) fn row(&self) -> &'static Resource<'static> {
         self.row
     }
 

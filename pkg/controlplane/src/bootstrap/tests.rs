@@ -84,7 +84,7 @@ fn unify(object: &mut Object) {
 }
 
 /// The kinds of the data, as (row, objects).
-fn kinds() -> Vec<(&'static Resource, Vec<Object>)> {
+fn kinds() -> Vec<(&'static Resource<'static>, Vec<Object>)> {
     let rbac = "rbac.authorization.k8s.io";
     let flow_control = "flowcontrol.apiserver.k8s.io";
     let plurals = [

@@ -20,7 +20,7 @@ const TTL: Duration = Duration::from_secs(15);
 /// The leases of all servers.
 pub(super) struct Leases {
     storage: Arc<dyn Storage>,
-    row: &'static StorageRow,
+    row: &'static StorageRow<'static>,
     prefix: String,
 }
 

@@ -71,8 +71,8 @@ pub struct ApiResource {
     pub storage_version_hash: Text,
 }
 
-impl From<&'static Resource> for ApiResource {
-    fn from(row: &'static Resource) -> Self {
+impl From<&'static Resource<'static>> for ApiResource {
+    fn from(row: &'static Resource<'static>) -> Self {
         let texts = |names: &'static [&'static str]| names.iter().map(|&name| Text::from(name)).collect();
         let foreign = (row.kind_group_version != row.group_version)
             .then(|| split_api_version(row.kind_group_version))

@@ -37,7 +37,7 @@ impl<'a> Admission<'a> {
         Attributes {
             operation,
             user: self.call.user,
-            resource: self.call.route.main,
+            resource: self.call.main(),
             subresource: self.call.endpoint().subresource,
             namespace: self.namespace,
             name,

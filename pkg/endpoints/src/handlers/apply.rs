@@ -101,6 +101,6 @@ fn check(call: &Call<'_>, old: Option<&Object>, new: &mut Object) -> Result<(), 
         );
         return Err(Status::conflict(&call.target().group_resource(), call.name(), &cause).into());
     }
-    ensure_namespace(call.route.main, &call.info.namespace, new)?;
+    ensure_namespace(call.main(), &call.info.namespace, new)?;
     patch::check_name(call, new)
 }

@@ -40,7 +40,7 @@ pub(super) async fn get(call: &Call<'_>) -> Result<Response, Box<Status>> {
     let name = call.name();
     let unknown = || Status::not_found(&GroupResource::new("", "componentstatus"), name);
     let found = names().find(|known| *known == name).ok_or_else(unknown)?;
-    call.reply()?.tree(200, call.endpoint(), &status(call, found).await)
+    call.reply()?.tree(200, &status(call, found).await)
 }
 
 /// Answers with all components that a request selects, by name alone.
@@ -54,7 +54,7 @@ pub(super) async fn list(call: &Call<'_>) -> Result<Response, Box<Status>> {
             && options.field_selector.matches(|field| Some(if field == "metadata.name" { name } else { "" }))
     });
     let items = join_all(selected.map(|name| status(call, name))).await;
-    call.reply()?.trees(call.endpoint(), items)
+    call.reply()?.trees(items)
 }
 
 fn names() -> impl Iterator<Item = &'static str> {

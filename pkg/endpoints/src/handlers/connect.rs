@@ -32,7 +32,7 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
         return Err(Status::bad_request("dryRun is not supported").into());
     }
     let network = call.api.backends.network.as_ref();
-    match (call.route.main.plural, call.endpoint().subresource) {
+    match (call.main().plural, call.endpoint().subresource) {
         (plural, "proxy") => {
             let mut url = match plural {
                 "nodes" => node(call).await?,
@@ -101,7 +101,7 @@ fn named<'c>(call: &'c Call<'_>, what: &str) -> Result<Named<'c>, Box<Status>> {
     })
 }
 
-fn core(plural: &str) -> Result<&'static Resource, Box<Status>> {
+fn core(plural: &str) -> Result<&'static Resource<'static>, Box<Status>> {
     resources::find("", "v1", plural, "").ok_or_else(|| Status::unknown_path().into())
 }
 

@@ -23,7 +23,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());
     }
-    let row = call.route.main;
+    let row = call.main();
     let validation = FieldValidation::parse(&options.field_validation);
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
     call.warnings.extend(decoded.warnings);
@@ -52,11 +52,11 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let created = call.api.registry.create(&target, object, request).await?;
     call.warnings.extend(created.warnings);
-    call.reply()?.stored(201, call.endpoint(), storage, created.stored.as_ref())
+    call.reply()?.stored(201, storage, created.stored.as_ref())
 }
 
 /// What the body may be. Evictions come in a version too that is not served any more.
-fn expected(call: &Call<'_>) -> Expected<'static> {
+fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
     let expected = Expected::of(call.endpoint());
     match call.endpoint().subresource {
         "eviction" => Expected { other_versions: &["policy/v1beta1"], ..expected },
@@ -72,11 +72,11 @@ async fn act(
     uid: &str,
     options: &CreateOptions,
 ) -> Option<Result<Response, Box<Status>>> {
-    match (call.route.main.plural, call.endpoint().subresource) {
+    match (call.main().plural, call.endpoint().subresource) {
         ("pods", "binding") => Some(binding::bind(call, object.clone(), uid, options).await),
         ("bindings", "") => Some(binding::bind(call, object.clone(), "", options).await),
         ("pods", "eviction") => Some(eviction::evict(call, object.clone(), options).await),
-        _ if call.route.main.storage.is_none() => review::review(call, object.clone()).await,
+        _ if call.main().storage.is_none() => review::review(call, object.clone()).await,
         _ => None,
     }
 }
@@ -91,7 +91,7 @@ fn wipe_system_fields(object: &mut Object) {
 
 /// A namespace is created "in" itself, as far as admission is concerned.
 fn namespace_of(call: &Call<'_>, name: &str) -> String {
-    match (call.route.main.group, call.route.main.plural) {
+    match (call.main().group, call.main().plural) {
         ("", "namespaces") => name.to_owned(),
         _ => call.info.namespace.clone(),
     }

@@ -23,7 +23,7 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
         DeleteOutcome::Object { stored, gone } => {
             let cascades = options.orphan_dependents == Some(false);
             let code = if !gone && cascades { 202 } else { 200 };
-            call.reply()?.stored(code, call.endpoint(), storage, stored.as_ref())
+            call.reply()?.stored(code, storage, stored.as_ref())
         }
     }
 }
@@ -31,17 +31,17 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
 pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
     let list = list_options(call)?;
     let options = delete_options(call, body).await?;
-    let storage = call.storage()?;
+    call.storage()?;
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
-    call.reply()?.list(call.endpoint(), storage, page, None)
+    call.reply()?.list(page, None)
 }
 
 async fn admit(call: &mut Call<'_>, dry_run: bool) -> Result<(), Box<Status>> {
     let attributes = Attributes {
         operation: Operation::Delete,
         user: call.user,
-        resource: call.route.main,
+        resource: call.main(),
         subresource: call.endpoint().subresource,
         namespace: &call.info.namespace,
         name: call.name(),

@@ -90,7 +90,7 @@ fn propagate(eviction: &Object, options: &CreateOptions) -> Result<DeleteOptions
 async fn delete_unprotected(call: &Call<'_>, options: &DeleteOptions) -> Result<Option<Object>, Box<Status>> {
     let insists = version_of(options).is_some();
     for attempt in 1.. {
-        let pod = get::tree(call, call.route.main, call.name()).await?;
+        let pod = get::tree(call, call.main(), call.name()).await?;
         let phase = object::get_str(&pod, &["status", "phase"]).unwrap_or("");
         let gone = matches!(phase, "Succeeded" | "Failed") || meta::is_deleting(&pod);
         if !gone && phase != "Pending" {
@@ -153,11 +153,7 @@ fn pinned(options: &DeleteOptions, pod: &Object) -> DeleteOptions {
 }
 
 /// The budgets that are about a pod.
-async fn budgets_of(
-    call: &Call<'_>,
-    row: &'static Resource,
-    pod: &Object,
-) -> Result<Vec<Object>, Box<Status>> {
+async fn budgets_of(call: &Call<'_>, row: &Resource<'_>, pod: &Object) -> Result<Vec<Object>, Box<Status>> {
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let page = call.api.registry.list(&target, &ListOptions::default()).await?;
@@ -174,7 +170,7 @@ async fn budgets_of(
 /// Takes a disruption from a budget, and tells its controller which pod it is for.
 async fn take_disruption(
     call: &Call<'_>,
-    row: &'static Resource,
+    row: &Resource<'_>,
     seen: &Object,
     pod: &str,
     dry_run: bool,
@@ -202,7 +198,7 @@ async fn take_disruption(
 }
 
 /// A write by the server itself.
-fn update_of<'r>(call: &'r Call<'_>, endpoint: &'static Resource) -> UpdateRequest<'r> {
+fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateRequest<'r> {
     UpdateRequest {
         endpoint,
         uid: String::new(),
@@ -220,7 +216,7 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
     let dry_run = !options.dry_run.is_empty();
     let mut options = options.clone();
     if !dry_run {
-        let pods = call.route.main;
+        let pods = call.main();
         let status = resources::find(pods.group, pods.version, pods.plural, "status").unwrap_or(pods);
         let mut change = |old: Option<&Object>| {
             let old =

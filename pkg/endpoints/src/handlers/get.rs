@@ -28,9 +28,9 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         "scale" => {
             let object =
                 codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
-            call.reply()?.tree(200, endpoint, &strategy::scale_of(&object))
+            call.reply()?.tree(200, &strategy::scale_of(&object))
         }
-        _ => call.reply()?.element(200, endpoint, storage, &element),
+        _ => call.reply()?.element(200, storage, &element),
     }
 }
 
@@ -38,7 +38,7 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
 ///
 /// # Errors
 /// 404, storage's failures.
-pub(super) async fn tree(call: &Call<'_>, row: &'static Resource, name: &str) -> Result<Object, Box<Status>> {
+pub(super) async fn tree(call: &Call<'_>, row: &Resource<'_>, name: &str) -> Result<Object, Box<Status>> {
     let target = Target { row, namespace: &call.info.namespace, name };
     let element = call.api.registry.get(&target, "").await?;
     let storage = row.storage.as_ref().ok_or_else(Status::unknown_path)?;

@@ -19,14 +19,14 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     if call.endpoint().plural == "componentstatuses" {
         return componentstatus::list(call).await;
     }
-    let storage = call.storage()?;
+    call.storage()?;
     let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
     let name = options.continue_token.is_empty().then(|| Name {
         lists: &call.api.compressed_lists,
         selection: format!("{}?{}&{}", call.info.namespace, options.label_selector, options.field_selector),
     });
-    reply.list(call.endpoint(), storage, page, name)
+    reply.list(page, name)
 }
 
 /// The options of a request on a collection: decoded, defaulted, validated, field labels converted.
@@ -41,7 +41,7 @@ pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> 
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "ListOptions"), "", &errors).into());
     }
-    let row = call.route.main;
+    let row = call.main();
     options.field_selector = options
         .field_selector
         .transform(|label, value| {

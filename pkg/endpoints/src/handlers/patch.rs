@@ -156,7 +156,7 @@ fn patched(
         }
     }
     let mut object = decoded.object;
-    ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
+    ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     to_storage_version(call, object, &decoded.api_version)
 }

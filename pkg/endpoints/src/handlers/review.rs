@@ -36,7 +36,7 @@ pub(super) async fn review(call: &Call<'_>, mut object: Object) -> Option<Result
         object.insert("status".to_owned(), status);
         object.insert("kind".to_owned(), endpoint.kind.into());
         object.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
-        call.reply()?.tree(201, endpoint, &object)
+        call.reply()?.tree(201, &object)
     }))
 }
 

@@ -58,7 +58,7 @@ pub(super) async fn create(
 ) -> Result<Response, Box<Status>> {
     let requests = call.api.token_requests.as_ref().ok_or_else(Status::unknown_path)?;
     call.warnings.extend(dedup_owners(&mut request, Dedup::AsSent));
-    ensure_namespace(call.route.main, &call.info.namespace, &mut request)?;
+    ensure_namespace(call.main(), &call.info.namespace, &mut request)?;
     default(&mut request);
     Writer::of(call, &options.field_manager).track(None, &mut request);
     let admission = Admission::of(call, !options.dry_run.is_empty());
@@ -105,7 +105,7 @@ pub(super) async fn create(
     object::set(&mut request, &["status", "expirationTimestamp"], end.rfc3339().to_string());
     request.insert("kind".to_owned(), KIND.into());
     request.insert("apiVersion".to_owned(), call.endpoint().kind_group_version.into());
-    call.reply()?.tree(201, call.endpoint(), &request)
+    call.reply()?.tree(201, &request)
 }
 
 /// How long a token lives.

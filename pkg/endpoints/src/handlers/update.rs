@@ -27,7 +27,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
     call.warnings.extend(decoded.warnings);
     let mut object = decoded.object;
-    ensure_namespace(call.route.main, &call.info.namespace, &mut object)?;
+    ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     let mut object = to_storage_version(call, object, &decoded.api_version)?;
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
@@ -113,7 +113,7 @@ pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Resp
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().subresource == "scale" {
         let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
-        return call.reply()?.tree(code, call.endpoint(), &strategy::scale_of(&object));
+        return call.reply()?.tree(code, &strategy::scale_of(&object));
     }
-    call.reply()?.stored(code, call.endpoint(), storage, outcome.stored.as_ref())
+    call.reply()?.stored(code, storage, outcome.stored.as_ref())
 }

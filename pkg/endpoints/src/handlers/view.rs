@@ -30,12 +30,12 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
 }
 
 fn paths(call: &Call<'_>) -> ReplicasPaths<'static> {
-    replicas_paths(call.route.main.group, call.route.main.plural)
+    replicas_paths(call.main().group, call.main().plural)
 }
 
 /// A view as the endpoint's version shows it.
 pub(super) fn served<'o>(call: &Call<'_>, view: &'o Object) -> Cow<'o, Object> {
-    match &call.route.main.storage {
+    match &call.main().storage {
         Some(storage) if !scales(call) && storage.group_version != call.endpoint().kind_group_version => {
             Cow::Owned(encode::served(view.clone(), storage, call.endpoint()))
         }
@@ -59,6 +59,6 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
     }
     let mut object = old.clone();
     strategy::apply_scale(&mut object, &edited);
-    to_parent(&edited, paths(call), call.route.main.group_version, &mut object).map_err(Status::unmapped)?;
+    to_parent(&edited, paths(call), call.main().group_version, &mut object).map_err(Status::unmapped)?;
     Ok(object)
 }

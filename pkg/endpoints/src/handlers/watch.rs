@@ -17,7 +17,7 @@ use crate::watch_frame::Encoder;
 use crate::watch_metrics::Scope;
 
 pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<Response, Box<Status>> {
-    let storage = call.storage()?;
+    call.storage()?;
     if !call.endpoint().serves("watch") {
         return Err(Status::method_not_supported(&call.target().group_resource(), "watch").into());
     }
@@ -27,10 +27,11 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let begun = Instant::now();
     let deadline = begun + timeout(call, &options);
     let registry = &call.api.registry;
-    let encoder = Encoder::new(call.endpoint(), storage, call.representation, call.reply()?.table, registry);
+    let encoder =
+        Encoder::new(call.route.endpoint.clone(), call.representation, call.reply()?.table, registry);
     let events = registry.watch(&call.target(), &options, deadline).await?;
     let shutdown = Box::pin(call.api.shutdown.clone().cancelled_owned());
-    let counters = call.api.watch_metrics.of(call.route.main);
+    let counters = call.api.watch_metrics.of(call.main());
     let body =
         WatchBody::new(events, encoder, shutdown, counters, (Scope::of(call.info, call.name()), begun));
     let mut response = http::Response::new(body.boxed_unsync());

@@ -16,7 +16,7 @@ use crate::api::Call;
 /// Who writes through which endpoint, and when.
 pub(super) struct Writer<'c> {
     fields: Option<&'c FieldManager>,
-    endpoint: &'static Resource,
+    endpoint: &'c Resource<'c>,
     manager: String,
     now: UnixTime,
 }

@@ -15,8 +15,7 @@ fn page(elements: &[Arc<Element>]) -> ListPage {
 }
 
 fn listing(stored: &Stored, shape: Shape) -> Listing {
-    let Stored { endpoint, storage, .. } = stored;
-    Listing { endpoint, storage, shape, budget: Budget::new(1 << 20) }
+    Listing { endpoint: stored.endpoint.into(), shape, budget: Budget::new(1 << 20) }
 }
 
 /// Everything that a source gives, asked for in pieces of `enough` bytes.

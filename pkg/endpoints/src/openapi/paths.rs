@@ -83,7 +83,7 @@ pub(super) enum Scope {
 
 /// A row and the words that go into its operation ids.
 struct Words {
-    row: &'static Resource,
+    row: &'static Resource<'static>,
     group_version: String,
     tag: String,
     /// Kind of the resource, and the subresource: `PodStatus`.
@@ -102,7 +102,7 @@ pub(super) fn add_cbor(item: &mut PathItem) {
 }
 
 /// The paths of one row.
-pub(super) fn of_row(row: &'static Resource) -> Vec<PathItem> {
+pub(super) fn of_row(row: &'static Resource<'static>) -> Vec<PathItem> {
     let words = Words::of(row);
     let root = if row.group.is_empty() {
         format!("/api/{}", row.version)
@@ -176,7 +176,7 @@ fn subresource(words: &Words, scope: Scope, path: String) -> Vec<PathItem> {
 }
 
 impl Words {
-    fn of(row: &'static Resource) -> Words {
+    fn of(row: &'static Resource<'static>) -> Words {
         let (group_version, tag) = names::group_version(row.group, row.version);
         let parent = resources::find(row.group, row.version, row.plural, "").unwrap_or(row);
         let noun = [parent.kind, &names::title(row.subresource)].concat();

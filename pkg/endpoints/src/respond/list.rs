@@ -1,6 +1,5 @@
 //! Lists as answers: streamed, compressed if they are large and the client takes that.
 
-use api::resources::{Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use http_body_util::BodyExt;
 use registry::generic::ListPage;
@@ -27,23 +26,17 @@ pub(crate) struct Name<'n> {
 
 impl Reply<'_> {
     /// A list. `name` is `None` for what is not worth remembering: parts of lists.
-    pub(crate) fn list(
-        &self,
-        endpoint: &'static Resource,
-        storage: &'static StorageRow,
-        page: ListPage,
-        name: Option<Name<'_>>,
-    ) -> Result<Response, Box<Status>> {
+    pub(crate) fn list(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
         let Representation { format, transform, transform_version, .. } = self.representation;
         let shape = match transform {
             Transform::None | Transform::Table => Shape::Whole,
             Transform::PartialList => Shape::Metadata(transform_version),
             Transform::PartialObject => {
-                return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint));
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", self.endpoint.row()));
             }
         };
-        let wanted = name.and_then(|name| self.wanted(endpoint, &page, name));
-        let listing = Listing { endpoint, storage, shape, budget: self.budget.clone() };
+        let wanted = name.and_then(|name| self.wanted(&page, name));
+        let listing = Listing { endpoint: self.endpoint.clone(), shape, budget: self.budget.clone() };
         match (transform, format) {
             // Ages change from second to second.
             (Transform::Table, _) => self.send(Table::new(listing, &page, self.table), None),
@@ -55,17 +48,13 @@ impl Reply<'_> {
     }
 
     /// A list of objects that are not stored.
-    pub(crate) fn trees(
-        &self,
-        endpoint: &'static Resource,
-        items: Vec<Object>,
-    ) -> Result<Response, Box<Status>> {
+    pub(crate) fn trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
         let version = self.representation.transform_version;
         let (message, kind, api_version, items) = match self.representation.transform {
             Transform::PartialObject => {
-                return Err(wrong_shape("PartialObjectMetadata", "is a list", endpoint));
+                return Err(wrong_shape("PartialObjectMetadata", "is a list", self.endpoint.row()));
             }
-            Transform::Table => return self.table(endpoint, items),
+            Transform::Table => return self.table(items),
             Transform::PartialList => {
                 let partial: Vec<_> = items.into_iter().map(|item| encode::partial(item, version)).collect();
                 let kind = format!("{}List", encode::PARTIAL_KIND);
@@ -77,6 +66,7 @@ impl Reply<'_> {
                     item
                 };
                 let items = items.into_iter().map(bare).collect();
+                let endpoint = self.endpoint.row();
                 let message = endpoint.list_message.unwrap_or(endpoint.message);
                 (message, format!("{}List", endpoint.kind), endpoint.kind_group_version, items)
             }
@@ -95,7 +85,7 @@ impl Reply<'_> {
     }
 
     /// The list under which the answer is remembered, if it is one that can be.
-    fn wanted(&self, endpoint: &'static Resource, page: &ListPage, name: Name<'_>) -> Option<Wanted> {
+    fn wanted(&self, page: &ListPage, name: Name<'_>) -> Option<Wanted> {
         let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
         if !takes_gzip(self.headers) || self.whole() {
             return None;
@@ -104,7 +94,8 @@ impl Reply<'_> {
         let Name { lists, selection } = name;
         let name = format!(
             "{}/{} {format:?} {transform:?} {transform_version} {selection}",
-            endpoint.group_version, endpoint.plural
+            self.endpoint.row().group_version,
+            self.endpoint.row().plural
         );
         Some(Wanted { lists: lists.clone(), name, version })
     }

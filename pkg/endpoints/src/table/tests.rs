@@ -4,6 +4,7 @@
 
 use super::*;
 use api::printers::{Printer, Subject, column_descriptions};
+use api::resources::Resource;
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
 use serde_json::{Value, json};
@@ -16,7 +17,12 @@ fn request(include: IncludeObject) -> TableRequest {
 }
 
 /// What a list's table says, put together as a tree of the Table type and written as one.
-fn whole(endpoint: &'static Resource, trees: &[Object], metadata: &Object, request: TableRequest) -> String {
+fn whole(
+    endpoint: &'static Resource<'static>,
+    trees: &[Object],
+    metadata: &Object,
+    request: TableRequest,
+) -> String {
     let printer = Printer::of(endpoint.group_version, endpoint.plural);
     let rows: Vec<Value> = trees.iter().map(|tree| whole_row(endpoint, printer, tree, request)).collect();
     let mut descriptions = column_descriptions(endpoint.group, endpoint.plural);
@@ -69,13 +75,13 @@ fn written(message: &'static schema::table::Message, tree: &Object) -> String {
 }
 
 fn streamed(
-    endpoint: &'static Resource,
+    endpoint: &'static Resource<'static>,
     items: &[Item<'_>],
     metadata: &Object,
     request: TableRequest,
 ) -> String {
     let (mut out, mut part) = (Vec::new(), Vec::new());
-    let mut table = Writer::new(endpoint, request);
+    let mut table = Writer::new(&endpoint.into(), request);
     table.begin(metadata, true, &mut part).unwrap();
     for item in items {
         // As a body is streamed: the writer does not look back at what it has written.
@@ -156,7 +162,7 @@ fn an_empty_table_has_empty_rows_or_none() {
 #[test]
 fn a_row_that_fails_leaves_the_table_as_it_was() {
     let endpoint = api::resources::find("", "v1", "pods", "").unwrap();
-    let mut table = Writer::new(endpoint, request(IncludeObject::Object));
+    let mut table = Writer::new(&endpoint.into(), request(IncludeObject::Object));
     let mut out = Vec::new();
     assert!(
         table.row(&Item::Message { raw: b"\x0a\x05broken", version: "1", outgoing: None }, &mut out).is_err()
@@ -175,7 +181,7 @@ fn a_row_that_fails_leaves_the_table_as_it_was() {
 fn what_cannot_be_read_in_place_still_has_a_row() {
     let endpoint = api::resources::find("", "v1", "serviceaccounts", "").unwrap();
     let raw = b"\x0a\x04\x0a\x02\xffa";
-    let mut table = Writer::new(endpoint, request(IncludeObject::None));
+    let mut table = Writer::new(&endpoint.into(), request(IncludeObject::None));
     let mut out = Vec::new();
     table.row(&Item::Message { raw, version: "1", outgoing: None }, &mut out).unwrap();
     assert_eq!(
@@ -192,7 +198,7 @@ fn a_status_has_the_table_of_its_object_and_a_scale_its_own() {
     assert_eq!(empty("status"), empty(""));
     let scale = json!({"metadata": {"name": "web", "resourceVersion": "5"}, "spec": {"replicas": 3}, "status": {"replicas": 2}});
     let mut out = Vec::new();
-    write_tree(endpoint("scale"), scale.as_object().unwrap(), request(IncludeObject::None), &mut out)
+    write_tree(&endpoint("scale").into(), scale.as_object().unwrap(), request(IncludeObject::None), &mut out)
         .unwrap();
     let table: Value = serde_json::from_slice(&out).unwrap();
     assert_eq!(table["metadata"], json!({"resourceVersion": "5"}));

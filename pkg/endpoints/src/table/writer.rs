@@ -4,7 +4,7 @@
 //! members that the columns show in place, and what the row carries is transcoded.
 
 use api::printers::{Printer, Row, RowCondition, Subject};
-use api::resources::{Column, Resource};
+use api::resources::Handle;
 use apimachinery::status::Status;
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
@@ -37,10 +37,7 @@ pub(crate) enum Item<'a> {
 /// Writes one table: [`begin`](Self::begin), any number of [`row`](Self::row)s, [`end`](Self::end). All
 /// append to a buffer that the caller may send and clear in between. No newline is written.
 pub(crate) struct Writer {
-    endpoint: &'static Resource,
-    /// What the printer and the descriptions of the columns go by.
-    name: &'static str,
-    columns: &'static [Column],
+    endpoint: Handle,
     request: TableRequest,
     printer: Printer,
     rows: bool,
@@ -48,10 +45,10 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// The writer of a table of an endpoint's objects.
-    pub(crate) fn new(endpoint: &'static Resource, request: TableRequest) -> Writer {
-        let (columns, name) = endpoint.table();
-        let printer = Printer::of(endpoint.group_version, name);
-        Writer { endpoint, name, columns, request, printer, rows: false }
+    pub(crate) fn new(endpoint: &Handle, request: TableRequest) -> Writer {
+        let row = endpoint.row();
+        let printer = Printer::of(row.group_version, row.table().1);
+        Writer { endpoint: endpoint.clone(), request, printer, rows: false }
     }
 
     /// Appends all that stands in front of the rows. `metadata` is the list's `ListMeta`, or for one
@@ -111,9 +108,11 @@ impl Writer {
     }
 
     fn columns(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
-        let mut descriptions = api::printers::column_descriptions(self.endpoint.group, self.name);
+        let endpoint = self.endpoint.row();
+        let (columns, name) = endpoint.table();
+        let mut descriptions = api::printers::column_descriptions(endpoint.group, name);
         out.push(b'[');
-        for (at, column) in self.columns.iter().enumerate() {
+        for (at, column) in columns.iter().enumerate() {
             if at > 0 {
                 out.push(b',');
             }
@@ -140,12 +139,12 @@ impl Writer {
         let object = match item {
             Item::Tree(object) => object,
             Item::Message { raw, .. } => {
-                let subject = Subject::message(self.endpoint.message, raw);
+                let subject = Subject::message(self.endpoint.row().message, raw);
                 if let Ok(row) = self.printer.row(&subject, self.request.now) {
                     values(&row, out);
                     return Ok(());
                 }
-                tree = proto::decode(self.endpoint.message, raw).map_err(unreadable)?;
+                tree = proto::decode(self.endpoint.row().message, raw).map_err(unreadable)?;
                 &tree
             }
         };
@@ -170,14 +169,14 @@ impl Writer {
             }
             (Item::Message { raw, version, outgoing: None }, include) => {
                 let (message, raw, head) = match include {
-                    IncludeObject::Object => (self.endpoint.message, *raw, self.head()),
+                    IncludeObject::Object => (self.endpoint.row().message, *raw, self.head()),
                     _ => (&PARTIAL, proto::partial_metadata(raw).map_err(unreadable)?, self.partial_head()),
                 };
                 let version = Some(*version).filter(|version| !version.is_empty());
                 transcode::to_json(message, raw, Some(head), version, out).map_err(unreadable)
             }
             (Item::Tree(object), IncludeObject::Object) => {
-                json_write::encode(self.endpoint.message, object, out).map_err(failed)
+                json_write::encode(self.endpoint.row().message, object, out).map_err(failed)
             }
             (Item::Tree(object), IncludeObject::Metadata) => {
                 let metadata = object.get_key_value("metadata");
@@ -187,8 +186,9 @@ impl Writer {
         }
     }
 
-    fn head(&self) -> TypeMetaHead<'static> {
-        TypeMetaHead { api_version: self.endpoint.kind_group_version, kind: self.endpoint.kind }
+    fn head(&self) -> TypeMetaHead<'_> {
+        let endpoint = self.endpoint.row();
+        TypeMetaHead { api_version: endpoint.kind_group_version, kind: endpoint.kind }
     }
 
     fn partial_head(&self) -> TypeMetaHead<'static> {

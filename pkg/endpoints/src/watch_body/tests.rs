@@ -39,7 +39,7 @@ fn body(events: Vec<WatchEvent>, ends: bool, stop: &CancellationToken) -> WatchB
     let stored = testing::of("", "v1", "pods");
     WatchBody::new(
         Script { events: events.into(), ends },
-        Encoder::of(stored.endpoint, stored.storage, Format::Json, Shape::Whole),
+        Encoder::of(stored.endpoint, Format::Json, Shape::Whole),
         Box::pin(stop.clone().cancelled_owned()),
         Arc::default(),
         (Scope::Cluster, Instant::now()),

@@ -94,7 +94,7 @@ impl Registry {
     async fn write_new(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow,
+        storage: &StorageRow<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
     ) -> Result<Created> {

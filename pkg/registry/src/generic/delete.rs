@@ -137,7 +137,7 @@ impl Registry {
     }
 
     /// Gives back what an object held that is gone.
-    pub(super) async fn release(&self, storage: &StorageRow, gone: &Stored, dry_run: bool) {
+    pub(super) async fn release(&self, storage: &StorageRow<'_>, gone: &Stored, dry_run: bool) {
         let Some(allocator) = self.allocator(storage.prefix) else { return };
         // One that cannot be read any more is for those who repair the pools.
         if let Ok(object) = self.decode(storage, &gone.key, gone.as_ref()) {
@@ -149,7 +149,7 @@ impl Registry {
     fn plan(
         &self,
         target: &Target<'_>,
-        storage: &StorageRow,
+        storage: &StorageRow<'_>,
         options: &DeleteOptions,
         current: Option<&KeyValue>,
     ) -> std::result::Result<(Update, Planned), Failure> {

@@ -70,7 +70,7 @@ struct World {
 }
 
 /// The row of `plural` or `plural/subresource`, in v1.
-fn row(path: &str) -> &'static Resource {
+fn row(path: &str) -> &'static Resource<'static> {
     let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
     let found = |row: &&Resource| (row.plural, row.subresource, row.version) == (plural, subresource, "v1");
     api::resources::all().find(found).unwrap_or_else(|| panic!("{path} is no resource of v1"))

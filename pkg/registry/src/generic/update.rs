@@ -22,7 +22,7 @@ pub type Change<'c> = dyn FnMut(Option<&Object>) -> Result<Object> + Send + 'c;
 /// What to do to an object.
 pub struct UpdateRequest<'a> {
     /// The row of the endpoint: the resource itself or one of its subresources.
-    pub endpoint: &'static Resource,
+    pub endpoint: &'a Resource<'a>,
     /// The uid that the client believes the object to have; empty for no opinion.
     pub uid: String,
     /// Who asks, in case the object is created.
@@ -51,7 +51,7 @@ pub struct UpdateOutcome {
 struct Attempts<'a, 'c> {
     registry: &'a Registry,
     target: &'a Target<'a>,
-    storage: &'static StorageRow,
+    storage: &'a StorageRow<'a>,
     key: &'a str,
     request: &'a UpdateRequest<'a>,
     change: &'a mut Change<'c>,

@@ -4,7 +4,6 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use api::options::ListOptions;
-use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use cacher::{Event, Freshness, Watch, WatchQuery, WatchStart};
@@ -26,7 +25,7 @@ pub enum WatchEvent {
 /// Events in order, ended by an `Error` or by dropping it. An end without one means that the client
 /// resumes from what it saw last.
 pub struct WatchEvents {
-    row: &'static Resource,
+    resource: GroupResource,
     /// Whether to say when the initial state is complete.
     marks_end: bool,
     state: State,
@@ -66,10 +65,10 @@ impl Registry {
             Err(e @ cacher::Error::NotReady { .. }) => {
                 return Err(error::read(&target.group_resource(), "watch", e));
             }
-            Err(e) => State::Failed(failed(target.row, e)),
+            Err(e) => State::Failed(failed(&target.group_resource(), e)),
         };
         let marks_end = options.send_initial_events == Some(true);
-        Ok(WatchEvents { row: target.row, marks_end, state })
+        Ok(WatchEvents { resource: target.group_resource(), marks_end, state })
     }
 }
 
@@ -83,7 +82,7 @@ impl Stream for WatchEvents {
                 match ready!(events.poll_next_unpin(cx)) {
                     Some(Ok(event)) if event.initial_events_end && !this.marks_end => {}
                     Some(Ok(event)) => return Poll::Ready(Some(WatchEvent::Event(event))),
-                    Some(Err(e)) => break Some(WatchEvent::Error(failed(this.row, e))),
+                    Some(Err(e)) => break Some(WatchEvent::Error(failed(&this.resource, e))),
                     None => break None,
                 }
             },
@@ -113,12 +112,12 @@ fn start(options: &ListOptions) -> Result<WatchStart> {
 }
 
 /// The Status of the ERROR event that ends a watch.
-fn failed(row: &Resource, error: cacher::Error) -> Box<Status> {
+fn failed(resource: &GroupResource, error: cacher::Error) -> Box<Status> {
     match error {
         cacher::Error::Storage(storage::Error::Compacted { .. }) => {
             Status::expired("The resourceVersion for the provided watch is too old.").into()
         }
         cacher::Error::Storage(storage::Error::Internal(message)) => Status::internal_error(message).into(),
-        other => error::read(&GroupResource::new(row.group, row.plural), "watch", other),
+        other => error::read(resource, "watch", other),
     }
 }

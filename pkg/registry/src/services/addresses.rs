@@ -82,8 +82,8 @@ pub(super) struct KnownRange {
 /// The addresses of a cluster's services.
 pub(super) struct Addresses {
     registry: Registry,
-    addresses: &'static Resource,
-    ranges: &'static Resource,
+    addresses: &'static Resource<'static>,
+    ranges: &'static Resource<'static>,
     fields: Option<FieldManager>,
     entropy: Arc<dyn Entropy>,
     user: UserInfo,

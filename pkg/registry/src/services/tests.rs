@@ -65,7 +65,7 @@ pub(super) struct Server {
     user: UserInfo,
 }
 
-fn row(group: &str, plural: &str) -> &'static Resource {
+fn row(group: &str, plural: &str) -> &'static Resource<'static> {
     resources::find(group, "v1", plural, "").unwrap()
 }
 
@@ -192,7 +192,7 @@ impl Server {
         self.registry.delete(&Target { row, namespace, name }, &request).await.unwrap();
     }
 
-    async fn exists(&self, row: &'static Resource, namespace: &str, name: &str) -> bool {
+    async fn exists(&self, row: &'static Resource<'static>, namespace: &str, name: &str) -> bool {
         self.registry.get(&Target { row, namespace, name }, "").await.is_ok()
     }
 

@@ -33,7 +33,7 @@ impl Entropy for Fixed {
 }
 
 /// The row of `plural` or `plural/subresource`, in the version that is stored if it is served.
-fn row(path: &str) -> &'static Resource {
+fn row(path: &str) -> &'static Resource<'static> {
     let (plural, subresource) = path.split_once('/').unwrap_or((path, ""));
     let rows = || api::resources::all().filter(|row| row.plural == plural && row.subresource.is_empty());
     let stored = |row: &&Resource| row.storage.is_some_and(|s| s.group_version == row.group_version);
