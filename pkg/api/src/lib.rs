@@ -1,5 +1,6 @@
 //! The built-in kinds: resource rows, columns, conversions.
 
+pub mod catalog;
 pub mod conversion;
 pub mod defaults;
 pub mod descriptions;
@@ -9,6 +10,7 @@ pub mod options;
 pub mod printers;
 pub mod qos;
 pub mod resources;
+pub mod runtime_config;
 pub mod semantic;
 pub mod tree;
 pub mod validation;

@@ -17,6 +17,17 @@ pub fn message(name: &str) -> Option<&'static Message> {
     ALL.get(at).copied()
 }
 
+/// Whether any kind is registered in a version, `v1` or `group/version`, be it served or not.
+pub fn has_version(api_version: &str) -> bool {
+    KINDS.iter().any(|&(version, ..)| version == api_version)
+}
+
+/// Whether any kind is registered in a group; the core group's name is empty.
+pub fn has_group(group: &str) -> bool {
+    let of = |version: &'static str| version.split_once('/').map_or("", |(group, _)| group);
+    KINDS.iter().any(|&(version, ..)| version != "*" && of(version) == group)
+}
+
 /// Finds the type registered for a kind. `api_version` is `v1` or `group/version`; kinds that every
 /// group has (`Status`, `DeleteOptions`, …) are found for any group version.
 pub fn kind(api_version: &str, kind: &str) -> Option<&'static Message> {

@@ -1,0 +1,182 @@
+//! Who serves what: one generation of groups, versions and resources.
+//!
+//! A catalog is never changed. When something comes or goes, a new one is made of the old one and takes its place;
+//! groups in which nothing changed are shared by both. A request takes one generation and keeps it.
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use crate::managed_fields::FieldManager;
+use crate::resources::{self, Handle, Resource};
+
+/// The priority that upstream's aggregator gives its own group.
+const AGGREGATOR_PRIORITY: u32 = 20_000;
+
+/// One generation.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// By name.
+    groups: Vec<Arc<Group>>,
+}
+
+/// An API group.
+#[derive(Debug)]
+pub struct Group {
+    /// Group name; empty for the core group.
+    pub name: String,
+    /// Groups are listed by descending priority, then by name.
+    pub priority: u32,
+    /// In order of preference.
+    pub versions: Vec<Version>,
+}
+
+/// A served version of a group.
+#[derive(Debug)]
+pub struct Version {
+    /// For example `v1`.
+    pub name: String,
+    /// Who answers for it.
+    pub owner: Owner,
+    /// By plural name and subresource.
+    pub endpoints: Vec<Arc<Endpoint>>,
+}
+
+/// Who answers for a group version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Owner {
+    /// This server. Its paths are strict about methods and media types.
+    Builtin,
+    /// CustomResourceDefinitions.
+    Custom,
+    /// Another server, which also answers the version's own document.
+    Proxied {
+        /// What is known of its resources may be out of date, because it did not answer.
+        stale: bool,
+    },
+}
+
+/// A resource or subresource of a version.
+#[derive(Debug)]
+pub struct Endpoint {
+    /// Its row.
+    pub row: Handle,
+    /// Who keeps its managed fields; `None` where bodies have no metadata.
+    pub fields: Option<FieldManager>,
+}
+
+impl Endpoint {
+    fn key(&self) -> (&str, &str) {
+        let row = self.row.row();
+        (row.plural, row.subresource)
+    }
+}
+
+impl Catalog {
+    /// The built-in groups with those of their rows that `serves` lets pass. Versions and groups that are left
+    /// empty are left out.
+    pub fn builtin(serves: impl Fn(&Resource<'_>) -> bool) -> Self {
+        let version = |group: &resources::Group, version: &resources::GroupVersion| {
+            let rows = group.resources_of(version.version).iter().filter(|row| serves(row));
+            let endpoint = |row: &'static Resource<'static>| {
+                Arc::new(Endpoint { row: row.into(), fields: FieldManager::new(row, &serves) })
+            };
+            Version {
+                name: version.version.to_owned(),
+                owner: Owner::Builtin,
+                endpoints: rows.map(endpoint).collect(),
+            }
+        };
+        let groups = resources::groups().iter().map(|group| Group {
+            name: group.name.to_owned(),
+            priority: group.priority.unwrap_or(AGGREGATOR_PRIORITY),
+            versions: group
+                .versions
+                .iter()
+                .map(|v| version(group, v))
+                .filter(|version| !version.endpoints.is_empty())
+                .collect(),
+        });
+        let served = groups.filter(|group| !group.versions.is_empty()).map(Arc::new);
+        let mut groups: Vec<_> = served.collect();
+        groups.sort_by(|a, b| a.name.cmp(&b.name));
+        Catalog { groups }
+    }
+
+    /// The same with `group` instead of the group of its name, or without that group if it has no versions.
+    #[must_use]
+    pub fn with(&self, mut group: Group) -> Self {
+        for version in &mut group.versions {
+            version.endpoints.sort_by(|a, b| a.key().cmp(&b.key()));
+        }
+        let mut groups = self.groups.clone();
+        match (groups.binary_search_by(|known| known.name.cmp(&group.name)), group.versions.is_empty()) {
+            (Ok(at), true) => drop(groups.remove(at)),
+            (Ok(at), false) => {
+                if let Some(known) = groups.get_mut(at) {
+                    *known = Arc::new(group);
+                }
+            }
+            (Err(_), true) => {}
+            (Err(at), false) => groups.insert(at, Arc::new(group)),
+        }
+        Catalog { groups }
+    }
+
+    /// The groups by name.
+    pub fn groups(&self) -> impl Iterator<Item = &Group> {
+        self.groups.iter().map(|group| &**group)
+    }
+
+    /// A group.
+    pub fn group(&self, name: &str) -> Option<&Group> {
+        let at = self.groups.binary_search_by(|group| group.name.as_str().cmp(name)).ok()?;
+        self.groups.get(at).map(|group| &**group)
+    }
+
+    /// A resource (`subresource` empty) or subresource.
+    pub fn find(
+        &self,
+        group: &str,
+        version: &str,
+        plural: &str,
+        subresource: &str,
+    ) -> Option<&Arc<Endpoint>> {
+        self.group(group)?.version(version)?.find(plural, subresource)
+    }
+
+    /// Every endpoint, group by group.
+    pub fn endpoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
+        self.groups().flat_map(|group| group.versions.iter().flat_map(|version| &version.endpoints))
+    }
+
+    /// Whether a row is served.
+    pub fn serves(&self, row: &Resource<'_>) -> bool {
+        self.find(row.group, row.version, row.plural, row.subresource).is_some()
+    }
+}
+
+impl Group {
+    /// A version.
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// `v1` or `apps/v1`.
+    pub fn group_version(&self, version: &Version) -> String {
+        match self.name.as_str() {
+            "" => version.name.clone(),
+            group => format!("{group}/{}", version.name),
+        }
+    }
+}
+
+impl Version {
+    /// A resource (`subresource` empty) or subresource.
+    pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
+        let at =
+            self.endpoints.binary_search_by(|endpoint| endpoint.key().cmp(&(plural, subresource))).ok()?;
+        self.endpoints.get(at)
+    }
+}

@@ -1,0 +1,163 @@
+//! `--runtime-config`: which versions and resources of built-in groups are served, as upstream merges the flag
+//! with its defaults (apiserver `server/resourceconfig`, `server/options/api_enablement.go`).
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use apimachinery::go_quote;
+
+use crate::resources::Resource;
+
+/// The keys that stand for many versions, in the order in which they take effect.
+const LEVELS: [(&str, Option<Level>); 4] = [
+    ("api/all", None),
+    ("api/ga", Some(Level::Stable)),
+    ("api/beta", Some(Level::Beta)),
+    ("api/alpha", Some(Level::Alpha)),
+];
+
+/// How settled a version is, by its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    Stable,
+    Beta,
+    Alpha,
+}
+
+impl Level {
+    /// Of `v1`, `v2beta3`, `v1alpha1`.
+    fn of(version: &str) -> Option<Self> {
+        let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        let rest = version.strip_prefix('v')?;
+        let parts = |mark| rest.split_once(mark).is_some_and(|(major, minor)| digits(major) && digits(minor));
+        match () {
+            () if digits(rest) => Some(Level::Stable),
+            () if parts("beta") => Some(Level::Beta),
+            () if parts("alpha") => Some(Level::Alpha),
+            () => None,
+        }
+    }
+}
+
+/// What the flag says, checked.
+#[derive(Debug, Clone, Default)]
+pub struct RuntimeConfig {
+    /// Of whole levels, in the order of [`LEVELS`].
+    levels: Vec<(Option<Level>, bool)>,
+    /// By `group/version`; the core group's is `/v1`.
+    versions: BTreeMap<String, bool>,
+    /// By `group/version` and plural name.
+    resources: BTreeMap<(String, String), bool>,
+}
+
+impl RuntimeConfig {
+    /// Reads the flag's pairs; a key without a value has an empty one. The last of several pairs with one key
+    /// counts.
+    ///
+    /// # Errors
+    /// Everything that upstream refuses, in its words.
+    pub fn parse(pairs: &[(String, String)]) -> Result<Self, Vec<String>> {
+        let pairs: BTreeMap<&str, &str> = pairs.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        if pairs.len() == 1 && pairs.get("api/all") == Some(&"false") {
+            return Err(vec!["invalid runtime-config with only api/all=false".to_owned()]);
+        }
+        let mut config = RuntimeConfig::default();
+        for (key, level) in LEVELS {
+            match pairs.get(key) {
+                None => {}
+                Some(&"true") => config.levels.push((level, true)),
+                Some(&"false") => config.levels.push((level, false)),
+                Some(value) => return Err(vec![format!("invalid value {key}={value}")]),
+            }
+        }
+        let singles = || pairs.iter().filter(|(key, _)| LEVELS.iter().all(|(level, _)| level != *key));
+        let mut unknown = Vec::new();
+        for (key, _) in singles() {
+            let (group, version, _) =
+                split(key).ok_or_else(|| vec![format!("runtime-config invalid key {key}")])?;
+            if !schema::builtin::has_group(group) {
+                unknown.push(group_version(group, version));
+            }
+        }
+        if !unknown.is_empty() {
+            unknown.dedup();
+            return Err(vec![format!("unknown api groups {}", unknown.join(","))]);
+        }
+        for (key, value) in singles() {
+            config.single(key, value).map_err(|error| vec![error])?;
+        }
+        Ok(config)
+    }
+
+    fn single(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let (group, version, resource) = split(key).ok_or_else(|| format!("invalid key {key}"))?;
+        let named = group_version(group, version);
+        if !schema::builtin::has_version(&named) {
+            return Err(format!("group version {named} that has not been registered"));
+        }
+        let enabled = parse_bool(value).ok_or_else(|| {
+            let quoted = go_quote::quote(value);
+            format!(
+                "invalid value of {key}: {value}, err: strconv.ParseBool: parsing {quoted}: invalid syntax"
+            )
+        })?;
+        match resource {
+            None => {
+                self.versions.insert(named, enabled);
+            }
+            Some(resource) if resource.to_lowercase() != resource => {
+                let quoted = go_quote::quote(resource);
+                return Err(format!(
+                    "invalid key {key}: group/version/resource and resource is always lowercase plural, not {quoted}"
+                ));
+            }
+            Some(resource) => {
+                self.resources.insert((named, resource.to_owned()), enabled);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether a row is served that would be (`by_default`) if nobody had said anything. A subresource goes
+    /// with its resource.
+    pub fn serves(&self, row: &Resource<'_>, by_default: bool) -> bool {
+        if self.resources.is_empty() && self.versions.is_empty() && self.levels.is_empty() {
+            return by_default;
+        }
+        let of_resource = |((version, plural), on): (&(String, String), &bool)| {
+            (version == row.group_version && plural == row.plural).then_some(*on)
+        };
+        if let Some(on) = self.resources.iter().find_map(of_resource) {
+            return on;
+        }
+        if let Some(on) = self.versions.get(row.group_version) {
+            return *on;
+        }
+        let level = Level::of(row.version);
+        let mut matching = self.levels.iter().filter(|(of, _)| of.is_none() || *of == level);
+        matching.next_back().map_or(by_default, |(_, on)| *on)
+    }
+}
+
+/// `group/version`, or `version` in the core group.
+fn group_version(group: &str, version: &str) -> String {
+    if group.is_empty() { version.to_owned() } else { format!("{group}/{version}") }
+}
+
+/// Group, version and perhaps a resource.
+fn split(key: &str) -> Option<(&str, &str, Option<&str>)> {
+    let mut parts = key.split('/');
+    let (group, version, resource) = (parts.next()?, parts.next()?, parts.next());
+    parts.next().is_none().then_some((group, version, resource))
+}
+
+/// As Go's `strconv.ParseBool`, but that nothing means yes.
+fn parse_bool(text: &str) -> Option<bool> {
+    match text {
+        "" | "1" | "t" | "T" | "true" | "TRUE" | "True" => Some(true),
+        "0" | "f" | "F" | "false" | "FALSE" | "False" => Some(false),
+        _ => None,
+    }
+}
