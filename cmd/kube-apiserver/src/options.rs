@@ -13,7 +13,7 @@ use std::time::Duration;
 use authorization::Mode;
 use controlplane::config::{
     AdmissionConfig, AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig,
-    ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, WatchCacheConfig,
+    RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -94,7 +94,9 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
             disabled: flags.list("disable-admission-plugins"),
         },
         chain: chain(flags),
-        runtime_config: pairs(flags, "runtime-config"),
+        runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))
+            .map_err(|found| errors.extend(found))
+            .unwrap_or_default(),
         feature_gates: gates(flags),
         watch_min: seconds(flags.int("min-request-timeout")),
         event_ttl: duration(flags, "event-ttl"),

@@ -5,19 +5,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::admission::Chain;
-use api::resources::Resource;
+use api::catalog::Catalog;
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::{Authorizer, Mode};
 use cacher::{Delegator, Driver, Options};
-use endpoints::api::{Backends, CompressedLists, Documents, FieldManagers, TokenRequests, WatchMetrics};
-use endpoints::discovery::{Discovery, Group, VersionInfo, builtin_groups};
+use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
+use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
 use endpoints::negotiate::Formats;
-use endpoints::openapi::OpenApi;
 use endpoints::openid::OpenId;
+use endpoints::served::{Description, Served};
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
@@ -100,30 +100,34 @@ pub(crate) async fn build(
     )
     .with_settings(Settings { allow_privileged: config.pods.allow_privileged });
     let (registry, repairs) = services::with_pools(config, registry, delegator.storage())?;
-    let groups = builtin_groups(|row| !row.off_by_default);
-    let mut paths = paths(&groups);
+    let catalog = catalog(config);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let watch_metrics = Arc::new(WatchMetrics::default());
     let keys = service_account_keys::load(config)?;
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
-    if openid.is_some() {
-        paths.extend([OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH].map(str::to_owned));
-    }
     let authorizer = Mode::authorizer(&config.authorization_modes);
     let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
+    let about = Description {
+        server_address: address,
+        version: VersionInfo::of_this_build(),
+        formats,
+        clock: Arc::new(SystemClock),
+    };
+    let served = Arc::new(Served::new(catalog, about));
+    let paths = paths(&served, openid.is_some());
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins(config, &registry, &authorizer),
         authorizer,
         authenticator: authenticator.clone(),
         token_requests: token_requests(config, keys),
-        documents: documents(groups, address, formats, openid),
+        served,
+        documents: openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>).collect(),
         formats,
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
         compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
-        field_managers: FieldManagers::new(|row| !row.off_by_default),
         watch_metrics: Arc::clone(&watch_metrics),
         backends: backends(&config.kubelets)?,
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
@@ -138,7 +142,7 @@ pub(crate) async fn build(
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
-        paths: Arc::new(move || paths.clone()),
+        paths,
         hooks,
         authenticator,
         collectors,
@@ -186,19 +190,9 @@ fn plugins(config: &Config, registry: &Registry, authorizer: &Arc<dyn Authorizer
     admission::chain(&config.admission, &parts)
 }
 
-/// What is served where no resource is.
-fn documents(
-    groups: Vec<Group>,
-    address: String,
-    formats: Formats,
-    openid: Option<OpenId>,
-) -> Vec<Box<dyn Documents>> {
-    let discovery = Discovery::new(groups, address, &VersionInfo::of_this_build()).in_formats(formats);
-    let served = Arc::new(|row: &Resource| !row.off_by_default);
-    let open_api = OpenApi::new(served, Vec::new(), Arc::new(SystemClock)).in_formats(formats);
-    let openid = openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>);
-    let others: [Box<dyn Documents>; 2] = [Box::new(discovery), Box::new(open_api)];
-    others.into_iter().chain(openid).collect()
+/// What is served at start.
+fn catalog(config: &Config) -> Catalog {
+    Catalog::builtin(|row| config.runtime_config.serves(row, !row.off_by_default))
 }
 
 /// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that
@@ -292,21 +286,13 @@ impl Collector for Watches {
     }
 }
 
-/// The paths of the documents, for the list at `/`.
-fn paths(groups: &[Group]) -> Vec<String> {
-    let mut paths: Vec<String> =
-        ["/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"]
-            .map(str::to_owned)
-            .to_vec();
-    for group in groups {
-        let versions = group.versions.iter().map(|version| group.group_version(version));
-        match group.name.as_ref() {
-            "" => paths.extend(versions.map(|version| format!("/api/{version}"))),
-            name => {
-                paths.push(format!("/apis/{name}"));
-                paths.extend(versions.map(|version| format!("/apis/{version}")));
-            }
-        }
-    }
-    paths
+/// The paths of the documents as they are now, for the list at `/`.
+fn paths(served: &Arc<Served>, openid: bool) -> Arc<dyn Fn() -> Vec<String> + Send + Sync> {
+    let served = Arc::clone(served);
+    let fixed = [OpenIdDocuments::CONFIGURATION_PATH, OpenIdDocuments::KEYS_PATH];
+    Arc::new(move || {
+        let mut paths = served.now().paths();
+        paths.extend(fixed.iter().filter(|_| openid).map(|path| (*path).to_owned()));
+        paths
+    })
 }

@@ -6,6 +6,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+pub use api::runtime_config::RuntimeConfig;
 use authorization::Mode;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
@@ -27,9 +28,8 @@ pub struct Config {
     pub admission: AdmissionConfig,
     /// How requests are treated on their way.
     pub chain: ChainOptions,
-    /// Which API groups and versions are switched on or off (`--runtime-config`), as given: for
-    /// example `("api/all", "true")`.
-    pub runtime_config: Vec<(String, String)>,
+    /// Which API groups, versions and resources are switched on or off.
+    pub runtime_config: RuntimeConfig,
     /// Feature gates that are set explicitly (`--feature-gates`).
     pub feature_gates: Vec<(String, bool)>,
     /// Watches last at least this long unless the client asks otherwise (`--min-request-timeout`);
@@ -374,7 +374,7 @@ impl Config {
                 ..AdmissionConfig::default()
             },
             chain: ChainOptions::default(),
-            runtime_config: Vec::new(),
+            runtime_config: RuntimeConfig::default(),
             feature_gates: Vec::new(),
             watch_min: Duration::from_secs(1800),
             event_ttl: Duration::from_secs(3600),

@@ -20,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 
 pub use crate::compressed::CompressedLists;
 use crate::dispatch::{Dispatch, Request, Response};
-pub use crate::field_managers::FieldManagers;
 use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
 use crate::negotiate::{self, Formats, Offer, Representation};
@@ -29,19 +28,14 @@ use crate::proxy::Incoming;
 use crate::query::Query;
 use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
+use crate::served::Served;
 use crate::table::{IncludeObject, TableRequest};
 pub use crate::watch_metrics::WatchMetrics;
 
-/// Documents that describe the API (discovery, OpenAPI): they answer paths that name no resource.
+/// Documents that do not depend on what is served: they answer paths that name no resource.
 pub trait Documents: Send + Sync + 'static {
     /// The answer, or `None` when the path is not this one's.
     fn respond(&self, request: &http::request::Parts) -> Option<Result<http::Response<Bytes>, Status>>;
-}
-
-impl Documents for crate::discovery::Discovery {
-    fn respond(&self, request: &http::request::Parts) -> Option<Result<http::Response<Bytes>, Status>> {
-        crate::discovery::Discovery::respond(self, request)
-    }
 }
 
 /// What the API is made of.
@@ -56,7 +50,9 @@ pub struct Api {
     pub authenticator: Authenticator,
     /// How tokens of service accounts are issued; `None` where nobody signs them.
     pub token_requests: Option<TokenRequests>,
-    /// Discovery, OpenAPI, version; asked in order.
+    /// What is served, with the documents that describe it.
+    pub served: Arc<Served>,
+    /// Other documents; asked in order.
     pub documents: Vec<Box<dyn Documents>>,
     /// Which formats objects have.
     pub formats: Formats,
@@ -66,8 +62,6 @@ pub struct Api {
     pub jitter: Arc<dyn Fn() -> f64 + Send + Sync>,
     /// Compressed lists that were asked for more than once.
     pub compressed_lists: CompressedLists,
-    /// Who keeps managed fields.
-    pub field_managers: FieldManagers,
     /// What watches have sent.
     pub watch_metrics: Arc<WatchMetrics>,
     /// How to get to kubelets, pods, and whatever stands behind Services.
@@ -103,12 +97,12 @@ impl<'a> Call<'a> {
 
     /// The row of the endpoint.
     pub(crate) fn endpoint(&self) -> &'a Resource<'a> {
-        self.route.endpoint.row()
+        self.route.endpoint.row.row()
     }
 
     /// The row of the resource itself.
     pub(crate) fn main(&self) -> &'a Resource<'a> {
-        self.route.main.row()
+        self.route.main.row.row()
     }
 
     /// How the resource is stored.
@@ -132,7 +126,7 @@ impl<'a> Call<'a> {
             _ => IncludeObject::Metadata,
         };
         Ok(Reply {
-            endpoint: &self.route.endpoint,
+            endpoint: &self.route.endpoint.row,
             headers: self.headers,
             representation: self.representation,
             warnings: self.warnings.clone(),
@@ -153,7 +147,8 @@ impl Dispatch for Api {
         if !info.is_resource {
             return self.document(&parts);
         }
-        let route = match route(&parts.method, &info) {
+        let generation = self.served.now();
+        let route = match route(&generation.catalog, &parts.method, &info) {
             Ok(route) => route,
             Err(NoRoute::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
             Err(NoRoute::Status(status)) => {
@@ -161,7 +156,7 @@ impl Dispatch for Api {
             }
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
-        let deprecation: Vec<String> = route.endpoint.row().deprecation_warning().into_iter().collect();
+        let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
         let (answer, warnings) = match negotiated(&parts, &route, self.formats) {
             Ok((representation, query)) => {
                 let mut call = Call {
@@ -188,7 +183,8 @@ impl Dispatch for Api {
 
 impl Api {
     fn document(&self, parts: &http::request::Parts) -> Response {
-        match self.documents.iter().find_map(|d| d.respond(parts)) {
+        let described = self.served.now().document(parts);
+        match described.or_else(|| self.documents.iter().find_map(|d| d.respond(parts))) {
             Some(Ok(document)) => document.map(respond::full),
             Some(Err(status)) => respond::status_response(&parts.headers, None, &status, &[]),
             None => respond::plain(404, "404 page not found\n"),
@@ -206,8 +202,9 @@ fn negotiated(
         // What is answered is somebody else's, and errors find their own form.
         return Ok((Representation::JSON, query));
     }
-    let streams = matches!(route.action, Action::List | Action::Watch) && route.main.row().serves("watch");
-    let endpoint = route.endpoint.row();
+    let streams =
+        matches!(route.action, Action::List | Action::Watch) && route.main.row.row().serves("watch");
+    let endpoint = route.endpoint.row.row();
     if endpoint.produces.is_empty() {
         negotiate::produces(&parts.headers, streams, formats)?;
     }

@@ -25,7 +25,7 @@ use schema::table::Message;
 use crate::negotiate::{self, Format, Formats, Offer};
 pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
-pub use model::{ApiResource, Group, Source, Text, Version, builtin_groups};
+pub use model::{ApiResource, Group, Source, Text, Version, groups_of};
 pub use version::VersionInfo;
 
 /// An answer, or the failure that the caller writes as it writes every other.

@@ -8,7 +8,6 @@ mod compressed;
 pub mod discovery;
 pub mod dispatch;
 mod encode;
-mod field_managers;
 mod forms;
 mod gzip;
 mod handlers;
@@ -20,6 +19,7 @@ pub mod proxy;
 mod query;
 pub mod respond;
 mod route;
+pub mod served;
 mod table;
 #[cfg(test)]
 #[path = "../../schema/testdata/files.rs"]

@@ -16,7 +16,6 @@ use std::sync::{Arc, OnceLock};
 
 use api::resources::Resource;
 use apimachinery::clock::Clock;
-use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
@@ -25,7 +24,6 @@ use http::{HeaderMap, Response, StatusCode};
 use schema::openapi::Writer;
 use sha2::{Digest, Sha512};
 
-use crate::api::Documents;
 use crate::negotiate::{Formats, accept_clauses};
 use content::{Content, Subject};
 pub use custom::{CustomResource, custom_document};
@@ -229,12 +227,6 @@ impl OpenApi {
             });
         });
         w.into_bytes()
-    }
-}
-
-impl Documents for OpenApi {
-    fn respond(&self, request: &Parts) -> Option<Result<Response<Bytes>, Status>> {
-        OpenApi::respond(self, request).map(Ok)
     }
 }
 

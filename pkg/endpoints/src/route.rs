@@ -1,6 +1,9 @@
 //! From a path and a method to a row and an action.
 
-use api::resources::{self, Handle, Resource};
+use std::sync::Arc;
+
+use api::catalog::{Catalog, Endpoint, Owner};
+use api::resources::Resource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
@@ -30,10 +33,10 @@ pub(crate) enum Action {
 /// Where a request leads.
 #[derive(Debug, Clone)]
 pub(crate) struct Route {
-    /// The row of the endpoint.
-    pub(crate) endpoint: Handle,
-    /// The row of the resource itself; the endpoint's own unless it is a subresource.
-    pub(crate) main: Handle,
+    /// The endpoint.
+    pub(crate) endpoint: Arc<Endpoint>,
+    /// The resource itself; the endpoint's own unless it is a subresource.
+    pub(crate) main: Arc<Endpoint>,
     /// What to do.
     pub(crate) action: Action,
 }
@@ -57,15 +60,16 @@ impl From<Status> for NoRoute {
 ///
 /// # Errors
 /// 404 for what is not served, 405 for a method that the path does not have.
-pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
-    let served = |r: &&'static Resource<'static>| !r.off_by_default;
-    let mut rows = resources::all().filter(|r| served(r) && r.group == info.group).peekable();
-    if (info.api_prefix == "api") != info.group.is_empty() || rows.peek().is_none() {
+pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
+    let group = catalog.group(&info.group).ok_or(NoRoute::UnknownGroup)?;
+    if (info.api_prefix == "api") != info.group.is_empty() {
         return Err(NoRoute::UnknownGroup);
     }
-    if !rows.any(|r| r.version == info.version) {
-        return Err(Status::unknown_path().into());
-    }
+    let Some(version) = group.version(&info.version) else {
+        // Upstream's router answers for the groups that it knows, nobody for others.
+        let routed = group.versions.iter().any(|version| version.owner == Owner::Builtin);
+        return Err(if routed { Status::unknown_path().into() } else { NoRoute::UnknownGroup });
+    };
     if info.verb == "proxy" {
         // Nothing is served there any more, but requests are still authorized as what they ask for.
         return Err(Status::unknown_path().into());
@@ -73,9 +77,10 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
     if info.verb == "watch" && info.resource == "watch" || info.parts.is_empty() {
         return Err(Status::internal_error("unable to determine kind and namespace from url").into());
     }
-    let find = |sub: &str| resources::find(&info.group, &info.version, &info.resource, sub).filter(served);
-    let endpoint = find(&info.subresource).ok_or_else(Status::unknown_path)?;
-    let main = find("").unwrap_or(endpoint);
+    let served = version.find(&info.resource, &info.subresource).ok_or_else(Status::unknown_path)?;
+    let main = version.find(&info.resource, "").unwrap_or(served);
+    let route = |action| Route { endpoint: Arc::clone(served), main: Arc::clone(main), action };
+    let (endpoint, main) = (served.row.row(), main.row.row());
     let depth = info.parts.len();
     let named = depth >= 2;
     let misplaced = match main.namespaced {
@@ -94,7 +99,7 @@ pub(crate) fn route(method: &http::Method, info: &RequestInfo) -> Result<Route, 
         return Err(Status::unknown_path().into());
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;
-    Ok(Route { endpoint: endpoint.into(), main: main.into(), action })
+    Ok(route(action))
 }
 
 fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named: bool) -> Option<Action> {

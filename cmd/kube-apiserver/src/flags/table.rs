@@ -159,7 +159,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Authorization", "authorization-webhook-cache-unauthorized-ttl", Duration, "duration", "30s", Ignored("it only matters with --authorization-webhook-config-file, which is refused")),
     flag("Authorization", "authorization-webhook-config-file", Text, "string", "", Refused("this way to authorize is not built yet, and what it denies would be allowed to administrators")),
     flag("Authorization", "authorization-webhook-version", Text, "string", "v1beta1", Ignored("it only matters with --authorization-webhook-config-file, which is refused")),
-    flag("API enablement", "runtime-config", Map, "mapStringString", "", Ignored("the default set of APIs is served")),
+    flag("API enablement", "runtime-config", Map, "mapStringString", "", Honoured("Versions and resources of built-in groups to serve or not: GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha.")),
     flag("Egress selector", "egress-selector-config-file", Text, "string", "", Refused("connections would go out directly")),
     flag("Admission", "admission-control", List, "stringSlice", "[]", Refused("admission plugins cannot be chosen with this old flag")),
     flag("Admission", "admission-control-config-file", Text, "string", "", Refused("the configuration of admission plugins is not read yet, so what it restricts would be allowed")),

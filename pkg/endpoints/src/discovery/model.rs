@@ -4,14 +4,12 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use api::resources::{self, Resource};
+use api::catalog::{self, Catalog, Owner};
+use api::resources::{Handle, Resource};
 use apimachinery::gvk::split_api_version;
 
 /// Text of a row, or owned text of a custom resource.
 pub type Text = Cow<'static, str>;
-
-/// The priority that upstream's aggregator gives its own group.
-const AGGREGATOR_PRIORITY: u32 = 20_000;
 
 /// An API group.
 #[derive(Debug, Clone)]
@@ -71,49 +69,51 @@ pub struct ApiResource {
     pub storage_version_hash: Text,
 }
 
-impl From<&'static Resource<'static>> for ApiResource {
-    fn from(row: &'static Resource<'static>) -> Self {
-        let texts = |names: &'static [&'static str]| names.iter().map(|&name| Text::from(name)).collect();
-        let foreign = (row.kind_group_version != row.group_version)
-            .then(|| split_api_version(row.kind_group_version))
-            .map(|(group, version)| (group.into(), version.into()));
-        ApiResource {
-            name: if row.subresource.is_empty() { row.plural.into() } else { row.path().into() },
-            singular: row.singular.into(),
-            namespaced: row.namespaced,
-            kind_group_version: foreign,
-            kind: row.kind.into(),
-            verbs: row.verbs.into(),
-            short_names: texts(row.short_names),
-            categories: texts(row.categories),
-            storage_version_hash: row.storage_version_hash.into(),
+impl From<&Handle> for ApiResource {
+    fn from(handle: &Handle) -> Self {
+        match handle {
+            Handle::Builtin(row) => described(row, Text::Borrowed),
+            Handle::Custom(_) => described(handle.row(), |text| Text::Owned(text.to_owned())),
         }
     }
 }
 
-/// The built-in groups with those of their resources that `served` lets pass. Versions and groups
-/// that are left empty are left out.
-pub fn builtin_groups(served: impl Fn(&Resource) -> bool) -> Vec<Group> {
-    let version = |group: &resources::Group, version: &resources::GroupVersion| {
-        let rows = group.resources_of(version.version).iter().filter(|row| served(row));
-        Version {
-            name: version.version.into(),
-            source: Source::Builtin,
-            stale: false,
-            resources: rows.map(ApiResource::from).collect(),
-        }
+/// Describes a row; `text` keeps its words.
+fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResource {
+    let foreign = (row.kind_group_version != row.group_version)
+        .then(|| split_api_version(row.kind_group_version))
+        .map(|(group, version)| (text(group), text(version)));
+    ApiResource {
+        name: if row.subresource.is_empty() { text(row.plural) } else { row.path().into() },
+        singular: text(row.singular),
+        namespaced: row.namespaced,
+        kind_group_version: foreign,
+        kind: text(row.kind),
+        verbs: row.verbs.into(),
+        short_names: row.short_names.iter().map(|name| text(name)).collect(),
+        categories: row.categories.iter().map(|name| text(name)).collect(),
+        storage_version_hash: text(row.storage_version_hash),
+    }
+}
+
+/// The groups of a catalog.
+pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
+    let version = |version: &catalog::Version| Version {
+        name: version.name.clone().into(),
+        source: match version.owner {
+            Owner::Builtin => Source::Builtin,
+            Owner::Custom => Source::Custom,
+            Owner::Proxied { .. } => Source::Proxied,
+        },
+        stale: version.owner == (Owner::Proxied { stale: true }),
+        resources: version.endpoints.iter().map(|endpoint| ApiResource::from(&endpoint.row)).collect(),
     };
-    let groups = resources::groups().iter().map(|group| Group {
-        name: group.name.into(),
-        priority: group.priority.unwrap_or(AGGREGATOR_PRIORITY),
-        versions: group
-            .versions
-            .iter()
-            .map(|v| version(group, v))
-            .filter(|v| !v.resources.is_empty())
-            .collect(),
+    let groups = catalog.groups().map(|group| Group {
+        name: group.name.clone().into(),
+        priority: group.priority,
+        versions: group.versions.iter().map(version).collect(),
     });
-    groups.filter(|group| !group.versions.is_empty()).collect()
+    groups.collect()
 }
 
 /// Sorts groups as discovery lists them.

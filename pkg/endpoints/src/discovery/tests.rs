@@ -9,7 +9,7 @@ use super::*;
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 fn discovery() -> Discovery {
-    let groups = builtin_groups(|row| !row.off_by_default);
+    let groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
     Discovery::new(groups, "192.0.2.10:6443".to_owned(), &VersionInfo::of_this_build())
 }
 
@@ -225,7 +225,7 @@ fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
         stale: false,
         resources: vec![widget.clone()],
     };
-    let mut groups = builtin_groups(|row| !row.off_by_default);
+    let mut groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
     groups.push(Group {
         name: "example.com".into(),
         priority: 1000,

@@ -182,7 +182,9 @@ async fn take_disruption(
     let name = meta::text(seen, "name");
     let status = resources::find(row.group, row.version, row.plural, "status").unwrap_or(row);
     let target = Target { row, namespace: &call.info.namespace, name };
-    let fields = call.api.field_managers.of(status);
+    let generation = call.api.served.now();
+    let served = generation.catalog.find(status.group, status.version, status.plural, status.subresource);
+    let fields = served.and_then(|endpoint| endpoint.fields.as_ref());
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Box::new(Status::not_found(&target.group_resource(), name)))?;
         let mut new = old.clone();

@@ -28,7 +28,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let deadline = begun + timeout(call, &options);
     let registry = &call.api.registry;
     let encoder =
-        Encoder::new(call.route.endpoint.clone(), call.representation, call.reply()?.table, registry);
+        Encoder::new(call.route.endpoint.row.clone(), call.representation, call.reply()?.table, registry);
     let events = registry.watch(&call.target(), &options, deadline).await?;
     let shutdown = Box::pin(call.api.shutdown.clone().cancelled_owned());
     let counters = call.api.watch_metrics.of(call.main());

@@ -26,7 +26,7 @@ impl<'c> Writer<'c> {
     pub(super) fn of(call: &Call<'c>, field_manager: &str) -> Self {
         let user_agent = call.headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
         Writer {
-            fields: call.api.field_managers.of(call.endpoint()),
+            fields: call.route.endpoint.fields.as_ref(),
             endpoint: call.endpoint(),
             manager: manager_or_user_agent(field_manager, &String::from_utf8_lossy(user_agent)),
             now: call.api.registry.now(),

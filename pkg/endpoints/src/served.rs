@@ -1,0 +1,100 @@
+//! What is served now: a generation of the catalog and the documents that describe it.
+
+use std::sync::Arc;
+
+use api::catalog::Catalog;
+use apimachinery::clock::Clock;
+use apimachinery::status::Status;
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::request::Parts;
+
+use crate::discovery::{self, Discovery, VersionInfo};
+use crate::negotiate::Formats;
+use crate::openapi::OpenApi;
+
+/// What documents say besides what is served.
+#[derive(Clone)]
+pub struct Description {
+    /// The advertised `host:port`.
+    pub server_address: String,
+    /// Of this build.
+    pub version: VersionInfo,
+    /// The formats of objects.
+    pub formats: Formats,
+    /// For the `Expires` header.
+    pub clock: Arc<dyn Clock>,
+}
+
+/// One generation of the catalog with its documents. None of them is written before it is asked for.
+pub struct Generation {
+    /// Who serves what.
+    pub catalog: Arc<Catalog>,
+    discovery: Discovery,
+    open_api: OpenApi,
+}
+
+impl Generation {
+    fn new(catalog: Arc<Catalog>, about: &Description) -> Self {
+        let groups = discovery::groups_of(&catalog);
+        let (address, formats) = (about.server_address.clone(), about.formats);
+        let known = Arc::clone(&catalog);
+        let open_api = OpenApi::new(
+            Arc::new(move |row: &api::resources::Resource<'_>| known.serves(row)),
+            Vec::new(),
+            Arc::clone(&about.clock),
+        );
+        Generation {
+            discovery: Discovery::new(groups, address, &about.version).in_formats(formats),
+            open_api: open_api.in_formats(formats),
+            catalog,
+        }
+    }
+
+    /// The answer to a request for a document that describes the API; `None` when the path names none.
+    pub fn document(&self, request: &Parts) -> Option<Result<http::Response<Bytes>, Status>> {
+        self.discovery.respond(request).or_else(|| self.open_api.respond(request).map(Ok))
+    }
+
+    /// The paths of the documents, for the list at `/`.
+    pub fn paths(&self) -> Vec<String> {
+        let fixed = ["/api", "/apis", "/apis/", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/version"];
+        let mut paths: Vec<String> = fixed.map(str::to_owned).to_vec();
+        for group in self.catalog.groups() {
+            let versions = group.versions.iter().map(|version| group.group_version(version));
+            match group.name.as_str() {
+                "" => paths.extend(versions.map(|version| format!("/api/{version}"))),
+                name => {
+                    paths.push(format!("/apis/{name}"));
+                    paths.extend(versions.map(|version| format!("/apis/{version}")));
+                }
+            }
+        }
+        paths
+    }
+}
+
+/// The generation that is served now. A request takes it once and keeps to it.
+pub struct Served {
+    current: ArcSwap<Generation>,
+    about: Description,
+}
+
+impl Served {
+    /// Serves a catalog.
+    pub fn new(catalog: Catalog, about: Description) -> Self {
+        let first = Generation::new(Arc::new(catalog), &about);
+        Served { current: ArcSwap::from_pointee(first), about }
+    }
+
+    /// The current generation.
+    pub fn now(&self) -> Arc<Generation> {
+        self.current.load_full()
+    }
+
+    /// Replaces the catalog by what `change` makes of it, which may be asked again if another change is faster.
+    pub fn change(&self, change: impl Fn(&Catalog) -> Catalog) {
+        self.current
+            .rcu(|generation| Arc::new(Generation::new(Arc::new(change(&generation.catalog)), &self.about)));
+    }
+}
