@@ -9,6 +9,7 @@ mod authentication;
 mod authorization;
 mod autoscaling;
 mod batch;
+mod builtin;
 mod certificates;
 mod columns;
 mod coordination;
@@ -31,6 +32,7 @@ mod storagemigration;
 #[cfg(test)]
 mod tests;
 
+pub use builtin::{Act, Backend, Builtin, Review, Stream};
 pub use groups::{Group, GroupVersion};
 pub use handle::{CustomRow, CustomTexts, Handle};
 pub use lifecycle::Lifecycle;
@@ -52,6 +54,10 @@ pub struct Resource<'a> {
     pub plural: &'a str,
     /// `status`, `scale`, …; empty for the resource itself.
     pub subresource: &'a str,
+    /// The kind of the resource itself, also for its subresources; `None` for custom resources.
+    pub builtin: Option<Builtin>,
+    /// What requests do.
+    pub act: Act,
     /// Kind of the body; for connect subresources the kind of their options.
     pub kind: &'a str,
     /// `apiVersion` of `kind`. Differs from `group_version` where a subresource speaks a kind of
@@ -192,6 +198,8 @@ const RESOURCE: Resource<'static> = Resource {
     group_version: "",
     plural: "",
     subresource: "",
+    builtin: None,
+    act: Act::Store,
     kind: "",
     kind_group_version: "",
     singular: "",

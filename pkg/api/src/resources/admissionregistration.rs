@@ -23,7 +23,9 @@ use schema::builtin::{
     IO_K8S_API_ADMISSIONREGISTRATION_V1BETA1_MUTATINGADMISSIONPOLICYLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
+};
 
 /// What the resources of `admissionregistration.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -70,6 +72,7 @@ const V1BETA1: Resource = Resource {
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "mutatingadmissionpolicies",
+        builtin: Some(Builtin::MutatingAdmissionPolicy),
         kind: "MutatingAdmissionPolicy",
         singular: "mutatingadmissionpolicy",
         categories: &["api-extensions"],
@@ -90,6 +93,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicybindings",
+        builtin: Some(Builtin::MutatingAdmissionPolicyBinding),
         kind: "MutatingAdmissionPolicyBinding",
         singular: "mutatingadmissionpolicybinding",
         categories: &["api-extensions"],
@@ -110,6 +114,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingwebhookconfigurations",
+        builtin: Some(Builtin::MutatingWebhookConfiguration),
         kind: "MutatingWebhookConfiguration",
         singular: "mutatingwebhookconfiguration",
         categories: &["api-extensions"],
@@ -130,6 +135,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "validatingadmissionpolicies",
+        builtin: Some(Builtin::ValidatingAdmissionPolicy),
         kind: "ValidatingAdmissionPolicy",
         singular: "validatingadmissionpolicy",
         categories: &["api-extensions"],
@@ -150,6 +156,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "validatingadmissionpolicies",
+        builtin: Some(Builtin::ValidatingAdmissionPolicy),
         subresource: "status",
         kind: "ValidatingAdmissionPolicy",
         message: &IO_K8S_API_ADMISSIONREGISTRATION_V1_VALIDATINGADMISSIONPOLICY,
@@ -159,6 +166,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "validatingadmissionpolicybindings",
+        builtin: Some(Builtin::ValidatingAdmissionPolicyBinding),
         kind: "ValidatingAdmissionPolicyBinding",
         singular: "validatingadmissionpolicybinding",
         categories: &["api-extensions"],
@@ -178,6 +186,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "validatingwebhookconfigurations",
+        builtin: Some(Builtin::ValidatingWebhookConfiguration),
         kind: "ValidatingWebhookConfiguration",
         singular: "validatingwebhookconfiguration",
         categories: &["api-extensions"],
@@ -198,6 +207,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicies",
+        builtin: Some(Builtin::MutatingAdmissionPolicy),
         kind: "MutatingAdmissionPolicy",
         singular: "mutatingadmissionpolicy",
         categories: &["api-extensions"],
@@ -217,6 +227,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicybindings",
+        builtin: Some(Builtin::MutatingAdmissionPolicyBinding),
         kind: "MutatingAdmissionPolicyBinding",
         singular: "mutatingadmissionpolicybinding",
         categories: &["api-extensions"],
@@ -236,6 +247,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicies",
+        builtin: Some(Builtin::MutatingAdmissionPolicy),
         kind: "MutatingAdmissionPolicy",
         singular: "mutatingadmissionpolicy",
         categories: &["api-extensions"],
@@ -255,6 +267,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "mutatingadmissionpolicybindings",
+        builtin: Some(Builtin::MutatingAdmissionPolicyBinding),
         kind: "MutatingAdmissionPolicyBinding",
         singular: "mutatingadmissionpolicybinding",
         categories: &["api-extensions"],

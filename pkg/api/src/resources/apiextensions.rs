@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITION,
 };
 
-use super::{RESOURCE, Resource, SPEC, STATUS, columns, json, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, columns, json, since, subresource_of};
 
 /// What the resources of `apiextensions.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -26,6 +26,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "customresourcedefinitions",
+        builtin: Some(Builtin::CustomResourceDefinition),
         kind: "CustomResourceDefinition",
         singular: "customresourcedefinition",
         short_names: &["crd", "crds"],
@@ -49,6 +50,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "customresourcedefinitions",
+        builtin: Some(Builtin::CustomResourceDefinition),
         subresource: "status",
         kind: "CustomResourceDefinition",
         message: &IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1_CUSTOMRESOURCEDEFINITION,

@@ -5,7 +5,7 @@ use schema::builtin::{
     IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICELIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, json, since, subresource_of};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, json, since, subresource_of};
 
 /// What the resources of `apiregistration.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -25,6 +25,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "apiservices",
+        builtin: Some(Builtin::APIService),
         kind: "APIService",
         singular: "apiservice",
         categories: &["api-extensions"],
@@ -44,6 +45,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "apiservices",
+        builtin: Some(Builtin::APIService),
         subresource: "status",
         kind: "APIService",
         message: &IO_K8S_KUBE_AGGREGATOR_PKG_APIS_APIREGISTRATION_V1_APISERVICE,

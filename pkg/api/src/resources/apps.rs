@@ -7,7 +7,9 @@ use schema::builtin::{
     IO_K8S_API_APPS_V1_STATEFULSET, IO_K8S_API_APPS_V1_STATEFULSETLIST, IO_K8S_API_AUTOSCALING_V1_SCALE,
 };
 
-use super::{RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since, subresource_of};
+use super::{
+    Act, Builtin, RESOURCE, Resource, SPEC, STATUS, UNVERSIONED, columns, protobuf, since, subresource_of,
+};
 
 /// What the resources of `apps/v1` have in common.
 const V1: Resource = Resource {
@@ -26,6 +28,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "controllerrevisions",
+        builtin: Some(Builtin::ControllerRevision),
         kind: "ControllerRevision",
         singular: "controllerrevision",
         message: &IO_K8S_API_APPS_V1_CONTROLLERREVISION,
@@ -42,6 +45,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "daemonsets",
+        builtin: Some(Builtin::DaemonSet),
         kind: "DaemonSet",
         singular: "daemonset",
         short_names: &["ds"],
@@ -57,6 +61,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "daemonsets",
+        builtin: Some(Builtin::DaemonSet),
         subresource: "status",
         kind: "DaemonSet",
         message: &IO_K8S_API_APPS_V1_DAEMONSET,
@@ -65,6 +70,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "deployments",
+        builtin: Some(Builtin::Deployment),
         kind: "Deployment",
         singular: "deployment",
         short_names: &["deploy"],
@@ -80,6 +86,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "deployments",
+        builtin: Some(Builtin::Deployment),
+        act: Act::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -89,6 +97,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "deployments",
+        builtin: Some(Builtin::Deployment),
         subresource: "status",
         kind: "Deployment",
         message: &IO_K8S_API_APPS_V1_DEPLOYMENT,
@@ -97,6 +106,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "replicasets",
+        builtin: Some(Builtin::ReplicaSet),
         kind: "ReplicaSet",
         singular: "replicaset",
         short_names: &["rs"],
@@ -112,6 +122,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "replicasets",
+        builtin: Some(Builtin::ReplicaSet),
+        act: Act::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -121,6 +133,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "replicasets",
+        builtin: Some(Builtin::ReplicaSet),
         subresource: "status",
         kind: "ReplicaSet",
         message: &IO_K8S_API_APPS_V1_REPLICASET,
@@ -129,6 +142,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "statefulsets",
+        builtin: Some(Builtin::StatefulSet),
         kind: "StatefulSet",
         singular: "statefulset",
         short_names: &["sts"],
@@ -144,6 +158,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "statefulsets",
+        builtin: Some(Builtin::StatefulSet),
+        act: Act::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -153,6 +169,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "statefulsets",
+        builtin: Some(Builtin::StatefulSet),
         subresource: "status",
         kind: "StatefulSet",
         message: &IO_K8S_API_APPS_V1_STATEFULSET,

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_AUTHORIZATION_V1_SUBJECTACCESSREVIEW,
 };
 
-use super::{CREATE_ONLY, RESOURCE, Resource, since};
+use super::{Act, Builtin, CREATE_ONLY, RESOURCE, Resource, Review, since};
 
 /// What the resources of `authorization.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -23,6 +23,8 @@ const V1: Resource = Resource {
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "localsubjectaccessreviews",
+        builtin: Some(Builtin::LocalSubjectAccessReview),
+        act: Act::Review(Review::LocalSubjectAccess),
         kind: "LocalSubjectAccessReview",
         singular: "localsubjectaccessreview",
         namespaced: true,
@@ -32,6 +34,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "selfsubjectaccessreviews",
+        builtin: Some(Builtin::SelfSubjectAccessReview),
+        act: Act::Review(Review::SelfSubjectAccess),
         kind: "SelfSubjectAccessReview",
         singular: "selfsubjectaccessreview",
         verbs: CREATE_ONLY,
@@ -40,6 +44,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "selfsubjectrulesreviews",
+        builtin: Some(Builtin::SelfSubjectRulesReview),
+        act: Act::Review(Review::SelfSubjectRules),
         kind: "SelfSubjectRulesReview",
         singular: "selfsubjectrulesreview",
         verbs: CREATE_ONLY,
@@ -48,6 +54,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "subjectaccessreviews",
+        builtin: Some(Builtin::SubjectAccessReview),
+        act: Act::Review(Review::SubjectAccess),
         kind: "SubjectAccessReview",
         singular: "subjectaccessreview",
         verbs: CREATE_ONLY,

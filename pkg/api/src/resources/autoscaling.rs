@@ -5,7 +5,7 @@ use schema::builtin::{
     IO_K8S_API_AUTOSCALING_V2_HORIZONTALPODAUTOSCALER, IO_K8S_API_AUTOSCALING_V2_HORIZONTALPODAUTOSCALERLIST,
 };
 
-use super::{RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
 
 /// What the resources of `autoscaling/v1` have in common.
 const V1: Resource = Resource {
@@ -37,6 +37,7 @@ const V2_SUB: Resource = subresource_of(V2);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "horizontalpodautoscalers",
+        builtin: Some(Builtin::HorizontalPodAutoscaler),
         kind: "HorizontalPodAutoscaler",
         singular: "horizontalpodautoscaler",
         short_names: &["hpa"],
@@ -56,6 +57,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "horizontalpodautoscalers",
+        builtin: Some(Builtin::HorizontalPodAutoscaler),
         subresource: "status",
         kind: "HorizontalPodAutoscaler",
         message: &IO_K8S_API_AUTOSCALING_V1_HORIZONTALPODAUTOSCALER,
@@ -64,6 +66,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "horizontalpodautoscalers",
+        builtin: Some(Builtin::HorizontalPodAutoscaler),
         kind: "HorizontalPodAutoscaler",
         singular: "horizontalpodautoscaler",
         short_names: &["hpa"],
@@ -83,6 +86,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "horizontalpodautoscalers",
+        builtin: Some(Builtin::HorizontalPodAutoscaler),
         subresource: "status",
         kind: "HorizontalPodAutoscaler",
         message: &IO_K8S_API_AUTOSCALING_V2_HORIZONTALPODAUTOSCALER,

@@ -5,7 +5,9 @@ use schema::builtin::{
     IO_K8S_API_BATCH_V1_JOBLIST,
 };
 
-use super::{DefaultGc, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, same, since, subresource_of};
+use super::{
+    Builtin, DefaultGc, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, same, since, subresource_of,
+};
 
 /// What the resources of `batch/v1` have in common.
 const V1: Resource = Resource {
@@ -24,6 +26,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "cronjobs",
+        builtin: Some(Builtin::CronJob),
         kind: "CronJob",
         singular: "cronjob",
         short_names: &["cj"],
@@ -39,6 +42,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "cronjobs",
+        builtin: Some(Builtin::CronJob),
         subresource: "status",
         kind: "CronJob",
         message: &IO_K8S_API_BATCH_V1_CRONJOB,
@@ -47,6 +51,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "jobs",
+        builtin: Some(Builtin::Job),
         kind: "Job",
         singular: "job",
         categories: &["all"],
@@ -64,6 +69,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "jobs",
+        builtin: Some(Builtin::Job),
         subresource: "status",
         kind: "Job",
         message: &IO_K8S_API_BATCH_V1_JOB,

@@ -11,7 +11,7 @@ use schema::builtin::{
     IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUESTLIST,
 };
 
-use super::{RESOURCE, Resource, SPEC, columns, protobuf, same, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, columns, protobuf, same, since, subresource_of};
 
 /// What the resources of `certificates.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -57,6 +57,7 @@ const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "certificatesigningrequests",
+        builtin: Some(Builtin::CertificateSigningRequest),
         kind: "CertificateSigningRequest",
         singular: "certificatesigningrequest",
         short_names: &["csr"],
@@ -76,6 +77,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "certificatesigningrequests",
+        builtin: Some(Builtin::CertificateSigningRequest),
         subresource: "approval",
         kind: "CertificateSigningRequest",
         message: &IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
@@ -84,6 +86,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "certificatesigningrequests",
+        builtin: Some(Builtin::CertificateSigningRequest),
         subresource: "status",
         kind: "CertificateSigningRequest",
         message: &IO_K8S_API_CERTIFICATES_V1_CERTIFICATESIGNINGREQUEST,
@@ -92,6 +95,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "clustertrustbundles",
+        builtin: Some(Builtin::ClusterTrustBundle),
         kind: "ClusterTrustBundle",
         singular: "clustertrustbundle",
         message: &IO_K8S_API_CERTIFICATES_V1ALPHA1_CLUSTERTRUSTBUNDLE,
@@ -110,6 +114,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "clustertrustbundles",
+        builtin: Some(Builtin::ClusterTrustBundle),
         kind: "ClusterTrustBundle",
         singular: "clustertrustbundle",
         namespaced: false,
@@ -130,6 +135,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podcertificaterequests",
+        builtin: Some(Builtin::PodCertificateRequest),
         kind: "PodCertificateRequest",
         singular: "podcertificaterequest",
         message: &IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST,
@@ -153,6 +159,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podcertificaterequests",
+        builtin: Some(Builtin::PodCertificateRequest),
         subresource: "status",
         kind: "PodCertificateRequest",
         message: &IO_K8S_API_CERTIFICATES_V1BETA1_PODCERTIFICATEREQUEST,

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATE, IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATELIST,
 };
 
-use super::{RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
 
 /// What the resources of `coordination.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -44,6 +44,7 @@ const V1BETA1: Resource = Resource {
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "leases",
+        builtin: Some(Builtin::Lease),
         kind: "Lease",
         singular: "lease",
         message: &IO_K8S_API_COORDINATION_V1_LEASE,
@@ -57,6 +58,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "leasecandidates",
+        builtin: Some(Builtin::LeaseCandidate),
         kind: "LeaseCandidate",
         singular: "leasecandidate",
         message: &IO_K8S_API_COORDINATION_V1ALPHA2_LEASECANDIDATE,
@@ -75,6 +77,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "leasecandidates",
+        builtin: Some(Builtin::LeaseCandidate),
         kind: "LeaseCandidate",
         singular: "leasecandidate",
         message: &IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATE,

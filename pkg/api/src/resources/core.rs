@@ -20,8 +20,8 @@ use schema::builtin::{
 };
 
 use super::{
-    CREATE_ONLY, Connect, DefaultGc, EVERY_METHOD, GET_AND_POST, RESOURCE, Resource, SPEC, STATUS,
-    UNVERSIONED, columns, protobuf, same, since, subresource_of,
+    Act, Backend, Builtin, CREATE_ONLY, Connect, DefaultGc, EVERY_METHOD, GET_AND_POST, RESOURCE, Resource,
+    SPEC, STATUS, Stream, UNVERSIONED, columns, protobuf, same, since, subresource_of,
 };
 
 /// What the resources of `v1` have in common.
@@ -40,6 +40,8 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "bindings",
+        builtin: Some(Builtin::Binding),
+        act: Act::Bind,
         kind: "Binding",
         singular: "binding",
         verbs: CREATE_ONLY,
@@ -49,6 +51,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "componentstatuses",
+        builtin: Some(Builtin::ComponentStatus),
+        act: Act::ComponentStatus,
         kind: "ComponentStatus",
         singular: "componentstatus",
         short_names: &["cs"],
@@ -62,6 +66,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "configmaps",
+        builtin: Some(Builtin::ConfigMap),
         kind: "ConfigMap",
         singular: "configmap",
         short_names: &["cm"],
@@ -75,6 +80,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "endpoints",
+        builtin: Some(Builtin::Endpoints),
         kind: "Endpoints",
         singular: "endpoints",
         short_names: &["ep"],
@@ -89,6 +95,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "events",
+        builtin: Some(Builtin::Event),
         kind: "Event",
         singular: "event",
         short_names: &["ev"],
@@ -120,6 +127,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "limitranges",
+        builtin: Some(Builtin::LimitRange),
         kind: "LimitRange",
         singular: "limitrange",
         short_names: &["limits"],
@@ -133,6 +141,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "namespaces",
+        builtin: Some(Builtin::Namespace),
         kind: "Namespace",
         singular: "namespace",
         short_names: &["ns"],
@@ -149,6 +158,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "namespaces",
+        builtin: Some(Builtin::Namespace),
         subresource: "finalize",
         kind: "Namespace",
         namespaced: false,
@@ -159,6 +169,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "namespaces",
+        builtin: Some(Builtin::Namespace),
         subresource: "status",
         kind: "Namespace",
         namespaced: false,
@@ -168,6 +179,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "nodes",
+        builtin: Some(Builtin::Node),
         kind: "Node",
         singular: "node",
         short_names: &["no"],
@@ -183,6 +195,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "nodes",
+        builtin: Some(Builtin::Node),
+        act: Act::Proxy(Backend::Node),
         subresource: "proxy",
         kind: "NodeProxyOptions",
         namespaced: false,
@@ -198,6 +212,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "nodes",
+        builtin: Some(Builtin::Node),
         subresource: "status",
         kind: "Node",
         namespaced: false,
@@ -207,6 +222,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "persistentvolumeclaims",
+        builtin: Some(Builtin::PersistentVolumeClaim),
         kind: "PersistentVolumeClaim",
         singular: "persistentvolumeclaim",
         short_names: &["pvc"],
@@ -226,6 +242,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "persistentvolumeclaims",
+        builtin: Some(Builtin::PersistentVolumeClaim),
         subresource: "status",
         kind: "PersistentVolumeClaim",
         message: &IO_K8S_API_CORE_V1_PERSISTENTVOLUMECLAIM,
@@ -234,6 +251,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "persistentvolumes",
+        builtin: Some(Builtin::PersistentVolume),
         kind: "PersistentVolume",
         singular: "persistentvolume",
         short_names: &["pv"],
@@ -254,6 +272,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "persistentvolumes",
+        builtin: Some(Builtin::PersistentVolume),
         subresource: "status",
         kind: "PersistentVolume",
         namespaced: false,
@@ -263,6 +282,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
         kind: "Pod",
         singular: "pod",
         short_names: &["po"],
@@ -295,6 +315,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Stream(Stream::Attach),
         subresource: "attach",
         kind: "PodAttachOptions",
         verbs: &["create", "get"],
@@ -309,6 +331,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Bind,
         subresource: "binding",
         kind: "Binding",
         verbs: CREATE_ONLY,
@@ -317,6 +341,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
         subresource: "ephemeralcontainers",
         kind: "Pod",
         message: &IO_K8S_API_CORE_V1_POD,
@@ -324,6 +349,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Evict,
         subresource: "eviction",
         kind: "Eviction",
         kind_group_version: "policy/v1",
@@ -334,6 +361,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Stream(Stream::Exec),
         subresource: "exec",
         kind: "PodExecOptions",
         verbs: &["create", "get"],
@@ -347,6 +376,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Log,
         subresource: "log",
         kind: "Pod",
         verbs: &["get"],
@@ -357,6 +388,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Stream(Stream::PortForward),
         subresource: "portforward",
         kind: "PodPortForwardOptions",
         verbs: &["create", "get"],
@@ -371,6 +404,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
+        act: Act::Proxy(Backend::Pod),
         subresource: "proxy",
         kind: "PodProxyOptions",
         verbs: &["create", "delete", "get", "patch", "update"],
@@ -384,6 +419,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
         subresource: "resize",
         kind: "Pod",
         message: &IO_K8S_API_CORE_V1_POD,
@@ -391,6 +427,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "pods",
+        builtin: Some(Builtin::Pod),
         subresource: "status",
         kind: "Pod",
         message: &IO_K8S_API_CORE_V1_POD,
@@ -399,6 +436,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podtemplates",
+        builtin: Some(Builtin::PodTemplate),
         kind: "PodTemplate",
         singular: "podtemplate",
         message: &IO_K8S_API_CORE_V1_PODTEMPLATE,
@@ -412,6 +450,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "replicationcontrollers",
+        builtin: Some(Builtin::ReplicationController),
         kind: "ReplicationController",
         singular: "replicationcontroller",
         short_names: &["rc"],
@@ -434,6 +473,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "replicationcontrollers",
+        builtin: Some(Builtin::ReplicationController),
+        act: Act::Scale,
         subresource: "scale",
         kind: "Scale",
         kind_group_version: "autoscaling/v1",
@@ -443,6 +484,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "replicationcontrollers",
+        builtin: Some(Builtin::ReplicationController),
         subresource: "status",
         kind: "ReplicationController",
         message: &IO_K8S_API_CORE_V1_REPLICATIONCONTROLLER,
@@ -451,6 +493,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourcequotas",
+        builtin: Some(Builtin::ResourceQuota),
         kind: "ResourceQuota",
         singular: "resourcequota",
         short_names: &["quota"],
@@ -465,6 +508,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourcequotas",
+        builtin: Some(Builtin::ResourceQuota),
         subresource: "status",
         kind: "ResourceQuota",
         message: &IO_K8S_API_CORE_V1_RESOURCEQUOTA,
@@ -473,6 +517,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "secrets",
+        builtin: Some(Builtin::Secret),
         kind: "Secret",
         singular: "secret",
         message: &IO_K8S_API_CORE_V1_SECRET,
@@ -485,6 +530,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "serviceaccounts",
+        builtin: Some(Builtin::ServiceAccount),
         kind: "ServiceAccount",
         singular: "serviceaccount",
         short_names: &["sa"],
@@ -498,6 +544,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "serviceaccounts",
+        builtin: Some(Builtin::ServiceAccount),
+        act: Act::IssueToken,
         subresource: "token",
         kind: "TokenRequest",
         kind_group_version: "authentication.k8s.io/v1",
@@ -508,6 +556,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "services",
+        builtin: Some(Builtin::Service),
         kind: "Service",
         singular: "service",
         short_names: &["svc"],
@@ -530,6 +579,8 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "services",
+        builtin: Some(Builtin::Service),
+        act: Act::Proxy(Backend::Service),
         subresource: "proxy",
         kind: "ServiceProxyOptions",
         verbs: &["create", "delete", "get", "patch", "update"],
@@ -544,6 +595,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "services",
+        builtin: Some(Builtin::Service),
         subresource: "status",
         kind: "Service",
         message: &IO_K8S_API_CORE_V1_SERVICE,

@@ -6,7 +6,9 @@ use schema::builtin::{
     IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
+};
 
 /// What the resources of `flowcontrol.apiserver.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -26,6 +28,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "flowschemas",
+        builtin: Some(Builtin::FlowSchema),
         kind: "FlowSchema",
         singular: "flowschema",
         message: &IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMA,
@@ -44,6 +47,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "flowschemas",
+        builtin: Some(Builtin::FlowSchema),
         subresource: "status",
         kind: "FlowSchema",
         message: &IO_K8S_API_FLOWCONTROL_V1_FLOWSCHEMA,
@@ -52,6 +56,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "prioritylevelconfigurations",
+        builtin: Some(Builtin::PriorityLevelConfiguration),
         kind: "PriorityLevelConfiguration",
         singular: "prioritylevelconfiguration",
         message: &IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATION,
@@ -70,6 +75,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "prioritylevelconfigurations",
+        builtin: Some(Builtin::PriorityLevelConfiguration),
         subresource: "status",
         kind: "PriorityLevelConfiguration",
         message: &IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATION,

@@ -5,7 +5,7 @@ use schema::builtin::{
     IO_K8S_API_APISERVERINTERNAL_V1ALPHA1_STORAGEVERSIONLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, subresource_of};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, subresource_of};
 
 /// What the resources of `internal.apiserver.k8s.io/v1alpha1` have in common.
 const V1ALPHA1: Resource = Resource {
@@ -25,6 +25,7 @@ const V1ALPHA1_SUB: Resource = subresource_of(V1ALPHA1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "storageversions",
+        builtin: Some(Builtin::StorageVersion),
         kind: "StorageVersion",
         singular: "storageversion",
         message: &IO_K8S_API_APISERVERINTERNAL_V1ALPHA1_STORAGEVERSION,
@@ -43,6 +44,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "storageversions",
+        builtin: Some(Builtin::StorageVersion),
         subresource: "status",
         kind: "StorageVersion",
         message: &IO_K8S_API_APISERVERINTERNAL_V1ALPHA1_STORAGEVERSION,

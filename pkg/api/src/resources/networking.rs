@@ -10,7 +10,9 @@ use schema::builtin::{
     IO_K8S_API_NETWORKING_V1BETA1_SERVICECIDR, IO_K8S_API_NETWORKING_V1BETA1_SERVICECIDRLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of,
+};
 
 /// What the resources of `networking.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -45,6 +47,7 @@ const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "ingressclasses",
+        builtin: Some(Builtin::IngressClass),
         kind: "IngressClass",
         singular: "ingressclass",
         message: &IO_K8S_API_NETWORKING_V1_INGRESSCLASS,
@@ -62,6 +65,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "ingresses",
+        builtin: Some(Builtin::Ingress),
         kind: "Ingress",
         singular: "ingress",
         short_names: &["ing"],
@@ -77,6 +81,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "ingresses",
+        builtin: Some(Builtin::Ingress),
         subresource: "status",
         kind: "Ingress",
         namespaced: true,
@@ -86,6 +91,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "ipaddresses",
+        builtin: Some(Builtin::IPAddress),
         kind: "IPAddress",
         singular: "ipaddress",
         short_names: &["ip"],
@@ -104,6 +110,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "networkpolicies",
+        builtin: Some(Builtin::NetworkPolicy),
         kind: "NetworkPolicy",
         singular: "networkpolicy",
         short_names: &["netpol"],
@@ -124,6 +131,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "servicecidrs",
+        builtin: Some(Builtin::ServiceCIDR),
         kind: "ServiceCIDR",
         singular: "servicecidr",
         message: &IO_K8S_API_NETWORKING_V1_SERVICECIDR,
@@ -142,6 +150,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "servicecidrs",
+        builtin: Some(Builtin::ServiceCIDR),
         subresource: "status",
         kind: "ServiceCIDR",
         message: &IO_K8S_API_NETWORKING_V1_SERVICECIDR,
@@ -151,6 +160,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "ipaddresses",
+        builtin: Some(Builtin::IPAddress),
         kind: "IPAddress",
         singular: "ipaddress",
         short_names: &["ip"],
@@ -168,6 +178,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "servicecidrs",
+        builtin: Some(Builtin::ServiceCIDR),
         kind: "ServiceCIDR",
         singular: "servicecidr",
         message: &IO_K8S_API_NETWORKING_V1BETA1_SERVICECIDR,
@@ -185,6 +196,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "servicecidrs",
+        builtin: Some(Builtin::ServiceCIDR),
         subresource: "status",
         kind: "ServiceCIDR",
         message: &IO_K8S_API_NETWORKING_V1BETA1_SERVICECIDR,

@@ -4,7 +4,7 @@ use schema::builtin::{
     IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET, IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETLIST,
 };
 
-use super::{RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
+use super::{Builtin, RESOURCE, Resource, SPEC, STATUS, columns, protobuf, since, subresource_of};
 
 /// What the resources of `policy/v1` have in common.
 const V1: Resource = Resource {
@@ -23,6 +23,7 @@ const V1_SUB: Resource = subresource_of(V1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "poddisruptionbudgets",
+        builtin: Some(Builtin::PodDisruptionBudget),
         kind: "PodDisruptionBudget",
         singular: "poddisruptionbudget",
         short_names: &["pdb"],
@@ -43,6 +44,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "poddisruptionbudgets",
+        builtin: Some(Builtin::PodDisruptionBudget),
         subresource: "status",
         kind: "PodDisruptionBudget",
         message: &IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGET,

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_RBAC_V1_ROLEBINDING, IO_K8S_API_RBAC_V1_ROLEBINDINGLIST, IO_K8S_API_RBAC_V1_ROLELIST,
 };
 
-use super::{RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
 
 /// What the resources of `rbac.authorization.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -23,6 +23,7 @@ const V1: Resource = Resource {
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "clusterrolebindings",
+        builtin: Some(Builtin::ClusterRoleBinding),
         kind: "ClusterRoleBinding",
         singular: "clusterrolebinding",
         message: &IO_K8S_API_RBAC_V1_CLUSTERROLEBINDING,
@@ -40,6 +41,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "clusterroles",
+        builtin: Some(Builtin::ClusterRole),
         kind: "ClusterRole",
         singular: "clusterrole",
         message: &IO_K8S_API_RBAC_V1_CLUSTERROLE,
@@ -57,6 +59,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "rolebindings",
+        builtin: Some(Builtin::RoleBinding),
         kind: "RoleBinding",
         singular: "rolebinding",
         namespaced: true,
@@ -75,6 +78,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "roles",
+        builtin: Some(Builtin::Role),
         kind: "Role",
         singular: "role",
         namespaced: true,

@@ -19,7 +19,9 @@ use schema::builtin::{
     IO_K8S_API_RESOURCE_V1BETA2_RESOURCESLICELIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, same, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, same, since, subresource_of,
+};
 
 /// What the resources of `resource.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -82,6 +84,7 @@ const V1BETA2_SUB: Resource = subresource_of(V1BETA2);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "deviceclasses",
+        builtin: Some(Builtin::DeviceClass),
         kind: "DeviceClass",
         singular: "deviceclass",
         namespaced: false,
@@ -101,6 +104,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaims",
+        builtin: Some(Builtin::ResourceClaim),
         kind: "ResourceClaim",
         singular: "resourceclaim",
         message: &IO_K8S_API_RESOURCE_V1_RESOURCECLAIM,
@@ -119,6 +123,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaims",
+        builtin: Some(Builtin::ResourceClaim),
         subresource: "status",
         kind: "ResourceClaim",
         message: &IO_K8S_API_RESOURCE_V1_RESOURCECLAIM,
@@ -127,6 +132,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaimtemplates",
+        builtin: Some(Builtin::ResourceClaimTemplate),
         kind: "ResourceClaimTemplate",
         singular: "resourceclaimtemplate",
         message: &IO_K8S_API_RESOURCE_V1_RESOURCECLAIMTEMPLATE,
@@ -144,6 +150,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceslices",
+        builtin: Some(Builtin::ResourceSlice),
         kind: "ResourceSlice",
         singular: "resourceslice",
         namespaced: false,
@@ -165,6 +172,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "devicetaintrules",
+        builtin: Some(Builtin::DeviceTaintRule),
         kind: "DeviceTaintRule",
         singular: "devicetaintrule",
         message: &IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULE,
@@ -184,6 +192,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "devicetaintrules",
+        builtin: Some(Builtin::DeviceTaintRule),
         subresource: "status",
         kind: "DeviceTaintRule",
         message: &IO_K8S_API_RESOURCE_V1ALPHA3_DEVICETAINTRULE,
@@ -192,6 +201,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourcepoolstatusrequests",
+        builtin: Some(Builtin::ResourcePoolStatusRequest),
         kind: "ResourcePoolStatusRequest",
         singular: "resourcepoolstatusrequest",
         message: &IO_K8S_API_RESOURCE_V1ALPHA3_RESOURCEPOOLSTATUSREQUEST,
@@ -212,6 +222,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourcepoolstatusrequests",
+        builtin: Some(Builtin::ResourcePoolStatusRequest),
         subresource: "status",
         kind: "ResourcePoolStatusRequest",
         message: &IO_K8S_API_RESOURCE_V1ALPHA3_RESOURCEPOOLSTATUSREQUEST,
@@ -222,6 +233,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "deviceclasses",
+        builtin: Some(Builtin::DeviceClass),
         kind: "DeviceClass",
         singular: "deviceclass",
         namespaced: false,
@@ -241,6 +253,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaims",
+        builtin: Some(Builtin::ResourceClaim),
         kind: "ResourceClaim",
         singular: "resourceclaim",
         message: &IO_K8S_API_RESOURCE_V1BETA1_RESOURCECLAIM,
@@ -259,6 +272,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaims",
+        builtin: Some(Builtin::ResourceClaim),
         subresource: "status",
         kind: "ResourceClaim",
         message: &IO_K8S_API_RESOURCE_V1BETA1_RESOURCECLAIM,
@@ -267,6 +281,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaimtemplates",
+        builtin: Some(Builtin::ResourceClaimTemplate),
         kind: "ResourceClaimTemplate",
         singular: "resourceclaimtemplate",
         message: &IO_K8S_API_RESOURCE_V1BETA1_RESOURCECLAIMTEMPLATE,
@@ -284,6 +299,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceslices",
+        builtin: Some(Builtin::ResourceSlice),
         kind: "ResourceSlice",
         singular: "resourceslice",
         namespaced: false,
@@ -305,6 +321,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "deviceclasses",
+        builtin: Some(Builtin::DeviceClass),
         kind: "DeviceClass",
         singular: "deviceclass",
         message: &IO_K8S_API_RESOURCE_V1BETA2_DEVICECLASS,
@@ -323,6 +340,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "devicetaintrules",
+        builtin: Some(Builtin::DeviceTaintRule),
         kind: "DeviceTaintRule",
         singular: "devicetaintrule",
         message: &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
@@ -343,6 +361,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "devicetaintrules",
+        builtin: Some(Builtin::DeviceTaintRule),
         subresource: "status",
         kind: "DeviceTaintRule",
         message: &IO_K8S_API_RESOURCE_V1BETA2_DEVICETAINTRULE,
@@ -352,6 +371,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaims",
+        builtin: Some(Builtin::ResourceClaim),
         kind: "ResourceClaim",
         singular: "resourceclaim",
         namespaced: true,
@@ -371,6 +391,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaims",
+        builtin: Some(Builtin::ResourceClaim),
         subresource: "status",
         kind: "ResourceClaim",
         namespaced: true,
@@ -380,6 +401,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceclaimtemplates",
+        builtin: Some(Builtin::ResourceClaimTemplate),
         kind: "ResourceClaimTemplate",
         singular: "resourceclaimtemplate",
         namespaced: true,
@@ -398,6 +420,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "resourceslices",
+        builtin: Some(Builtin::ResourceSlice),
         kind: "ResourceSlice",
         singular: "resourceslice",
         message: &IO_K8S_API_RESOURCE_V1BETA2_RESOURCESLICE,

@@ -6,7 +6,7 @@ use schema::builtin::{
     IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOAD, IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOADLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, columns, protobuf, since, subresource_of};
+use super::{Builtin, METADATA_AND_SPEC, RESOURCE, Resource, columns, protobuf, since, subresource_of};
 
 /// What the resources of `scheduling.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -36,6 +36,7 @@ const V1ALPHA2_SUB: Resource = subresource_of(V1ALPHA2);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "priorityclasses",
+        builtin: Some(Builtin::PriorityClass),
         kind: "PriorityClass",
         singular: "priorityclass",
         short_names: &["pc"],
@@ -54,6 +55,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podgroups",
+        builtin: Some(Builtin::PodGroup),
         kind: "PodGroup",
         singular: "podgroup",
         message: &IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP,
@@ -70,6 +72,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "podgroups",
+        builtin: Some(Builtin::PodGroup),
         subresource: "status",
         kind: "PodGroup",
         message: &IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUP,
@@ -78,6 +81,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "workloads",
+        builtin: Some(Builtin::Workload),
         kind: "Workload",
         singular: "workload",
         message: &IO_K8S_API_SCHEDULING_V1ALPHA2_WORKLOAD,

@@ -10,7 +10,9 @@ use schema::builtin::{
     IO_K8S_API_STORAGE_V1BETA1_VOLUMEATTRIBUTESCLASSLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
+};
 
 /// What the resources of `storage.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -42,6 +44,7 @@ const V1BETA1: Resource = Resource {
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "csidrivers",
+        builtin: Some(Builtin::CSIDriver),
         kind: "CSIDriver",
         singular: "csidriver",
         message: &IO_K8S_API_STORAGE_V1_CSIDRIVER,
@@ -56,6 +59,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "csinodes",
+        builtin: Some(Builtin::CSINode),
         kind: "CSINode",
         singular: "csinode",
         message: &IO_K8S_API_STORAGE_V1_CSINODE,
@@ -70,6 +74,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "csistoragecapacities",
+        builtin: Some(Builtin::CSIStorageCapacity),
         kind: "CSIStorageCapacity",
         singular: "csistoragecapacity",
         namespaced: true,
@@ -89,6 +94,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "storageclasses",
+        builtin: Some(Builtin::StorageClass),
         kind: "StorageClass",
         singular: "storageclass",
         short_names: &["sc"],
@@ -108,6 +114,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "volumeattachments",
+        builtin: Some(Builtin::VolumeAttachment),
         kind: "VolumeAttachment",
         singular: "volumeattachment",
         message: &IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT,
@@ -127,6 +134,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "volumeattachments",
+        builtin: Some(Builtin::VolumeAttachment),
         subresource: "status",
         kind: "VolumeAttachment",
         message: &IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT,
@@ -136,6 +144,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "volumeattributesclasses",
+        builtin: Some(Builtin::VolumeAttributesClass),
         kind: "VolumeAttributesClass",
         singular: "volumeattributesclass",
         short_names: &["vac"],
@@ -155,6 +164,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "volumeattributesclasses",
+        builtin: Some(Builtin::VolumeAttributesClass),
         kind: "VolumeAttributesClass",
         singular: "volumeattributesclass",
         short_names: &["vac"],

@@ -5,7 +5,9 @@ use schema::builtin::{
     IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATIONLIST,
 };
 
-use super::{METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of};
+use super::{
+    Builtin, METADATA_AND_SPEC, RESOURCE, Resource, STATUS, columns, protobuf, since, subresource_of,
+};
 
 /// What the resources of `storagemigration.k8s.io/v1beta1` have in common.
 const V1BETA1: Resource = Resource {
@@ -26,6 +28,7 @@ const V1BETA1_SUB: Resource = subresource_of(V1BETA1);
 pub(super) static ROWS: &[Resource] = &[
     Resource {
         plural: "storageversionmigrations",
+        builtin: Some(Builtin::StorageVersionMigration),
         kind: "StorageVersionMigration",
         singular: "storageversionmigration",
         message: &IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
@@ -44,6 +47,7 @@ pub(super) static ROWS: &[Resource] = &[
     },
     Resource {
         plural: "storageversionmigrations",
+        builtin: Some(Builtin::StorageVersionMigration),
         subresource: "status",
         kind: "StorageVersionMigration",
         message: &IO_K8S_API_STORAGEMIGRATION_V1BETA1_STORAGEVERSIONMIGRATION,
