@@ -16,7 +16,7 @@ mod signing_request;
 mod small;
 
 use api::options::DeleteOptions;
-use api::resources::Resource;
+use api::resources::{Builtin, Resource};
 use api::semantic::equal_members;
 use api::validation::kinds::{self, Settings};
 use api::validation::{NameRule, validate_object_meta, validate_object_meta_update};
@@ -97,23 +97,23 @@ struct Common;
 impl Strategy for Common {}
 
 fn of(row: &Resource) -> &'static dyn Strategy {
-    match (row.group, row.plural) {
-        ("", "limitranges") => &small::LimitRanges,
-        ("", "namespaces") => &namespace::Namespaces,
-        ("", "persistentvolumeclaims") => &persistent_volume_claim::PersistentVolumeClaims,
-        ("", "persistentvolumes") => &persistent_volume::PersistentVolumes,
-        ("", "pods") => &pod::Pods,
-        ("", "serviceaccounts") => &small::ServiceAccounts,
-        ("", "services") => &service::Services,
-        ("apiextensions.k8s.io", "customresourcedefinitions") => &small::CustomResourceDefinitions,
-        ("apiregistration.k8s.io", "apiservices") => &small::ApiServices,
-        ("apps", "daemonsets") => &daemon_set::DaemonSets,
-        ("batch", "jobs") => &job::Jobs,
-        ("certificates.k8s.io", "certificatesigningrequests") => &signing_request::SigningRequests,
-        ("discovery.k8s.io", "endpointslices") => &endpoint_slice::EndpointSlices,
-        ("resource.k8s.io", "devicetaintrules") => &small::DeviceTaintRules,
-        ("resource.k8s.io", "resourceclaims") => &resource_claim::ResourceClaims,
-        ("scheduling.k8s.io", "podgroups") => &small::PodGroups,
+    match row.builtin {
+        Some(Builtin::APIService) => &small::ApiServices,
+        Some(Builtin::CertificateSigningRequest) => &signing_request::SigningRequests,
+        Some(Builtin::CustomResourceDefinition) => &small::CustomResourceDefinitions,
+        Some(Builtin::DaemonSet) => &daemon_set::DaemonSets,
+        Some(Builtin::DeviceTaintRule) => &small::DeviceTaintRules,
+        Some(Builtin::EndpointSlice) => &endpoint_slice::EndpointSlices,
+        Some(Builtin::Job) => &job::Jobs,
+        Some(Builtin::LimitRange) => &small::LimitRanges,
+        Some(Builtin::Namespace) => &namespace::Namespaces,
+        Some(Builtin::PersistentVolume) => &persistent_volume::PersistentVolumes,
+        Some(Builtin::PersistentVolumeClaim) => &persistent_volume_claim::PersistentVolumeClaims,
+        Some(Builtin::Pod) => &pod::Pods,
+        Some(Builtin::PodGroup) => &small::PodGroups,
+        Some(Builtin::ResourceClaim) => &resource_claim::ResourceClaims,
+        Some(Builtin::Service) => &service::Services,
+        Some(Builtin::ServiceAccount) => &small::ServiceAccounts,
         _ => &Common,
     }
 }
@@ -121,12 +121,10 @@ fn of(row: &Resource) -> &'static dyn Strategy {
 /// What an update through an endpoint takes from the old object. That is what upstream's
 /// `PrepareForUpdate` does; rows have what it declares (`GetResetFields`), and here is the difference.
 fn reset_paths(endpoint: &Resource) -> &'static [&'static str] {
-    match (endpoint.group, endpoint.plural, endpoint.subresource) {
-        ("certificates.k8s.io", "certificatesigningrequests", "status") => &[".spec"],
-        ("certificates.k8s.io", "podcertificaterequests", "") | ("scheduling.k8s.io", "podgroups", "") => {
-            &[".status"]
-        }
-        ("certificates.k8s.io", "podcertificaterequests", "status") => &[".metadata", ".spec"],
+    match (endpoint.builtin, endpoint.subresource) {
+        (Some(Builtin::CertificateSigningRequest), "status") => &[".spec"],
+        (Some(Builtin::PodCertificateRequest | Builtin::PodGroup), "") => &[".status"],
+        (Some(Builtin::PodCertificateRequest), "status") => &[".metadata", ".spec"],
         _ => endpoint.reset_fields,
     }
 }
@@ -134,7 +132,7 @@ fn reset_paths(endpoint: &Resource) -> &'static [&'static str] {
 /// Whether creation leaves the status to the kind: kubelets create their nodes with it, and pods look
 /// at it once.
 fn keeps_initial_status(row: &Resource) -> bool {
-    row.group.is_empty() && matches!(row.plural, "nodes" | "pods")
+    matches!(row.builtin, Some(Builtin::Node | Builtin::Pod))
 }
 
 /// Prepares an object that is about to be created.
@@ -181,7 +179,7 @@ pub fn prepare_for_update(
         inherit(new, old, name);
     }
     // Slices count what was asked for, others what became of it.
-    let counts_first = matches!(row.plural, "endpointslices" | "resourceslices");
+    let counts_first = matches!(row.builtin, Some(Builtin::EndpointSlice | Builtin::ResourceSlice));
     if counts_first {
         count_change(endpoint, row, new, old);
     }
@@ -194,9 +192,9 @@ pub fn prepare_for_update(
 
 /// Moves the generation on where the desired state changes.
 fn count_change(endpoint: &Resource, row: &Resource, new: &mut Object, old: &Object) {
-    let counts = match row.plural {
-        "csidrivers" => true,
-        "priorityclasses" => false,
+    let counts = match row.builtin {
+        Some(Builtin::CSIDriver) => true,
+        Some(Builtin::PriorityClass) => false,
         _ => row.sets_generation,
     };
     if counts && endpoint.subresource != "status" && desired_state_changed(row, new, old) {
@@ -233,9 +231,9 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
         let of = |object| meta::metadata(object).and_then(|m| m.get(name)?.as_object()).filter(some);
         of(new) != of(old)
     };
-    let counted = match (row.group, row.plural) {
-        ("apps", "deployments") => differs("annotations"),
-        ("discovery.k8s.io", "endpointslices") => differs("labels"),
+    let counted = match row.builtin {
+        Some(Builtin::Deployment) => differs("annotations"),
+        Some(Builtin::EndpointSlice) => differs("labels"),
         _ => false,
     };
     counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))

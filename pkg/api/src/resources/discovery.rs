@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE, IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICELIST};
 
-use super::{RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
 
 /// What the resources of `discovery.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -17,6 +17,7 @@ const V1: Resource = Resource {
 /// Sorted by version, plural and subresource.
 pub(super) static ROWS: &[Resource] = &[Resource {
     plural: "endpointslices",
+    builtin: Some(Builtin::EndpointSlice),
     kind: "EndpointSlice",
     singular: "endpointslice",
     message: &IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE,

@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_CORE_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENT, IO_K8S_API_EVENTS_V1_EVENTLIST};
 
-use super::{DefaultGc, RESOURCE, Resource, columns, protobuf, same, since};
+use super::{Builtin, DefaultGc, RESOURCE, Resource, columns, protobuf, same, since};
 
 /// What the resources of `events.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -17,6 +17,7 @@ const V1: Resource = Resource {
 /// Sorted by version, plural and subresource.
 pub(super) static ROWS: &[Resource] = &[Resource {
     plural: "events",
+    builtin: Some(Builtin::Event),
     kind: "Event",
     singular: "event",
     short_names: &["ev"],

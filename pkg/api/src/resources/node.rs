@@ -2,7 +2,7 @@
 
 use schema::builtin::{IO_K8S_API_NODE_V1_RUNTIMECLASS, IO_K8S_API_NODE_V1_RUNTIMECLASSLIST};
 
-use super::{RESOURCE, Resource, columns, protobuf, since};
+use super::{Builtin, RESOURCE, Resource, columns, protobuf, since};
 
 /// What the resources of `node.k8s.io/v1` have in common.
 const V1: Resource = Resource {
@@ -18,6 +18,7 @@ const V1: Resource = Resource {
 /// Sorted by version, plural and subresource.
 pub(super) static ROWS: &[Resource] = &[Resource {
     plural: "runtimeclasses",
+    builtin: Some(Builtin::RuntimeClass),
     kind: "RuntimeClass",
     singular: "runtimeclass",
     message: &IO_K8S_API_NODE_V1_RUNTIMECLASS,

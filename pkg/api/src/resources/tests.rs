@@ -115,3 +115,23 @@ fn deprecated_kinds_warn() {
     // Declared, but only from 1.37 on.
     check("admissionregistration.k8s.io", "v1beta1", "mutatingadmissionpolicies", None);
 }
+
+#[test]
+fn every_row_says_which_kind_it_is_of_and_no_two_kinds_have_one_name() {
+    let mut kinds = std::collections::BTreeMap::new();
+    for row in all() {
+        let kind = row.builtin.unwrap_or_else(|| panic!("{} {}", row.group_version, row.path()));
+        let main = find(row.group, row.version, row.plural, "").unwrap_or(row);
+        assert_eq!(format!("{kind:?}"), main.kind, "{}", row.path());
+        // An Event is one kind in two groups.
+        let stored = main.storage.map_or(main.group, |storage| storage.prefix);
+        assert_eq!(*kinds.entry(kind).or_insert(stored), stored, "{}", row.path());
+    }
+}
+
+#[test]
+fn what_is_not_stored_and_has_objects_does_something_else() {
+    for row in all().filter(|row| row.subresource.is_empty()) {
+        assert_eq!(row.act == Act::Store, row.storage.is_some(), "{}", row.path());
+    }
+}

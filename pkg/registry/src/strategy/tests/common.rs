@@ -66,3 +66,25 @@ fn a_driver_starts_without_a_generation_and_a_deployment_with_one() {
     assert_eq!(created("csidrivers", json!({"metadata": {}, "spec": {}}))["metadata"], json!({}));
     assert_eq!(created("deployments", json!({"metadata": {}}))["metadata"], json!({"generation": 1}));
 }
+
+#[test]
+fn a_custom_resource_that_is_called_like_a_built_in_one_has_nothing_of_its_strategy() {
+    use api::resources::{CustomRow, CustomTexts, Resource};
+    for plural in ["priorityclasses", "csidrivers", "endpointslices", "services", "pods", "nodes"] {
+        let texts = CustomTexts {
+            group: "example.com".to_owned(),
+            plural: plural.to_owned(),
+            ..CustomTexts::default()
+        };
+        let handle = CustomRow::new(texts, |row, _| Resource { sets_generation: true, ..row });
+        let made = |object: Value| {
+            let mut object = object.as_object().cloned().unwrap_or_default();
+            crate::strategy::prepare_for_create(handle.row(), &mut object, &context(&UserInfo::default()));
+            Value::Object(object)
+        };
+        let object = json!({"metadata": {}, "spec": {}, "status": {"a": 1}});
+        let mut expected = object.clone();
+        expected["metadata"] = json!({"generation": 1});
+        assert_eq!(made(object), expected, "{plural}");
+    }
+}
