@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{
-    Attributes, Chain, DefaultTolerationSeconds, LimitRanger, NamespaceLifecycle, Objects, Operation,
-    Outside, Plugin, PodSecurity, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount,
-    Writes,
+    Attributes, Chain, DefaultTolerationSeconds, LimitRanger, NamespaceLifecycle, Notes, Objects, Operation,
+    Options, Outside, Plugin, PodSecurity, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass,
+    ServiceAccount, Writes,
 };
 use api::resources::{self, Resource};
 use apimachinery::status::Status;
@@ -119,16 +119,17 @@ fn new_pod(bencher: divan::Bencher<'_, '_>) {
         operation: Operation::Create,
         user: &user,
         resource,
-        subresource: "",
+        endpoint: resource,
         namespace: "ns",
         name: "p",
+        generate_name: "",
         old: None,
-        dry_run: false,
+        options: Options::None,
     };
     bencher.with_inputs(pod).bench_values(|mut pod| {
-        let mut warnings = Vec::new();
-        block_on(chain.mutate(&attributes, &mut pod, &mut warnings))
-            .and_then(|()| block_on(chain.validate(&attributes, Some(&pod), &mut warnings)))
+        let mut notes = Notes::default();
+        block_on(chain.mutate(&attributes, Some(&mut pod), &mut notes))
+            .and_then(|()| block_on(chain.validate(&attributes, Some(&pod), &mut notes)))
             .map_err(|status| status.message)
     });
 }

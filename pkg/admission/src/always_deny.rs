@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Plugin, Verdict};
 
 const CAUSE: &str = "admission control is denying all modifications";
 
@@ -20,11 +20,11 @@ impl Plugin for AlwaysDeny {
         true
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
         Err(a.forbidden(CAUSE))
     }
 
-    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Notes) -> Verdict {
         Err(a.forbidden(CAUSE))
     }
 }

@@ -9,7 +9,7 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Plugin, Verdict, meta};
 
 const ALWAYS: &str = "Always";
 
@@ -28,10 +28,11 @@ impl Plugin for AlwaysPullImages {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.is_pod() && a.operation != Operation::Delete
+        a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         if brings_no_images(a, pod) {
             return Ok(());
         }
@@ -49,7 +50,7 @@ impl Plugin for AlwaysPullImages {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(pod) = object.filter(|pod| !brings_no_images(a, pod)) else { return Ok(()) };
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
         let root = Path::root("spec");

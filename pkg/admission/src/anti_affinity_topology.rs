@@ -5,7 +5,7 @@ use api::tree::{child, children, text};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Plugin, Verdict};
 
 const HOST: &str = "kubernetes.io/hostname";
 
@@ -19,10 +19,10 @@ impl Plugin for LimitPodHardAntiAffinityTopology {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.is_pod() && a.operation != Operation::Delete
+        a.is_pod() && a.writes()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let affinity =
             object.and_then(|pod| child(child(child(pod, "spec")?, "affinity")?, "podAntiAffinity"));
         let mut terms = affinity

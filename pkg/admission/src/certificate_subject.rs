@@ -12,7 +12,7 @@ use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::FromDer;
 
 use crate::certificate_approval::signer_of;
-use crate::{Attributes, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Plugin, Verdict};
 
 /// The signer whose certificates this server takes for users.
 const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
@@ -44,7 +44,7 @@ impl Plugin for CertificateSubjectRestriction {
         a.creates() && a.is("certificates.k8s.io", "certificatesigningrequests", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(request) = object.filter(|request| signer_of(request) == CLIENT_SIGNER) else {
             return Ok(());
         };

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct DefaultTolerationSeconds {
@@ -30,10 +30,11 @@ impl Plugin for DefaultTolerationSeconds {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.is_pod() && a.operation != Operation::Delete
+        a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, _: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let missing =
             self.taints.map(|(taint, _)| !children(spec, "tolerations").any(|t| tolerates(t, taint)));

@@ -5,7 +5,7 @@ use api::tree::{child, texts};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Plugin, Verdict};
 
 /// The plugin.
 pub struct DenyServiceExternalIPs;
@@ -21,10 +21,10 @@ impl Plugin for DenyServiceExternalIPs {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.operation != Operation::Delete && a.is("", "services", "")
+        a.writes() && a.is("", "services", "")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let had = |address: &str| a.old.is_some_and(|old| addresses(old).any(|before| before == address));
         match object.is_none_or(|service| addresses(service).all(had)) {
             true => Ok(()),

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::json;
 
-use crate::{Attributes, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct ExtendedResourceToleration;
@@ -29,10 +29,11 @@ impl Plugin for ExtendedResourceToleration {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.is_pod() && a.operation != Operation::Delete
+        a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, _: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let containers = ["containers", "initContainers"].into_iter().flat_map(|list| children(spec, list));
         let requests = containers.filter_map(|container| child(child(container, "resources")?, "requests"));

@@ -5,13 +5,13 @@
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Plugin, Verdict, meta};
 
 /// The plugin.
 pub struct StorageObjectInUseProtection;
 
 fn finalizer(a: &Attributes<'_>) -> Option<&'static str> {
-    match (a.resource.group, a.resource.plural, a.subresource) {
+    match (a.resource.group, a.resource.plural, a.subresource()) {
         ("", "persistentvolumes", "") => Some("kubernetes.io/pv-protection"),
         ("", "persistentvolumeclaims", "") => Some("kubernetes.io/pvc-protection"),
         ("storage.k8s.io", "volumeattributesclasses", "") => Some("kubernetes.io/vac-protection"),
@@ -29,7 +29,8 @@ impl Plugin for StorageObjectInUseProtection {
         a.creates() && finalizer(a).is_some()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(object) = object else { return Ok(()) };
         if let Some(finalizer) = finalizer(a) {
             meta::add_finalizer(object, finalizer);
         }

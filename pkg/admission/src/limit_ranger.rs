@@ -15,7 +15,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::resource_list::{Counting, ResourceList, Side, of_pod};
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
 use constraint::{Asked, Constraints};
 
 /// The plugin.
@@ -50,11 +50,12 @@ impl Plugin for LimitRanger {
         match a.operation {
             Operation::Create => a.is_pod() || a.is("", "persistentvolumeclaims", ""),
             Operation::Update => a.is("", "pods", "resize") || a.is("", "persistentvolumeclaims", ""),
-            Operation::Delete => false,
+            Operation::Delete | Operation::Connect => false,
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(object) = object else { return Ok(()) };
         if a.resource.plural == "pods" {
             for range in self.ranges(a).await? {
                 defaults::apply(&range, object);
@@ -63,7 +64,7 @@ impl Plugin for LimitRanger {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         for range in self.ranges(a).await? {
             let mut errors = Vec::new();

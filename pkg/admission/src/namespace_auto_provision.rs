@@ -7,7 +7,7 @@ use api::resources::{self, Resource};
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
-use crate::{Attributes, Objects, Plugin, Verdict, Warnings, Writes};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, Writes};
 
 /// The plugin.
 pub struct NamespaceAutoProvision {
@@ -31,10 +31,10 @@ impl Plugin for NamespaceAutoProvision {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.creates() && !a.dry_run && !a.namespace.is_empty() && a.resource.kind != "Namespace"
+        a.creates() && !a.dry_run() && !a.namespace.is_empty() && !a.is_namespace()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
         if self.objects.cached(self.namespaces, "", a.namespace).await?.is_some() {
             return Ok(());
         }

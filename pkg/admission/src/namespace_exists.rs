@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::objects::not_found;
-use crate::{Attributes, Objects, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict};
 
 /// The plugin.
 pub struct NamespaceExists {
@@ -30,10 +30,10 @@ impl Plugin for NamespaceExists {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        !a.namespace.is_empty() && a.resource.kind != "Namespace"
+        a.operation != Operation::Connect && !a.namespace.is_empty() && !a.is_namespace()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Notes) -> Verdict {
         match self.objects.find(self.namespaces, "", a.namespace).await? {
             Some(_) => Ok(()),
             None => Err(not_found(self.namespaces, a.namespace)),
@@ -55,7 +55,9 @@ mod tests {
         let store = Store::of([]);
         let plugin = NamespaceExists::new(Arc::clone(&store) as _).unwrap();
         let refusal = "namespaces \"ns\" not found".to_owned();
-        assert_eq!(Write::default().judged(&plugin, pod.clone()), Err(refusal));
+        assert_eq!(Write::default().judged(&plugin, pod.clone()), Err(refusal.clone()));
+        assert_eq!(Write::default().doing(Operation::Delete).deleted(&plugin, "p"), Err(refusal));
+        assert!(!Write::default().doing(Operation::Connect).reaches(&plugin));
         store.put_new("namespaces", json!({"metadata": {"name": "ns"}}));
         assert!(Write::default().judged(&plugin, pod).is_ok());
         assert!(Write::of("", "v1", "nodes").judged(&plugin, json!({"metadata": {"name": "n"}})).is_ok());

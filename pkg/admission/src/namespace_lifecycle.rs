@@ -5,19 +5,15 @@
 use std::sync::Arc;
 
 use api::resources::{self, Resource};
-use api::tree;
-use apimachinery::gvk::GroupResource;
 use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings};
+use crate::objects::not_found;
+use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
 
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
-
-/// Resources that may be created while their namespace is going, so that it can go in order.
-const REVIEW_GROUP: &str = "authorization.k8s.io";
 
 /// The plugin.
 pub struct NamespaceLifecycle {
@@ -40,45 +36,45 @@ impl Plugin for NamespaceLifecycle {
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
         match a.operation {
-            Operation::Create => {
-                !is_namespace(a) && !a.namespace.is_empty() && a.resource.group != REVIEW_GROUP
+            Operation::Create | Operation::Update => {
+                !a.is_namespace() && !a.namespace.is_empty() && !is_access_review(a)
             }
-            Operation::Update => false,
-            Operation::Delete => is_namespace(a),
+            Operation::Delete => a.is_namespace(),
+            Operation::Connect => false,
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, _: &mut Object, _: &mut Warnings) -> Verdict {
-        match self.objects.get(self.namespaces, "", a.namespace).await? {
-            None => Err(Status::not_found(&GroupResource::new("", "namespaces"), a.namespace).into()),
-            Some(found)
-                if tree::child(&found, "metadata").is_some_and(|m| m.contains_key("deletionTimestamp")) =>
-            {
-                Err(terminating(a).into())
+    async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let found = match a.operation {
+            Operation::Delete if IMMORTAL.contains(&a.name) => {
+                return Err(a.forbidden("this namespace may not be deleted"));
             }
+            Operation::Delete => return Ok(()),
+            // Only what is new needs to know whether the namespace is going, and that as of now.
+            Operation::Create => self.objects.get(self.namespaces, "", a.namespace).await?,
+            _ => self.objects.find(self.namespaces, "", a.namespace).await?,
+        };
+        match found {
+            None => Err(not_found(self.namespaces, a.namespace)),
+            Some(found) if a.creates() && meta::is_deleting(&found) => Err(terminating(a)),
             Some(_) => Ok(()),
         }
     }
-
-    async fn validate(&self, a: &Attributes<'_>, _: Option<&Object>, _: &mut Warnings) -> Verdict {
-        match a.operation == Operation::Delete && IMMORTAL.contains(&a.name) {
-            true => Err(a.forbidden("this namespace may not be deleted")),
-            false => Ok(()),
-        }
-    }
 }
 
-fn is_namespace(a: &Attributes<'_>) -> bool {
-    a.resource.group.is_empty() && a.resource.plural == "namespaces"
+/// Whether this only asks what somebody may do: an answer about the namespace would tell whether it exists.
+fn is_access_review(a: &Attributes<'_>) -> bool {
+    a.is("authorization.k8s.io", "localsubjectaccessreviews", "")
 }
 
-fn terminating(a: &Attributes<'_>) -> Status {
+fn terminating(a: &Attributes<'_>) -> Box<Status> {
+    let namespace = a.namespace;
     let cause =
-        format!("unable to create new content in namespace {} because it is being terminated", a.namespace);
-    let mut status = Status::forbidden(&a.group_resource(), a.name, &cause);
+        format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut status = a.forbidden(&cause);
     status.details.get_or_insert_default().causes = vec![Cause {
         reason: "NamespaceTerminating".to_owned(),
-        message: format!("namespace {} is being terminated", a.namespace),
+        message: format!("namespace {namespace} is being terminated"),
         field: "metadata.namespace".to_owned(),
     }];
     status
@@ -87,90 +83,60 @@ fn terminating(a: &Attributes<'_>) -> Status {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use apimachinery::user_info::UserInfo;
-    use futures::FutureExt;
     use serde_json::json;
 
     use super::*;
+    use crate::testing::{Store, Write};
 
-    /// Namespaces of one name, which exist (`Some`) and may be going (`true`), or do not.
-    struct Fixed(Option<bool>);
+    const GOING: &str = "pods \"p\" is forbidden: unable to create new content in namespace ns because it is being \
+                         terminated";
 
-    #[async_trait]
-    impl Objects for Fixed {
-        async fn cached(
-            &self,
-            _: &'static Resource<'static>,
-            _: &str,
-            _: &str,
-        ) -> Result<Option<Arc<Object>>, Box<Status>> {
-            Ok(None)
+    fn plugin(namespace: Option<serde_json::Value>) -> NamespaceLifecycle {
+        let store = Store::of([]);
+        if let Some(metadata) = namespace {
+            store.put_new("namespaces", json!({"metadata": metadata}));
         }
-
-        async fn get(
-            &self,
-            _: &'static Resource<'static>,
-            _: &str,
-            _: &str,
-        ) -> Result<Option<Arc<Object>>, Box<Status>> {
-            let object = self.0.map(|going| match going {
-                true => json!({"metadata": {"deletionTimestamp": "2026-01-01T00:00:00Z"}}),
-                false => json!({"metadata": {}}),
-            });
-            Ok(object.and_then(|object| object.as_object().cloned()).map(Arc::new))
-        }
-
-        async fn list(
-            &self,
-            _: &'static Resource<'static>,
-            _: &str,
-        ) -> Result<Vec<Arc<Object>>, Box<Status>> {
-            Ok(Vec::new())
-        }
-    }
-
-    fn check(
-        namespace: Option<bool>,
-        operation: Operation,
-        resource: &str,
-        name: &str,
-        expected: Result<(), u16>,
-    ) {
-        let plugin = NamespaceLifecycle::new(Arc::new(Fixed(namespace))).unwrap();
-        let attributes = Attributes {
-            operation,
-            user: &UserInfo::default(),
-            resource: resources::find("", "v1", resource, "").unwrap(),
-            subresource: "",
-            namespace: if resource == "namespaces" { name } else { "ns" },
-            name,
-            old: None,
-            dry_run: false,
-        };
-        let mut warnings = Vec::new();
-        let got = match operation {
-            _ if !plugin.handles(&attributes) => Some(Ok(())),
-            Operation::Delete => plugin.validate(&attributes, None, &mut warnings).now_or_never(),
-            _ => plugin.mutate(&attributes, &mut Object::new(), &mut warnings).now_or_never(),
-        };
-        let got = got.unwrap().map_err(|status| status.code);
-        assert_eq!(got, expected, "{namespace:?} {operation:?} {resource} {name}");
+        NamespaceLifecycle::new(store).unwrap()
     }
 
     #[test]
     fn content_needs_a_namespace_that_stays() {
-        check(Some(false), Operation::Create, "pods", "a", Ok(()));
-        check(None, Operation::Create, "pods", "a", Err(404));
-        check(Some(true), Operation::Create, "pods", "a", Err(403));
-        check(Some(true), Operation::Update, "pods", "a", Ok(()));
-        check(Some(true), Operation::Delete, "pods", "a", Ok(()));
+        let pod = json!({"metadata": {"name": "p"}});
+        let check = |namespace: Option<serde_json::Value>, write: Write, expected: Result<(), &str>| {
+            let got = write.mutated(&plugin(namespace), pod.clone()).map(|_| ());
+            assert_eq!(got, expected.map_err(str::to_owned));
+        };
+        let stays = || Some(json!({"name": "ns"}));
+        let goes = || Some(json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"}));
+        let missing = Err("namespaces \"ns\" not found");
+        let update = || Write::default().over(pod.clone());
+        check(stays(), Write::default(), Ok(()));
+        check(None, Write::default(), missing);
+        check(goes(), Write::default(), Err(GOING));
+        check(goes(), update(), Ok(()));
+        check(None, update(), missing);
+    }
+
+    #[test]
+    fn what_is_in_a_namespace_may_always_be_deleted_and_connected_to() {
+        for operation in [Operation::Delete, Operation::Connect] {
+            assert!(!Write::default().doing(operation).reaches(&plugin(None)));
+        }
+    }
+
+    #[test]
+    fn questions_about_rights_do_not_tell_whether_a_namespace_exists() {
+        let review = Write::of("authorization.k8s.io", "v1", "localsubjectaccessreviews");
+        assert!(!review.reaches(&plugin(None)));
     }
 
     #[test]
     fn vital_namespaces_are_not_deleted() {
+        let delete = Write::of("", "v1", "namespaces").doing(Operation::Delete);
         for name in ["default", "kube-system", "kube-public"] {
-            check(Some(false), Operation::Delete, "namespaces", name, Err(403));
+            let refusal = format!("namespaces {name:?} is forbidden: this namespace may not be deleted");
+            assert_eq!(delete.deleted(&plugin(None), name), Err(refusal));
         }
-        check(Some(false), Operation::Delete, "namespaces", "kube-node-lease", Ok(()));
+        assert_eq!(delete.deleted(&plugin(None), "kube-node-lease"), Ok(()));
     }
 }

@@ -13,7 +13,7 @@ use async_trait::async_trait;
 use authorization::{Authorizer, Decision};
 use schema::object::Object;
 
-use crate::{Attributes, Operation, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Plugin, Verdict};
 
 /// The plugin.
 pub struct OwnerReferencesPermissionEnforcement {
@@ -55,10 +55,10 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.operation != Operation::Delete && !a.is("", "pods", "status")
+        a.writes() && !a.is("", "pods", "status")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let empty = Object::new();
         let metadata = |object| child(object, "metadata").unwrap_or(&empty);
         let (new, old) = (object.map_or(&empty, metadata), a.old.map_or(&empty, metadata));
@@ -98,7 +98,7 @@ fn to_delete(a: &Attributes<'_>) -> RequestInfo {
         version: a.resource.version.to_owned(),
         namespace: a.namespace.to_owned(),
         resource: a.resource.plural.to_owned(),
-        subresource: a.subresource.to_owned(),
+        subresource: a.subresource().to_owned(),
         name: a.name.to_owned(),
         ..RequestInfo::default()
     }

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use schema::object::{self, Object};
 
 use crate::objects::not_found;
-use crate::{Attributes, Objects, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
 
 const SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
 const CONFLICT: &str = "pod node label selector conflicts with its namespace node label selector";
@@ -61,7 +61,8 @@ impl Plugin for PodNodeSelector {
         a.creates() && a.is_pod()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         let labels = self.labels(a).await?;
         if child(pod, "spec").is_some_and(|spec| conflicts(spec, &labels)) {
             return Err(a.forbidden(CONFLICT));
@@ -72,7 +73,7 @@ impl Plugin for PodNodeSelector {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(spec) = object.and_then(|pod| child(pod, "spec")) else { return Ok(()) };
         match conflicts(spec, &self.labels(a).await?) {
             true => Err(a.forbidden(CONFLICT)),

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::resource_list::{Counting, ResourceList, Side, of_pod};
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
 
 /// The label by which a node says what it runs.
 const OS: &str = "kubernetes.io/os";
@@ -50,7 +50,7 @@ impl Plugin for PodResizeValidator {
         a.operation == Operation::Update && a.is("", "pods", "resize")
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let (Some(pod), Some(old)) = (object, a.old) else { return Ok(()) };
         if !changes_running(pod, old) {
             return Ok(());

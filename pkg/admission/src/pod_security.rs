@@ -20,7 +20,7 @@ use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
 use policy::{Level, LevelVersion, Policy};
 use standard::{Violation, violations};
 
@@ -44,12 +44,7 @@ impl PodSecurity {
         Some(PodSecurity { objects, namespaces, pods: resources::find("", "v1", "pods", "")? })
     }
 
-    async fn judge_namespace(
-        &self,
-        a: &Attributes<'_>,
-        namespace: &Object,
-        warnings: &mut Warnings,
-    ) -> Verdict {
+    async fn judge_namespace(&self, a: &Attributes<'_>, namespace: &Object, notes: &mut Notes) -> Verdict {
         let (new, errors) = Policy::of(namespace);
         let invalid = || {
             let status = Status::invalid(&GroupKind::new("", "Namespace"), a.name, &errors);
@@ -64,15 +59,15 @@ impl PodSecurity {
         }
         let stricter = new.enforce.version != old.enforce.version || new.enforce.level > old.enforce.level;
         if new.enforce.level != Level::Privileged && stricter && new.enforce != old.enforce {
-            self.warn_of_pods(a.name, new.enforce, warnings).await;
+            self.warn_of_pods(a.name, new.enforce, notes).await;
         }
         Ok(())
     }
 
     /// Warns of the pods of a namespace that would not be let in any more.
-    async fn warn_of_pods(&self, namespace: &str, enforce: LevelVersion, warnings: &mut Warnings) {
+    async fn warn_of_pods(&self, namespace: &str, enforce: LevelVersion, notes: &mut Notes) {
         let Ok(pods) = self.objects.list(self.pods, namespace).await else {
-            warnings.push("failed to list pods while checking new PodSecurity enforce level".to_owned());
+            notes.warn("failed to list pods while checking new PodSecurity enforce level");
             return;
         };
         let total = pods.len();
@@ -92,14 +87,14 @@ impl PodSecurity {
             *count += 1;
         }
         if total > PODS_CHECKED_MAX {
-            warnings.push(format!(
+            notes.warn(format!(
                 "new PodSecurity enforce level only checked against the first {PODS_CHECKED_MAX} of {total} existing pods"
             ));
         }
         if violators.is_empty() {
             return;
         }
-        warnings.push(format!(
+        notes.warn(format!(
             "existing pods in namespace {namespace:?} violate the new PodSecurity enforce level \"{enforce}\""
         ));
         let mut said: Vec<String> = violators
@@ -111,7 +106,7 @@ impl PodSecurity {
             })
             .collect();
         said.sort();
-        warnings.append(&mut said);
+        notes.warnings.append(&mut said);
     }
 
     /// Judges a pod, or warns of what the pods of a template would violate.
@@ -120,7 +115,7 @@ impl PodSecurity {
         a: &Attributes<'_>,
         object: &Object,
         template: &Object,
-        warnings: &mut Warnings,
+        notes: &mut Notes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
         let namespace = match self.objects.find(self.namespaces, "", a.namespace).await? {
@@ -141,7 +136,7 @@ impl PodSecurity {
             return Err(a.forbidden(&format!("violates PodSecurity \"{}\": {cause}", policy.enforce)));
         }
         if let Some(cause) = detail(&violations(policy.warn, template, spec)) {
-            warnings.push(format!("would violate PodSecurity \"{}\": {cause}", policy.warn));
+            notes.warn(format!("would violate PodSecurity \"{}\": {cause}", policy.warn));
         }
         Ok(())
     }
@@ -154,32 +149,27 @@ impl Plugin for PodSecurity {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.operation != Operation::Delete
+        a.writes()
             && match (a.resource.group, a.resource.plural) {
-                ("", "pods") => !IGNORED.contains(&a.subresource),
+                ("", "pods") => !IGNORED.contains(&a.subresource()),
                 ("", "namespaces" | "replicationcontrollers" | "podtemplates")
                 | ("apps", "replicasets" | "deployments" | "statefulsets" | "daemonsets")
-                | ("batch", "jobs" | "cronjobs") => a.subresource.is_empty(),
+                | ("batch", "jobs" | "cronjobs") => a.subresource().is_empty(),
                 _ => false,
             }
     }
 
-    async fn validate(
-        &self,
-        a: &Attributes<'_>,
-        object: Option<&Object>,
-        warnings: &mut Warnings,
-    ) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
         let Some(object) = object else { return Ok(()) };
         let template = match a.resource.plural {
-            "namespaces" => return self.judge_namespace(a, object, warnings).await,
+            "namespaces" => return self.judge_namespace(a, object, notes).await,
             "pods" => Some(object),
             "podtemplates" => child(object, "template"),
             "cronjobs" => schema::object::get_object(object, &["spec", "jobTemplate", "spec", "template"]),
             _ => schema::object::get_object(object, &["spec", "template"]),
         };
         match template {
-            Some(template) => self.judge_pod(a, object, template, warnings).await,
+            Some(template) => self.judge_pod(a, object, template, notes).await,
             None => Ok(()),
         }
     }

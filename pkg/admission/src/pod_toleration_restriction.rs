@@ -11,7 +11,7 @@ use schema::object::{self, Object};
 use serde_json::{Value, json};
 
 use crate::objects::not_found;
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta, toleration};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta, toleration};
 
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
@@ -60,10 +60,11 @@ impl Plugin for PodTolerationRestriction {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.is_pod() && a.operation != Operation::Delete
+        a.is_pod() && a.writes()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         let mut extra = if a.creates() { self.annotated(a, DEFAULTS).await? } else { Vec::new() };
         if api::qos::of(pod) != "BestEffort" {
             extra.push(json!(
@@ -77,7 +78,7 @@ impl Plugin for PodTolerationRestriction {
         self.judge(a, pod).await
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         match object {
             Some(pod) => self.judge(a, pod).await,
             None => Ok(()),

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::Value;
 
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
 
 /// The policy of pods whose class says nothing and who have no class.
 const DEFAULT_POLICY: &str = "PreemptLowerPriority";
@@ -100,10 +100,11 @@ impl Plugin for Priority {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        a.operation != Operation::Delete && (a.is_pod() || a.is("scheduling.k8s.io", "priorityclasses", ""))
+        a.writes() && (a.is_pod() || a.is("scheduling.k8s.io", "priorityclasses", ""))
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, object: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(object) = object else { return Ok(()) };
         if !a.is_pod() {
             return Ok(());
         }
@@ -121,7 +122,7 @@ impl Plugin for Priority {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(class) = object.filter(|object| !a.is_pod() && flag(object, "globalDefault")) else {
             return Ok(());
         };

@@ -21,7 +21,7 @@ use futures::lock::{Mutex, MutexGuard};
 use schema::object::{self, Object};
 
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Objects, Operation, Plugin, Verdict, Warnings, Writes, meta};
+use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, Writes, meta};
 use evaluator::Evaluator;
 
 /// How often quotas are counted again after others changed them.
@@ -124,10 +124,10 @@ impl Plugin for ResourceQuota {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        !a.namespace.is_empty() && a.resource.kind != "Namespace" && Evaluator::of(a).is_some()
+        !a.namespace.is_empty() && !a.is_namespace() && Evaluator::of(a).is_some()
     }
 
-    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let (Some(object), Some(evaluator)) = (object, Evaluator::of(a)) else { return Ok(()) };
         if !evaluator.handles(a, object) || self.objects.list(self.quotas, a.namespace).await?.is_empty() {
             return Ok(());
@@ -136,7 +136,7 @@ impl Plugin for ResourceQuota {
         let mut quotas = self.current(a.namespace, &mut recent).await?;
         for attempt in 0.. {
             let used = check(&quotas, &evaluator, a, object).map_err(|cause| a.forbidden(&cause))?;
-            if a.dry_run || used.is_empty() {
+            if a.dry_run() || used.is_empty() {
                 break;
             }
             match self.count(&quotas, used, &mut recent).await {
@@ -205,7 +205,7 @@ fn check(
         let over = |name: &String| used.get(name) > hard.get(name);
         let exceeded: Vec<&String> = delta.keys().filter(|name| over(name)).collect();
         // What a status says has happened already.
-        if !exceeded.is_empty() && a.subresource != "status" {
+        if !exceeded.is_empty() && a.subresource() != "status" {
             let [requested, before, hard] = [&delta, &before, &hard].map(|list| pairs(list, &exceeded));
             let name = meta::text(quota, "name");
             return Err(format!(

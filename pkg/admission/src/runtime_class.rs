@@ -11,7 +11,7 @@ use schema::object::{self, Object};
 use serde_json::Value;
 
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Objects, Plugin, Verdict, Warnings, toleration};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, toleration};
 
 const MISMATCH: &str = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
 const UNFOUNDED: &str = "pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead";
@@ -49,7 +49,8 @@ impl Plugin for RuntimeClass {
         a.creates() && a.is_pod()
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
         let Some(class) = self.class(a, spec).await? else { return Ok(()) };
         if let Some(overhead) = child(&class, "overhead") {
@@ -70,7 +71,7 @@ impl Plugin for RuntimeClass {
         Ok(())
     }
 
-    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(spec) = pod.and_then(|pod| child(pod, "spec")) else { return Ok(()) };
         let class = self.class(a, spec).await?;
         match class.as_deref().and_then(|class| child(class, "overhead")) {

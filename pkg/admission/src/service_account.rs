@@ -17,7 +17,7 @@ use async_trait::async_trait;
 use schema::object::Object;
 use serde_json::{Value, json};
 
-use crate::{Attributes, Objects, Operation, Outside, Plugin, Verdict, Warnings, meta};
+use crate::{Attributes, Notes, Objects, Operation, Outside, Plugin, Verdict, meta};
 
 /// The account of a pod that names none. Somebody makes it in every namespace, a moment after the namespace.
 const DEFAULT: &str = "default";
@@ -98,11 +98,12 @@ impl Plugin for ServiceAccount {
         match a.operation {
             Operation::Create => a.is_pod(),
             Operation::Update => a.is("", "pods", "ephemeralcontainers"),
-            Operation::Delete => false,
+            Operation::Delete | Operation::Connect => false,
         }
     }
 
-    async fn mutate(&self, a: &Attributes<'_>, pod: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(pod) = pod else { return Ok(()) };
         if !a.creates() {
             return Ok(());
         }
@@ -136,7 +137,7 @@ impl Plugin for ServiceAccount {
         }
     }
 
-    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Warnings) -> Verdict {
+    async fn validate(&self, a: &Attributes<'_>, pod: Option<&Object>, _: &mut Notes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
         if a.creates() {
             return self.judge(a, pod).await;

@@ -7,7 +7,7 @@ use schema::object::Object;
 use serde_json::json;
 
 use crate::meta::push;
-use crate::{Attributes, Plugin, Verdict, Warnings};
+use crate::{Attributes, Notes, Plugin, Verdict};
 
 const NOT_READY: &str = "node.kubernetes.io/not-ready";
 
@@ -24,7 +24,8 @@ impl Plugin for TaintNodesByCondition {
         a.creates() && a.is("", "nodes", "")
     }
 
-    async fn mutate(&self, _: &Attributes<'_>, node: &mut Object, _: &mut Warnings) -> Verdict {
+    async fn mutate(&self, _: &Attributes<'_>, node: Option<&mut Object>, _: &mut Notes) -> Verdict {
+        let Some(node) = node else { return Ok(()) };
         let is_it = |taint: &Object| text(taint, "key") == NOT_READY && text(taint, "effect") == "NoSchedule";
         if !child(node, "spec").is_some_and(|spec| children(spec, "taints").any(is_it)) {
             push(node, &["spec", "taints"], json!({"key": NOT_READY, "effect": "NoSchedule"}));

@@ -12,7 +12,7 @@ use futures::FutureExt;
 use schema::object::Object;
 use serde_json::Value;
 
-use crate::{Attributes, Objects, Operation, Outside, Plugin, Verdict, Warnings, Writes};
+use crate::{Attributes, Notes, Objects, Operation, Options, Outside, Plugin, Verdict, Writes};
 
 type Key = (&'static str, String, String);
 
@@ -134,6 +134,7 @@ pub(crate) struct Write {
     pub(crate) old: Option<Object>,
     pub(crate) user: UserInfo,
     pub(crate) dry_run: bool,
+    all: String,
 }
 
 impl Default for Write {
@@ -145,6 +146,7 @@ impl Default for Write {
             old: None,
             user: UserInfo::default(),
             dry_run: false,
+            all: "All".to_owned(),
         }
     }
 }
@@ -153,6 +155,11 @@ impl Write {
     /// Of a resource.
     pub(crate) fn of(group: &'static str, version: &'static str, plural: &'static str) -> Self {
         Write { resource: (group, version, plural), ..Write::default() }
+    }
+
+    /// Another operation.
+    pub(crate) fn doing(self, operation: Operation) -> Self {
+        Write { operation, ..self }
     }
 
     /// An update of what was.
@@ -165,19 +172,45 @@ impl Write {
         Write { subresource, ..self }
     }
 
-    fn attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
+    pub(crate) fn attributes<'a>(&'a self, name: &'a str) -> Attributes<'a> {
         let (group, version, plural) = self.resource;
         let resource = resources::find(group, version, plural, "").unwrap();
+        let all = std::slice::from_ref(&self.all);
         Attributes {
             operation: self.operation,
             user: &self.user,
             resource,
-            subresource: self.subresource,
+            endpoint: resources::find(group, version, plural, self.subresource).unwrap(),
             namespace: if resource.namespaced { "ns" } else { "" },
             name,
+            generate_name: "",
             old: self.old.as_ref(),
-            dry_run: self.dry_run,
+            options: Options::Write {
+                dry_run: if self.dry_run { all } else { &[] },
+                field_manager: "",
+                field_validation: "",
+            },
         }
+    }
+
+    /// Whether a plugin is asked at all.
+    pub(crate) fn reaches(&self, plugin: &dyn Plugin) -> bool {
+        plugin.handles(&self.attributes("p"))
+    }
+
+    /// Whether a plugin lets a deletion pass, or the message with which it refuses it.
+    pub(crate) fn deleted(&self, plugin: &dyn Plugin, name: &str) -> Result<(), String> {
+        let attributes = self.attributes(name);
+        if !plugin.handles(&attributes) {
+            return Ok(());
+        }
+        let notes = &mut Notes::default();
+        let asked = async {
+            plugin.mutate(&attributes, None, notes).await?;
+            plugin.validate(&attributes, None, notes).await
+        };
+        let done = asked.now_or_never().expect("plugins only wait for what tests answer at once");
+        done.map_err(|status| status.message)
     }
 
     /// What a plugin makes of an object, or the message with which it refuses it.
@@ -186,7 +219,7 @@ impl Write {
         let name = crate::meta::text(&object, "name").to_owned();
         let attributes = self.attributes(&name);
         if plugin.handles(&attributes) {
-            let done = plugin.mutate(&attributes, &mut object, &mut Warnings::new()).now_or_never();
+            let done = plugin.mutate(&attributes, Some(&mut object), &mut Notes::default()).now_or_never();
             done.expect("plugins only wait for what tests answer at once")
                 .map_err(|status| status.message)?;
         }
@@ -194,16 +227,16 @@ impl Write {
     }
 
     /// Whether a plugin lets an object pass, with its warnings, or the message with which it refuses it.
-    pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Result<Warnings, String> {
+    pub(crate) fn judged(&self, plugin: &dyn Plugin, value: Value) -> Result<Vec<String>, String> {
         let object = object(value);
         let attributes = self.attributes(crate::meta::text(&object, "name"));
-        let mut warnings = Warnings::new();
+        let mut notes = Notes::default();
         if plugin.handles(&attributes) {
-            let done = plugin.validate(&attributes, Some(&object), &mut warnings).now_or_never();
+            let done = plugin.validate(&attributes, Some(&object), &mut notes).now_or_never();
             done.expect("plugins only wait for what tests answer at once")
                 .map_err(|status| status.message)?;
         }
-        Ok(warnings)
+        Ok(notes.warnings)
     }
 }
 

@@ -228,6 +228,27 @@ impl DeleteOptions {
             dry_run: texts(body, "dryRun").map(str::to_owned).collect(),
         }
     }
+
+    /// The options as a body would give them, without kind and version.
+    pub fn to_object(&self) -> Object {
+        let text = |text: &Option<String>| text.as_deref().map(Value::from);
+        let preconditions = self.preconditions.as_ref().map(|preconditions| {
+            let Preconditions { uid, resource_version } = preconditions;
+            members([("uid", text(uid)), ("resourceVersion", text(resource_version))]).into()
+        });
+        members([
+            ("gracePeriodSeconds", self.grace_period_seconds.map(Value::from)),
+            ("preconditions", preconditions),
+            ("orphanDependents", self.orphan_dependents.map(Value::from)),
+            ("propagationPolicy", text(&self.propagation_policy)),
+            ("dryRun", (!self.dry_run.is_empty()).then(|| self.dry_run.as_slice().into())),
+        ])
+    }
+}
+
+/// The members that are given.
+fn members<const N: usize>(members: [(&str, Option<Value>); N]) -> Object {
+    members.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect()
 }
 
 /// Options of a Table answer.

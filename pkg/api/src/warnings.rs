@@ -28,6 +28,7 @@ mod virtual_paths;
 mod volumes;
 mod workload;
 
+use crate::options::DeleteOptions;
 use crate::resources::Resource;
 use crate::tree::{child, text};
 use apimachinery::go_quote::Quoted;
@@ -38,6 +39,11 @@ pub use custom::custom_object;
 
 /// Names that belong to manifests on the server's disk.
 const STATIC_SUFFIX: &str = ".static.k8s.io";
+
+/// Jobs are deleted without their pods for compatibility, which few expect.
+const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
+                             propagationPolicy=Background to remove them or set propagationPolicy=Orphan to \
+                             suppress this warning";
 
 /// What upstream warns of while it prepares an object of `row` for its creation, before validation: a
 /// refusal shows these warnings too. Ask before annotations are copied to fields.
@@ -71,6 +77,13 @@ pub fn on_update(row: &Resource, subresource: &str, new: &Object, old: &Object) 
         _ => {}
     }
     out.into_texts()
+}
+
+/// What upstream warns of when objects of `row` are deleted, before anything else is looked at.
+pub fn on_delete(row: &Resource, options: &DeleteOptions) -> Option<String> {
+    let says = options.propagation_policy.is_some() || options.orphan_dependents.is_some();
+    ((row.group, row.version, row.plural) == ("batch", "v1", "jobs") && !says)
+        .then(|| ORPHANED_PODS.to_owned())
 }
 
 fn create(group: &str, plural: &str, new: &Object, out: &mut Warnings) {

@@ -30,6 +30,7 @@ use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
 use crate::served::Served;
 use crate::table::{IncludeObject, TableRequest};
+use crate::warning::Warnings;
 pub use crate::watch_metrics::WatchMetrics;
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
@@ -81,7 +82,7 @@ pub(crate) struct Call<'a> {
     pub(crate) query: Query,
     pub(crate) user: &'a UserInfo,
     pub(crate) representation: Representation,
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warnings: Warnings,
 }
 
 impl<'a> Call<'a> {
@@ -129,7 +130,7 @@ impl<'a> Call<'a> {
             endpoint: &self.route.endpoint.row,
             headers: self.headers,
             representation: self.representation,
-            warnings: self.warnings.clone(),
+            warnings: self.warnings.texts(),
             budget: self.api.registry.budget(),
             table: TableRequest {
                 version: self.representation.transform_version,
@@ -167,11 +168,12 @@ impl Dispatch for Api {
                     query,
                     user: authorized.user(),
                     representation,
-                    warnings: deprecation,
+                    warnings: Warnings::default(),
                 };
+                call.warnings.extend(deprecation);
                 let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
                 let incoming = Incoming { parts, path, body, connection, remote, shutdown };
-                (run(&mut call, incoming).await, call.warnings)
+                (run(&mut call, incoming).await, call.warnings.texts())
             }
             Err(status) => (Err(status), deprecation),
         };

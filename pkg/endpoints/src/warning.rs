@@ -2,6 +2,7 @@
 //! (upstream's `filters/warning.go`).
 
 use std::collections::HashSet;
+use std::sync::{Mutex, PoisonError};
 
 use http::header::{HeaderMap, HeaderValue, WARNING};
 
@@ -9,6 +10,27 @@ use http::header::{HeaderMap, HeaderValue, WARNING};
 const TOTAL_CHARACTERS_MAX: usize = 4096;
 /// Characters of a shortened warning.
 const SHORTENED_CHARACTERS: usize = 256;
+
+/// What the client of one request is to be warned of, in order, by whoever takes part in it.
+#[derive(Default)]
+pub(crate) struct Warnings(Mutex<Vec<String>>);
+
+impl Warnings {
+    /// Adds a text.
+    pub(crate) fn push(&self, text: String) {
+        self.extend([text]);
+    }
+
+    /// Adds texts.
+    pub(crate) fn extend(&self, texts: impl IntoIterator<Item = String>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(texts);
+    }
+
+    /// What has been said until now.
+    pub(crate) fn texts(&self) -> Vec<String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
 
 /// Adds `Warning: 299 - "text"` for each text. Texts with control characters cannot be sent, and are not.
 pub(crate) fn add(headers: &mut HeaderMap, warnings: &[String]) {

@@ -38,7 +38,7 @@ use crate::ingest::{self, Fields};
 pub use admit::{Admit, AdmitAll};
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType};
-pub use create::{CreateRequest, Created};
+pub use create::CreateRequest;
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use edit::Edit;
 pub use list::ListPage;

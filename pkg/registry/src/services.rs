@@ -33,7 +33,7 @@ use storage::Storage;
 use self::addresses::{Addresses, Missing};
 use self::bitmap::PortRange;
 use self::port_store::PortStore;
-use crate::generic::{Allocator, Claim, DeleteRequest, Entropy, Registry, Result, Target};
+use crate::generic::{AdmitAll, Allocator, Claim, DeleteRequest, Entropy, Registry, Result, Target};
 use crate::{Element, StoredRef, codec, meta};
 
 pub use families::Families;
@@ -92,7 +92,7 @@ impl Services {
         let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
         let target = Target { row: self.endpoints, namespace, name };
         let options = DeleteOptions::default();
-        let request = DeleteRequest { options: &options, dry_run: false };
+        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
         match self.registry.delete(&target, &request).await {
             Err(status) if status.reason != "NotFound" => {
                 let message = status.message;

@@ -78,16 +78,19 @@ pub trait Strategy: Sync {
         true
     }
 
-    /// A deletion that does not follow the common path. May edit the object for `Mark`.
-    fn special_delete(&self, _object: &mut Object, _now: UnixTime) -> Option<SpecialDelete> {
+    /// Whether a deletion does not follow the common path, and how it goes on.
+    fn special_delete(&self, _object: &Object) -> Option<SpecialDelete> {
         None
     }
+
+    /// Edits an object whose deletion begins and does not follow the common path.
+    fn begin_special_delete(&self, _object: &mut Object, _now: UnixTime) {}
 }
 
 /// How a kind's own deletion goes on.
 pub enum SpecialDelete {
-    /// Write the edited object; it stays.
-    Mark,
+    /// It begins: the object is marked and stays.
+    Begin,
     /// Leave it as it is: it is already on its way.
     Leave,
 }
@@ -268,8 +271,13 @@ pub fn grace_period(row: &Resource, object: &Object, options: &DeleteOptions) ->
 }
 
 /// See [`Strategy::special_delete`].
-pub fn special_delete(row: &Resource, object: &mut Object, now: UnixTime) -> Option<SpecialDelete> {
-    of(row).special_delete(object, now)
+pub fn special_delete(row: &Resource, object: &Object) -> Option<SpecialDelete> {
+    of(row).special_delete(object)
+}
+
+/// See [`Strategy::begin_special_delete`].
+pub fn begin_special_delete(row: &Resource, object: &mut Object, now: UnixTime) {
+    of(row).begin_special_delete(object, now);
 }
 
 /// Namespaces and CRDs check the preconditions of a deletion themselves, before the common path does.

@@ -55,13 +55,12 @@ impl<'a> Evaluator<'a> {
     /// That of a write; `None` if such writes are never counted.
     pub(super) fn of(a: &Attributes<'a>) -> Option<Self> {
         let (group, plural) = (a.resource.group, a.resource.plural);
-        let changes = matches!(a.operation, Operation::Create | Operation::Update);
-        match (group, plural, a.subresource) {
-            ("", "pods", "") => changes.then_some(Evaluator::Pods),
+        match (group, plural, a.subresource()) {
+            ("", "pods", "") => a.writes().then_some(Evaluator::Pods),
             ("", "pods", "resize") => (a.operation == Operation::Update).then_some(Evaluator::Pods),
-            ("", "services", "") => changes.then_some(Evaluator::Services),
-            ("", "persistentvolumeclaims", "" | "status") => changes.then_some(Evaluator::VolumeClaims),
-            ("resource.k8s.io", "resourceclaims", "") => changes.then_some(Evaluator::DeviceClaims),
+            ("", "services", "") => a.writes().then_some(Evaluator::Services),
+            ("", "persistentvolumeclaims", "" | "status") => a.writes().then_some(Evaluator::VolumeClaims),
+            ("resource.k8s.io", "resourceclaims", "") => a.writes().then_some(Evaluator::DeviceClaims),
             ("" | "events.k8s.io", "events", _) => None,
             (_, _, "") => {
                 (a.creates() && a.resource.storage.is_some()).then_some(Evaluator::Objects(a.resource))
@@ -73,7 +72,7 @@ impl<'a> Evaluator<'a> {
     /// Whether this very write is counted.
     pub(super) fn handles(&self, a: &Attributes<'_>, object: &Object) -> bool {
         match (self, a.old) {
-            (Evaluator::Pods, Some(old)) if a.subresource.is_empty() => {
+            (Evaluator::Pods, Some(old)) if a.subresource().is_empty() => {
                 is_terminating(old) != is_terminating(object)
             }
             _ => true,

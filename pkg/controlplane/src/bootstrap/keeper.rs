@@ -141,7 +141,7 @@ impl Keeper {
         self.complete(None, &mut object);
         let request = CreateRequest { user: &self.user, dry_run: false, admit: &AdmitAll };
         let created = self.registry.create(&self.target(namespace, name), object, request).await?;
-        self.decoded(created.stored.as_ref())
+        self.decoded(created.as_ref())
     }
 
     async fn update(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Kept, Failure> {
@@ -205,7 +205,7 @@ impl Keeper {
     }
 
     async fn delete_by(&self, namespace: &str, name: &str, options: &DeleteOptions) -> Result<(), Failure> {
-        let request = DeleteRequest { options, dry_run: false };
+        let request = DeleteRequest { options, dry_run: false, admit: &AdmitAll };
         match self.registry.delete(&self.target(namespace, name), &request).await {
             Err(status) if status.reason != "NotFound" => Err(status),
             _ => Ok(()),

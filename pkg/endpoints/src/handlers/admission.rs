@@ -1,6 +1,7 @@
-//! Admission of one request's write.
+//! Admission of one request.
 
-use admission::{Attributes, Operation};
+use admission::{Attributes, Notes, Operation, Options};
+use api::options::DeleteOptions;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use async_trait::async_trait;
@@ -17,33 +18,71 @@ use crate::api::Call;
 pub(super) struct Admission<'a> {
     call: &'a Call<'a>,
     namespace: &'a str,
-    dry_run: bool,
+    /// As the path or the body gives it; empty for a generated one and for a collection.
+    name: &'a str,
+    options: Options<'a>,
 }
 
 impl<'a> Admission<'a> {
-    /// Of a write that a request asks for in its namespace.
-    pub(super) fn of(call: &'a Call<'a>, dry_run: bool) -> Self {
-        Admission { call, namespace: &call.info.namespace, dry_run }
+    /// Of what a request asks for at its path.
+    pub(super) fn of(call: &'a Call<'a>, options: impl Into<Options<'a>>) -> Self {
+        Admission { call, namespace: &call.info.namespace, name: call.name(), options: options.into() }
     }
 
-    /// The same write, in another namespace as far as admission is concerned.
-    pub(super) fn within(self, namespace: &'a str) -> Self {
-        Admission { namespace, ..self }
+    /// The same in another namespace, and under this name unless the path has one.
+    pub(super) fn within(self, namespace: &'a str, name: &'a str) -> Self {
+        let name = if self.name.is_empty() { name } else { self.name };
+        Admission { namespace, name, ..self }
     }
 
-    /// What plugins are told of a write of `new` over `old`.
-    fn attributes<'o>(&'o self, name: &'o str, old: Option<&'o Object>) -> Attributes<'o> {
-        let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+    /// What plugins are told.
+    fn attributes<'o>(&'o self, operation: Operation, old: Option<&'o Object>) -> Attributes<'o> {
         Attributes {
             operation,
             user: self.call.user,
             resource: self.call.main(),
-            subresource: self.call.endpoint().subresource,
+            endpoint: self.call.endpoint(),
             namespace: self.namespace,
-            name,
+            name: self.name,
+            generate_name: "",
             old,
-            dry_run: self.dry_run,
+            options: self.options,
         }
+    }
+
+    /// Lets plugins edit.
+    async fn edit(
+        &self,
+        attributes: &Attributes<'_>,
+        object: Option<&mut Object>,
+    ) -> Result<(), Box<Status>> {
+        let mut notes = Notes::default();
+        let verdict = self.call.api.admission.mutate(attributes, object, &mut notes).await;
+        self.pass_on(notes);
+        verdict
+    }
+
+    /// Lets plugins judge.
+    async fn judge(&self, attributes: &Attributes<'_>, object: Option<&Object>) -> Result<(), Box<Status>> {
+        let mut notes = Notes::default();
+        let verdict = self.call.api.admission.validate(attributes, object, &mut notes).await;
+        self.pass_on(notes);
+        verdict
+    }
+
+    /// Annotations end here as long as nobody keeps an audit.
+    fn pass_on(&self, notes: Notes) {
+        self.call.warnings.extend(notes.warnings);
+    }
+
+    /// Admits a connection, whose options plugins may edit.
+    ///
+    /// # Errors
+    /// The first refusal.
+    pub(super) async fn connect(&self, options: &mut Object) -> Result<(), Box<Status>> {
+        let attributes = self.attributes(Operation::Connect, None);
+        self.edit(&attributes, Some(&mut *options)).await?;
+        self.judge(&attributes, Some(options)).await
     }
 
     /// Asks whether a write that turns out to create its object may do that: whoever may only update may
@@ -60,40 +99,59 @@ impl<'a> Admission<'a> {
     }
 }
 
+fn operation(old: Option<&Object>) -> Operation {
+    if old.is_some() { Operation::Update } else { Operation::Create }
+}
+
 #[async_trait]
 impl Admit for Admission<'_> {
-    async fn mutate(
-        &self,
-        new: &mut Object,
-        old: Option<&Object>,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Box<Status>> {
-        // A Scale has been merged into its parent by now, which nobody sent.
-        if !view::scales(self.call) {
-            let name = meta::text(new, "name").to_owned();
-            self.call.api.admission.mutate(&self.attributes(&name, old), new, warnings).await?;
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<(), Box<Status>> {
+        match old {
+            // What was sent is the Scale, which has been merged into its parent by now.
+            Some(old) if view::scales(self.call) => {
+                let (mut scale, old) = (strategy::scale_of(new), strategy::scale_of(old));
+                self.edit(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale)).await?;
+                view::put_scale(new, &scale)?;
+            }
+            old => {
+                let generate_name = match self.name {
+                    "" => meta::text(new, "generateName").to_owned(),
+                    _ => String::new(),
+                };
+                let attributes = self.attributes(operation(old), old);
+                let attributes = Attributes { generate_name: &generate_name, ..attributes };
+                self.edit(&attributes, Some(&mut *new)).await?;
+            }
         }
-        warnings.extend(dedup_owners(new, Dedup::AfterAdmission));
+        self.call.warnings.extend(dedup_owners(new, Dedup::AfterAdmission));
         Ok(())
     }
 
-    async fn validate(
-        &self,
-        new: &Object,
-        old: Option<&Object>,
-        warnings: &mut Vec<String>,
-    ) -> Result<(), Box<Status>> {
+    async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {
         if old.is_none() {
             self.may_create().await?;
         }
-        let admission = &self.call.api.admission;
-        let name = meta::text(new, "name");
         match old {
             Some(old) if view::scales(self.call) => {
                 let (new, old) = (strategy::scale_of(new), strategy::scale_of(old));
-                admission.validate(&self.attributes(name, Some(&old)), Some(&new), warnings).await
+                self.judge(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await
             }
-            old => admission.validate(&self.attributes(name, old), Some(new), warnings).await,
+            old => {
+                let attributes = self.attributes(operation(old), old);
+                let name = if self.name.is_empty() { meta::text(new, "name") } else { self.name };
+                self.judge(&Attributes { name, ..attributes }, Some(new)).await
+            }
         }
+    }
+
+    async fn delete(&self, old: &Object, options: &DeleteOptions) -> Result<(), Box<Status>> {
+        let attributes = self.attributes(Operation::Delete, Some(old));
+        let attributes = Attributes { options: Options::Delete(options), ..attributes };
+        self.edit(&attributes, None).await?;
+        self.judge(&attributes, None).await
+    }
+
+    fn warn(&self, text: String) {
+        self.call.warnings.push(text);
     }
 }

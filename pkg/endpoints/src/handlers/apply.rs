@@ -51,7 +51,6 @@ pub(super) async fn apply(
     };
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
-    let dry_run = !options.dry_run.is_empty();
     let force = options.force.unwrap_or(false);
     let mut change = |old: Option<&Object>| {
         let live = old.map(|old| view::of(call, old)).transpose()?;
@@ -65,7 +64,7 @@ pub(super) async fn apply(
         view::merge(call, old, new)
     };
     let creates = call.endpoint().subresource.is_empty();
-    let write = update::Write { creates, applies: true, ..update::Write::new(dry_run) };
+    let write = update::Write { creates, applies: true, ..update::Write::new(options) };
     let outcome = update::write(call, write, &mut change).await?;
     if validation == FieldValidation::Warn {
         call.warnings.extend(configuration.duplicates);

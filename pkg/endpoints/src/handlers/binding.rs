@@ -25,15 +25,14 @@ use crate::dispatch::Response;
 /// 400 for another pod's Binding, 409 for a pod that cannot be bound any more or not yet, 500 without a
 /// node: upstream forgets to make that a 422.
 pub(super) async fn bind(
-    call: &mut Call<'_>,
+    call: &Call<'_>,
+    admit: &Admission<'_>,
     mut binding: Object,
     uid: &str,
     options: &CreateOptions,
 ) -> Result<Response, Box<Status>> {
     let dry_run = !options.dry_run.is_empty();
-    let mut warnings = Vec::new();
-    let admission = Admission::of(call, dry_run);
-    admission.mutate(&mut binding, None, &mut warnings).await?;
+    admit.mutate(&mut binding, None).await?;
     let name = meta::text(&binding, "name").to_owned();
     if !call.name().is_empty() && call.name() != name {
         return Err(Status::bad_request("name in URL does not match name in Binding object").into());
@@ -41,7 +40,7 @@ pub(super) async fn bind(
     if let Some(message) = field::aggregate(&errors(&binding)) {
         return Err(Status::unmapped(message).into());
     }
-    admission.validate(&binding, None, &mut warnings).await?;
+    admit.validate(&binding, None).await?;
     if name.is_empty() {
         return Err(Status::bad_request("Name parameter required.").into());
     }
@@ -53,7 +52,6 @@ pub(super) async fn bind(
     let now = call.api.registry.now();
     let mut edit = |pod: &mut Object| assign(pod, &binding, now);
     call.api.registry.edit(&target, &preconditions, dry_run, &mut edit).await?;
-    call.warnings.append(&mut warnings);
     Ok(call.reply()?.success(&done()))
 }
 

@@ -9,12 +9,14 @@ mod log;
 mod options;
 
 use api::resources::{self, Resource};
+use api::tree;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use authorization::{Attributes, Decision};
 use schema::object::Object;
 
+use super::admission::Admission;
 use super::get;
 use crate::api::Call;
 use crate::dispatch::Response;
@@ -31,6 +33,11 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     if call.query.get("dryRun").is_some() {
         return Err(Status::bad_request("dryRun is not supported").into());
     }
+    let takes_subpath = call.endpoint().connect.is_some_and(|connect| connect.subpath);
+    let subpath = takes_subpath.then(|| subpath(call.info));
+    let options = options::object(call.endpoint(), call.query.pairs(), subpath);
+    let mut options = options.map_err(Status::bad_request)?;
+    Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
     match (call.main().plural, call.endpoint().subresource) {
         (plural, "proxy") => {
@@ -39,11 +46,11 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
                 "services" => service(call).await?,
                 _ => location::of_pod(&named(call, "pod")?, &pod_at(call).await?)?,
             };
-            url.path = clean_keeping_slash(&subpath(call.info));
+            url.path = clean_keeping_slash(tree::text(&options, "path"));
             proxy::pass_on(network, url, incoming).await
         }
         (_, subresource) => {
-            let url = stream(call, subresource).await?;
+            let url = stream(call, subresource, &options).await?;
             if !proxy::is_upgrade(&incoming.parts.headers) {
                 return Err(Status::bad_request("Upgrade request required").into());
             }
@@ -53,18 +60,21 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
 }
 
 /// The kubelet's place for a stream.
-async fn stream(call: &Call<'_>, subresource: &str) -> Result<Url, Box<Status>> {
-    let wanted = options::Stream::parse(subresource, call.query.pairs()).map_err(Status::bad_request)?;
+async fn stream(call: &Call<'_>, subresource: &str, options: &Object) -> Result<Url, Box<Status>> {
     may_create(call).await?;
     let pod = pod_named(call, call.name()).await?;
     let container = match subresource {
         "portforward" => None,
-        _ => Some(location::container(&pod, &wanted.container)?),
+        _ => Some(location::container(&pod, tree::text(options, "container"))?),
     };
     let node = location::node_of(&pod)
         .ok_or_else(|| Status::bad_request(format!("pod {} does not have a host assigned", call.name())))?;
     let kubelet = kubelet_of(call, node).await?;
-    Ok(kubelet.url(Trust::Kubelet, location::stream_path(subresource, &pod, container), wanted.query))
+    Ok(kubelet.url(
+        Trust::Kubelet,
+        location::stream_path(subresource, &pod, container),
+        options::kubelet_query(options),
+    ))
 }
 
 /// Whether a client that streams by GET, as WebSocket does, might do so by POST too, as SPDY does: who was

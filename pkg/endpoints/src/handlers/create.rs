@@ -38,7 +38,8 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
     Writer::of(call, &options.field_manager).track(None, &mut object);
-    if let Some(answer) = act(call, &object, &uid, &options).await {
+    let admit = Admission::of(call, &options).within(&namespace, &own_name);
+    if let Some(answer) = act(call, &admit, &object, &uid, &options).await {
         return answer;
     }
     let storage = call.storage()?;
@@ -47,12 +48,10 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     }
     call.warnings.extend(api::warnings::before_create(row, &object));
     let dry_run = !options.dry_run.is_empty();
-    let admit = Admission::of(call, dry_run).within(&namespace);
     let request = CreateRequest { user: call.user, dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let created = call.api.registry.create(&target, object, request).await?;
-    call.warnings.extend(created.warnings);
-    call.reply()?.stored(201, storage, created.stored.as_ref())
+    call.reply()?.stored(201, storage, created.as_ref())
 }
 
 /// What the body may be. Evictions come in a version too that is not served any more.
@@ -67,16 +66,17 @@ fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
 /// What a POST does that creates nothing under the name of its resource; `None` for any other. `uid` is
 /// what the body said before it was wiped.
 async fn act(
-    call: &mut Call<'_>,
+    call: &Call<'_>,
+    admit: &Admission<'_>,
     object: &Object,
     uid: &str,
     options: &CreateOptions,
 ) -> Option<Result<Response, Box<Status>>> {
     match (call.main().plural, call.endpoint().subresource) {
-        ("pods", "binding") => Some(binding::bind(call, object.clone(), uid, options).await),
-        ("bindings", "") => Some(binding::bind(call, object.clone(), "", options).await),
-        ("pods", "eviction") => Some(eviction::evict(call, object.clone(), options).await),
-        _ if call.main().storage.is_none() => review::review(call, object.clone()).await,
+        ("pods", "binding") => Some(binding::bind(call, admit, object.clone(), uid, options).await),
+        ("bindings", "") => Some(binding::bind(call, admit, object.clone(), "", options).await),
+        ("pods", "eviction") => Some(eviction::evict(call, admit, object.clone(), options).await),
+        _ if call.main().storage.is_none() => review::review(call, admit, object.clone()).await,
         _ => None,
     }
 }

@@ -1,12 +1,13 @@
 //! DELETE of an object or a collection.
 
-use admission::{Attributes, Operation};
+use admission::Options;
 use api::options::DeleteOptions;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
 
+use super::admission::Admission;
 use super::list::list_options;
 use crate::api::Call;
 use crate::body;
@@ -15,9 +16,9 @@ use crate::negotiate;
 
 pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
     let options = delete_options(call, body).await?;
-    admit(call, !options.dry_run.is_empty()).await?;
     let storage = call.storage()?;
-    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
+    let admit = Admission::of(call, Options::Delete(&options));
+    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
     match call.api.registry.delete(&call.target(), &request).await? {
         DeleteOutcome::Status(status) => Ok(call.reply()?.success(&status)),
         DeleteOutcome::Object { stored, gone } => {
@@ -32,26 +33,10 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
     let list = list_options(call)?;
     let options = delete_options(call, body).await?;
     call.storage()?;
-    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty() };
+    let admit = Admission::of(call, Options::Delete(&options));
+    let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
     let page = call.api.registry.delete_collection(&call.target(), &list, &request).await?;
     call.reply()?.list(page, None)
-}
-
-async fn admit(call: &mut Call<'_>, dry_run: bool) -> Result<(), Box<Status>> {
-    let attributes = Attributes {
-        operation: Operation::Delete,
-        user: call.user,
-        resource: call.main(),
-        subresource: call.endpoint().subresource,
-        namespace: &call.info.namespace,
-        name: call.name(),
-        old: None,
-        dry_run,
-    };
-    let mut warnings = Vec::new();
-    let admitted = call.api.admission.validate(&attributes, None, &mut warnings).await;
-    call.warnings.append(&mut warnings);
-    admitted
 }
 
 /// Options come from the body where there is one, and only else from the query.
@@ -75,5 +60,6 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
     }
+    call.warnings.extend(api::warnings::on_delete(call.main(), &options));
     Ok(options)
 }

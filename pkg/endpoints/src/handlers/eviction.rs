@@ -38,23 +38,21 @@ const MANAGER: &str = "kube-apiserver";
 /// 400 for another pod's Eviction, 404, 409 for preconditions that do not hold, 429 when a budget does not
 /// allow it, 500 where two budgets have a say.
 pub(super) async fn evict(
-    call: &mut Call<'_>,
+    call: &Call<'_>,
+    admit: &Admission<'_>,
     mut eviction: Object,
     options: &CreateOptions,
 ) -> Result<Response, Box<Status>> {
-    let mut warnings = Vec::new();
-    let admission = Admission::of(call, !options.dry_run.is_empty());
-    admission.mutate(&mut eviction, None, &mut warnings).await?;
+    admit.mutate(&mut eviction, None).await?;
     if meta::text(&eviction, "name") != call.name() {
         return Err(Status::bad_request("name in URL does not match name in Eviction object").into());
     }
     check(&eviction)?;
     let options = propagate(&eviction, options)?;
-    admission.validate(&eviction, None, &mut warnings).await?;
+    admit.validate(&eviction, None).await?;
     if let Some(pod) = delete_unprotected(call, &options).await? {
         delete_protected(call, &pod, &options).await?;
     }
-    call.warnings.append(&mut warnings);
     Ok(call.reply()?.success(&done()))
 }
 
@@ -235,7 +233,9 @@ async fn mark_and_delete(call: &Call<'_>, options: &DeleteOptions) -> Result<(),
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
     }
-    call.api.registry.delete(&target, &DeleteRequest { options: &options, dry_run }).await?;
+    // What was admitted is the eviction.
+    let request = DeleteRequest { options: &options, dry_run, admit: &AdmitAll };
+    call.api.registry.delete(&target, &request).await?;
     Ok(())
 }
 

@@ -69,7 +69,6 @@ async fn change(
 ) -> Result<UpdateOutcome, Box<Status>> {
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
-    let mut warnings = Vec::new();
     let mut read: Option<(Patch<'_>, Vec<String>)> = None;
     // A missing object is a 404 even if the patch makes no sense, so it is read only now.
     let mut change = |old: Option<&Object>| {
@@ -79,16 +78,14 @@ async fn change(
             slot => slot.insert(parse(kind, bytes, validation)?),
         };
         let live = view::of(call, old)?;
-        warnings.clone_from(strict);
+        let mut warnings = strict.clone();
         let mut new = patched(call, patch, &mut warnings, validation, &live)?;
+        // They stay true if the update fails later.
+        call.warnings.extend(warnings);
         writer.track(Some(&live), &mut new);
         view::merge(call, Some(old), new)
     };
-    let write = update::Write::new(!options.dry_run.is_empty());
-    let outcome = update::write(call, write, &mut change).await;
-    // What was warned of stays true if the update fails later.
-    call.warnings.append(&mut warnings);
-    outcome
+    update::write(call, update::Write::new(options), &mut change).await
 }
 
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {

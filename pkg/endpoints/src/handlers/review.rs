@@ -6,30 +6,33 @@ mod rules;
 
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
+use registry::generic::Admit;
 use registry::meta;
 use schema::object::{Object, get, get_str};
 use serde_json::{Map, Value, json};
 
+use super::admission::Admission;
 use crate::api::Call;
 use crate::dispatch::Response;
 use access::About;
 
 /// Answers a review, given as decoded. `None` when the resource is none that is built.
-pub(super) async fn review(call: &Call<'_>, mut object: Object) -> Option<Result<Response, Box<Status>>> {
+pub(super) async fn review(
+    call: &Call<'_>,
+    admit: &Admission<'_>,
+    mut object: Object,
+) -> Option<Result<Response, Box<Status>>> {
     let endpoint = call.endpoint();
+    if let Err(refused) = admit.mutate(&mut object, None).await {
+        return Some(Err(refused));
+    }
     let status = match endpoint.plural {
-        "selfsubjectreviews" => {
-            let now = call.api.registry.now().rfc3339().to_string();
-            // The answer has nothing of the question.
-            object.clear();
-            meta::set_text(&mut object, "creationTimestamp", &now);
-            Ok(json!({"userInfo": user_value(call.user)}))
-        }
-        "tokenreviews" => token(call, &object).await,
-        "subjectaccessreviews" => access::review(call, &object, About::Anyone).await,
-        "localsubjectaccessreviews" => access::review(call, &object, About::AnyoneHere).await,
-        "selfsubjectrulesreviews" => rules::review(call, &mut object).await,
-        "selfsubjectaccessreviews" => access::review(call, &object, About::Sender).await,
+        "selfsubjectreviews" => sender(call, admit, &mut object).await,
+        "tokenreviews" => token(call, admit, &object).await,
+        "subjectaccessreviews" => access::review(call, admit, &object, About::Anyone).await,
+        "localsubjectaccessreviews" => access::review(call, admit, &object, About::AnyoneHere).await,
+        "selfsubjectrulesreviews" => rules::review(call, admit, &mut object).await,
+        "selfsubjectaccessreviews" => access::review(call, admit, &object, About::Sender).await,
         _ => return None,
     };
     Some(status.and_then(|status| {
@@ -38,6 +41,14 @@ pub(super) async fn review(call: &Call<'_>, mut object: Object) -> Option<Result
         object.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
         call.reply()?.tree(201, &object)
     }))
+}
+
+/// Who asks. The answer has nothing of the question.
+async fn sender(call: &Call<'_>, admit: &Admission<'_>, object: &mut Object) -> Result<Value, Box<Status>> {
+    admit.validate(object, None).await?;
+    object.clear();
+    meta::set_text(object, "creationTimestamp", &call.api.registry.now().rfc3339().to_string());
+    Ok(json!({"userInfo": user_value(call.user)}))
 }
 
 fn user_value(user: &UserInfo) -> Value {
@@ -55,11 +66,12 @@ fn user_value(user: &UserInfo) -> Value {
 }
 
 /// Asks the server's own authenticator about a token, which need not be meant for this API.
-async fn token(call: &Call<'_>, object: &Object) -> Result<Value, Box<Status>> {
+async fn token(call: &Call<'_>, admit: &Admission<'_>, object: &Object) -> Result<Value, Box<Status>> {
     let token = get_str(object, &["spec", "token"]).unwrap_or("");
     if token.is_empty() {
         return Err(Status::bad_request("token is required for TokenReview in authentication").into());
     }
+    admit.validate(object, None).await?;
     let audiences = get(object, &["spec", "audiences"]).map(texts).unwrap_or_default();
     Ok(match call.api.authenticator.review(token, &audiences).await {
         Ok(Some(found)) => {

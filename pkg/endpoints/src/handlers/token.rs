@@ -52,7 +52,7 @@ pub struct TokenRequests {
 /// # Errors
 /// 400, 404, 409 and 422 for a request that does not fit what there is; what admission says.
 pub(super) async fn create(
-    call: &mut Call<'_>,
+    call: &Call<'_>,
     mut request: Object,
     options: &CreateOptions,
 ) -> Result<Response, Box<Status>> {
@@ -61,9 +61,8 @@ pub(super) async fn create(
     ensure_namespace(call.main(), &call.info.namespace, &mut request)?;
     default(&mut request);
     Writer::of(call, &options.field_manager).track(None, &mut request);
-    let admission = Admission::of(call, !options.dry_run.is_empty());
-    let mut warnings = Vec::new();
-    admission.mutate(&mut request, None, &mut warnings).await?;
+    let admit = Admission::of(call, options);
+    admit.mutate(&mut request, None).await?;
     let name = call.name();
     check_name(&request, name)?;
     let account = find(call, "serviceaccounts", name, "").await?;
@@ -74,7 +73,7 @@ pub(super) async fn create(
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new(GROUP, KIND), "", &errors).into());
     }
-    admission.validate(&request, None, &mut warnings).await?;
+    admit.validate(&request, None).await?;
     let bound = bound(call, &request).await?;
     let asked = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let audiences = audiences(&request);
@@ -91,7 +90,6 @@ pub(super) async fn create(
         seconds: lifetime.actual,
         warn_after: lifetime.warn_after,
     });
-    call.warnings.append(&mut warnings);
     let token = requests.issuer.issue(claims);
     let token =
         token.map_err(|error| Status::internal_error(format!("failed to generate token: {error}")))?;

@@ -1,5 +1,6 @@
 //! PUT.
 
+use admission::Options;
 use api::options::UpdateOptions;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
@@ -32,7 +33,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let mut object = to_storage_version(call, object, &decoded.api_version)?;
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     let writer = Writer::of(call, &options.field_manager);
-    let outcome = replace(call, &object, &writer, !options.dry_run.is_empty()).await?;
+    let outcome = replace(call, &object, &writer, &options).await?;
     answer(call, outcome)
 }
 
@@ -56,9 +57,9 @@ async fn replace(
     call: &Call<'_>,
     object: &Object,
     writer: &Writer<'_>,
-    dry_run: bool,
+    options: &UpdateOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let write = Write { uid: meta::text(object, "uid").to_owned(), ..Write::new(dry_run) };
+    let write = Write { uid: meta::text(object, "uid").to_owned(), ..Write::new(options) };
     self::write(call, write, &mut |old| {
         let live = old.map(|old| view::of(call, old)).transpose()?;
         let mut new = object.clone();
@@ -69,46 +70,45 @@ async fn replace(
 }
 
 /// How an update is to be done.
-pub(super) struct Write {
+pub(super) struct Write<'o> {
     /// The uid that the client believes the object to have; empty for no opinion.
     pub(super) uid: String,
-    /// Check everything, write nothing.
-    pub(super) dry_run: bool,
+    /// As the client sent them; with `dryRun` everything is checked and nothing written.
+    pub(super) options: Options<'o>,
     /// Create the object when it is missing, whatever its kind says about updates.
     pub(super) creates: bool,
     /// It is an apply, which is nothing without its managed fields.
     pub(super) applies: bool,
 }
 
-impl Write {
+impl<'o> Write<'o> {
     /// An update that creates only what its kind allows, without precondition.
-    pub(super) fn new(dry_run: bool) -> Self {
-        Write { uid: String::new(), dry_run, creates: false, applies: false }
+    pub(super) fn new(options: impl Into<Options<'o>>) -> Self {
+        Write { uid: String::new(), options: options.into(), creates: false, applies: false }
     }
 }
 
 /// Runs an update through the registry.
 pub(super) async fn write(
     call: &Call<'_>,
-    write: Write,
+    write: Write<'_>,
     change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let Write { uid, dry_run, creates, applies } = write;
+    let Write { uid, options, creates, applies } = write;
     let request = UpdateRequest {
         endpoint: call.endpoint(),
         uid,
         user: call.user,
-        dry_run,
+        dry_run: options.dry_run(),
         force_allow_create: creates,
         keeps_managers: applies,
-        admit: &Admission::of(call, dry_run),
+        admit: &Admission::of(call, options),
     };
     call.api.registry.update(&call.target(), &request, change).await
 }
 
 /// The updated object, as the endpoint shows it.
 pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
-    call.warnings.extend(outcome.warnings);
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().subresource == "scale" {

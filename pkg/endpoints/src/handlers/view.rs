@@ -52,13 +52,22 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
         return Ok(edited);
     }
     let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
-    let errors = strategy::validate_scale(&edited);
-    if !errors.is_empty() {
-        let kind = GroupKind::new("autoscaling", "Scale");
-        return Err(Status::invalid(&kind, meta::text(&edited, "name"), &errors).into());
-    }
     let mut object = old.clone();
-    strategy::apply_scale(&mut object, &edited);
+    put_scale(&mut object, &edited)?;
     to_parent(&edited, paths(call), call.main().group_version, &mut object).map_err(Status::unmapped)?;
     Ok(object)
+}
+
+/// Puts what a Scale asks for into the object that it stands for.
+///
+/// # Errors
+/// 422 for a Scale that asks for the impossible.
+pub(super) fn put_scale(object: &mut Object, scale: &Object) -> Result<(), Box<Status>> {
+    let errors = strategy::validate_scale(scale);
+    if !errors.is_empty() {
+        let kind = GroupKind::new("autoscaling", "Scale");
+        return Err(Status::invalid(&kind, meta::text(scale, "name"), &errors).into());
+    }
+    strategy::apply_scale(object, scale);
+    Ok(())
 }

@@ -37,7 +37,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let mut response = http::Response::new(body.boxed_unsync());
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
-    warning::add(headers, &call.warnings);
+    warning::add(headers, &call.warnings.texts());
     Ok(response)
 }
 

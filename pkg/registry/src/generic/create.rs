@@ -28,14 +28,6 @@ pub struct CreateRequest<'a> {
     pub admit: &'a dyn Admit,
 }
 
-/// What a creation leaves behind.
-pub struct Created {
-    /// The object.
-    pub stored: Stored,
-    /// What admission and its kind warn of.
-    pub warnings: Vec<String>,
-}
-
 impl Registry {
     /// Creates an object, given in its storage version with the namespace filled in. One that is too large
     /// for the store is tried once more without its managed fields.
@@ -48,9 +40,8 @@ impl Registry {
         target: &Target<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Created> {
-        let mut said = Vec::new();
-        request.admit.mutate(&mut object, None, &mut said).await?;
+    ) -> Result<Stored> {
+        request.admit.mutate(&mut object, None).await?;
         let generates =
             meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
         let mut last = self.create_once(target, object.clone(), request).await;
@@ -67,10 +58,7 @@ impl Registry {
         {
             last = self.create_once(target, object, request).await;
         }
-        last.map(|mut created| {
-            created.warnings.splice(0..0, said);
-            created
-        })
+        last
     }
 
     /// One attempt, with what it takes from pools.
@@ -79,7 +67,7 @@ impl Registry {
         target: &Target<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Created> {
+    ) -> Result<Stored> {
         let storage = self.storage_of(target, "create")?;
         self.begin_create(&mut object);
         let claim = match self.allocator(storage.prefix) {
@@ -97,10 +85,10 @@ impl Registry {
         storage: &StorageRow<'_>,
         mut object: Object,
         request: CreateRequest<'_>,
-    ) -> Result<Created> {
+    ) -> Result<Stored> {
         let CreateRequest { user, dry_run, admit } = request;
-        let mut warnings = self.prepare_create(target, &mut object, user)?;
-        admit.validate(&object, None, &mut warnings).await?;
+        self.prepare_create(target, &mut object, user, admit)?;
+        admit.validate(&object, None).await?;
         let version = meta::text(&object, "resourceVersion");
         if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
             return Err(Status::unmapped("resourceVersion should not be set on objects to be created").into());
@@ -116,7 +104,7 @@ impl Registry {
         match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
             Written::Done(revision) => {
                 let value = codec::as_read(storage, value);
-                Ok(Created { stored: Stored { key, value, revision }, warnings })
+                Ok(Stored { key, value, revision })
             }
             Written::Stale { current, .. } => {
                 let mut status = match meta::text(&object, "generateName") {
@@ -146,14 +134,15 @@ impl Registry {
         }
     }
 
-    /// Lets the kind's strategy prepare an object that has the system's metadata, validates it, and gives
+    /// Lets the kind's strategy prepare an object that has the system's metadata, validates it, and passes on
     /// what its kind warns of.
     pub(super) fn prepare_create(
         &self,
         target: &Target<'_>,
         object: &mut Object,
         user: &UserInfo,
-    ) -> Result<Vec<String>> {
+        admit: &dyn Admit,
+    ) -> Result<()> {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings: self.settings };
         strategy::prepare_for_create(target.row, object, &context);
@@ -161,6 +150,7 @@ impl Registry {
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }
-        Ok(api::warnings::on_create(target.row, object))
+        api::warnings::on_create(target.row, object).into_iter().for_each(|text| admit.warn(text));
+        Ok(())
     }
 }

@@ -1,8 +1,11 @@
 //! DELETE of one object: at once, after a grace period, or when the last finalizer is gone.
 
+mod step;
+
+use std::borrow::Cow;
+
 use api::options::DeleteOptions;
-use api::resources::{DefaultGc, Storage as StorageRow};
-use apimachinery::gvk::GroupResource;
+use api::resources::Storage as StorageRow;
 use apimachinery::status::{Details, Status};
 use bytes::Bytes;
 use schema::object::Object;
@@ -10,13 +13,9 @@ use storage::{KeyValue, Update, Updated, Written};
 
 use super::dryrun::DryRun;
 use super::update::Failure;
-use super::{Registry, Result, Target, error};
-use crate::{Stored, StoredRef, codec, meta, strategy};
-
-/// The finalizer that makes the garbage collector orphan dependents.
-const ORPHAN: &str = "orphan";
-/// The finalizer that makes the garbage collector delete dependents first.
-const FOREGROUND: &str = "foregroundDeletion";
+use super::{Admit, Registry, Result, Target, error};
+use crate::{Stored, StoredRef, codec, meta};
+use step::{Stage, Step};
 
 /// Races lost between marking and removing before a deletion is given up; each lost race means that
 /// somebody else made progress.
@@ -28,6 +27,8 @@ pub struct DeleteRequest<'a> {
     pub options: &'a DeleteOptions,
     /// Check everything, write nothing.
     pub dry_run: bool,
+    /// Admission.
+    pub admit: &'a dyn Admit,
 }
 
 /// How a deletion ended.
@@ -43,18 +44,6 @@ pub enum DeleteOutcome {
     Status(Status),
 }
 
-/// What to do with the object as it is now.
-enum Step {
-    /// Remove it.
-    Remove,
-    /// Write this and stop: something else has to happen first.
-    Mark(Object),
-    /// Write this (its grace is zero), then remove it.
-    MarkAndRemove(Object),
-    /// It is already on its way.
-    Leave,
-}
-
 /// What one look at the object leads to.
 struct Planned {
     name: String,
@@ -65,14 +54,24 @@ struct Planned {
 }
 
 /// How the deletion goes on when the write of [`Planned`] is done.
-#[derive(Clone, Copy, PartialEq, Eq)]
 enum Then {
-    /// The object was left alone or removed.
+    /// The object was left alone or removed; its kind answers.
     Answer,
-    /// It was marked.
-    Marked,
-    /// It was marked and can be removed now.
-    Removable,
+    /// It stays for now, and is the answer.
+    Stays,
+    /// It was marked, like this, and can be removed now.
+    Removable(Object),
+}
+
+/// A deletion, which may take several looks at its object.
+struct Deletion<'a> {
+    registry: &'a Registry,
+    target: &'a Target<'a>,
+    storage: &'a StorageRow<'a>,
+    request: &'a DeleteRequest<'a>,
+    /// Admission is told the options with what the kind fills in; of a collection, as they were sent.
+    fills_options: bool,
+    planned: Option<Planned>,
 }
 
 impl Registry {
@@ -83,7 +82,7 @@ impl Registry {
     pub async fn delete(&self, target: &Target<'_>, request: &DeleteRequest<'_>) -> Result<DeleteOutcome> {
         let storage = self.storage_of(target, "delete")?;
         let suggestion = self.suggestion(storage, &self.key(storage, target)?)?;
-        self.delete_suggested(target, request, suggestion).await
+        self.delete_suggested(target, request, suggestion, true).await
     }
 
     /// Deletes an object, beginning with what it may look like.
@@ -92,40 +91,40 @@ impl Registry {
         target: &Target<'_>,
         request: &DeleteRequest<'_>,
         mut suggestion: Option<KeyValue>,
+        fills_options: bool,
     ) -> Result<DeleteOutcome> {
         let storage = self.storage_of(target, "delete")?;
         let key = self.key(storage, target)?;
         let dry = DryRun::of(&self.delegator);
         let (store, turns) = if request.dry_run { dry.writer() } else { self.writer() };
+        let mut deletion =
+            Deletion { registry: self, target, storage, request, fills_options, planned: None };
         for _ in 0..ATTEMPTS_MAX {
-            let mut planned = None;
-            let updated =
-                turns.guaranteed_update(store, &key, suggestion.take(), |current: Option<&KeyValue>| {
-                    let (update, plan) = self.plan(target, storage, request.options, current)?;
-                    planned = Some(plan);
-                    Ok(update)
-                });
+            let updated = turns.guaranteed_update(store, &key, suggestion.take(), &mut deletion);
             let updated = updated.await.map_err(|failure: Failure| failure.status(target, "delete"))?;
-            let Some(Planned { name, uid, value, then }) = planned else { break };
+            let Some(Planned { name, uid, value, then }) = deletion.planned.take() else { break };
             let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =
                 updated;
             let mut stored = Stored { key: key.clone(), value, revision };
             let gone = match then {
-                Then::Marked => return Ok(DeleteOutcome::Object { stored, gone: false }),
+                Then::Stays => return Ok(DeleteOutcome::Object { stored, gone: false }),
                 Then::Answer => matches!(updated, Updated::Deleted(_)),
-                Then::Removable => match store.delete(&key, revision).await {
-                    Ok(Written::Done(revision)) => {
-                        stored.revision = revision;
-                        true
+                Then::Removable(marked) => {
+                    deletion.admit_removal(marked, revision).await?;
+                    match store.delete(&key, revision).await {
+                        Ok(Written::Done(revision)) => {
+                            stored.revision = revision;
+                            true
+                        }
+                        // Somebody else was faster, which is as good (kubernetes/kubernetes#19403).
+                        Ok(Written::Stale { current: None, .. }) => true,
+                        Ok(Written::Stale { current, .. }) => {
+                            suggestion = current;
+                            continue;
+                        }
+                        Err(e) => return Err(error::storage(&target.group_resource(), "delete", e)),
                     }
-                    // Somebody else was faster, which is as good (kubernetes/kubernetes#19403).
-                    Ok(Written::Stale { current: None, .. }) => true,
-                    Ok(Written::Stale { current, .. }) => {
-                        suggestion = current;
-                        continue;
-                    }
-                    Err(e) => return Err(error::storage(&target.group_resource(), "delete", e)),
-                },
+                }
             };
             if gone {
                 self.release(storage, &stored, request.dry_run).await;
@@ -144,77 +143,74 @@ impl Registry {
             allocator.release(&object, dry_run).await;
         }
     }
+}
 
-    /// What to do about the object as it is now.
-    fn plan(
-        &self,
-        target: &Target<'_>,
-        storage: &StorageRow<'_>,
-        options: &DeleteOptions,
-        current: Option<&KeyValue>,
-    ) -> std::result::Result<(Update, Planned), Failure> {
+impl storage::Change<Failure> for &mut Deletion<'_> {
+    /// Preconditions come before admission, and admission before anything is done. What is going already is
+    /// nobody's to refuse.
+    async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
+        let (target, options) = (self.target, self.request.options);
         let Some(kv) = current else {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         };
-        let existing = self.decode(storage, &kv.key, StoredRef::of(kv))?;
-        check_preconditions(target, options, &existing)?;
+        let existing = self.registry.decode(self.storage, &kv.key, StoredRef::of(kv))?;
+        step::check_preconditions(target, options, &existing)?;
+        let now = self.registry.now();
+        let stage = Stage::of(target, &existing, options, now);
         let (name, uid) = (meta::text(&existing, "name").to_owned(), meta::text(&existing, "uid").to_owned());
-        let (mut marked, then) = match self.step(target, options, existing) {
-            Step::Mark(marked) => (marked, Then::Marked),
-            Step::MarkAndRemove(marked) => (marked, Then::Removable),
-            step => {
-                let update = if matches!(step, Step::Remove) { Update::Delete } else { Update::Keep };
-                let value = kv.value.clone();
-                return Ok((update, Planned { name, uid, value, then: Then::Answer }));
+        let step = match stage {
+            Stage::Going => return Ok(self.keep(kv, name, uid, Then::Answer)),
+            Stage::GoingItsOwnWay => return Ok(self.keep(kv, name, uid, Then::Stays)),
+            Stage::BeginsItsOwnWay => {
+                self.admit(&existing, stage).await?;
+                step::begin_own_way(target, existing, options, now)
             }
+            Stage::Due(grace) => {
+                self.admit(&existing, stage).await?;
+                step::step(target, existing, grace, options, now)
+            }
+        };
+        let (mut marked, is_last) = match step {
+            Step::Remove => {
+                self.keep(kv, name, uid, Then::Answer);
+                return Ok(Update::Delete);
+            }
+            Step::Mark(marked) => (marked, false),
+            Step::MarkAndRemove(marked) => (marked, true),
         };
         codec::strip_revision(&mut marked);
-        let value = codec::encode(storage, &marked).map_err(Status::internal_error)?;
-        let update = Update::Write(value.clone(), self.ttl(target.row));
-        Ok((update, Planned { name, uid, value, then }))
+        let value = codec::encode(self.storage, &marked).map_err(Status::internal_error)?;
+        let then = if is_last { Then::Removable(marked) } else { Then::Stays };
+        self.planned = Some(Planned { name, uid, value: value.clone(), then });
+        Ok(Update::Write(value, self.registry.ttl(target.row)))
+    }
+}
+
+impl Deletion<'_> {
+    /// Plans an answer with the object as it is stored.
+    fn keep(&mut self, kv: &KeyValue, name: String, uid: String, then: Then) -> Update {
+        self.planned = Some(Planned { name, uid, value: kv.value.clone(), then });
+        Update::Keep
     }
 
-    /// Decides from the object alone; pure but for the clock.
-    fn step(&self, target: &Target<'_>, options: &DeleteOptions, mut object: Object) -> Step {
-        let now = self.clock.now();
-        if let Some(step) = strategy::special_delete(target.row, &mut object, now) {
-            return match step {
-                strategy::SpecialDelete::Mark => {
-                    if let Some(finalizers) = gc_finalizers(target.row.default_gc, &object, options) {
-                        meta::set_finalizers(&mut object, finalizers);
-                    }
-                    Step::Mark(object)
-                }
-                strategy::SpecialDelete::Leave => Step::Leave,
-            };
-        }
-        let grace = strategy::grace_period(target.row, &object, options);
-        let (graceful, period) = match (grace, meta::is_deleting(&object)) {
-            (None, _) => (false, 0),
-            (Some(period), false) => {
-                begin_grace(&mut object, now.seconds, period);
-                (true, period)
-            }
-            (Some(_), true) => match shorten_grace(&mut object, now.seconds, options.grace_period_seconds) {
-                Shortened::Over => (false, 0),
-                Shortened::Pending => return Step::Leave,
-                Shortened::To(period) => (true, period),
-            },
+    /// Asks admission about the object as it was read.
+    async fn admit(&self, existing: &Object, stage: Stage) -> Result<()> {
+        let DeleteRequest { options, admit, .. } = self.request;
+        let options = match self.fills_options {
+            true => Cow::Owned(stage.fill(self.target, existing, options)),
+            false => Cow::Borrowed(*options),
         };
-        if let Some(finalizers) = gc_finalizers(target.row.default_gc, &object, options) {
-            meta::set_finalizers(&mut object, finalizers);
+        admit.delete(existing, &options).await
+    }
+
+    /// Asks admission about a marked object once more, before it is removed: it has changed since it was asked.
+    /// With `dry_run` it has not.
+    async fn admit_removal(&self, mut marked: Object, revision: i64) -> Result<()> {
+        if self.request.dry_run {
+            return Ok(());
         }
-        let pending = !meta::finalizers(&object).is_empty();
-        match (graceful, pending) {
-            (false, false) => Step::Remove,
-            (false, true) => {
-                meta::mark_as_deleting(&mut object, now);
-                Step::Mark(object)
-            }
-            (true, true) => Step::Mark(object),
-            (true, false) if period > 0 => Step::Mark(object),
-            (true, false) => Step::MarkAndRemove(object),
-        }
+        meta::set_text(&mut marked, "resourceVersion", &codec::revision_text(revision));
+        self.admit(&marked, Stage::Due(step::Grace::Begins(0))).await
     }
 }
 
@@ -225,109 +221,4 @@ fn answer(target: &Target<'_>, name: String, uid: String, stored: Stored, gone: 
     }
     let (group, kind) = (target.row.group.to_owned(), target.row.plural.to_owned());
     DeleteOutcome::Status(Status::success(Details { name, uid, group, kind, ..Details::default() }))
-}
-
-/// Marks the object for deletion after `period` seconds.
-fn begin_grace(object: &mut Object, now: i64, period: i64) {
-    meta::set_deletion_seconds(object, now.saturating_add(period));
-    meta::set(object, "deletionGracePeriodSeconds", Some(period.into()));
-    let generation = meta::generation(object);
-    if generation > 0 {
-        meta::set_generation(object, generation + 1);
-    }
-}
-
-enum Shortened {
-    /// The grace period is over.
-    Over,
-    /// It runs on.
-    Pending,
-    /// It was shortened to so many seconds.
-    To(i64),
-}
-
-/// A second deletion may only shorten the grace period of the first.
-fn shorten_grace(object: &mut Object, now: i64, wanted: Option<i64>) -> Shortened {
-    let current = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
-    if current == 0 {
-        return Shortened::Over;
-    }
-    let wanted = match wanted {
-        Some(seconds) if seconds < 0 => 1,
-        Some(seconds) => seconds,
-        None => return Shortened::Pending,
-    };
-    if wanted >= current {
-        return Shortened::Pending;
-    }
-    let begun = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
-    let (mut ends, mut period) = (begun.saturating_add(wanted), wanted);
-    if ends < now {
-        ends = now;
-        period = i64::from(period != 0);
-    }
-    meta::set_deletion_seconds(object, ends);
-    meta::set(object, "deletionGracePeriodSeconds", Some(period.into()));
-    Shortened::To(period)
-}
-
-/// The finalizers that the propagation policy asks for, if they differ from what is there.
-fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -> Option<Vec<String>> {
-    let present = meta::finalizers(object);
-    let had = |name: &str| present.contains(&name);
-    let policy = options.propagation_policy.as_deref();
-    let (orphan, foreground) = match (default, options.orphan_dependents, policy) {
-        (DefaultGc::Unsupported, _, _) => (false, false),
-        (_, Some(orphan), _) => (orphan, false),
-        (_, None, Some("Orphan")) => (true, false),
-        (_, None, Some("Foreground")) => (false, true),
-        (_, None, Some(_)) => (false, false),
-        (_, None, None) => match present.iter().find(|f| matches!(**f, ORPHAN | FOREGROUND)) {
-            Some(first) => (*first == ORPHAN, *first == FOREGROUND),
-            None => (default == DefaultGc::OrphanDependents, false),
-        },
-    };
-    if had(ORPHAN) == orphan && had(FOREGROUND) == foreground {
-        return None;
-    }
-    let others = present.iter().filter(|f| !matches!(**f, ORPHAN | FOREGROUND)).map(|f| (*f).to_owned());
-    let ours = [(orphan, ORPHAN), (foreground, FOREGROUND)];
-    Some(
-        others.chain(ours.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned())).collect(),
-    )
-}
-
-/// The uid and resource version that the client insists on (upstream's `rest.BeforeDelete`; namespaces
-/// and CRDs check before that, and word it differently).
-fn check_preconditions(target: &Target<'_>, options: &DeleteOptions, object: &Object) -> Result<()> {
-    let Some(preconditions) = &options.preconditions else { return Ok(()) };
-    let early = strategy::checks_preconditions_early(target.row);
-    let named = match early {
-        true => target.group_resource(),
-        false => {
-            let kind = target.group_kind();
-            GroupResource::new(kind.group, kind.kind)
-        }
-    };
-    let checks = [
-        ("UID", "uid", &preconditions.uid, "deleted and then recreated"),
-        ("ResourceVersion", "resourceVersion", &preconditions.resource_version, "modified"),
-    ];
-    for (what, member, wanted, fate) in checks {
-        let found = meta::text(object, member);
-        let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
-        let cause = match early {
-            true => {
-                format!(
-                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
-                )
-            }
-            false => format!(
-                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
-                 The object might have been {fate}"
-            ),
-        };
-        return Err(Status::conflict(&named, target.name, &cause).into());
-    }
-    Ok(())
 }

@@ -34,7 +34,7 @@ impl Registry {
             for item in page.items.iter() {
                 let namespace = if target.row.namespaced { item.namespace() } else { "" };
                 let one = Target { namespace, name: item.name(), ..*target };
-                match self.delete_suggested(&one, request, suggestion(&item)).await {
+                match self.delete_suggested(&one, request, suggestion(&item), false).await {
                     Err(status) if status.reason != "NotFound" => return Err(status),
                     _ => {}
                 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod admit;
+mod admit_delete;
 mod contention;
 mod create;
 mod delete;
@@ -163,7 +164,7 @@ impl World {
     async fn post(&self, plural: &str, object: Object, dry_run: bool) -> Result<Value> {
         let request = CreateRequest { user: &self.user, dry_run, admit: &AdmitAll };
         let created = self.registry.create(&target(plural, ""), object, request).await?;
-        Ok(decode(plural, created.stored.as_ref()))
+        Ok(decode(plural, created.as_ref()))
     }
 
     /// Creates what has to be there for a test to begin.
@@ -202,7 +203,7 @@ impl World {
     }
 
     async fn delete(&self, plural: &str, name: &str, options: &DeleteOptions) -> Result<DeleteOutcome> {
-        let request = DeleteRequest { options, dry_run: false };
+        let request = DeleteRequest { options, dry_run: false, admit: &AdmitAll };
         self.registry.delete(&target(plural, name), &request).await
     }
 

@@ -43,8 +43,6 @@ pub struct UpdateOutcome {
     pub stored: Stored,
     /// It did not exist before.
     pub created: bool,
-    /// What admission and its kind warn of.
-    pub warnings: Vec<String>,
 }
 
 /// The attempts at one update, and what the last one leaves behind for the answer.
@@ -58,7 +56,6 @@ struct Attempts<'a, 'c> {
     value: bytes::Bytes,
     created: bool,
     existing_revision: i64,
-    warnings: Vec<String>,
     claim: Option<Box<dyn Claim>>,
     /// The object was too large with its managed fields.
     drops_managers: bool,
@@ -92,7 +89,6 @@ impl Registry {
             value: bytes::Bytes::new(),
             created: false,
             existing_revision: 0,
-            warnings: Vec::new(),
             claim: None,
             drops_managers: false,
         };
@@ -111,7 +107,7 @@ impl Registry {
                 outcome => break outcome?,
             }
         };
-        let Attempts { value, created, warnings, existing_revision, .. } = attempts;
+        let Attempts { value, created, existing_revision, .. } = attempts;
         let revision = match updated {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => existing_revision,
@@ -120,7 +116,7 @@ impl Registry {
         if matches!(updated, Updated::Deleted(_)) {
             self.release(storage, &stored, request.dry_run).await;
         }
-        Ok(UpdateOutcome { stored, created, warnings })
+        Ok(UpdateOutcome { stored, created })
     }
 }
 
@@ -140,8 +136,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         let mut object = (self.change)(old)?;
         self.created = old.is_none();
         self.existing_revision = current.map_or(0, |kv| kv.mod_revision);
-        self.warnings.clear();
-        request.admit.mutate(&mut object, old, &mut self.warnings).await?;
+        request.admit.mutate(&mut object, old).await?;
         if self.drops_managers {
             meta::set(&mut object, "managedFields", None);
         }
@@ -158,10 +153,10 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
             self.claim = allocator.allocate(&mut object, old, request.dry_run).await?;
         }
         match old {
-            None => self.warnings.extend(self.registry.prepare_create(target, &mut object, request.user)?),
+            None => self.registry.prepare_create(target, &mut object, request.user, request.admit)?,
             Some(old) => self.prepare(&mut object, old)?,
         }
-        request.admit.validate(&object, old, &mut self.warnings).await?;
+        request.admit.validate(&object, old).await?;
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.row, &object, old));
         codec::strip_revision(&mut object);
         self.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
@@ -175,7 +170,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
 impl Attempts<'_, '_> {
     /// Lets the strategy prepare an object that is to replace `old`, and validates it.
     fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
-        let (target, UpdateRequest { endpoint, user, .. }) = (self.target, self.request);
+        let (target, UpdateRequest { endpoint, user, admit, .. }) = (self.target, self.request);
         let Registry { clock, entropy, settings, .. } = self.registry;
         let (entropy, settings) = (&**entropy, *settings);
         let context = strategy::Context { user, now: clock.now(), entropy, settings };
@@ -184,7 +179,8 @@ impl Attempts<'_, '_> {
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }
-        self.warnings.extend(warnings::on_update(target.row, endpoint.subresource, object, old));
+        let warnings = warnings::on_update(target.row, endpoint.subresource, object, old);
+        warnings.into_iter().for_each(|text| admit.warn(text));
         ignore_timestamps(self.storage.message, old, object);
         Ok(())
     }

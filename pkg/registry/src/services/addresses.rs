@@ -207,7 +207,7 @@ impl Addresses {
         let preconditions =
             uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
         let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
-        let request = DeleteRequest { options: &options, dry_run: false };
+        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
         match self.registry.delete(&self.target(name), &request).await {
             Ok(_) => Ok(()),
             Err(status) if status.reason == "NotFound" => Ok(()),

@@ -137,7 +137,7 @@ impl Server {
         api::defaults::apply(row.group_version, row.kind, &mut object);
         let request = CreateRequest { user: &self.user, dry_run, admit: &AdmitAll };
         let made = self.registry.create(&Target { row, namespace, name: "" }, object, request).await?;
-        Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.stored.as_ref()).unwrap()))
+        Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.as_ref()).unwrap()))
     }
 
     async fn try_post(&self, name: &str, spec: Value, dry_run: bool) -> Result<Value> {
@@ -188,7 +188,7 @@ impl Server {
         let row = resources::all().find(|row| row.plural == plural && row.version == "v1").unwrap();
         let namespace = if row.namespaced { NAMESPACE } else { "" };
         let options = DeleteOptions::default();
-        let request = DeleteRequest { options: &options, dry_run };
+        let request = DeleteRequest { options: &options, dry_run, admit: &AdmitAll };
         self.registry.delete(&Target { row, namespace, name }, &request).await.unwrap();
     }
 

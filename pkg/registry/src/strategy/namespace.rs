@@ -48,16 +48,18 @@ impl Strategy for Namespaces {
         !has_spec_finalizers(new)
     }
 
-    fn special_delete(&self, object: &mut Object, now: UnixTime) -> Option<SpecialDelete> {
-        if meta::is_deleting(object) {
-            let waits = has_spec_finalizers(object);
-            return waits.then_some(SpecialDelete::Leave);
+    fn special_delete(&self, object: &Object) -> Option<SpecialDelete> {
+        match meta::is_deleting(object) {
+            true => has_spec_finalizers(object).then_some(SpecialDelete::Leave),
+            false => Some(SpecialDelete::Begin),
         }
+    }
+
+    fn begin_special_delete(&self, object: &mut Object, now: UnixTime) {
         meta::set_deletion_seconds(object, now.seconds);
         if let Some(status) = child(object, "status") {
             status.insert("phase".to_owned(), Value::from("Terminating"));
         }
-        Some(SpecialDelete::Mark)
     }
 }
 

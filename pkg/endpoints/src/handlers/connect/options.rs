@@ -1,50 +1,78 @@
-//! The options of streams, in the query of the request and in the one for the kubelet. Pure.
+//! The options of connections and logs: in the query of the request, as an object, and in the query for the
+//! kubelet. Pure.
 
 use api::options::Parameters;
+use api::resources::Resource;
+use api::tree;
 use apimachinery::field::{Error, Path};
 use apimachinery::strconv::parse_uint;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime, parse_time};
 use form_urlencoded::Serializer;
+use schema::object::Object;
+use serde_json::Value;
 
-/// `PodExecOptions`, `PodAttachOptions` or `PodPortForwardOptions`.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stream {
-    /// The container that is meant; may be empty.
-    pub(super) container: String,
-    /// The kubelet's query.
-    pub(super) query: String,
-}
+/// What may be streamed, as options call it and as the kubelet does, in its order.
+const STREAMS: [(&str, &str); 4] =
+    [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")];
 
-impl Stream {
-    /// Reads the options of a subresource.
-    ///
-    /// # Errors
-    /// What is wrong, for a 400.
-    pub(super) fn parse<'q>(subresource: &str, query: impl Parameters<'q>) -> Result<Self, String> {
-        let container = query.text("container");
-        let query = match subresource {
-            "portforward" => ports(&query.texts("ports"))?,
-            "exec" => streams(&query, query.texts("command")),
-            _ => streams(&query, Vec::new()),
-        };
-        Ok(Stream { container, query })
+/// The options of a connection as an object of the endpoint's kind, which admission may edit. `subpath` is what
+/// follows in the path, for endpoints that take one.
+///
+/// # Errors
+/// What is wrong with the query, for a 400.
+pub(super) fn object<'q>(
+    endpoint: &Resource,
+    query: impl Parameters<'q>,
+    subpath: Option<String>,
+) -> Result<Object, String> {
+    let mut options = Object::new();
+    options.insert("kind".to_owned(), endpoint.kind.into());
+    options.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    let mut give = |name: &str, given: Option<Value>| {
+        if let Some(value) = given {
+            options.insert(name.to_owned(), value);
+        }
+    };
+    match endpoint.subresource {
+        "proxy" => give("path", subpath.filter(|path| !path.is_empty()).map(Value::from)),
+        "portforward" => {
+            let ports = ports(&query.texts("ports"))?;
+            give("ports", (!ports.is_empty()).then(|| ports.into()));
+        }
+        subresource => {
+            for name in STREAMS.map(|(name, _)| name) {
+                give(name, (query.flag(name) == Some(true)).then(|| true.into()));
+            }
+            give("container", query.first("container").filter(|name| !name.is_empty()).map(Value::from));
+            if subresource == "exec" {
+                let command = query.texts("command");
+                give("command", (!command.is_empty()).then(|| command.into()));
+            }
+        }
     }
+    Ok(options)
 }
 
-/// Parameters in the order of their names, as Go writes them.
-fn streams<'q>(query: &impl Parameters<'q>, commands: Vec<String>) -> String {
+/// The kubelet's query for the options of a stream: its parameters in the order of their names, as Go writes
+/// them.
+pub(super) fn kubelet_query(options: &Object) -> String {
     let mut out = Serializer::new(String::new());
-    out.extend_pairs(commands.iter().map(|command| ("command", command)));
-    let names = [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")];
-    for (option, parameter) in names {
-        if query.flag(option) == Some(true) {
+    for command in tree::texts(options, "command") {
+        out.append_pair("command", command);
+    }
+    for (name, parameter) in STREAMS {
+        if tree::flag(options, name) {
             out.append_pair(parameter, "1");
         }
+    }
+    let ports: Vec<String> = tree::list(options, "ports").iter().map(Value::to_string).collect();
+    if !ports.is_empty() {
+        out.append_pair("port", &ports.join(","));
     }
     out.finish()
 }
 
-fn ports(given: &[String]) -> Result<String, String> {
+fn ports(given: &[String]) -> Result<Vec<u16>, String> {
     let mut ports = Vec::new();
     for text in given.iter().flat_map(|given| given.split(',')) {
         let number = parse_uint(text).map_err(|error| format!("cannot convert to []int32: {error}"))?;
@@ -52,13 +80,9 @@ fn ports(given: &[String]) -> Result<String, String> {
             let text = apimachinery::go_quote::quote(text);
             format!("cannot convert to []int32: strconv.ParseUint: parsing {text}: value out of range")
         };
-        ports.push(u16::try_from(number).map_err(|_| out_of_range())?.to_string());
+        ports.push(u16::try_from(number).map_err(|_| out_of_range())?);
     }
-    let mut out = Serializer::new(String::new());
-    if !ports.is_empty() {
-        out.append_pair("port", &ports.join(","));
-    }
-    Ok(out.finish())
+    Ok(ports)
 }
 
 /// `PodLogOptions`.
@@ -148,18 +172,25 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn pairs(query: &str) -> Vec<(String, String)> {
         form_urlencoded::parse(query.as_bytes()).into_owned().collect()
     }
 
+    fn object(subresource: &str, query: &str) -> Result<Object, String> {
+        let endpoint = api::resources::find("", "v1", "pods", subresource).ok_or("no endpoint")?;
+        let pairs = pairs(query);
+        let subpath = endpoint.connect.is_some_and(|connect| connect.subpath).then(|| "/a/".to_owned());
+        super::object(endpoint, pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())), subpath)
+    }
+
     #[test]
     fn streams_are_asked_for_in_the_kubelets_words() {
         let check = |subresource: &str, query: &str, expected: Result<&str, &str>| {
-            let pairs = pairs(query);
-            let pairs = pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            let got = Stream::parse(subresource, pairs).map(|stream| stream.query);
+            let got = object(subresource, query).map(|options| kubelet_query(&options));
             assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned), "{query}");
         };
         check(
@@ -175,6 +206,21 @@ mod tests {
         check("portforward", "ports=x", Err(not));
         let far = "cannot convert to []int32: strconv.ParseUint: parsing \"65536\": value out of range";
         check("portforward", "ports=65536", Err(far));
+    }
+
+    #[test]
+    fn options_of_a_connection_are_an_object_of_the_endpoints_kind() {
+        let check = |subresource: &str, query: &str, expected: Value| {
+            assert_eq!(object(subresource, query).map(Value::Object), Ok(expected), "{query}");
+        };
+        check(
+            "exec",
+            "command=sh&container=c&stdin=true&tty=false",
+            json!({"kind": "PodExecOptions", "apiVersion": "v1", "command": ["sh"], "container": "c", "stdin": true}),
+        );
+        let forward = json!({"kind": "PodPortForwardOptions", "apiVersion": "v1", "ports": [80, 443]});
+        check("portforward", "ports=80,443", forward);
+        check("proxy", "path=/b", json!({"kind": "PodProxyOptions", "apiVersion": "v1", "path": "/a/"}));
     }
 
     fn log(query: &str) -> Result<Log, String> {

@@ -8,9 +8,11 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use apimachinery::{fields, labels};
 use authorization::{Attributes, Decision};
+use registry::generic::Admit;
 use schema::object::{Object, get_object, get_str};
 use serde_json::{Value, json};
 
+use super::super::admission::Admission;
 use super::texts;
 use crate::api::Call;
 
@@ -29,12 +31,18 @@ pub(super) enum About {
 ///
 /// # Errors
 /// 422 for a review that does not say clearly what it asks.
-pub(super) async fn review(call: &Call<'_>, object: &Object, about: About) -> Result<Value, Box<Status>> {
+pub(super) async fn review(
+    call: &Call<'_>,
+    admit: &Admission<'_>,
+    object: &Object,
+    about: About,
+) -> Result<Value, Box<Status>> {
     let errors = errors(object, about);
     if !errors.is_empty() {
         // Upstream leaves the kind empty here.
         return Err(Status::invalid(&GroupKind::new(call.endpoint().group, ""), "", &errors).into());
     }
+    admit.validate(object, None).await?;
     let named = subject(object);
     let user = if about == About::Sender { call.user } else { &named };
     let info = question(object);

@@ -2,9 +2,11 @@
 
 use apimachinery::status::Status;
 use authorization::Rules;
+use registry::generic::Admit;
 use schema::object::{Object, get_str};
 use serde_json::{Value, json};
 
+use super::super::admission::Admission;
 use crate::api::Call;
 
 /// Asks the server's own authorizer for a list of what it allows. The answer has nothing of the question
@@ -12,11 +14,16 @@ use crate::api::Call;
 ///
 /// # Errors
 /// 400 for a question without a namespace.
-pub(super) async fn review(call: &Call<'_>, object: &mut Object) -> Result<Value, Box<Status>> {
+pub(super) async fn review(
+    call: &Call<'_>,
+    admit: &Admission<'_>,
+    object: &mut Object,
+) -> Result<Value, Box<Status>> {
     let namespace = get_str(object, &["spec", "namespace"]).unwrap_or("").to_owned();
     if namespace.is_empty() {
         return Err(Status::bad_request("no namespace on request").into());
     }
+    admit.validate(object, None).await?;
     object.clear();
     object.insert("spec".to_owned(), json!({}));
     Ok(listed(call.api.authorizer.rules(call.user, &namespace).await))

@@ -128,7 +128,7 @@ async fn a_dry_deletion_changes_nothing() {
         let name = format!("with-{}", finalizers.as_array().unwrap().len());
         let made = world.given("configmaps", &name, json!({"metadata": {"finalizers": finalizers}})).await;
         let options = DeleteOptions::default();
-        let request = DeleteRequest { options: &options, dry_run: true };
+        let request = DeleteRequest { options: &options, dry_run: true, admit: &AdmitAll };
         world.registry.delete(&target("configmaps", &name), &request).await.unwrap();
         assert_eq!(world.get("configmaps", &name).await.unwrap(), made);
     }
@@ -143,6 +143,8 @@ async fn a_namespace_terminates_until_it_is_finalized() {
     assert_eq!(marked["metadata"]["deletionTimestamp"], "2025-01-01T00:00:00Z");
     let before = world.revision().await;
     assert_eq!(world.delete_and_get("namespaces", "a").await.unwrap(), marked);
+    let again = world.delete("namespaces", "a", &DeleteOptions::default()).await.unwrap();
+    assert!(matches!(again, DeleteOutcome::Object { gone: false, .. }), "it is the answer while it stays");
     assert_eq!(world.revision().await, before, "a second deletion has nothing to do");
     let mut finalized = marked;
     finalized["spec"]["finalizers"] = json!([]);
@@ -158,7 +160,7 @@ async fn a_collection_is_deleted_by_its_selector() {
     }
     let list = ListOptions { label_selector: labels::parse("app=x").unwrap(), ..ListOptions::default() };
     let options = DeleteOptions::default();
-    let request = DeleteRequest { options: &options, dry_run: false };
+    let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
     let page = world.registry.delete_collection(&target("configmaps", ""), &list, &request).await.unwrap();
     assert_eq!(page.items.iter().count(), 2, "the list as it was found");
     let left = world.registry.list(&target("configmaps", ""), &ListOptions::default()).await.unwrap();

@@ -225,7 +225,7 @@ async fn a_collection_is_deleted_without_reading_its_objects_again() {
     }
     let frozen = Frozen::after(outside).await;
     let options = DeleteOptions::default();
-    let request = DeleteRequest { options: &options, dry_run: false };
+    let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
     let list = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
     let target = target("configmaps", "");
     let page = frozen.world.registry.delete_collection(&target, &list, &request).await.unwrap();

@@ -1,0 +1,72 @@
+//! What plugins leave behind besides their verdict.
+
+/// How much an audit event must tell for an annotation to be in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Who did what.
+    Metadata,
+    /// And what was sent.
+    Request,
+    /// And what was answered.
+    RequestResponse,
+}
+
+/// What a plugin adds to the audit event of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Annotation {
+    /// A qualified name, for example `pod-security.kubernetes.io/enforce-policy`.
+    pub key: String,
+    /// Anything.
+    pub value: String,
+    /// The least level of events that have it.
+    pub level: Level,
+}
+
+/// What plugins say besides yes or no, in order.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// For the client, whatever becomes of the request.
+    pub warnings: Vec<String>,
+    annotations: Vec<Annotation>,
+}
+
+impl Notes {
+    /// Tells the client something.
+    pub fn warn(&mut self, text: impl Into<String>) {
+        self.warnings.push(text.into());
+    }
+
+    /// Adds to the audit event, unless it has another annotation under this key: the first one counts.
+    /// Says whether the event has this one now.
+    pub fn annotate(&mut self, key: impl Into<String>, value: impl Into<String>, level: Level) -> bool {
+        let annotation = Annotation { key: key.into(), value: value.into(), level };
+        match self.annotations.iter().find(|other| other.key == annotation.key) {
+            Some(other) => *other == annotation,
+            None => {
+                self.annotations.push(annotation);
+                true
+            }
+        }
+    }
+
+    /// What the audit event is to have.
+    pub fn annotations(&self) -> &[Annotation] {
+        &self.annotations
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_annotation_under_a_key_counts() {
+        let mut notes = Notes::default();
+        assert!(notes.annotate("a/b", "1", Level::Metadata));
+        assert!(notes.annotate("a/b", "1", Level::Metadata));
+        assert!(!notes.annotate("a/b", "2", Level::Metadata));
+        assert!(!notes.annotate("a/b", "1", Level::Request));
+        let values: Vec<&str> = notes.annotations().iter().map(|annotation| &*annotation.value).collect();
+        assert_eq!(values, ["1"]);
+    }
+}

@@ -1,0 +1,115 @@
+//! Claims about what admission is asked about: everything that changes something, whatever its path.
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, JSON};
+
+const CORE: &str = "/api/v1/namespaces/default";
+const JOBS: &str = "/apis/batch/v1/namespaces/default/jobs";
+const ORPHANS: &str = "299 - \"child pods are preserved by default when jobs are deleted; set \
+                       propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress \
+                       this warning\"";
+
+/// A client of a server that admits nothing.
+async fn denied() -> Client {
+    Client::start_with(|config| config.admission.enabled = vec!["AlwaysDeny".to_owned()]).await
+}
+
+/// Code and message of a failure.
+fn said(answer: &Answer) -> (u16, String) {
+    (answer.code, answer.json()["message"].as_str().unwrap_or("").to_owned())
+}
+
+async fn refused(client: &Client, request: (&str, &str, &str), body: Value, resource: &str, name: &str) {
+    let (method, path, content_type) = request;
+    let text = if body.is_null() { String::new() } else { body.to_string() };
+    let answer = client.send(method, path, &[("content-type", content_type)], text).await;
+    let message = format!("{resource} {name:?} is forbidden: admission control is denying all modifications");
+    assert_eq!(said(&answer), (403, message), "{method} {path}");
+}
+
+#[tokio::test]
+async fn every_write_is_asked_about() {
+    let client = denied().await;
+    let check = async |method: &str, path: &str, body: Value, resource: &str, name: &str| {
+        let content_type = match method {
+            "PATCH" => "application/apply-patch+yaml",
+            _ => JSON,
+        };
+        refused(&client, (method, path, content_type), body, resource, name).await;
+    };
+    let core = |path: &str| format!("{CORE}/{path}");
+    let map = |metadata: Value| json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata});
+    let maps = &core("configmaps");
+    check("POST", maps, map(json!({"name": "a"})), "configmaps", "a").await;
+    check("POST", maps, map(json!({"generateName": "a-"})), "configmaps", "a-").await;
+    let applied = core("configmaps/a?fieldManager=me");
+    check("PATCH", &applied, map(json!({"name": "a"})), "configmaps", "a").await;
+    let lease = json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "l"}});
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l";
+    check("PUT", leases, lease, "leases.coordination.k8s.io", "l").await;
+    let eviction = json!({"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": "p"}});
+    check("POST", &core("pods/p/eviction"), eviction, "pods", "p").await;
+    let binding =
+        json!({"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "p"}, "target": {"name": "n"}});
+    check("POST", &core("pods/p/binding"), binding.clone(), "pods", "p").await;
+    check("POST", &core("bindings"), binding, "bindings", "p").await;
+    let token = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest"});
+    check("POST", &core("serviceaccounts/default/token"), token, "serviceaccounts", "default").await;
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
+    let reviews = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+    check("POST", reviews, review, "selfsubjectreviews.authentication.k8s.io", "Unknown").await;
+}
+
+#[tokio::test]
+async fn every_deletion_is_asked_about_and_a_refused_one_leaves_the_object() {
+    let client = denied().await;
+    let services = &format!("{CORE}/services");
+    let kubernetes = &format!("{services}/kubernetes");
+    refused(&client, ("DELETE", kubernetes, JSON), Value::Null, "services", "kubernetes").await;
+    refused(&client, ("DELETE", services, JSON), Value::Null, "services", "Unknown").await;
+    assert_eq!(client.get(kubernetes, JSON).await.code, 200);
+    let missing = client.send("DELETE", &format!("{services}/x"), &[], String::new()).await;
+    assert_eq!(said(&missing), (404, "services \"x\" not found".to_owned()), "nobody is asked about it");
+}
+
+#[tokio::test]
+async fn every_connection_is_asked_about_before_anybody_looks_where_it_leads() {
+    let client = denied().await;
+    let check = async |method: &str, path: &str, resource: &str, name: &str| {
+        refused(&client, (method, path, JSON), Value::Null, resource, name).await;
+    };
+    check("POST", &format!("{CORE}/pods/p/exec?command=sh"), "pods", "p").await;
+    check("GET", &format!("{CORE}/pods/p/attach"), "pods", "p").await;
+    check("GET", &format!("{CORE}/pods/p/portforward?ports=80"), "pods", "p").await;
+    for method in ["GET", "POST", "DELETE"] {
+        check(method, &format!("{CORE}/pods/p/proxy/x"), "pods", "p").await;
+        check(method, &format!("{CORE}/services/s:80/proxy/"), "services", "s:80").await;
+        check(method, "/api/v1/nodes/n/proxy/", "nodes", "n").await;
+    }
+    let unreadable = client.get(&format!("{CORE}/pods/p/portforward?ports=x"), JSON).await;
+    assert_eq!(unreadable.code, 400, "options are read first");
+    let log = client.get(&format!("{CORE}/pods/p/log"), JSON).await;
+    assert_eq!(log.code, 404, "a log is read, not connected to");
+}
+
+#[tokio::test]
+async fn jobs_that_leave_their_pods_behind_are_warned_of() {
+    let client = Client::start().await;
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}});
+    let job = json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "j"}, "spec": {"template": template}});
+    let check = async |path: &str, query: &str, expected: &str| {
+        assert_eq!(client.post(JOBS, &job).await.code, 201);
+        let answer = client.send("DELETE", &format!("{path}{query}"), &[], String::new()).await;
+        assert_eq!((answer.code, answer.header("warning")), (200, expected), "{path}{query}");
+        let rest = json!({"metadata": {"finalizers": null}}).to_string();
+        let merge = [("content-type", "application/merge-patch+json")];
+        client.send("PATCH", &format!("{JOBS}/j"), &merge, rest).await;
+    };
+    let one = &format!("{JOBS}/j");
+    check(one, "", ORPHANS).await;
+    check(JOBS, "", ORPHANS).await;
+    check(one, "?propagationPolicy=Background", "").await;
+    check(JOBS, "?propagationPolicy=Orphan", "").await;
+    check(one, "?orphanDependents=false", "").await;
+}

@@ -1,0 +1,222 @@
+//! What a deletion does to an object, decided from the object and the options alone.
+
+use api::options::{DeleteOptions, Preconditions};
+use api::resources::DefaultGc;
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use schema::object::Object;
+
+use super::super::{Result, Target};
+use crate::{meta, strategy};
+
+/// The finalizer that makes the garbage collector orphan dependents.
+const ORPHAN: &str = "orphan";
+/// The finalizer that makes the garbage collector delete dependents first.
+const FOREGROUND: &str = "foregroundDeletion";
+
+/// Where an object stands on its way out.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Stage {
+    /// It is going, and this deletion changes nothing about that. The answer is that of its kind.
+    Going,
+    /// The same, for a kind whose deletions go their own way. The answer is the object.
+    GoingItsOwnWay,
+    /// Its kind's own way out begins.
+    BeginsItsOwnWay,
+    /// There is something to do.
+    Due(Grace),
+}
+
+/// What becomes of the time that an object has left.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Grace {
+    /// It has none, or it is over.
+    None,
+    /// So many seconds begin.
+    Begins(i64),
+    /// It is cut to `seconds`, and ends at `end` in Unix seconds.
+    Cut { end: i64, seconds: i64 },
+}
+
+/// What to do with the object as it is now.
+pub(super) enum Step {
+    /// Remove it.
+    Remove,
+    /// Write this and stop: something else has to happen first.
+    Mark(Object),
+    /// Write this (its grace is zero), then remove it.
+    MarkAndRemove(Object),
+}
+
+impl Stage {
+    pub(super) fn of(target: &Target<'_>, object: &Object, options: &DeleteOptions, now: UnixTime) -> Self {
+        match strategy::special_delete(target.row, object) {
+            Some(strategy::SpecialDelete::Begin) => return Stage::BeginsItsOwnWay,
+            Some(strategy::SpecialDelete::Leave) => return Stage::GoingItsOwnWay,
+            None => {}
+        }
+        match (strategy::grace_period(target.row, object, options), meta::is_deleting(object)) {
+            (None, _) => Stage::Due(Grace::None),
+            (Some(seconds), false) => Stage::Due(Grace::Begins(seconds)),
+            (Some(_), true) => cut(object, now.seconds, options.grace_period_seconds),
+        }
+    }
+
+    /// The options as admission is told them, with what the kind fills in.
+    pub(super) fn fill(self, target: &Target<'_>, object: &Object, options: &DeleteOptions) -> DeleteOptions {
+        let mut filled = options.clone();
+        filled.grace_period_seconds = match self {
+            Stage::Due(Grace::Begins(seconds)) => Some(seconds),
+            _ => options.grace_period_seconds.map(|seconds| if seconds < 0 { 1 } else { seconds }),
+        };
+        if strategy::checks_preconditions_early(target.row) {
+            let preconditions = filled.preconditions.get_or_insert_with(Preconditions::default);
+            preconditions.uid.get_or_insert_with(|| meta::text(object, "uid").to_owned());
+        }
+        filled
+    }
+}
+
+/// A second deletion may only shorten the grace period of the first.
+fn cut(object: &Object, now: i64, wanted: Option<i64>) -> Stage {
+    let current = meta::integer(object, "deletionGracePeriodSeconds").unwrap_or(0);
+    if current == 0 {
+        return Stage::Due(Grace::None);
+    }
+    let wanted = match wanted {
+        Some(seconds) if seconds < 0 => 1,
+        Some(seconds) => seconds,
+        None => return Stage::Going,
+    };
+    if wanted >= current {
+        return Stage::Going;
+    }
+    let begun = meta::deletion_seconds(object).unwrap_or(now).saturating_sub(current);
+    let end = begun.saturating_add(wanted);
+    Stage::Due(match end < now {
+        true => Grace::Cut { end: now, seconds: i64::from(wanted != 0) },
+        false => Grace::Cut { end, seconds: wanted },
+    })
+}
+
+/// The first step of a kind's own way out.
+pub(super) fn begin_own_way(
+    target: &Target<'_>,
+    mut object: Object,
+    options: &DeleteOptions,
+    now: UnixTime,
+) -> Step {
+    strategy::begin_special_delete(target.row, &mut object, now);
+    collect(target, &mut object, options);
+    Step::Mark(object)
+}
+
+/// The step of every other object.
+pub(super) fn step(
+    target: &Target<'_>,
+    mut object: Object,
+    grace: Grace,
+    options: &DeleteOptions,
+    now: UnixTime,
+) -> Step {
+    let left = match grace {
+        Grace::None => None,
+        Grace::Begins(seconds) => {
+            let generation = meta::generation(&object);
+            if generation > 0 {
+                meta::set_generation(&mut object, generation + 1);
+            }
+            Some((now.seconds.saturating_add(seconds), seconds))
+        }
+        Grace::Cut { end, seconds } => Some((end, seconds)),
+    };
+    if let Some((end, seconds)) = left {
+        meta::set_deletion_seconds(&mut object, end);
+        meta::set(&mut object, "deletionGracePeriodSeconds", Some(seconds.into()));
+    }
+    collect(target, &mut object, options);
+    let pending = !meta::finalizers(&object).is_empty();
+    match (left, pending) {
+        (None, false) => Step::Remove,
+        (None, true) => {
+            meta::mark_as_deleting(&mut object, now);
+            Step::Mark(object)
+        }
+        (Some(_), true) => Step::Mark(object),
+        (Some((_, seconds)), false) if seconds > 0 => Step::Mark(object),
+        (Some(_), false) => Step::MarkAndRemove(object),
+    }
+}
+
+/// Sets the finalizers that tell the garbage collector what to do.
+fn collect(target: &Target<'_>, object: &mut Object, options: &DeleteOptions) {
+    if let Some(finalizers) = gc_finalizers(target.row.default_gc, object, options) {
+        meta::set_finalizers(object, finalizers);
+    }
+}
+
+/// The finalizers that the propagation policy asks for, if they differ from what is there.
+fn gc_finalizers(default: DefaultGc, object: &Object, options: &DeleteOptions) -> Option<Vec<String>> {
+    let present = meta::finalizers(object);
+    let had = |name: &str| present.contains(&name);
+    let policy = options.propagation_policy.as_deref();
+    let (orphan, foreground) = match (default, options.orphan_dependents, policy) {
+        (DefaultGc::Unsupported, _, _) => (false, false),
+        (_, Some(orphan), _) => (orphan, false),
+        (_, None, Some("Orphan")) => (true, false),
+        (_, None, Some("Foreground")) => (false, true),
+        (_, None, Some(_)) => (false, false),
+        (_, None, None) => match present.iter().find(|f| matches!(**f, ORPHAN | FOREGROUND)) {
+            Some(first) => (*first == ORPHAN, *first == FOREGROUND),
+            None => (default == DefaultGc::OrphanDependents, false),
+        },
+    };
+    if had(ORPHAN) == orphan && had(FOREGROUND) == foreground {
+        return None;
+    }
+    let others = present.iter().filter(|f| !matches!(**f, ORPHAN | FOREGROUND)).map(|f| (*f).to_owned());
+    let ours = [(orphan, ORPHAN), (foreground, FOREGROUND)];
+    Some(
+        others.chain(ours.iter().filter(|(wanted, _)| *wanted).map(|(_, name)| (*name).to_owned())).collect(),
+    )
+}
+
+/// The uid and resource version that the client insists on (upstream's `rest.BeforeDelete`; namespaces
+/// and CRDs check before that, and word it differently).
+pub(super) fn check_preconditions(
+    target: &Target<'_>,
+    options: &DeleteOptions,
+    object: &Object,
+) -> Result<()> {
+    let Some(preconditions) = &options.preconditions else { return Ok(()) };
+    let early = strategy::checks_preconditions_early(target.row);
+    let named = match early {
+        true => target.group_resource(),
+        false => {
+            let kind = target.group_kind();
+            GroupResource::new(kind.group, kind.kind)
+        }
+    };
+    let checks = [
+        ("UID", "uid", &preconditions.uid, "deleted and then recreated"),
+        ("ResourceVersion", "resourceVersion", &preconditions.resource_version, "modified"),
+    ];
+    for (what, member, wanted, fate) in checks {
+        let found = meta::text(object, member);
+        let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != found) else { continue };
+        let cause = match early {
+            true => {
+                format!(
+                    "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {found}"
+                )
+            }
+            false => format!(
+                "the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). \
+                 The object might have been {fate}"
+            ),
+        };
+        return Err(Status::conflict(&named, target.name, &cause).into());
+    }
+    Ok(())
+}
