@@ -8,7 +8,7 @@ mod location;
 mod log;
 mod options;
 
-use api::resources::{self, Resource};
+use api::resources::{self, Act, Backend, Resource, Stream};
 use api::tree;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
@@ -39,40 +39,41 @@ pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<R
     let mut options = options.map_err(Status::bad_request)?;
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
-    match (call.main().plural, call.endpoint().subresource) {
-        (plural, "proxy") => {
-            let mut url = match plural {
-                "nodes" => node(call).await?,
-                "services" => service(call).await?,
-                _ => location::of_pod(&named(call, "pod")?, &pod_at(call).await?)?,
+    match call.endpoint().act {
+        Act::Proxy(backend) => {
+            let mut url = match backend {
+                Backend::Node => node(call).await?,
+                Backend::Service => service(call).await?,
+                Backend::Pod => location::of_pod(&named(call, "pod")?, &pod_at(call).await?)?,
             };
             url.path = clean_keeping_slash(tree::text(&options, "path"));
             proxy::pass_on(network, url, incoming).await
         }
-        (_, subresource) => {
-            let url = stream(call, subresource, &options).await?;
+        Act::Stream(kind) => {
+            let url = stream(call, kind, &options).await?;
             if !proxy::is_upgrade(&incoming.parts.headers) {
                 return Err(Status::bad_request("Upgrade request required").into());
             }
             proxy::upgrade(network, &url, incoming).await
         }
+        _ => Err(Status::method_not_allowed().into()),
     }
 }
 
 /// The kubelet's place for a stream.
-async fn stream(call: &Call<'_>, subresource: &str, options: &Object) -> Result<Url, Box<Status>> {
+async fn stream(call: &Call<'_>, kind: Stream, options: &Object) -> Result<Url, Box<Status>> {
     may_create(call).await?;
     let pod = pod_named(call, call.name()).await?;
-    let container = match subresource {
-        "portforward" => None,
-        _ => Some(location::container(&pod, tree::text(options, "container"))?),
+    let container = match kind {
+        Stream::PortForward => None,
+        Stream::Exec | Stream::Attach => Some(location::container(&pod, tree::text(options, "container"))?),
     };
     let node = location::node_of(&pod)
         .ok_or_else(|| Status::bad_request(format!("pod {} does not have a host assigned", call.name())))?;
     let kubelet = kubelet_of(call, node).await?;
     Ok(kubelet.url(
         Trust::Kubelet,
-        location::stream_path(subresource, &pod, container),
+        location::stream_path(kind, &pod, container),
         options::kubelet_query(options),
     ))
 }

@@ -1,6 +1,7 @@
 //! POST.
 
 use api::options::CreateOptions;
+use api::resources::{Act, Builtin};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use registry::generic::CreateRequest;
@@ -28,7 +29,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
     call.warnings.extend(decoded.warnings);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
-    if call.endpoint().subresource == "token" {
+    if call.endpoint().act == Act::IssueToken {
         return token::create(call, object, &options).await;
     }
     let uid = meta::text(&object, "uid").to_owned();
@@ -57,8 +58,8 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
 /// What the body may be. Evictions come in a version too that is not served any more.
 fn expected<'c>(call: &Call<'c>) -> Expected<'c> {
     let expected = Expected::of(call.endpoint());
-    match call.endpoint().subresource {
-        "eviction" => Expected { other_versions: &["policy/v1beta1"], ..expected },
+    match call.endpoint().act {
+        Act::Evict => Expected { other_versions: &["policy/v1beta1"], ..expected },
         _ => expected,
     }
 }
@@ -72,11 +73,14 @@ async fn act(
     uid: &str,
     options: &CreateOptions,
 ) -> Option<Result<Response, Box<Status>>> {
-    match (call.main().plural, call.endpoint().subresource) {
-        ("pods", "binding") => Some(binding::bind(call, admit, object.clone(), uid, options).await),
-        ("bindings", "") => Some(binding::bind(call, admit, object.clone(), "", options).await),
-        ("pods", "eviction") => Some(eviction::evict(call, admit, object.clone(), options).await),
-        _ if call.main().storage.is_none() => review::review(call, admit, object.clone()).await,
+    match call.endpoint().act {
+        Act::Bind => {
+            // Only a binding below its pod may say which pod it means.
+            let uid = if call.endpoint().subresource.is_empty() { "" } else { uid };
+            Some(binding::bind(call, admit, object.clone(), uid, options).await)
+        }
+        Act::Evict => Some(eviction::evict(call, admit, object.clone(), options).await),
+        Act::Review(question) => Some(review::review(call, admit, question, object.clone()).await),
         _ => None,
     }
 }
@@ -91,8 +95,8 @@ fn wipe_system_fields(object: &mut Object) {
 
 /// A namespace is created "in" itself, as far as admission is concerned.
 fn namespace_of(call: &Call<'_>, name: &str) -> String {
-    match (call.main().group, call.main().plural) {
-        ("", "namespaces") => name.to_owned(),
+    match call.main().builtin {
+        Some(Builtin::Namespace) => name.to_owned(),
         _ => call.info.namespace.clone(),
     }
 }

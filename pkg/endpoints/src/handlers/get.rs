@@ -1,7 +1,7 @@
 //! GET of one object.
 
 use api::options::{GetOptions, Parameters};
-use api::resources::Resource;
+use api::resources::{Act, Resource};
 use apimachinery::status::Status;
 use registry::{StoredRef, Target, codec, strategy};
 use schema::object::Object;
@@ -11,9 +11,9 @@ use crate::api::Call;
 use crate::dispatch::Response;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
-    match (call.endpoint().plural, call.endpoint().subresource) {
-        ("pods", "log") => return connect::log(call).await,
-        ("componentstatuses", _) => return componentstatus::get(call).await,
+    match call.endpoint().act {
+        Act::Log => return connect::log(call).await,
+        Act::ComponentStatus => return componentstatus::get(call).await,
         _ => {}
     }
     if call.query.pairs().flag("export") == Some(true) {
@@ -24,8 +24,8 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     let storage = call.storage()?;
     let element = call.api.registry.get(&call.target(), &options.resource_version).await?;
     let endpoint = call.endpoint();
-    match endpoint.subresource {
-        "scale" => {
+    match endpoint.act {
+        Act::Scale => {
             let object =
                 codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
             call.reply()?.tree(200, &strategy::scale_of(&object))

@@ -1,6 +1,7 @@
 //! GET of a collection: a list, or with `?watch` a watch.
 
 use api::options::ListOptions;
+use api::resources::Act;
 use apimachinery::fields;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
@@ -16,7 +17,7 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     if options.watch || call.route.action == Action::Watch {
         return watch::watch(call, options).await;
     }
-    if call.endpoint().plural == "componentstatuses" {
+    if call.endpoint().act == Act::ComponentStatus {
         return componentstatus::list(call).await;
     }
     call.storage()?;

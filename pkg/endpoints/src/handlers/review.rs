@@ -4,6 +4,7 @@
 mod access;
 mod rules;
 
+use api::resources::Review;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use registry::generic::Admit;
@@ -16,31 +17,30 @@ use crate::api::Call;
 use crate::dispatch::Response;
 use access::About;
 
-/// Answers a review, given as decoded. `None` when the resource is none that is built.
+/// Answers a review, given as decoded.
+///
+/// # Errors
+/// What admission refuses, and questions that cannot be answered.
 pub(super) async fn review(
     call: &Call<'_>,
     admit: &Admission<'_>,
+    question: Review,
     mut object: Object,
-) -> Option<Result<Response, Box<Status>>> {
+) -> Result<Response, Box<Status>> {
     let endpoint = call.endpoint();
-    if let Err(refused) = admit.mutate(&mut object, None).await {
-        return Some(Err(refused));
-    }
-    let status = match endpoint.plural {
-        "selfsubjectreviews" => sender(call, admit, &mut object).await,
-        "tokenreviews" => token(call, admit, &object).await,
-        "subjectaccessreviews" => access::review(call, admit, &object, About::Anyone).await,
-        "localsubjectaccessreviews" => access::review(call, admit, &object, About::AnyoneHere).await,
-        "selfsubjectrulesreviews" => rules::review(call, admit, &mut object).await,
-        "selfsubjectaccessreviews" => access::review(call, admit, &object, About::Sender).await,
-        _ => return None,
-    };
-    Some(status.and_then(|status| {
-        object.insert("status".to_owned(), status);
-        object.insert("kind".to_owned(), endpoint.kind.into());
-        object.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
-        call.reply()?.tree(201, &object)
-    }))
+    admit.mutate(&mut object, None).await?;
+    let status = match question {
+        Review::SelfSubject => sender(call, admit, &mut object).await,
+        Review::Token => token(call, admit, &object).await,
+        Review::SubjectAccess => access::review(call, admit, &object, About::Anyone).await,
+        Review::LocalSubjectAccess => access::review(call, admit, &object, About::AnyoneHere).await,
+        Review::SelfSubjectRules => rules::review(call, admit, &mut object).await,
+        Review::SelfSubjectAccess => access::review(call, admit, &object, About::Sender).await,
+    }?;
+    object.insert("status".to_owned(), status);
+    object.insert("kind".to_owned(), endpoint.kind.into());
+    object.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    call.reply()?.tree(201, &object)
 }
 
 /// Who asks. The answer has nothing of the question.

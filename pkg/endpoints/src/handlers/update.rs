@@ -2,6 +2,7 @@
 
 use admission::Options;
 use api::options::UpdateOptions;
+use api::resources::Act;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use registry::generic::{Change, UpdateOutcome, UpdateRequest};
@@ -111,7 +112,7 @@ pub(super) async fn write(
 pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Response, Box<Status>> {
     let storage = call.storage()?;
     let code = if outcome.created { 201 } else { 200 };
-    if call.endpoint().subresource == "scale" {
+    if call.endpoint().act == Act::Scale {
         let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
         return call.reply()?.tree(code, &strategy::scale_of(&object));
     }

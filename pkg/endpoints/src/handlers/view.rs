@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use api::managed_fields::{ReplicasPaths, replicas_paths, to_parent, to_scale};
+use api::resources::Act;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use registry::{meta, strategy};
@@ -13,7 +14,7 @@ use crate::encode;
 
 /// Whether the endpoint shows Scales.
 pub(super) fn scales(call: &Call<'_>) -> bool {
-    call.endpoint().subresource == "scale"
+    call.endpoint().act == Act::Scale
 }
 
 /// The view of an object that has the storage version's shape. So has the view, unless it is a Scale.

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
+use api::resources::Stream;
 use api::tree;
 use apimachinery::status::Status;
 use registry::meta;
@@ -128,13 +129,22 @@ pub(super) fn container<'p>(pod: &'p Object, wanted: &str) -> Result<&'p str, Bo
 }
 
 /// The kubelet's path of a stream of a pod, or of one of its containers.
-pub(super) fn stream_path(subresource: &str, pod: &Object, container: Option<&str>) -> String {
-    let subresource = match subresource {
-        "portforward" => "portForward",
-        "log" => "containerLogs",
-        other => other,
+pub(super) fn stream_path(stream: Stream, pod: &Object, container: Option<&str>) -> String {
+    let at = match stream {
+        Stream::Exec => "exec",
+        Stream::Attach => "attach",
+        Stream::PortForward => "portForward",
     };
-    let path = format!("/{subresource}/{}/{}", meta::text(pod, "namespace"), meta::text(pod, "name"));
+    container_path(at, pod, container)
+}
+
+/// The kubelet's path of what a container has written.
+pub(super) fn log_path(pod: &Object, container: &str) -> String {
+    container_path("containerLogs", pod, Some(container))
+}
+
+fn container_path(at: &str, pod: &Object, container: Option<&str>) -> String {
+    let path = format!("/{at}/{}/{}", meta::text(pod, "namespace"), meta::text(pod, "name"));
     container.map_or(path.clone(), |container| format!("{path}/{container}"))
 }
 

@@ -36,7 +36,7 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
         return Ok(nothing);
     };
     let trust = if wanted.insecure { Trust::UnverifiedKubelet } else { Trust::Kubelet };
-    let path = location::stream_path("log", &pod, Some(container));
+    let path = location::log_path(&pod, container);
     let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
     let answer = ask(call, &url).await?;
     let mut response = http::Response::new(answer.into_body().map_err(Into::into).boxed_unsync());
