@@ -46,7 +46,7 @@ pub(crate) async fn serve(line: &[&str], handler: Arc<Handler>) -> Context {
 fn acceptor() -> TlsAcceptor {
     let certified = rcgen::generate_simple_self_signed(vec!["127.0.0.1".to_owned()]).unwrap();
     let key = PrivateKeyDer::try_from(certified.signing_key.serialize_der()).unwrap();
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = rustls::ServerConfig::builder_with_provider(provider);
     let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
     let mut config = builder.with_single_cert(vec![certified.cert.der().clone()], key).unwrap();

@@ -24,7 +24,7 @@ pub(crate) struct Material {
 
 /// A client configuration that speaks HTTP/2 and nothing else.
 pub(crate) fn client_config(material: &Material) -> Result<Arc<ClientConfig>> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let bad = |e: &dyn std::fmt::Display| Error::Usage(format!("TLS: {e}"));
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider));
     let builder = builder.with_safe_default_protocol_versions().map_err(|e| bad(&e))?;

@@ -125,7 +125,7 @@ async fn dial(address: &Address, tls: Option<Arc<TlsFiles>>) -> io::Result<Box<d
 }
 
 fn client_config(files: &TlsFiles) -> io::Result<ClientConfig> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(io::Error::other)?

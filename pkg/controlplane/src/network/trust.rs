@@ -31,7 +31,7 @@ impl Clients {
     /// [`RunError::File`], [`RunError::Credentials`].
     pub(super) fn new(kubelets: &KubeletConfig) -> Result<Self, RunError> {
         let KubeletConfig { certificate, authority, .. } = kubelets.clone();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let clients = Clients { provider, certificate, authority };
         let read = |path: &Path| std::fs::read(path).map_err(|source| RunError::read(path, source));
         let certificate = match &clients.certificate {

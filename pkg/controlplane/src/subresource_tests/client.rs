@@ -30,7 +30,7 @@ impl Client {
         for certificate in CertificateDer::pem_slice_iter(server.trust().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = rustls::ClientConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
         let tls = Arc::new(builder.with_no_client_auth());

@@ -32,7 +32,7 @@ impl Kubelet {
         let chain: Vec<_> =
             CertificateDer::pem_slice_iter(&read("apiserver.crt")).map(Result::unwrap).collect();
         let key = PrivateKeyDer::from_pem_slice(&read("apiserver.key")).unwrap();
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let builder = rustls::ServerConfig::builder_with_provider(provider);
         let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
         let acceptor =

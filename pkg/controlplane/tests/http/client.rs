@@ -68,7 +68,7 @@ impl Client {
         for certificate in CertificateDer::pem_slice_iter(self.server.trust().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
         }
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .unwrap()

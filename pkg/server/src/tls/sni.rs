@@ -80,7 +80,7 @@ mod tests {
         let pair = issue(&ca, "common", &[], &Usage::Server(names), 1_700_000_000).unwrap();
         let chain = vec![CertificateDer::from_pem_slice(pair.certificate.as_bytes()).unwrap()];
         let key = PrivateKeyDer::from_pem_slice(pair.key.as_bytes()).unwrap();
-        Arc::new(CertifiedKey::from_der(chain, key, &rustls::crypto::ring::default_provider()).unwrap())
+        Arc::new(CertifiedKey::from_der(chain, key, &rustls::crypto::aws_lc_rs::default_provider()).unwrap())
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! `--tls-min-version`, `--tls-cipher-suites` and `--tls-curve-preferences`, in Go's names.
 
-use rustls::crypto::{CryptoProvider, ring};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion};
 
@@ -73,7 +73,7 @@ impl TlsOptions {
     pub fn parse_suites(names: &[String]) -> Result<Vec<CipherSuite>, TlsError> {
         let mut suites = Vec::new();
         for name in names {
-            let offered = ring::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
+            let offered = aws_lc_rs::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
                 let known = go_name(suite);
                 known == *name
                     || known
@@ -97,7 +97,7 @@ impl TlsOptions {
 
     /// The cryptography to use.
     pub(super) fn provider(&self) -> CryptoProvider {
-        let mut provider = ring::default_provider();
+        let mut provider = aws_lc_rs::default_provider();
         if !self.suites.is_empty() {
             provider
                 .cipher_suites

@@ -1,0 +1,119 @@
+//! Requests whose answers are read whole.
+
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{AUTHORIZATION, HOST, LOCATION};
+use http::{Method, Request, Response, Uri};
+use http_body_util::BodyExt;
+use tokio::time::timeout;
+
+use crate::client::{Body, BoxError, Client, full};
+use crate::error::Error;
+
+/// What an answer may cost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// How long everything may take, from connecting to the last byte.
+    pub total: Duration,
+    /// How large the body may be, in bytes.
+    pub response_bytes_max: usize,
+    /// How many redirects of a GET or HEAD are followed. With none, a redirect is the answer.
+    pub redirects_max: usize,
+}
+
+impl Client {
+    /// Sends a request for an absolute URL and reads the whole answer.
+    ///
+    /// # Errors
+    /// [`Error`].
+    pub async fn call(&self, request: Request<Bytes>, limits: &Limits) -> Result<Response<Bytes>, Error> {
+        timeout(limits.total, self.follow(request, limits)).await.unwrap_or(Err(Error::Timeout))
+    }
+
+    async fn follow(&self, mut request: Request<Bytes>, limits: &Limits) -> Result<Response<Bytes>, Error> {
+        let repeatable = matches!(*request.method(), Method::GET | Method::HEAD);
+        for _ in 0..=limits.redirects_max {
+            let answer = self.send(request.clone().map(full)).await?;
+            let redirects = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+            let to = answer.headers().get(LOCATION);
+            let Some(to) = to.filter(|_| redirects && repeatable && limits.redirects_max > 0) else {
+                let (head, body) = answer.into_parts();
+                return Ok(Response::from_parts(head, whole(body, limits.response_bytes_max).await?));
+            };
+            let to = target(request.uri(), to.to_str().unwrap_or_default())?;
+            if to.authority() != request.uri().authority() {
+                // What was meant for one host is not for another to see.
+                request.headers_mut().remove(AUTHORIZATION);
+                request.headers_mut().remove(HOST);
+                request.extensions_mut().insert(Elsewhere);
+            }
+            *request.uri_mut() = to;
+        }
+        Err(Error::Redirect(format!("stopped after {} redirects", limits.redirects_max)))
+    }
+}
+
+/// Marks a request that a redirect has led to another host than its sender meant: it gets no token.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Elsewhere;
+
+/// Where a redirect from `base` leads.
+fn target(base: &Uri, location: &str) -> Result<Uri, Error> {
+    let scheme = base.scheme_str().unwrap_or("https");
+    let authority = base.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    let location = location.split('#').next().unwrap_or_default();
+    let absolute = match location {
+        _ if location.contains("://") => location.to_owned(),
+        _ if location.starts_with("//") => format!("{scheme}:{location}"),
+        _ if location.starts_with('/') => format!("{scheme}://{authority}{location}"),
+        _ => {
+            let directory = base.path().rsplit_once('/').map_or("", |(directory, _)| directory);
+            format!("{scheme}://{authority}{directory}/{location}")
+        }
+    };
+    let bad = || Error::Redirect(format!("failed to parse Location header {location:?}"));
+    Uri::try_from(absolute).map_err(|_| bad())
+}
+
+/// The whole of a body.
+async fn whole(mut body: Body, max: usize) -> Result<Bytes, Error> {
+    let mut read = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(of_body)?;
+        if let Ok(data) = frame.into_data() {
+            if read.len().saturating_add(data.len()) > max {
+                return Err(Error::TooLarge(max));
+            }
+            read.extend_from_slice(&data);
+        }
+    }
+    Ok(read.freeze())
+}
+
+fn of_body(error: BoxError) -> Error {
+    match error.downcast::<hyper::Error>() {
+        Ok(error) if error.is_incomplete_message() => Error::Http("unexpected EOF".to_owned()),
+        Ok(error) => Error::of_hyper(&error),
+        Err(error) => Error::Http(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirect_leads_where_go_goes() {
+        let base = Uri::from_static("https://h:1/a/b?c");
+        let check = |location: &str, expected: &str| {
+            assert_eq!(target(&base, location).unwrap().to_string(), expected, "{location}");
+        };
+        check("https://other/x", "https://other/x");
+        check("//other/x", "https://other/x");
+        check("/x?y#z", "https://h:1/x?y");
+        check("x", "https://h:1/a/x");
+        assert!(target(&base, "https://").is_err());
+    }
+}

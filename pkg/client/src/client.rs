@@ -1,0 +1,247 @@
+//! A client: an identity, and the connections that were made with it.
+
+use std::error::Error as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use http::header::{AUTHORIZATION, HOST, HeaderValue};
+use http::{Request, Response};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full};
+use hyper::client::conn::http1;
+use hyper_util::client::legacy;
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::time::Instant;
+
+use crate::call::Elsewhere;
+use crate::connect::Connector;
+use crate::dial::Route;
+use crate::error::Error;
+use crate::material::{Material, Source};
+use crate::tls::Tls;
+
+/// A body's failure.
+pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// A request's or a response's body.
+pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// A body that is there already.
+pub fn full(bytes: impl Into<Bytes>) -> Body {
+    Full::new(bytes.into()).map_err(|never| match never {}).boxed_unsync()
+}
+
+/// How many idle HTTP/1.1 connections to one host are kept, and for how long (client-go's and Go's transports).
+const IDLE_PER_HOST_MAX: usize = 25;
+const IDLE_MAX: Duration = Duration::from_secs(90);
+/// When a silent HTTP/2 connection is asked whether it still lives, and how long it may take to say so.
+const PING_AFTER: Duration = Duration::from_secs(30);
+const PING_MAX: Duration = Duration::from_secs(15);
+/// Room for the head of an answer, in bytes, and its fields.
+const HEAD_BYTES_MAX: u32 = 1 << 20;
+const HEAD_FIELDS_MAX: usize = 1000;
+/// Files are looked at again at most this often.
+const REFRESH: Duration = Duration::from_secs(10);
+
+/// What a client is made of.
+#[derive(Clone, Default)]
+pub struct Options {
+    /// TLS.
+    pub tls: Tls,
+    /// A bearer token for every request that has no `Authorization`.
+    pub bearer: Option<Source>,
+    /// Where hosts are that DNS does not know.
+    pub route: Option<Route>,
+}
+
+/// A client. Cheap to clone; clones share connections, which end with the last of them.
+#[derive(Clone)]
+pub struct Client(Arc<Inner>);
+
+struct Inner {
+    options: Options,
+    /// When files were looked at last; `None` if there are none.
+    looked: Option<Mutex<Instant>>,
+    live: ArcSwap<Live>,
+}
+
+type Pool = legacy::Client<Connector, Body>;
+
+/// A client as its files were when they were read last.
+pub(crate) struct Live {
+    material: Material,
+    authorization: Option<HeaderValue>,
+    /// Connections with the protocol that the other end prefers.
+    any: Pool,
+    /// Connections that speak HTTP/1.1.
+    http1: Pool,
+    alone: Connector,
+}
+
+impl Live {
+    fn new(options: &Options, material: Material) -> Result<Self, Error> {
+        let mut config = options.tls.config(&material)?;
+        config.alpn_protocols = vec![b"http/1.1".to_vec()];
+        let alone = Connector {
+            config: Arc::new(config.clone()),
+            server_name: options.tls.server_name.clone(),
+            route: options.route.clone(),
+        };
+        if !options.tls.http1_only {
+            config.alpn_protocols.insert(0, b"h2".to_vec());
+        }
+        let any = Connector { config: Arc::new(config), ..alone.clone() };
+        let authorization = material.token.as_ref().map(|token| {
+            let value = HeaderValue::try_from(format!("Bearer {token}"));
+            let mut value = value.map_err(|error| Error::Credentials(error.to_string()))?;
+            value.set_sensitive(true);
+            Ok(value)
+        });
+        let authorization = authorization.transpose()?;
+        Ok(Live { material, authorization, any: pool(any), http1: pool(alone.clone()), alone })
+    }
+
+    fn authorize(&self, request: &mut Request<Body>) {
+        if let Some(value) = &self.authorization
+            && !request.headers().contains_key(AUTHORIZATION)
+            && request.extensions().get::<Elsewhere>().is_none()
+        {
+            request.headers_mut().insert(AUTHORIZATION, value.clone());
+        }
+    }
+}
+
+fn pool(connector: Connector) -> Pool {
+    legacy::Client::builder(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .pool_timer(TokioTimer::new())
+        .pool_idle_timeout(IDLE_MAX)
+        .pool_max_idle_per_host(IDLE_PER_HOST_MAX)
+        .http1_max_buf_size(HEAD_BYTES_MAX as usize)
+        .http1_max_headers(HEAD_FIELDS_MAX)
+        .http2_max_header_list_size(HEAD_BYTES_MAX)
+        .http2_keep_alive_interval(PING_AFTER)
+        .http2_keep_alive_timeout(PING_MAX)
+        .http2_keep_alive_while_idle(true)
+        .build(connector)
+}
+
+impl Client {
+    /// Reads files, and blocks on them.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`].
+    pub fn new(options: Options) -> Result<Self, Error> {
+        let material = Material::read(&options.tls, options.bearer.as_ref())?;
+        let changes = Material::may_change(&options.tls, options.bearer.as_ref());
+        let live = ArcSwap::from_pointee(Live::new(&options, material)?);
+        let looked = changes.then(|| Mutex::new(Instant::now()));
+        Ok(Client(Arc::new(Inner { options, looked, live })))
+    }
+
+    /// Sends a request for an absolute URL, on a connection that may have served others, and waits for the head of
+    /// its answer. Redirects are answers. Time and bodies are the caller's to bound.
+    ///
+    /// # Errors
+    /// Anything but [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
+    pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
+        let live = self.live().await;
+        live.authorize(&mut request);
+        // HTTP/2 has the host in the URL, which is where the pool connects to.
+        let pool = if names_another_host(&request) { &live.http1 } else { &live.any };
+        let answer = pool.request(request).await.map_err(|error| of_pool(&error))?;
+        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// Sends a request for an absolute URL on a connection of its own, which it may turn into something else
+    /// (`hyper::upgrade::on` the answer). The connection lasts as long as somebody reads the answer, or what is
+    /// spoken afterwards.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send); [`Error::Connect`] before anything was sent.
+    pub async fn send_alone(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
+        let live = self.live().await;
+        live.authorize(&mut request);
+        let stream = live.alone.connect(request.uri()).await?;
+        let mut builder = http1::Builder::new();
+        builder.max_buf_size(HEAD_BYTES_MAX as usize).max_headers(HEAD_FIELDS_MAX);
+        let handshake = builder.handshake(stream).await;
+        let (mut sender, connection) = handshake.map_err(|error| Error::of_hyper(&error))?;
+        tokio::spawn(async move {
+            if let Err(error) = connection.with_upgrades().await {
+                tracing::debug!(%error, "an outgoing connection ended");
+            }
+        });
+        in_origin_form(&mut request);
+        let answer = sender.send_request(request).await.map_err(|error| Error::of_hyper(&error))?;
+        Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
+    }
+
+    /// The client as its files are. Those that cannot be used leave the last good state in place, with a warning.
+    /// Connections of a former state end with the requests that use them.
+    async fn live(&self) -> Arc<Live> {
+        if self.is_due() {
+            let inner = Arc::clone(&self.0);
+            let refreshed = tokio::task::spawn_blocking(move || inner.refresh()).await;
+            if let Ok(Err(error)) = refreshed {
+                tracing::warn!(%error, "the files of a client cannot be used");
+            }
+        }
+        self.0.live.load_full()
+    }
+
+    fn is_due(&self) -> bool {
+        let Some(looked) = &self.0.looked else { return false };
+        let mut looked = looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = looked.elapsed() >= REFRESH;
+        if due {
+            *looked = Instant::now();
+        }
+        due
+    }
+}
+
+impl Inner {
+    fn refresh(&self) -> Result<(), Error> {
+        let material = Material::read(&self.options.tls, self.options.bearer.as_ref())?;
+        if material != self.live.load().material {
+            self.live.store(Arc::new(Live::new(&self.options, material)?));
+        }
+        Ok(())
+    }
+}
+
+/// Whether a request has a `Host` that is not its URL's.
+fn names_another_host(request: &Request<Body>) -> bool {
+    let authority = request.uri().authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    request.headers().get(HOST).is_some_and(|host| host != authority)
+}
+
+/// Writes a request for a connection that is known to lead to its host.
+fn in_origin_form(request: &mut Request<Body>) {
+    let authority = request.uri().authority().map(|authority| HeaderValue::try_from(authority.as_str()));
+    if let Some(Ok(host)) = authority {
+        request.headers_mut().entry(HOST).or_insert(host);
+    }
+    let path = request.uri().path_and_query().cloned();
+    *request.uri_mut() = path.map(http::Uri::from).unwrap_or_default();
+}
+
+fn of_pool(error: &legacy::Error) -> Error {
+    let mut cause = error.source();
+    while let Some(found) = cause {
+        if let Some(error) = found.downcast_ref::<Error>() {
+            return error.clone();
+        }
+        if let Some(error) = found.downcast_ref::<hyper::Error>() {
+            return Error::of_hyper(error);
+        }
+        cause = found.source();
+    }
+    Error::Http(error.to_string())
+}
+
+#[cfg(test)]
+mod tests;

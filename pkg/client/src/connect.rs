@@ -1,0 +1,149 @@
+//! One connection: TCP, TLS, and which protocol both ends agreed on.
+
+use std::future::Future;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use http::Uri;
+use hyper::rt::{Read, ReadBufCursor, Write};
+use hyper_util::client::legacy::connect::{Connected, Connection};
+use hyper_util::rt::TokioIo;
+use rustls::ClientConfig;
+use rustls_pki_types::ServerName;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use tower_service::Service;
+
+use crate::dial::{Address, Route, tcp};
+use crate::error::Error;
+use crate::tls::explain;
+
+/// How long a TLS handshake may take (Go's default transport).
+const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
+
+/// Makes connections to whatever a URL names.
+#[derive(Clone)]
+pub(crate) struct Connector {
+    /// TLS, with the protocols to offer.
+    pub(crate) config: Arc<ClientConfig>,
+    /// The name to verify instead of the URL's host.
+    pub(crate) server_name: Option<String>,
+    /// Where hosts are that DNS does not know.
+    pub(crate) route: Option<Route>,
+}
+
+impl Connector {
+    /// Connects to the host of a URL.
+    ///
+    /// # Errors
+    /// [`Error::Connect`].
+    pub(crate) async fn connect(&self, uri: &Uri) -> Result<Stream, Error> {
+        let tls = match uri.scheme_str() {
+            Some("https") => true,
+            Some("http") => false,
+            _ => return Err(Error::Connect("unsupported protocol scheme".to_owned())),
+        };
+        let host = uri.host().ok_or_else(|| Error::Connect("http: no Host in request URL".to_owned()))?;
+        let host = host.trim_start_matches('[').trim_end_matches(']');
+        let port = uri.port_u16().unwrap_or(if tls { 443 } else { 80 });
+        let address = match &self.route {
+            Some(route) => route(host, port).map_err(Error::Connect)?,
+            None => Address { host: host.to_owned(), port },
+        };
+        let stream = tcp(&address).await.map_err(Error::Connect)?;
+        match tls {
+            false => Ok(Stream { io: TokioIo::new(Box::new(stream)), http2: false }),
+            true => self.handshake(host, stream).await.map_err(Error::Connect),
+        }
+    }
+
+    async fn handshake(&self, host: &str, stream: TcpStream) -> Result<Stream, String> {
+        let name = self.server_name.as_deref().unwrap_or(host);
+        let name = ServerName::try_from(name.to_owned()).map_err(|error| format!("tls: {error}"))?;
+        let connecting = TlsConnector::from(Arc::clone(&self.config)).connect(name, stream);
+        match timeout(HANDSHAKE_MAX, connecting).await {
+            Ok(Ok(stream)) => {
+                let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+                Ok(Stream { io: TokioIo::new(Box::new(stream)), http2 })
+            }
+            Ok(Err(error)) => Err(explain(&error)),
+            Err(_) => Err("net/http: TLS handshake timeout".to_owned()),
+        }
+    }
+}
+
+impl Service<Uri> for Connector {
+    type Response = Stream;
+    type Error = Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Stream, Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let connector = self.clone();
+        Box::pin(async move { connector.connect(&uri).await })
+    }
+}
+
+/// Bytes in both directions.
+trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
+
+/// A connection.
+pub(crate) struct Stream {
+    io: TokioIo<Box<dyn Io>>,
+    http2: bool,
+}
+
+impl Connection for Stream {
+    fn connected(&self) -> Connected {
+        match self.http2 {
+            true => Connected::new().negotiated_h2(),
+            false => Connected::new(),
+        }
+    }
+}
+
+impl Read for Stream {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: ReadBufCursor<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_read(cx, buf)
+    }
+}
+
+impl Write for Stream {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buf: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(cx, buf)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.io.is_write_vectored()
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        bufs: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write_vectored(cx, bufs)
+    }
+}

@@ -1,0 +1,23 @@
+//! Outgoing HTTP, for everybody in the process who calls somebody else: kubelets, webhooks, extension API
+//! servers, issuers of tokens, receivers of audit events.
+//!
+//! A [`Client`] is what is shown and believed on the way ([`Tls`], a bearer token), and the connections that it
+//! keeps. It never asks the environment for a proxy. Services are found by a [`services::Resolver`], never by
+//! DNS. Failures are worded as Go's `net`, `net/http` and `crypto/tls` word them, because clients get to see
+//! them.
+
+mod call;
+mod client;
+mod connect;
+mod dial;
+mod error;
+mod material;
+pub mod services;
+mod tls;
+
+pub use call::Limits;
+pub use client::{Body, BoxError, Client, Options, full};
+pub use dial::{Address, Route, addresses};
+pub use error::Error;
+pub use material::Source;
+pub use tls::{Tls, Trust};

@@ -1,0 +1,183 @@
+//! Where a Service is, for those who call webhooks and extension API servers: DNS of the cluster is not asked,
+//! as this server need not be able to (upstream's `apiserver/pkg/util/proxy`).
+
+use std::sync::Arc;
+
+use apimachinery::go_quote::quote;
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::Status;
+
+use crate::dial::Address;
+
+/// As much of a Service as it takes to find it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Service {
+    /// `spec.type`.
+    pub kind: String,
+    /// `spec.clusterIP`: an address, `None`, or nothing.
+    pub cluster_ip: String,
+    /// `spec.externalName`.
+    pub external_name: String,
+    /// Numbers and names of `spec.ports`.
+    pub ports: Vec<(i32, String)>,
+    /// The first of `spec.ipFamilies`.
+    pub primary_family: Option<String>,
+}
+
+/// As much of an EndpointSlice as it takes to find an endpoint.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EndpointSlice {
+    /// `addressType`.
+    pub address_type: String,
+    /// Names and numbers of `ports`.
+    pub ports: Vec<(Option<String>, Option<i32>)>,
+    /// The first address of each endpoint, and whether it is ready. Those that do not say are.
+    pub endpoints: Vec<(String, Option<bool>)>,
+}
+
+/// Knows Services. Answers at once, from what was seen last.
+pub trait Lister: Send + Sync {
+    /// A Service.
+    fn service(&self, namespace: &str, name: &str) -> Option<Arc<Service>>;
+
+    /// The slices of a Service.
+    fn endpoint_slices(&self, namespace: &str, name: &str) -> Vec<Arc<EndpointSlice>>;
+}
+
+/// What connections to Services go to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Routing {
+    /// Its cluster IP (`--enable-aggregator-routing=false`).
+    #[default]
+    ClusterIp,
+    /// One of its endpoints, at random (`--enable-aggregator-routing=true`).
+    Endpoints,
+}
+
+/// Finds Services.
+pub struct Resolver<L> {
+    /// Who knows them.
+    pub lister: L,
+    /// What to look for.
+    pub routing: Routing,
+    /// Where this server itself is, for `kubernetes.default`.
+    pub loopback: Address,
+}
+
+impl<L: Lister> Resolver<L> {
+    /// Where a port of a Service is. `random` gives numbers that are uniformly distributed in `0..n`.
+    ///
+    /// # Errors
+    /// 404 for a Service that is not there, 503 without the port or without a ready endpoint, 500 for one that
+    /// leads nowhere.
+    pub fn resolve(
+        &self,
+        namespace: &str,
+        name: &str,
+        port: i32,
+        random: &mut dyn FnMut(usize) -> usize,
+    ) -> Result<Address, Box<Status>> {
+        if (namespace, name, port) == ("default", "kubernetes", 443) {
+            return Ok(self.loopback.clone());
+        }
+        let service = self.lister.service(namespace, name);
+        let unknown = || Status::not_found(&GroupResource::new("", "services"), name);
+        let service = service.ok_or_else(unknown)?;
+        match self.routing {
+            Routing::ClusterIp => cluster_ip(&service, name, port),
+            Routing::Endpoints => {
+                let slices = self.lister.endpoint_slices(namespace, name);
+                endpoint(&service, slices, name, port, random)
+            }
+        }
+    }
+}
+
+fn unsupported(kind: &str) -> Box<Status> {
+    Status::unmapped(format!("unsupported service type {}", quote(kind))).into()
+}
+
+fn unavailable(message: String) -> Box<Status> {
+    Status::failure(503, "ServiceUnavailable", message).into()
+}
+
+/// The name of a Service's port.
+fn port_name<'s>(service: &'s Service, name: &str, port: i32) -> Result<&'s str, Box<Status>> {
+    let found = service.ports.iter().find(|(number, _)| *number == port);
+    let missing = || unavailable(format!("no service port {port} found for service {}", quote(name)));
+    found.map(|(_, name)| name.as_str()).ok_or_else(missing)
+}
+
+fn at(host: &str, port: i32) -> Result<Address, Box<Status>> {
+    let port = u16::try_from(port).map_err(|_| Status::unmapped(format!("invalid port {port}")))?;
+    Ok(Address { host: host.to_owned(), port })
+}
+
+/// The virtual address of a Service.
+fn cluster_ip(service: &Service, name: &str, port: i32) -> Result<Address, Box<Status>> {
+    match service.kind.as_str() {
+        "ClusterIP" if service.cluster_ip == "None" => {
+            Err(Status::unmapped("cannot route to service with ClusterIP \"None\"").into())
+        }
+        "ClusterIP" | "LoadBalancer" | "NodePort" => {
+            port_name(service, name, port)?;
+            at(&service.cluster_ip, port)
+        }
+        "ExternalName" => at(&service.external_name, port),
+        other => Err(unsupported(other)),
+    }
+}
+
+/// A ready endpoint of a Service: of its primary family if there are several slices, in a random one of them.
+fn endpoint(
+    service: &Service,
+    slices: Vec<Arc<EndpointSlice>>,
+    name: &str,
+    port: i32,
+    random: &mut dyn FnMut(usize) -> usize,
+) -> Result<Address, Box<Status>> {
+    if !matches!(service.kind.as_str(), "ClusterIP" | "LoadBalancer" | "NodePort") {
+        return Err(unsupported(&service.kind));
+    }
+    let wanted = port_name(service, name, port)?;
+    for slice in in_order(service, slices, random) {
+        let named = slice.ports.iter().filter(|(name, _)| name.as_deref() == Some(wanted));
+        for number in named.filter_map(|(_, number)| *number) {
+            let count = slice.endpoints.len();
+            if count == 0 {
+                continue;
+            }
+            let (before, after) = slice.endpoints.split_at(random(count).min(count));
+            let ready = after.iter().chain(before).find(|(_, ready)| ready.unwrap_or(true));
+            if let Some((address, _)) = ready {
+                return at(address, number);
+            }
+        }
+    }
+    Err(unavailable(format!("no endpoints available for service {}", quote(name))))
+}
+
+/// Slices as they are to be tried.
+fn in_order(
+    service: &Service,
+    slices: Vec<Arc<EndpointSlice>>,
+    random: &mut dyn FnMut(usize) -> usize,
+) -> Vec<Arc<EndpointSlice>> {
+    let Some(family) = service.primary_family.as_deref().filter(|_| slices.len() > 1) else { return slices };
+    let (mut first, mut second): (Vec<_>, Vec<_>) =
+        slices.into_iter().partition(|slice| slice.address_type == family);
+    shuffle(&mut first, random);
+    shuffle(&mut second, random);
+    first.append(&mut second);
+    first
+}
+
+/// Fisher and Yates' shuffle.
+fn shuffle<T>(items: &mut [T], random: &mut dyn FnMut(usize) -> usize) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, random(last + 1).min(last));
+    }
+}
+
+#[cfg(test)]
+mod tests;

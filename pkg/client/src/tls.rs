@@ -1,0 +1,113 @@
+//! TLS as a client: what is shown to the other end, and what is believed of it.
+
+mod explain;
+mod verify;
+
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::error::Error;
+use crate::material::{Material, Source};
+pub(crate) use explain::explain;
+use verify::{Anybody, Trusted};
+
+/// Who may be at the other end.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Trust {
+    /// Whoever has a certificate from one of the system's authorities.
+    #[default]
+    System,
+    /// Whoever has a certificate from one of these authorities (PEM), or one of these certificates.
+    Bundle(Source),
+    /// Anybody. Only where upstream allows it.
+    Anyone,
+}
+
+/// TLS as a client.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tls {
+    /// Who may be at the other end.
+    pub trust: Trust,
+    /// The certificate chain and the key to show when asked (PEM).
+    pub certificate: Option<(Source, Source)>,
+    /// The name that the other end has to have, if not the URL's host.
+    pub server_name: Option<String>,
+    /// Not to offer HTTP/2: it sends all requests to one of the pods behind a Service
+    /// (kubernetes/kubernetes#75791).
+    pub http1_only: bool,
+}
+
+impl Tls {
+    /// TLS as these sources make it. Protocols are not set.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`], in the words of upstream's client library.
+    pub(crate) fn config(&self, material: &Material) -> Result<ClientConfig, Error> {
+        let bad = |error: rustls::Error| Error::Credentials(error.to_string());
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+            .with_safe_default_protocol_versions()
+            .map_err(bad)?
+            .dangerous();
+        let builder = match (&self.trust, &material.authorities) {
+            (Trust::Anyone, _) => builder.with_custom_certificate_verifier(Arc::new(Anybody(provider))),
+            (_, Some(pem)) => {
+                builder.with_custom_certificate_verifier(Arc::new(trusted(bundle(pem)?, provider)?))
+            }
+            (_, None) => {
+                let found = rustls_native_certs::load_native_certs().certs;
+                builder.with_custom_certificate_verifier(Arc::new(trusted(found, provider)?))
+            }
+        };
+        match &material.certificate {
+            None => Ok(builder.with_no_client_auth()),
+            Some((chain, key)) => {
+                let chain = certificates(chain).map_err(Error::Credentials)?;
+                let key = PrivateKeyDer::from_pem_slice(key);
+                let key = key.map_err(|_| {
+                    Error::Credentials("tls: failed to find any PEM data in key input".to_owned())
+                })?;
+                builder.with_client_auth_cert(chain, key).map_err(bad)
+            }
+        }
+    }
+}
+
+fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
+    let found = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    match found {
+        Ok(found) if !found.is_empty() => Ok(found),
+        _ => Err("tls: failed to find any PEM data in certificate input".to_owned()),
+    }
+}
+
+/// The certificates of a bundle.
+fn bundle(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let found = CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
+    match found.is_empty() {
+        true => Err(Error::Credentials(
+            "unable to load root certificates: unable to parse bytes as PEM block".to_owned(),
+        )),
+        false => Ok(found),
+    }
+}
+
+/// Who has a certificate from one of these, or one of these itself. Those that cannot be read are skipped, unless
+/// nothing would be left.
+fn trusted(
+    certificates: Vec<CertificateDer<'static>>,
+    provider: Arc<CryptoProvider>,
+) -> Result<Trusted, Error> {
+    let mut roots = RootCertStore::empty();
+    let total = certificates.len();
+    let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
+    if added == 0 && total > 0 {
+        let words = "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
+        return Err(Error::Credentials(words.to_owned()));
+    }
+    Trusted::new(roots, certificates, provider).map_err(Error::Credentials)
+}

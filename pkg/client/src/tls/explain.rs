@@ -1,0 +1,124 @@
+//! Why a handshake failed, in Go's words.
+
+use std::io;
+
+use apimachinery::time;
+use rustls::{AlertDescription, CertificateError, Error, ExtendedKeyPurpose};
+use rustls_pki_types::{ServerName, UnixTime};
+
+/// Why a handshake failed.
+pub(crate) fn explain(error: &io::Error) -> String {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::InvalidCertificate(reason)) => {
+            format!("tls: failed to verify certificate: x509: {}", certificate(reason))
+        }
+        Some(Error::InvalidMessage(_)) => "tls: first record does not look like a TLS handshake".to_owned(),
+        Some(Error::AlertReceived(description)) => format!("remote error: tls: {}", alert(*description)),
+        _ if error.kind() == io::ErrorKind::UnexpectedEof => "EOF".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+fn certificate(reason: &CertificateError) -> String {
+    const OUT_OF_TIME: &str = "certificate has expired or is not yet valid";
+    match reason {
+        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
+        CertificateError::ExpiredContext { time, not_after } => {
+            format!("{OUT_OF_TIME}: current time {} is after {}", written(*time), written(*not_after))
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            format!("{OUT_OF_TIME}: current time {} is before {}", written(*time), written(*not_before))
+        }
+        CertificateError::Expired | CertificateError::NotValidYet => OUT_OF_TIME.to_owned(),
+        CertificateError::NotValidForNameContext { expected, presented } => names(expected, presented),
+        CertificateError::InvalidPurpose => "certificate specifies an incompatible key usage".to_owned(),
+        CertificateError::InvalidPurposeContext { required: ExtendedKeyPurpose::ServerAuth, .. } => {
+            "certificate specifies an incompatible key usage".to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
+fn written(time: UnixTime) -> String {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    time::UnixTime::from_seconds(seconds).rfc3339().to_string()
+}
+
+/// Names that are not those of the other end. Each of `presented` is like `DnsName("a.example")`.
+fn names(expected: &ServerName<'_>, presented: &[String]) -> String {
+    let of = |kind: &str| -> Vec<&str> {
+        let inside = presented.iter().filter_map(|name| name.strip_prefix(kind)?.strip_suffix(')'));
+        inside.map(|name| name.trim_matches('"')).collect()
+    };
+    let (dns, addresses) = (of("DnsName("), of("IpAddress("));
+    match expected {
+        ServerName::IpAddress(_) if addresses.is_empty() => format!(
+            "cannot validate certificate for {} because it doesn't contain any IP SANs",
+            expected.to_str()
+        ),
+        ServerName::IpAddress(_) => {
+            format!("certificate is valid for {}, not {}", addresses.join(", "), expected.to_str())
+        }
+        _ if dns.is_empty() => {
+            format!("certificate is not valid for any names, but wanted to match {}", expected.to_str())
+        }
+        _ => format!("certificate is valid for {}, not {}", dns.join(", "), expected.to_str()),
+    }
+}
+
+/// Go's name of an alert.
+fn alert(description: AlertDescription) -> String {
+    match description {
+        AlertDescription::CloseNotify => "close notify",
+        AlertDescription::UnexpectedMessage => "unexpected message",
+        AlertDescription::BadRecordMac => "bad record MAC",
+        AlertDescription::HandshakeFailure => "handshake failure",
+        AlertDescription::BadCertificate => "bad certificate",
+        AlertDescription::UnsupportedCertificate => "unsupported certificate",
+        AlertDescription::CertificateRevoked => "revoked certificate",
+        AlertDescription::CertificateExpired => "expired certificate",
+        AlertDescription::CertificateUnknown => "unknown certificate",
+        AlertDescription::IllegalParameter => "illegal parameter",
+        AlertDescription::UnknownCA => "unknown certificate authority",
+        AlertDescription::AccessDenied => "access denied",
+        AlertDescription::DecodeError => "error decoding message",
+        AlertDescription::DecryptError => "error decrypting message",
+        AlertDescription::ProtocolVersion => "protocol version not supported",
+        AlertDescription::InsufficientSecurity => "insufficient security level",
+        AlertDescription::InternalError => "internal error",
+        AlertDescription::UnrecognisedName => "unrecognized name",
+        AlertDescription::CertificateRequired => "certificate required",
+        AlertDescription::NoApplicationProtocol => "no application protocol",
+        other => return format!("alert({})", u8::from(other)),
+    }
+    .to_owned()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_name_is_told_as_go_tells_it() {
+        let check = |expected: &'static str, presented: &[&str], words: &str| {
+            let presented: Vec<String> = presented.iter().map(|&name| name.to_owned()).collect();
+            assert_eq!(names(&ServerName::try_from(expected).unwrap(), &presented), words);
+        };
+        let both = ["DnsName(\"a.example\")", "DnsName(\"b.example\")", "IpAddress(10.0.0.1)"];
+        check("c.example", &both, "certificate is valid for a.example, b.example, not c.example");
+        check("10.0.0.2", &both, "certificate is valid for 10.0.0.1, not 10.0.0.2");
+        let none = "cannot validate certificate for ::1 because it doesn't contain any IP SANs";
+        check("::1", &both[..2], none);
+        check("a.example", &[], "certificate is not valid for any names, but wanted to match a.example");
+    }
+
+    #[test]
+    fn times_are_told_as_go_tells_them() {
+        let at = |seconds| UnixTime::since_unix_epoch(std::time::Duration::from_secs(seconds));
+        let expired = CertificateError::ExpiredContext { time: at(86_400), not_after: at(0) };
+        let words = "certificate has expired or is not yet valid: current time 1970-01-02T00:00:00Z is after \
+                     1970-01-01T00:00:00Z";
+        assert_eq!(certificate(&expired), words);
+    }
+}
