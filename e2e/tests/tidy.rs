@@ -36,6 +36,12 @@ fn delicate_dependencies_have_one_owner() {
 }
 
 #[test]
+fn there_is_one_crypto_library() {
+    let findings = tidy::edges::crypto_findings(&Workspace::load().dependencies);
+    none("TLS and tokens are aws-lc's (e2e/tests/tidy/edges.rs); something pulls in:", findings);
+}
+
+#[test]
 fn dependencies_have_licenses_that_we_may_use() {
     let findings = tidy::licenses::findings(&Workspace::load().dependencies);
     none("The licenses we may use are listed in e2e/tests/tidy/licenses.rs:", findings);

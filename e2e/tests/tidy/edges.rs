@@ -6,6 +6,7 @@ use super::workspace::{Kind, Package};
 /// know stands above it.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("apimachinery", &[]),
+    ("client", &["apimachinery"]),
     ("schema", &["apimachinery"]),
     ("cel", &["apimachinery"]),
     ("storage", &["apimachinery"]),
@@ -29,6 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "controlplane",
         &[
             "apimachinery",
+            "client",
             "schema",
             "cel",
             "api",
@@ -67,11 +69,14 @@ const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     ("etcd-client", &["storage-etcd3"]),
     ("redb", &["storage-embedded"]),
-    ("rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
-    ("tokio-rustls", &["server", "storage-etcd3", "controlplane", "apibench"]),
+    ("rustls", &["client", "server", "storage-etcd3", "apibench"]),
+    ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
     ("aws-lc-rs", &["api", "authentication"]),
 ];
+
+/// Libraries that would be a second one for TLS and tokens beside aws-lc. Nobody may pull them in, tests included.
+const OTHER_CRYPTO: &[&str] = &["boring-sys", "openssl-sys", "ring", "rustls-openssl", "s2n-tls-sys"];
 
 type Table<'a> = &'a [(&'a str, &'a [&'a str])];
 
@@ -116,6 +121,12 @@ pub(crate) fn owner_findings(members: &[Package]) -> Vec<String> {
         .collect()
 }
 
+/// Second libraries for what aws-lc does.
+pub(crate) fn crypto_findings(dependencies: &[Package]) -> Vec<String> {
+    let others = dependencies.iter().filter(|package| OTHER_CRYPTO.contains(&package.name.as_str()));
+    others.map(|package| format!("{} {}", package.name, package.version)).collect()
+}
+
 mod tests {
     use super::super::workspace::example;
     use super::*;
@@ -148,6 +159,12 @@ mod tests {
             example("cacher", None, &[("storage-etcd3", Kind::Dev)]),
             &["cacher must not know storage-etcd3 in its tests"],
         );
+    }
+
+    #[test]
+    fn a_second_crypto_library_is_found() {
+        let used = ["aws-lc-rs", "ring"].map(|name| example(name, None, &[]));
+        assert_eq!(crypto_findings(&used).len(), 1);
     }
 
     #[test]

@@ -13,6 +13,8 @@ mod dial;
 mod error;
 mod material;
 pub mod services;
+#[cfg(test)]
+mod testing;
 mod tls;
 
 pub use call::Limits;

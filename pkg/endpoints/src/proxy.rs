@@ -1,9 +1,6 @@
 //! Passing requests on to somebody behind this server: a kubelet, a pod, whatever a Service stands for
-//! (upstream's `apimachinery/pkg/util/proxy`). How to get there is a [`Network`]'s business; here is HTTP.
-//!
-//! Every request has a connection of its own: those that come here are long or rare.
+//! (upstream's `apimachinery/pkg/util/proxy`). How to get there is a [`Network`]'s business; here is what is said.
 
-mod exchange;
 mod headers;
 mod rewrite;
 #[cfg(test)]
@@ -16,23 +13,16 @@ use std::sync::Arc;
 
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use http::Request;
 use http::header::{HeaderValue, LOCATION};
 use http::request::Parts;
-use http_body_util::BodyExt;
 use hyper::upgrade::OnUpgrade;
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Body, Response};
-pub(crate) use exchange::exchange;
 pub(crate) use headers::is_upgrade;
 pub(crate) use upgrade::upgrade;
 use url::Url;
-
-/// Bytes in both directions.
-pub trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
 /// Whom to believe behind a TLS connection, and what to show them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,31 +36,35 @@ pub enum Trust {
     Anyone,
 }
 
-/// Where to connect to.
-#[derive(Debug, Clone, Copy)]
-pub struct Backend<'a> {
-    /// A name or an address, without brackets.
-    pub host: &'a str,
-    /// A number, unless the client made it up.
-    pub port: &'a str,
-    /// TLS, if at all.
-    pub tls: Option<Trust>,
-}
-
-/// Gets to other machines.
+/// Gets to other machines. Requests have absolute URLs; connecting is bounded in time.
 #[async_trait]
 pub trait Network: Send + Sync + 'static {
-    /// Connects. Bounded in time.
+    /// Sends a request and waits for the head of its answer. `trust` is for `https` alone.
     ///
     /// # Errors
-    /// Why not, in Go's words: they are shown to the client.
-    async fn connect(&self, backend: Backend<'_>) -> Result<Box<dyn Stream>, String>;
+    /// Why there is none, in Go's words: they are shown to the client.
+    async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, String>;
+
+    /// Sends a request on a connection of its own, which the answer may turn into something else.
+    ///
+    /// # Errors
+    /// As [`send`](Self::send).
+    async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, Failure>;
 
     /// All addresses of a host. An address is its own.
     ///
     /// # Errors
-    /// As [`connect`](Self::connect).
+    /// As [`send`](Self::send).
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String>;
+}
+
+/// Why a request on a connection of its own has no answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// There is no connection.
+    Dial(String),
+    /// There was one.
+    Exchange(String),
 }
 
 /// What there is to know about getting to backends.
@@ -126,10 +120,11 @@ pub(crate) async fn pass_on(
     headers::add_forwarded_for(&mut head, incoming.remote.ip());
     headers::add_forwarded_uri(&mut head, prefix, &url);
     let host = head.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("").to_owned();
-    let request = headers::request(&parts.method, &url, head, incoming.body);
-    let answer = exchange(network, &url, request).await.map_err(|error| {
+    let unreachable = |error: String| {
         Status::failure(503, "ServiceUnavailable", format!("error trying to reach service: {error}"))
-    })?;
+    };
+    let request = headers::request(&parts.method, &url, head, incoming.body).map_err(unreachable)?;
+    let answer = network.send(url.trust(), request).await.map_err(unreachable)?;
     let (mut head, body) = answer.into_parts();
     head.headers = headers::end_to_end(&head.headers);
     headers::remove_cors(&mut head.headers);
@@ -139,7 +134,7 @@ pub(crate) async fn pass_on(
     {
         head.headers.insert(LOCATION, value);
     }
-    Ok(answer_of(head.status, head.headers, body.map_err(Into::into).boxed_unsync()))
+    Ok(answer_of(head.status, head.headers, body))
 }
 
 /// Sends a browser to the root of what is proxied: relative links would miss it otherwise.

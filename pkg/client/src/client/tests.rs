@@ -1,1 +1,182 @@
-//! Claims about clients.
+//! Claims about clients, against servers on this machine.
+#![allow(clippy::unwrap_used)]
+
+use http::StatusCode;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use super::*;
+use crate::call::Limits;
+use crate::dial::Address;
+use crate::testing::{Keys, Server, inline, trusting};
+use crate::tls::Trust;
+
+const LIMITS: Limits =
+    Limits { total: Duration::from_secs(20), response_bytes_max: 1 << 16, redirects_max: 0 };
+
+fn client(tls: Tls) -> Client {
+    Client::new(Options { tls, ..Options::default() }).unwrap()
+}
+
+fn get(url: &str) -> Request<Bytes> {
+    Request::get(url).body(Bytes::new()).unwrap()
+}
+
+async fn call(client: &Client, url: &str) -> Result<String, String> {
+    let answer = client.call(get(url), &LIMITS).await;
+    answer.map(|a| String::from_utf8(a.into_body().to_vec()).unwrap()).map_err(|error| error.to_string())
+}
+
+#[tokio::test]
+async fn connections_are_used_again() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    for (http1_only, version) in [(false, "HTTP/2.0"), (true, "HTTP/1.1")] {
+        let server = Server::tls(&keys).await;
+        let client = client(Tls { http1_only, ..trusting(&keys.authority) });
+        for _ in 0..3 {
+            let told = call(&client, &format!("https://127.0.0.1:{}/a", server.port)).await.unwrap();
+            assert!(told.starts_with(&format!("{version} GET /a 127.0.0.1")), "{told}");
+        }
+        assert_eq!(server.accepted(), 1, "{version}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_the_urls_reaches_the_other_end() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let server = Server::tls(&keys).await;
+    let mut request = get(&format!("https://127.0.0.1:{}/", server.port));
+    request.headers_mut().insert(HOST, HeaderValue::from_static("api:6443"));
+    let answer = client(trusting(&keys.authority)).call(request, &LIMITS).await.unwrap();
+    assert_eq!(answer.into_body(), "HTTP/1.1 GET / api:6443 ");
+}
+
+#[tokio::test]
+async fn who_is_believed_depends_on_the_bundle() {
+    let (keys, other) = (Keys::new(&["127.0.0.1"]), Keys::new(&["127.0.0.1"]));
+    let server = Server::tls(&keys).await;
+    let url = format!("https://127.0.0.1:{}/", server.port);
+    let check = async |tls: Tls, expected: Result<(), &str>| {
+        assert_eq!(call(&client(tls), &url).await.map(drop), expected.map_err(str::to_owned));
+    };
+    let verify = |why: &str| format!("tls: failed to verify certificate: x509: {why}");
+    check(trusting(&keys.authority), Ok(())).await;
+    // A certificate of the bundle needs nobody's signature.
+    check(trusting(&keys.certificate), Ok(())).await;
+    check(trusting(&format!("{}{}", other.authority, keys.certificate)), Ok(())).await;
+    check(trusting(&other.authority), Err(&verify("certificate signed by unknown authority"))).await;
+    check(Tls::default(), Err(&verify("certificate signed by unknown authority"))).await;
+    check(Tls { trust: Trust::Anyone, ..Tls::default() }, Ok(())).await;
+    let wrong = Tls { server_name: Some("a.example".to_owned()), ..trusting(&keys.authority) };
+    let named = "certificate is not valid for any names, but wanted to match a.example";
+    check(wrong.clone(), Err(&verify(named))).await;
+    check(Tls { trust: Trust::Bundle(inline(&keys.certificate)), ..wrong }, Err(&verify(named))).await;
+}
+
+#[test]
+fn what_is_no_certificate_is_refused_at_once() {
+    let error = Client::new(Options { tls: trusting("none"), ..Options::default() }).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "unable to load root certificates: unable to parse bytes as PEM block"
+    );
+}
+
+#[tokio::test]
+async fn a_service_is_where_its_route_leads_and_has_its_own_name() {
+    let keys = Keys::new(&["hook.ns.svc"]);
+    let server = Server::tls(&keys).await;
+    let port = server.port;
+    let route: Route = Arc::new(move |host, asked| match (host, asked) {
+        ("hook.ns.svc", 443) => Ok(Address { host: "127.0.0.1".to_owned(), port }),
+        _ => Err("services \"other\" not found".to_owned()),
+    });
+    let tls = trusting(&keys.authority);
+    let client = Client::new(Options { tls, route: Some(route), ..Options::default() }).unwrap();
+    let told = call(&client, "https://hook.ns.svc/x").await.unwrap();
+    assert!(told.starts_with("HTTP/2.0 GET /x hook.ns.svc"), "{told}");
+    let lost = call(&client, "https://other.ns.svc/x").await;
+    assert_eq!(lost.unwrap_err(), "services \"other\" not found");
+}
+
+#[tokio::test]
+async fn a_token_is_read_again_when_its_file_changes() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let server = Server::tls(&keys).await;
+    let url = format!("https://127.0.0.1:{}/", server.port);
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "one\n").unwrap();
+    let bearer = Some(Source::File(file.path().to_owned()));
+    let client = Client::new(Options { tls: trusting(&keys.authority), bearer, route: None }).unwrap();
+    let later = async || {
+        tokio::time::pause();
+        tokio::time::advance(REFRESH).await;
+        tokio::time::resume();
+    };
+    assert!(call(&client, &url).await.unwrap().ends_with("Bearer one"));
+    std::fs::write(file.path(), "two").unwrap();
+    assert!(call(&client, &url).await.unwrap().ends_with("Bearer one"));
+    later().await;
+    assert!(call(&client, &url).await.unwrap().ends_with("Bearer two"));
+    // What was shown before has its own connections.
+    assert_eq!(server.accepted(), 2);
+    std::fs::write(file.path(), "").unwrap();
+    later().await;
+    assert!(call(&client, &url).await.unwrap().ends_with("Bearer two"));
+}
+
+#[tokio::test]
+async fn redirects_are_followed_only_when_asked_and_without_the_token() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let (first, second) = (Server::tls(&keys).await, Server::tls(&keys).await);
+    let options = Options { tls: trusting(&keys.authority), bearer: Some(inline("secret")), route: None };
+    let client = Client::new(options).unwrap();
+    let url = format!("https://127.0.0.1:{}/to/https://127.0.0.1:{}/x", first.port, second.port);
+    assert_eq!(client.call(get(&url), &LIMITS).await.unwrap().status(), StatusCode::FOUND);
+    let following = Limits { redirects_max: 1, ..LIMITS };
+    let answer = client.call(get(&url), &following).await.unwrap();
+    assert_eq!(answer.into_body(), "HTTP/2.0 GET /x 127.0.0.1 ");
+    let round = format!("https://127.0.0.1:{}/to//to/x", first.port);
+    let error = client.call(get(&round), &following).await.unwrap_err();
+    assert_eq!(error, Error::Redirect("stopped after 1 redirects".to_owned()));
+    let posted = Request::post(&url).body(Bytes::new()).unwrap();
+    assert_eq!(client.call(posted, &following).await.unwrap().status(), StatusCode::FOUND);
+}
+
+#[tokio::test]
+async fn a_connection_of_its_own_may_become_something_else() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let server = Server::tls(&keys).await;
+    let request = Request::get(format!("https://127.0.0.1:{}/", server.port));
+    let request = request.header("connection", "Upgrade").header("upgrade", "echo");
+    let client = client(trusting(&keys.authority));
+    let mut answer = client.send_alone(request.body(full("")).unwrap()).await.unwrap();
+    assert_eq!(answer.status(), StatusCode::SWITCHING_PROTOCOLS);
+    let mut stream = hyper_util::rt::TokioIo::new(hyper::upgrade::on(&mut answer).await.unwrap());
+    stream.write_all(b"hello").await.unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await.unwrap();
+    assert_eq!(said, "hello");
+}
+
+#[tokio::test]
+async fn servers_that_do_not_behave_cost_no_more_than_allowed() {
+    let check = async |server: Server, expected: Error| {
+        let limits = Limits { total: Duration::from_secs(2), ..LIMITS };
+        let url = format!("http://127.0.0.1:{}/", server.port);
+        let answer = client(Tls::default()).call(get(&url), &limits).await;
+        assert_eq!(answer.map(drop), Err(expected));
+    };
+    let too_large = Error::TooLarge(LIMITS.response_bytes_max);
+    let endless = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
+    check(Server::rude(endless, Some("1\r\nx\r\n")).await, too_large.clone()).await;
+    let chunk = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nfffffffffffffff\r\n";
+    check(Server::rude(chunk, Some("x")).await, too_large.clone()).await;
+    check(Server::rude("HTTP/1.1 200 OK\r\n\r\n", Some("x")).await, too_large).await;
+    let heads = "net/http: server response headers exceeded their limit; aborted";
+    check(Server::rude("HTTP/1.1 200 OK\r\n", Some("a: b\r\n")).await, Error::Http(heads.to_owned())).await;
+    check(Server::rude("HTTP/1.1 200 OK\r\na: ", Some("b")).await, Error::Http(heads.to_owned())).await;
+    check(Server::rude("", None).await, Error::Closed).await;
+    let short = "HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nx";
+    check(Server::rude(short, None).await, Error::Http("unexpected EOF".to_owned())).await;
+    check(Server::silent().await, Error::Timeout).await;
+}

@@ -109,7 +109,7 @@ fn endpoints_of_what_has_none_are_not_looked_for() {
 fn this_server_is_where_it_is() {
     let loopback = Address { host: "::1".to_owned(), port: 6443 };
     let resolver = Resolver { lister: Known::default(), routing: Routing::ClusterIp, loopback: loopback.clone() };
-    let mut find = |namespace, name, port| resolver.resolve(namespace, name, port, &mut |_| 0).ok();
+    let find = |namespace, name, port| resolver.resolve(namespace, name, port, &mut |_| 0).ok();
     assert_eq!(find("default", "kubernetes", 443), Some(loopback));
     assert_eq!(find("default", "kubernetes", 6443), None);
     assert_eq!(find("other", "kubernetes", 443), None);

@@ -6,7 +6,6 @@ use std::time::Duration;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use futures::future::join_all;
-use http::header::{HOST, HeaderValue};
 use schema::object::Object;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -15,7 +14,7 @@ use super::list::list_options;
 use crate::api::Call;
 use crate::dispatch::Response;
 use crate::proxy::url::Url;
-use crate::proxy::{Trust, exchange};
+use crate::proxy::Trust;
 use crate::respond;
 
 /// Components that are believed to be on this machine, and the ports that they would have there.
@@ -93,11 +92,8 @@ async fn local(call: &Call<'_>, port: &str) -> Health {
 
 async fn ask(call: &Call<'_>, url: &Url) -> Result<(bool, String), String> {
     let mut request = http::Request::new(respond::full(bytes::Bytes::new()));
-    *request.uri_mut() = http::Uri::from_static("/healthz");
-    if let Ok(host) = HeaderValue::try_from(url.authority()) {
-        request.headers_mut().insert(HOST, host);
-    }
-    let answer = exchange(call.api.backends.network.as_ref(), url, request).await?;
+    *request.uri_mut() = url.uri()?;
+    let answer = call.api.backends.network.send(url.trust(), request).await?;
     let code = answer.status().as_u16();
     if !(200..400).contains(&code) {
         return Ok((false, format!("HTTP probe failed with statuscode: {code}")));

@@ -7,7 +7,7 @@ use http::header::{
     TRAILER, TRANSFER_ENCODING, UPGRADE,
 };
 use http::request::Parts;
-use http::{Method, Request, Uri};
+use http::{Method, Request};
 
 use super::rewrite;
 use super::url::Url;
@@ -92,13 +92,20 @@ pub(super) fn add_forwarded_uri(headers: &mut HeaderMap, prefix: &str, url: &Url
 }
 
 /// A request for a place on a backend.
-pub(super) fn request(method: &Method, url: &Url, headers: HeaderMap, body: Body) -> Request<Body> {
+///
+/// # Errors
+/// As [`Url::uri`].
+pub(super) fn request(
+    method: &Method,
+    url: &Url,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Request<Body>, String> {
     let mut request = Request::new(body);
     *request.method_mut() = method.clone();
-    // Escaped by us or taken from a URI, so it is one.
-    *request.uri_mut() = Uri::try_from(url.path_and_query()).unwrap_or_default();
+    *request.uri_mut() = url.uri()?;
     *request.headers_mut() = headers;
-    request
+    Ok(request)
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 use http::{HeaderMap, Method, Request, StatusCode, Uri};
+use http_body_util::BodyExt;
 
 use super::testing::Everybody;
 use super::*;

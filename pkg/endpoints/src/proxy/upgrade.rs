@@ -6,16 +6,14 @@ use std::time::Duration;
 use apimachinery::status::Status;
 use http::StatusCode;
 use http::header::{CONNECTION, HeaderValue, TRANSFER_ENCODING};
-use http_body_util::BodyExt;
 use hyper::upgrade::{OnUpgrade, Upgraded};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncWriteExt, copy, split};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::exchange::dial;
 use super::url::Url;
-use super::{Incoming, Network, answer_of, headers};
+use super::{Failure, Incoming, Network, answer_of, headers};
 use crate::dispatch::Response;
 
 /// How long the ends may take to hear that it is over.
@@ -31,14 +29,17 @@ pub(crate) async fn upgrade(
     incoming: Incoming<'_>,
 ) -> Result<Response, Box<Status>> {
     let Incoming { parts, body, connection, remote, shutdown, .. } = incoming;
-    let dialled = dial(network, url).await;
-    let dialled = dialled.map_err(|error| Status::unmapped(format!("error dialing backend: {error}")))?;
     let mut head = parts.headers.clone();
     head.remove(TRANSFER_ENCODING);
     headers::add_host(&mut head, parts, url);
     headers::add_forwarded_for(&mut head, remote.ip());
+    let failed = |failure| match failure {
+        Failure::Dial(error) => Status::unmapped(format!("error dialing backend: {error}")),
+        Failure::Exchange(error) => Status::unmapped(error),
+    };
     let request = headers::request(&parts.method, url, head, body);
-    let mut answer = dialled.send(request).await.map_err(Status::unmapped)?;
+    let request = request.map_err(|error| failed(Failure::Dial(error)))?;
+    let mut answer = network.send_alone(url.trust(), request).await.map_err(failed)?;
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
         let backend = hyper::upgrade::on(&mut answer);
@@ -59,7 +60,7 @@ pub(crate) async fn upgrade(
     if parts.version < http::Version::HTTP_2 {
         kept.insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    Ok(answer_of(head.status, kept, body.map_err(Into::into).boxed_unsync()))
+    Ok(answer_of(head.status, kept, body))
 }
 
 /// Copies both ways until one side has said all, or the server stops.

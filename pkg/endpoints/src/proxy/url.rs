@@ -3,7 +3,9 @@
 
 use std::fmt;
 
-use super::{Backend, Trust};
+use http::Uri;
+
+use super::Trust;
 
 /// A place on a backend.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,15 +33,33 @@ impl Url {
         if self.port.is_empty() { host } else { format!("{host}:{}", self.port) }
     }
 
-    /// Where to connect to.
-    pub(crate) fn backend(&self) -> Backend<'_> {
-        let usual = if self.tls.is_some() { "443" } else { "80" };
-        let port = if self.port.is_empty() { usual } else { &self.port };
-        Backend { host: &self.host, port, tls: self.tls }
+    /// Whom to believe.
+    pub(crate) fn trust(&self) -> Trust {
+        self.tls.unwrap_or(Trust::Anyone)
+    }
+
+    /// As a request has it.
+    ///
+    /// # Errors
+    /// The port is none, in Go's words, as clients may make it up; or the host is none.
+    pub(crate) fn uri(&self) -> Result<Uri, String> {
+        let port = match self.port.as_str() {
+            "" => String::new(),
+            "http" => "80".to_owned(),
+            "https" => "443".to_owned(),
+            port => {
+                let number = port.parse::<u16>();
+                number.map_err(|_| format!("dial tcp: lookup tcp/{port}: unknown port"))?.to_string()
+            }
+        };
+        let authority = Url { port, ..self.clone() }.authority();
+        let builder = Uri::builder().scheme(self.scheme()).authority(authority);
+        let uri = builder.path_and_query(self.path_and_query()).build();
+        uri.map_err(|_| format!("dial tcp: lookup {}: no such host", self.host))
     }
 
     /// What to ask the backend for.
-    pub(crate) fn path_and_query(&self) -> String {
+    fn path_and_query(&self) -> String {
         let slash = if self.path.starts_with('/') { "" } else { "/" };
         let mark = if self.query.is_empty() { "" } else { "?" };
         format!("{slash}{}{mark}{}", escape_path(&self.path), self.query)
@@ -127,6 +147,19 @@ mod tests {
         check(Some(Trust::Anyone), "::1", "10250", "/a b", "c=d", "https://[::1]:10250/a%20b?c=d");
         check(None, "::1", "", "/", "", "http://[::1]/");
         check(None, "h", "80", "", "a", "http://h:80/?a");
+    }
+
+    #[test]
+    fn a_port_that_is_none_is_said_as_go_says_it() {
+        let check = |port: &str, expected: Result<&str, &str>| {
+            let [host, port, path, query] = ["::1", port, "/a b", "c"].map(str::to_owned);
+            let got = Url { tls: None, host, port, path, query }.uri().map(|uri| uri.to_string());
+            assert_eq!(got, expected.map(str::to_owned).map_err(str::to_owned));
+        };
+        check("", Ok("http://[::1]/a%20b?c"));
+        check("https", Ok("http://[::1]:443/a%20b?c"));
+        check("web", Err("dial tcp: lookup tcp/web: unknown port"));
+        check("1@h", Err("dial tcp: lookup tcp/1@h: unknown port"));
     }
 
     #[test]

@@ -4,15 +4,14 @@ use api::resources::Resource;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Status};
 use bytes::BytesMut;
-use http::header::{CONTENT_TYPE, HOST, HeaderValue, LOCATION, USER_AGENT};
-use http::{HeaderMap, StatusCode};
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue, LOCATION, USER_AGENT};
 use http_body_util::BodyExt;
-use hyper::body::Incoming;
 
 use super::{kubelet_of, location, options, pod_named};
 use crate::api::Call;
-use crate::dispatch::Response;
-use crate::proxy::{Trust, exchange, url::Url};
+use crate::dispatch::{Body, BoxError, Response};
+use crate::proxy::{Trust, url::Url};
 use crate::respond;
 
 /// How much of a refusal is read, in bytes (upstream's `maxReadLength`).
@@ -39,25 +38,19 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
     let path = location::log_path(&pod, container);
     let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
     let answer = ask(call, &url).await?;
-    let mut response = http::Response::new(answer.into_body().map_err(Into::into).boxed_unsync());
+    let mut response = http::Response::new(answer.into_body());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Ok(response)
 }
 
 /// The kubelet's answer, if it is a log.
-async fn ask(call: &Call<'_>, url: &Url) -> Result<http::Response<Incoming>, Box<Status>> {
+async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
     let failed = |error: &str| Box::new(Status::unmapped(format!("Get \"{url}\": {error}")));
-    let mut headers = HeaderMap::new();
-    if let Ok(host) = HeaderValue::try_from(url.authority()) {
-        headers.insert(HOST, host);
-    }
-    headers.insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let mut request = http::Request::new(respond::full(bytes::Bytes::new()));
-    *request.uri_mut() =
-        http::Uri::try_from(url.path_and_query()).map_err(|error| failed(&error.to_string()))?;
-    *request.headers_mut() = headers;
+    *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
+    request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();
-    let answer = exchange(network, url, request).await.map_err(|error| failed(&error))?;
+    let answer = network.send(url.trust(), request).await.map_err(|error| failed(&error))?;
     match answer.status().as_u16() {
         200..=206 => Ok(answer),
         301 | 302 | 303 | 307 | 308 if answer.headers().contains_key(LOCATION) => {
@@ -72,7 +65,7 @@ async fn ask(call: &Call<'_>, url: &Url) -> Result<http::Response<Incoming>, Box
 }
 
 /// The beginning of a body.
-pub(in crate::handlers) async fn text(mut body: Incoming) -> Result<String, hyper::Error> {
+pub(in crate::handlers) async fn text(mut body: Body) -> Result<String, BoxError> {
     let mut read = BytesMut::new();
     while read.len() < REFUSAL_BYTES_MAX
         && let Some(frame) = body.frame().await

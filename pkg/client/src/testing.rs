@@ -1,0 +1,172 @@
+//! Servers to call: one that speaks TLS properly, and some that do not behave.
+#![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::material::Source;
+use crate::tls::{Tls, Trust};
+
+/// An authority, and the certificate of a server.
+pub(crate) struct Keys {
+    pub(crate) authority: String,
+    pub(crate) certificate: String,
+    key: String,
+}
+
+impl Keys {
+    /// For a server with these names.
+    pub(crate) fn new(names: &[&str]) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let key = KeyPair::generate().unwrap();
+        let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
+        Keys { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() }
+    }
+}
+
+/// PEM that is here.
+pub(crate) fn inline(pem: &str) -> Source {
+    Source::Inline(Arc::from(pem.as_bytes()))
+}
+
+/// TLS that believes in an authority.
+pub(crate) fn trusting(pem: &str) -> Tls {
+    Tls { trust: Trust::Bundle(inline(pem)), ..Tls::default() }
+}
+
+/// A server on this machine.
+pub(crate) struct Server {
+    pub(crate) port: u16,
+    accepted: Arc<AtomicUsize>,
+    serving: JoinHandle<()>,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Server {
+    /// How many connections it has accepted.
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    /// Speaks HTTP over TLS, and answers as [`answer`] does.
+    pub(crate) async fn tls(keys: &Keys) -> Self {
+        let chain = CertificateDer::pem_slice_iter(keys.certificate.as_bytes()).map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_slice(keys.key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let mut config = builder.with_single_cert(chain, key).unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        Self::start(move |stream| {
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request).await) });
+                let server = auto::Builder::new(TokioExecutor::new());
+                let _ = server.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
+            });
+        })
+        .await
+    }
+
+    /// Speaks no TLS. Reads the beginning of a request, sends `head`, and then `piece` over and over, or nothing.
+    pub(crate) async fn rude(head: &'static str, piece: Option<&'static str>) -> Self {
+        Self::start(move |mut stream| {
+            tokio::spawn(async move {
+                let _ = stream.read(&mut [0; 1024]).await;
+                let _ = stream.write_all(head.as_bytes()).await;
+                let Some(piece) = piece else { return };
+                let piece = piece.repeat(1024);
+                while stream.write_all(piece.as_bytes()).await.is_ok() {}
+            });
+        })
+        .await
+    }
+
+    /// Accepts connections and never says anything.
+    pub(crate) async fn silent() -> Self {
+        Self::start(|stream| {
+            tokio::spawn(async move {
+                let _stream = stream;
+                std::future::pending::<()>().await;
+            });
+        })
+        .await
+    }
+
+    async fn start(serve: impl Fn(tokio::net::TcpStream) + Send + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let accepted = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&accepted);
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
+                serve(stream);
+            }
+        });
+        Server { port, accepted, serving }
+    }
+}
+
+/// Tells what was asked; `/to/URL` leads elsewhere; an upgrade echoes one line.
+async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
+    let header = |name: &str| {
+        let value = request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
+        value.unwrap_or_default()
+    };
+    if let Some(to) = request.uri().path().strip_prefix("/to/") {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = http::StatusCode::FOUND;
+        response.headers_mut().insert("location", to.parse().unwrap());
+        return response;
+    }
+    if !header("upgrade").is_empty() {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = http::StatusCode::SWITCHING_PROTOCOLS;
+        response.headers_mut().insert("connection", "Upgrade".parse().unwrap());
+        response.headers_mut().insert("upgrade", header("upgrade").parse().unwrap());
+        tokio::spawn(async move {
+            let mut stream = TokioIo::new(hyper::upgrade::on(&mut request).await.unwrap());
+            let mut said = [0; 5];
+            stream.read_exact(&mut said).await.unwrap();
+            stream.write_all(&said).await.unwrap();
+            stream.shutdown().await.unwrap();
+        });
+        return response;
+    }
+    let host = request.uri().host().map_or_else(|| header("host"), str::to_owned);
+    let told = format!(
+        "{:?} {} {} {host} {}",
+        request.version(),
+        request.method(),
+        request.uri().path(),
+        header("authorization")
+    );
+    let body = request.into_body().collect().await.unwrap().to_bytes();
+    Response::new(Full::from([told.as_bytes(), &body].concat()))
+}
