@@ -73,6 +73,10 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
     ("aws-lc-rs", &["api", "authentication"]),
+    // For signatures in requests that aws-lc does not check; never for secrets.
+    ("num-bigint", &["api"]),
+    ("p224", &["api"]),
+    ("p384", &["api"]),
 ];
 
 /// Libraries that would be a second one for TLS and tokens beside aws-lc. Nobody may pull them in, tests included.

@@ -8,6 +8,7 @@
 mod bound;
 mod claims;
 mod discovery;
+mod es512;
 mod issuer;
 mod keys;
 mod legacy;

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::Algorithm;
 use serde::Serialize;
 
 use super::PublicKeys;
@@ -87,7 +86,7 @@ impl OpenIdDocuments {
             jwks_uri: &keys_uri,
             response_types_supported: ["id_token"],
             subject_types_supported: ["public"],
-            id_token_signing_alg_values_supported: keys.all().iter().map(|k| name(k.algorithm)).collect(),
+            id_token_signing_alg_values_supported: keys.all().iter().map(|k| k.algorithm.name()).collect(),
         };
         let set = KeySet { keys: keys.all().iter().map(Jwk::of).collect() };
         Ok(OpenIdDocuments { configuration: json(&configuration)?, keys: json(&set)? })
@@ -100,15 +99,6 @@ fn is_https(url: &str) -> bool {
 
 fn json(document: &impl Serialize) -> Result<Vec<u8>, DiscoveryError> {
     serde_json::to_vec(document).map_err(|error| DiscoveryError::Json(error.to_string()))
-}
-
-/// How an algorithm that we sign with is written.
-fn name(algorithm: Algorithm) -> &'static str {
-    match algorithm {
-        Algorithm::ES256 => "ES256",
-        Algorithm::ES384 => "ES384",
-        _ => "RS256",
-    }
 }
 
 #[derive(Serialize)]
@@ -151,7 +141,7 @@ impl<'a> Jwk<'a> {
             Numbers::Rsa { n, e } => ("RSA", None, None, None, text(n), text(e)),
             Numbers::Ec { curve, x, y } => ("EC", Some(*curve), text(x), text(y), None, None),
         };
-        Jwk { r#use: "sig", kty, kid: &key.id, crv, alg: name(key.algorithm), x, y, n, e }
+        Jwk { r#use: "sig", kty, kid: &key.id, crv, alg: key.algorithm.name(), x, y, n, e }
     }
 }
 

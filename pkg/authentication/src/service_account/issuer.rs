@@ -2,7 +2,7 @@
 
 use jsonwebtoken::{Header, encode};
 
-use super::{Claims, SigningKey};
+use super::{Claims, SigningKey, es512};
 
 /// Whoever issues tokens: a name, and the key that proves it. Cheap to clone.
 #[derive(Clone)]
@@ -23,8 +23,11 @@ impl Issuer {
     /// The text of what the key cannot do, which is nothing once it was read.
     pub fn issue(&self, claims: Claims) -> Result<String, String> {
         let public = &self.key.public;
-        let header = Header { typ: None, kid: Some(public.id.clone()), ..Header::new(public.algorithm) };
         let claims = Claims { issuer: self.name.clone(), ..claims };
+        let Some(algorithm) = public.algorithm.library() else {
+            return es512::encode(&public.id, &claims, self.key.encoding.as_bytes());
+        };
+        let header = Header { typ: None, kid: Some(public.id.clone()), ..Header::new(algorithm) };
         encode(&header, &claims, &self.key.encoding).map_err(|error| error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! Keys that tokens are signed and verified with: RSA, and ECDSA on P-256 and P-384.
+//! Keys that tokens are signed and verified with: RSA, and ECDSA on P-256, P-384 and P-521.
 //!
 //! A file holds keys in PEM, in any of the forms that tools write: PKCS#1, PKCS#8, SEC 1, SPKI, or a
 //! certificate. What is in a block decides, not what its label says, as upstream's `keyutil` does it;
@@ -11,7 +11,7 @@ use aws_lc_rs::signature::{
 };
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use jsonwebtoken::{Algorithm, DecodingKey, EncodingKey};
+use jsonwebtoken::{DecodingKey, EncodingKey};
 use sha2::{Digest, Sha256};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::der_parser::Oid;
@@ -35,12 +35,40 @@ pub enum KeyError {
     /// Not PEM, or nothing in it that tokens can be signed with.
     #[error("data does not contain a valid RSA or ECDSA private key")]
     NoPrivateKey,
-    /// A curve that upstream knows and this server does not.
-    #[error("keys on the curve P-521 are not supported, only those on P-256 and P-384")]
-    UnsupportedCurve,
     /// The system gave no random numbers.
     #[error("cannot generate a key")]
     Generate,
+}
+
+/// What a key signs with, where there is a choice (RFC 7518).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Algorithm {
+    Rs256,
+    Es256,
+    Es384,
+    Es512,
+}
+
+impl Algorithm {
+    /// As tokens have it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Algorithm::Rs256 => "RS256",
+            Algorithm::Es256 => "ES256",
+            Algorithm::Es384 => "ES384",
+            Algorithm::Es512 => super::es512::NAME,
+        }
+    }
+
+    /// As `jsonwebtoken` has it. `None` for what that does not know.
+    pub(super) fn library(self) -> Option<jsonwebtoken::Algorithm> {
+        match self {
+            Algorithm::Rs256 => Some(jsonwebtoken::Algorithm::RS256),
+            Algorithm::Es256 => Some(jsonwebtoken::Algorithm::ES256),
+            Algorithm::Es384 => Some(jsonwebtoken::Algorithm::ES384),
+            Algorithm::Es512 => None,
+        }
+    }
 }
 
 /// A key that tokens may be signed with, to verify them.
@@ -63,20 +91,20 @@ pub(super) enum Numbers {
 
 impl PublicKey {
     /// Reads a SubjectPublicKeyInfo. `None` for what is none, or a key for other purposes.
-    fn of_spki(der: &[u8]) -> Option<Result<Self, KeyError>> {
+    fn of_spki(der: &[u8]) -> Option<Self> {
         let (_, info) = SubjectPublicKeyInfo::from_der(der).ok()?;
         let kind = &info.algorithm.algorithm;
         let key = if *kind == RSA {
             let key = aws_lc_rs::rsa::PublicKey::from_der(info.raw).ok()?;
             let n = key.modulus().big_endian_without_leading_zero().to_vec();
             let e = key.exponent().big_endian_without_leading_zero().to_vec();
-            (Algorithm::RS256, DecodingKey::from_rsa_der(info.raw), Numbers::Rsa { n, e })
+            (Algorithm::Rs256, DecodingKey::from_rsa_der(info.raw), Numbers::Rsa { n, e })
         } else if *kind == EC {
             let named = info.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok())?;
             let (algorithm, curve, bytes) = match named {
-                named if named == P256 => (Algorithm::ES256, "P-256", 32),
-                named if named == P384 => (Algorithm::ES384, "P-384", 48),
-                named if named == P521 => return Some(Err(KeyError::UnsupportedCurve)),
+                named if named == P256 => (Algorithm::Es256, "P-256", 32),
+                named if named == P384 => (Algorithm::Es384, "P-384", 48),
+                named if named == P521 => (Algorithm::Es512, "P-521", 66),
                 _ => return None,
             };
             let point = &*info.subject_public_key.data;
@@ -88,13 +116,13 @@ impl PublicKey {
         };
         let (algorithm, decoding, numbers) = key;
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(info.raw));
-        Some(Ok(PublicKey { id, algorithm, decoding, numbers }))
+        Some(PublicKey { id, algorithm, decoding, numbers })
     }
 
     /// Reads a block of a file: a public key, a certificate, or a private key.
-    fn of_block(der: &[u8]) -> Option<Result<Self, KeyError>> {
+    fn of_block(der: &[u8]) -> Option<Self> {
         if let Some(private) = SigningKey::of_block(der) {
-            return Some(private.map(|key| key.public));
+            return Some(private.public);
         }
         PublicKey::of_spki(der).or_else(|| {
             let (_, certificate) = X509Certificate::from_der(der).ok()?;
@@ -115,9 +143,7 @@ impl PublicKeys {
     pub fn add_pem(&mut self, text: &str) -> Result<(), KeyError> {
         let blocks = pem::parse_many(text).map_err(|_| KeyError::NoPublicKey)?;
         let before = self.0.len();
-        for block in &blocks {
-            self.0.extend(PublicKey::of_block(block.contents()).transpose()?);
-        }
+        self.0.extend(blocks.iter().filter_map(|block| PublicKey::of_block(block.contents())));
         if self.0.len() == before { Err(KeyError::NoPublicKey) } else { Ok(()) }
     }
 
@@ -146,10 +172,7 @@ impl SigningKey {
     /// [`KeyError`].
     pub fn from_pem(text: &str) -> Result<Self, KeyError> {
         let blocks = pem::parse_many(text).map_err(|_| KeyError::NoPrivateKey)?;
-        blocks
-            .iter()
-            .find_map(|block| SigningKey::of_block(block.contents()))
-            .ok_or(KeyError::NoPrivateKey)?
+        blocks.iter().find_map(|block| SigningKey::of_block(block.contents())).ok_or(KeyError::NoPrivateKey)
     }
 
     /// The text of a file with a new key, on P-256.
@@ -164,7 +187,7 @@ impl SigningKey {
     }
 
     /// Reads a private key in any form. `None` for what is none.
-    fn of_block(der: &[u8]) -> Option<Result<Self, KeyError>> {
+    fn of_block(der: &[u8]) -> Option<Self> {
         let spki = |key: &dyn AsDer<PublicKeyX509Der<'static>>| {
             key.as_der().ok().and_then(|der| PublicKey::of_spki(der.as_ref()))
         };
@@ -172,7 +195,7 @@ impl SigningKey {
         let rsa = rsa.or_else(|| Some((RsaKeyPair::from_pkcs8(der).ok()?, pkcs8_content(der)?)));
         if let Some((pair, pkcs1)) = rsa {
             let encoding = EncodingKey::from_rsa_der(pkcs1);
-            return Some(spki(pair.public_key())?.map(|public| SigningKey { encoding, public }));
+            return Some(SigningKey { encoding, public: spki(pair.public_key())? });
         }
         let curves = [
             &ECDSA_P256_SHA256_FIXED_SIGNING,
@@ -181,7 +204,7 @@ impl SigningKey {
         ];
         let pair = curves.iter().find_map(|curve| EcdsaKeyPair::from_private_key_der(curve, der).ok())?;
         let encoding = EncodingKey::from_ec_der(pair.to_pkcs8v1().ok()?.as_ref());
-        Some(spki(pair.public_key())?.map(|public| SigningKey { encoding, public }))
+        Some(SigningKey { encoding, public: spki(pair.public_key())? })
     }
 }
 

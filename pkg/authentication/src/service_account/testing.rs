@@ -73,7 +73,7 @@ pub(super) fn sign(key: &str, claims: &Value) -> String {
     let key = SigningKey::from_pem(key).unwrap();
     let header = jsonwebtoken::Header {
         kid: Some(key.public.id.clone()),
-        ..jsonwebtoken::Header::new(key.public.algorithm)
+        ..jsonwebtoken::Header::new(key.public.algorithm.library().unwrap())
     };
     jsonwebtoken::encode(&header, claims, &key.encoding).unwrap()
 }

@@ -109,3 +109,46 @@ impl ClientCertVerifier for AskOnly {
         self.0.supported_verify_schemes()
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SignatureAlgorithm};
+
+    use super::*;
+    use crate::tls::{CertificateFiles, TlsOptions, certified_key};
+
+    /// An authority's certificate, and what it signed with its key: a certificate and the key for it.
+    fn issued(algorithm: &'static SignatureAlgorithm) -> (String, rcgen::Certificate, String) {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = || KeyPair::generate_for(algorithm).unwrap();
+        let authority = CertifiedIssuer::self_signed(params, key()).unwrap();
+        let mut params = CertificateParams::default();
+        params.distinguished_name.push(DnType::CommonName, "carol");
+        let leaf_key = key();
+        let leaf = params.signed_by(&leaf_key, &authority).unwrap();
+        (authority.pem(), leaf, leaf_key.serialize_pem())
+    }
+
+    #[test]
+    fn keys_may_be_of_any_kind_that_go_makes() {
+        let provider = Arc::new(TlsOptions::default().provider());
+        for algorithm in [
+            &rcgen::PKCS_ECDSA_P256_SHA256,
+            &rcgen::PKCS_ECDSA_P384_SHA384,
+            &rcgen::PKCS_ECDSA_P521_SHA512,
+            &rcgen::PKCS_ED25519,
+            &rcgen::PKCS_RSA_SHA256,
+        ] {
+            let (authority, leaf, key) = issued(algorithm);
+            let judge = verifier(&[PathBuf::new()], &[authority.into_bytes()], &provider).unwrap().unwrap();
+            let judged = super::judge(&*judge, leaf.der(), &[], 1_700_000_000);
+            assert!(matches!(judged, PresentedCertificate::Verified(_)), "{algorithm:?}");
+            let (certificate, key_path) = (PathBuf::new(), PathBuf::new());
+            let files = CertificateFiles { certificate, key: key_path };
+            let served = certified_key(&files, &(leaf.pem().into_bytes(), key.into_bytes()), &provider);
+            assert!(served.is_ok(), "{algorithm:?}");
+        }
+    }
+}

@@ -1,12 +1,11 @@
-//! Checking signatures.
-//!
-//! What Go can check and `aws-lc` cannot is refused as unknown: the curve P-224, SHA-1 over ECDSA, SHA-384
-//! with RSA keys of less than 2048 bits.
+//! Checking signatures, with whatever Go's `crypto/x509` takes in a request: SHA-1, and old keys.
+
+mod rare;
 
 use super::{Curve, Key};
 use aws_lc_rs::signature::{
-    ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P256_SHA512_ASN1, ECDSA_P384_SHA256_ASN1,
-    ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA512_ASN1, ECDSA_P521_SHA256_ASN1, ECDSA_P521_SHA384_ASN1,
+    ECDSA_P256_SHA1_ASN1, ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P256_SHA512_ASN1, ECDSA_P384_SHA256_ASN1,
+    ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA512_ASN1, ECDSA_P521_SHA1_ASN1, ECDSA_P521_SHA256_ASN1, ECDSA_P521_SHA384_ASN1,
     ECDSA_P521_SHA512_ASN1, ED25519, RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY,
     RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY,
     RSA_PKCS1_2048_8192_SHA384, RSA_PSS_2048_8192_SHA256, RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512,
@@ -19,6 +18,20 @@ type Algorithm = &'static dyn VerificationAlgorithm;
 
 /// The smallest RSA keys that Go takes, in bits.
 const RSA_BITS_MIN: usize = 1024;
+/// The smallest RSA keys that `aws-lc` takes for everything, in bits.
+const RSA_BITS_USUAL: usize = 2048;
+const RSA_FAILURE: &str = "crypto/rsa: verification error";
+
+/// What checks a signature.
+#[derive(Clone, Copy)]
+enum Check {
+    /// `aws-lc`.
+    Usual(Algorithm),
+    P224,
+    P384Sha1,
+    Pkcs1Sha384,
+    Pss,
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Hash {
@@ -82,58 +95,67 @@ impl Scheme {
         message: &[u8],
         signature: &[u8],
     ) -> Result<(), String> {
-        let (algorithm, failure) = match (self.family, key) {
+        let (check, failure) = match (self.family, key) {
             (Family::Pkcs1 | Family::Pss, Key::Rsa { bits }) if bits < RSA_BITS_MIN => {
                 return Err(format!(
                     "crypto/rsa: {bits}-bit keys are insecure (see \
                      https://go.dev/pkg/crypto/rsa#hdr-Minimum_key_size)"
                 ));
             }
-            (Family::Pkcs1, Key::Rsa { bits }) => (self.pkcs1(bits), "crypto/rsa: verification error"),
-            (Family::Pss, Key::Rsa { .. }) => (self.pss(), "crypto/rsa: verification error"),
+            (Family::Pkcs1, Key::Rsa { bits }) => (self.pkcs1(bits), RSA_FAILURE),
+            (Family::Pss, Key::Rsa { bits }) => (self.pss(bits), RSA_FAILURE),
             (Family::Ecdsa, Key::Ecdsa(curve)) => (self.ecdsa(curve), "x509: ECDSA verification failure"),
-            (Family::Ed25519, Key::Ed25519) => {
-                (Some(&ED25519 as Algorithm), "x509: Ed25519 verification failure")
-            }
+            (Family::Ed25519, Key::Ed25519) => (Check::Usual(&ED25519), "x509: Ed25519 verification failure"),
             (_, Key::Other) => return Err(unimplemented()),
             (family, key) => return Err(mismatch(family, key)),
         };
-        let key = UnparsedPublicKey::new(algorithm.ok_or_else(unimplemented)?, bytes);
-        key.verify(message, signature).map_err(|_| failure.to_owned())
+        let right = match check {
+            Check::Usual(algorithm) => UnparsedPublicKey::new(algorithm, bytes).verify(message, signature).is_ok(),
+            Check::P224 => rare::p224(self.hash, bytes, message, signature),
+            Check::P384Sha1 => rare::p384_sha1(bytes, message, signature),
+            Check::Pkcs1Sha384 => rare::pkcs1_sha384(bytes, message, signature),
+            Check::Pss => rare::pss(self.hash, bytes, message, signature),
+        };
+        if right { Ok(()) } else { Err(failure.to_owned()) }
     }
 
-    fn pkcs1(self, bits: usize) -> Option<Algorithm> {
+    fn pkcs1(self, bits: usize) -> Check {
         match self.hash {
-            Hash::Sha1 => Some(&RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY),
-            Hash::Sha256 => Some(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY),
-            Hash::Sha384 if bits >= 2048 => Some(&RSA_PKCS1_2048_8192_SHA384),
-            Hash::Sha384 => None,
-            Hash::Sha512 => Some(&RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY),
+            Hash::Sha1 => Check::Usual(&RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY),
+            Hash::Sha256 => Check::Usual(&RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY),
+            Hash::Sha384 if bits < RSA_BITS_USUAL => Check::Pkcs1Sha384,
+            Hash::Sha384 => Check::Usual(&RSA_PKCS1_2048_8192_SHA384),
+            Hash::Sha512 => Check::Usual(&RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY),
         }
     }
 
-    fn pss(self) -> Option<Algorithm> {
+    fn pss(self, bits: usize) -> Check {
         match self.hash {
-            Hash::Sha1 => None,
-            Hash::Sha256 => Some(&RSA_PSS_2048_8192_SHA256),
-            Hash::Sha384 => Some(&RSA_PSS_2048_8192_SHA384),
-            Hash::Sha512 => Some(&RSA_PSS_2048_8192_SHA512),
+            _ if bits < RSA_BITS_USUAL => Check::Pss,
+            // No identifier stands for PSS with SHA-1.
+            Hash::Sha1 | Hash::Sha256 => Check::Usual(&RSA_PSS_2048_8192_SHA256),
+            Hash::Sha384 => Check::Usual(&RSA_PSS_2048_8192_SHA384),
+            Hash::Sha512 => Check::Usual(&RSA_PSS_2048_8192_SHA512),
         }
     }
 
-    fn ecdsa(self, curve: Curve) -> Option<Algorithm> {
-        match (curve, self.hash) {
-            (Curve::P256, Hash::Sha256) => Some(&ECDSA_P256_SHA256_ASN1),
-            (Curve::P256, Hash::Sha384) => Some(&ECDSA_P256_SHA384_ASN1),
-            (Curve::P384, Hash::Sha256) => Some(&ECDSA_P384_SHA256_ASN1),
-            (Curve::P384, Hash::Sha384) => Some(&ECDSA_P384_SHA384_ASN1),
-            (Curve::P256, Hash::Sha512) => Some(&ECDSA_P256_SHA512_ASN1),
-            (Curve::P384, Hash::Sha512) => Some(&ECDSA_P384_SHA512_ASN1),
-            (Curve::P521, Hash::Sha256) => Some(&ECDSA_P521_SHA256_ASN1),
-            (Curve::P521, Hash::Sha384) => Some(&ECDSA_P521_SHA384_ASN1),
-            (Curve::P521, Hash::Sha512) => Some(&ECDSA_P521_SHA512_ASN1),
-            _ => None,
-        }
+    fn ecdsa(self, curve: Curve) -> Check {
+        let algorithm: Algorithm = match (curve, self.hash) {
+            (Curve::P224, _) => return Check::P224,
+            (Curve::P384, Hash::Sha1) => return Check::P384Sha1,
+            (Curve::P256, Hash::Sha1) => &ECDSA_P256_SHA1_ASN1,
+            (Curve::P256, Hash::Sha256) => &ECDSA_P256_SHA256_ASN1,
+            (Curve::P256, Hash::Sha384) => &ECDSA_P256_SHA384_ASN1,
+            (Curve::P256, Hash::Sha512) => &ECDSA_P256_SHA512_ASN1,
+            (Curve::P384, Hash::Sha256) => &ECDSA_P384_SHA256_ASN1,
+            (Curve::P384, Hash::Sha384) => &ECDSA_P384_SHA384_ASN1,
+            (Curve::P384, Hash::Sha512) => &ECDSA_P384_SHA512_ASN1,
+            (Curve::P521, Hash::Sha1) => &ECDSA_P521_SHA1_ASN1,
+            (Curve::P521, Hash::Sha256) => &ECDSA_P521_SHA256_ASN1,
+            (Curve::P521, Hash::Sha384) => &ECDSA_P521_SHA384_ASN1,
+            (Curve::P521, Hash::Sha512) => &ECDSA_P521_SHA512_ASN1,
+        };
+        Check::Usual(algorithm)
     }
 }
 

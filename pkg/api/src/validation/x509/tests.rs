@@ -25,6 +25,15 @@ fn requests_are_signed_by_whom_they_are_for() {
         der!("rsa2048.csr"),
         der!("rsa2048-sha1.csr"),
         der!("rsa2048-pss.csr"),
+        der!("p224.csr"),
+        der!("p224-sha1.csr"),
+        der!("p224-sha512.csr"),
+        der!("p256-sha1.csr"),
+        der!("p384-sha1.csr"),
+        der!("p521-sha1.csr"),
+        der!("rsa1024-sha384.csr"),
+        der!("rsa1024-pss.csr"),
+        der!("rsa1535-pss-sha512.csr"),
     ] {
         assert_eq!(verdict(&good), Ok(()));
     }
@@ -42,6 +51,14 @@ fn requests_are_signed_by_whom_they_are_for() {
     check(spoilt(der!("ed25519.csr")), "x509: Ed25519 verification failure");
     check(spoilt(der!("rsa2048.csr")), "crypto/rsa: verification error");
     check(spoilt(der!("rsa2048-pss.csr")), "crypto/rsa: verification error");
+    for rare in [der!("p224.csr"), der!("p224-sha1.csr"), der!("p384-sha1.csr"), der!("p521-sha1.csr")] {
+        check(spoilt(rare), "x509: ECDSA verification failure");
+    }
+    for rare in [der!("rsa1024-sha384.csr"), der!("rsa1024-pss.csr"), der!("rsa1535-pss-sha512.csr")] {
+        check(spoilt(rare), "crypto/rsa: verification error");
+    }
+    check(der!("rsa2048-md5.csr"), "x509: cannot verify signature: insecure algorithm MD5-RSA");
+    check(der!("rsa2048-pss-salt20.csr"), "x509: cannot verify signature: algorithm unimplemented");
 }
 
 #[test]
@@ -65,7 +82,14 @@ fn what_is_no_request_is_said_as_go_says_it() {
 
 #[test]
 fn no_prefix_of_a_file_is_read_beyond_its_end() {
-    for whole in [der!("rsa2048.csr"), der!("p256.csr"), der!("leaf.crt"), der!("ca.crt")] {
+    for whole in [
+        der!("rsa2048.csr"),
+        der!("rsa1024-pss.csr"),
+        der!("p256.csr"),
+        der!("p224.csr"),
+        der!("leaf.crt"),
+        der!("ca.crt"),
+    ] {
         for end in 0..whole.len() {
             assert!(verdict(&whole[..end]).is_err());
             assert!(Certificate::parse(&whole[..end]).is_err());

@@ -20,7 +20,7 @@ impl World {
     fn new() -> Self {
         let (objects, clock) = (Arc::new(Objects::default()), Arc::new(TestClock::at(now())));
         objects.put(ObjectKind::ServiceAccount, "sa", "uid-sa", None);
-        let files = [RSA_PUBLIC, P256_PUBLIC, P384_PUBLIC];
+        let files = [RSA_PUBLIC, P256_PUBLIC, P384_PUBLIC, P521_PUBLIC];
         let issuers = texts(&[ISSUER, "https://former"]);
         let tokens = BoundTokens::new(
             issuers,
@@ -47,7 +47,7 @@ impl World {
 
 #[tokio::test]
 async fn what_is_signed_with_any_key_is_accepted() {
-    for key in [RSA_PKCS1, RSA_PKCS8, P256_SEC1, P256_PKCS8, P384_SEC1] {
+    for key in [RSA_PKCS1, RSA_PKCS8, P256_SEC1, P256_PKCS8, P384_SEC1, P521_SEC1] {
         let user = World::new().accepted(&issue(key, grant())).await;
         assert_eq!((&*user.name, &*user.uid), ("system:serviceaccount:ns:sa", "uid-sa"));
         assert_eq!(user.groups, ["system:serviceaccounts", "system:serviceaccounts:ns"]);
@@ -99,13 +99,22 @@ async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
         kid: Some(rsa.public.id.clone()),
         ..jsonwebtoken::Header::new(algorithm)
     };
-    let token = jsonwebtoken::encode(&header(key.public.algorithm), &claims, &key.encoding).unwrap();
+    let token = jsonwebtoken::encode(&header(key.public.algorithm.library().unwrap()), &claims, &key.encoding).unwrap();
     world.refused(&token, forged).await;
     let critical =
         jsonwebtoken::Header { crit: Some(vec!["x".to_owned()]), ..header(jsonwebtoken::Algorithm::RS256) };
     world.refused(&jsonwebtoken::encode(&critical, &claims, &rsa.encoding).unwrap(), forged).await;
+    // A signature on P-521 is as long as it says it is, by the key that it names.
+    let es512 = issue(P521_SEC1, grant());
+    let (message, signature) = es512.rsplit_once('.').unwrap();
+    let other = issue(P521_SEC1, Grant { seconds: 7200, ..grant() });
+    world.refused(&format!("{message}.{}", other.rsplit_once('.').unwrap().1), forged).await;
+    world.refused(&format!("{message}.{}", &signature[4..]), forged).await;
+    // {"alg":"ES512"}, signed with another algorithm or with none.
+    let (_, payload) = good.rsplit_once('.').unwrap().0.split_once('.').unwrap();
+    world.refused(&format!("eyJhbGciOiJFUzUxMiJ9.{payload}.{signature}"), forged).await;
+    world.refused(&format!("eyJhbGciOiJFUzUxMiJ9.{payload}."), forged).await;
     // {"alg":"none"}
-    let (_, payload) = message.split_once('.').unwrap();
     world.refused(&format!("eyJhbGciOiJub25lIn0.{payload}."), forged).await;
     let secret = jsonwebtoken::EncodingKey::from_secret(RSA_PUBLIC.as_bytes());
     let token = jsonwebtoken::encode(&header(jsonwebtoken::Algorithm::HS256), &claims, &secret).unwrap();

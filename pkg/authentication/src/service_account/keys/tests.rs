@@ -7,6 +7,7 @@ use crate::service_account::testing::*;
 /// The ids, as openssl derives them.
 const RSA_ID: &str = "vFVM0pSaeNPg8J62Fdz6Ere9-SnfOp96IE1hd1dTsOg";
 const P256_ID: &str = "nFGE2GW1pd8VtaMO-4Vq4OFlH7qcnccTsPBAzeddm0I";
+const P521_ID: &str = "2NGagpGMIQPdy2_bnvk1_wd3AcveO84pBvor1PIU9Bs";
 const P384_ID: &str = "BtJrtAHCBUsEDeN80yFzWZT-v8TObq5d0WVfiRzXyOA";
 
 #[test]
@@ -17,13 +18,16 @@ fn a_key_has_the_same_id_in_whatever_form_it_is_written() {
         assert_eq!(found, [(id, algorithm)], "{file}");
     };
     for file in [RSA_PKCS1, RSA_PKCS8, RSA_PUBLIC, RSA_CERTIFICATE] {
-        check(file, RSA_ID, Algorithm::RS256);
+        check(file, RSA_ID, Algorithm::Rs256);
     }
     for file in [P256_SEC1, P256_PKCS8, P256_PUBLIC] {
-        check(file, P256_ID, Algorithm::ES256);
+        check(file, P256_ID, Algorithm::Es256);
     }
     for file in [P384_SEC1, P384_PUBLIC] {
-        check(file, P384_ID, Algorithm::ES384);
+        check(file, P384_ID, Algorithm::Es384);
+    }
+    for file in [P521_SEC1, P521_PUBLIC] {
+        check(file, P521_ID, Algorithm::Es512);
     }
 }
 
@@ -50,8 +54,7 @@ fn a_file_without_a_usable_key_is_an_error() {
     for file in [RSA_PUBLIC, RSA_CERTIFICATE, P256_PUBLIC] {
         check(file, None, Some(KeyError::NoPrivateKey));
     }
-    check(P521_SEC1, Some(KeyError::UnsupportedCurve), Some(KeyError::UnsupportedCurve));
-    check(P521_PUBLIC, Some(KeyError::UnsupportedCurve), Some(KeyError::NoPrivateKey));
+    check(P521_PUBLIC, None, Some(KeyError::NoPrivateKey));
 }
 
 #[test]

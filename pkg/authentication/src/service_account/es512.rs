@@ -1,0 +1,46 @@
+//! ECDSA on P-521 with SHA-512, which `jsonwebtoken` does not know (RFC 7515, RFC 7518).
+
+use aws_lc_rs::rand::SystemRandom;
+use aws_lc_rs::signature::{
+    ECDSA_P521_SHA512_FIXED, ECDSA_P521_SHA512_FIXED_SIGNING, EcdsaKeyPair, UnparsedPublicKey,
+};
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Serialize;
+use serde_json::Value;
+
+/// Its name in tokens.
+pub(super) const NAME: &str = "ES512";
+
+#[derive(Serialize)]
+struct Header<'a> {
+    alg: &'static str,
+    kid: &'a str,
+}
+
+/// A token, signed with a key in PKCS#8 that has this id.
+///
+/// # Errors
+/// Why not: the key is none, or what it says cannot be written.
+pub(super) fn encode(id: &str, claims: &impl Serialize, pkcs8: &[u8]) -> Result<String, String> {
+    let part = |json: Result<Vec<u8>, serde_json::Error>| {
+        json.map(|json| URL_SAFE_NO_PAD.encode(json)).map_err(|error| error.to_string())
+    };
+    let header = part(serde_json::to_vec(&Header { alg: NAME, kid: id }))?;
+    let message = format!("{header}.{}", part(serde_json::to_vec(claims))?);
+    let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P521_SHA512_FIXED_SIGNING, pkcs8);
+    let pair = pair.map_err(|error| error.to_string())?;
+    let signature = pair.sign(&SystemRandom::new(), message.as_bytes());
+    let signature = signature.map_err(|_| "cannot sign".to_owned())?;
+    Ok(format!("{message}.{}", URL_SAFE_NO_PAD.encode(signature.as_ref())))
+}
+
+/// What a token says, if the owner of a key has signed it. The key is an uncompressed point.
+pub(super) fn decode(token: &str, point: &[u8]) -> Option<Value> {
+    let (message, signature) = token.rsplit_once('.')?;
+    let (_, payload) = message.rsplit_once('.')?;
+    let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;
+    let key = UnparsedPublicKey::new(&ECDSA_P521_SHA512_FIXED, point);
+    key.verify(message.as_bytes(), &signature).ok()?;
+    serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()
+}
