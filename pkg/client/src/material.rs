@@ -81,7 +81,8 @@ impl Material {
     /// Whether reading again could give something else.
     pub(crate) fn may_change(tls: &Tls, bearer: Option<&Source>) -> bool {
         let authorities = matches!(&tls.trust, Trust::Bundle(source) if source.is_file());
-        let certificate = tls.certificate.as_ref().is_some_and(|(chain, key)| chain.is_file() || key.is_file());
+        let certificate =
+            tls.certificate.as_ref().is_some_and(|(chain, key)| chain.is_file() || key.is_file());
         authorities || certificate || bearer.is_some_and(Source::is_file)
     }
 }

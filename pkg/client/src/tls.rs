@@ -106,7 +106,8 @@ fn trusted(
     let total = certificates.len();
     let (added, _) = roots.add_parsable_certificates(certificates.iter().cloned());
     if added == 0 && total > 0 {
-        let words = "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
+        let words =
+            "unable to load root certificates: failed to parse certificate: x509: malformed certificate";
         return Err(Error::Credentials(words.to_owned()));
     }
     Trusted::new(roots, certificates, provider).map_err(Error::Credentials)

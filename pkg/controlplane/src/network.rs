@@ -30,9 +30,10 @@ impl SystemNetwork {
         let file = |path: &std::path::PathBuf| Source::File(path.clone());
         let certificate =
             kubelets.certificate.as_ref().map(|files| (file(&files.certificate), file(&files.key)));
-        let trust = kubelets.authority.as_ref().map_or(client::Trust::Anyone, |authority| {
-            client::Trust::Bundle(file(authority))
-        });
+        let trust = kubelets
+            .authority
+            .as_ref()
+            .map_or(client::Trust::Anyone, |authority| client::Trust::Bundle(file(authority)));
         let client = |trust, certificate| {
             let tls = Tls { trust, certificate, ..Tls::default() };
             let client = Client::new(Options { tls, ..Options::default() });

@@ -75,10 +75,7 @@ async fn who_is_believed_depends_on_the_bundle() {
 #[test]
 fn what_is_no_certificate_is_refused_at_once() {
     let error = Client::new(Options { tls: trusting("none"), ..Options::default() }).err().unwrap();
-    assert_eq!(
-        error.to_string(),
-        "unable to load root certificates: unable to parse bytes as PEM block"
-    );
+    assert_eq!(error.to_string(), "unable to load root certificates: unable to parse bytes as PEM block");
 }
 
 #[tokio::test]

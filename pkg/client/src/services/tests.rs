@@ -66,7 +66,10 @@ fn a_service_is_at_its_cluster_ip() {
     check(find(Some(service("ExternalName", "")), 8443), Ok("outside.example 8443"));
     let headless = "cannot route to service with ClusterIP \"None\"";
     check(find(Some(service("ClusterIP", "None")), 443), Err((500, headless)));
-    check(find(Some(service("ClusterIP", "10.0.0.7")), 1), Err((503, "no service port 1 found for service \"s\"")));
+    check(
+        find(Some(service("ClusterIP", "10.0.0.7")), 1),
+        Err((503, "no service port 1 found for service \"s\"")),
+    );
     check(find(Some(service("Odd", "10.0.0.7")), 443), Err((500, "unsupported service type \"Odd\"")));
     check(find(None, 443), Err((404, "services \"s\" not found")));
 }
@@ -108,7 +111,8 @@ fn endpoints_of_what_has_none_are_not_looked_for() {
 #[test]
 fn this_server_is_where_it_is() {
     let loopback = Address { host: "::1".to_owned(), port: 6443 };
-    let resolver = Resolver { lister: Known::default(), routing: Routing::ClusterIp, loopback: loopback.clone() };
+    let resolver =
+        Resolver { lister: Known::default(), routing: Routing::ClusterIp, loopback: loopback.clone() };
     let find = |namespace, name, port| resolver.resolve(namespace, name, port, &mut |_| 0).ok();
     assert_eq!(find("default", "kubernetes", 443), Some(loopback));
     assert_eq!(find("default", "kubernetes", 6443), None);

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use super::list::list_options;
 use crate::api::Call;
 use crate::dispatch::Response;
-use crate::proxy::url::Url;
 use crate::proxy::Trust;
+use crate::proxy::url::Url;
 use crate::respond;
 
 /// Components that are believed to be on this machine, and the ports that they would have there.

@@ -49,7 +49,8 @@ impl Network for Everybody {
             let connection = hyper::server::conn::http1::Builder::new();
             connection.serve_connection(TokioIo::new(theirs), service).with_upgrades().await.unwrap();
         });
-        let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(ours)).await.unwrap();
+        let (mut sender, connection) =
+            hyper::client::conn::http1::handshake(TokioIo::new(ours)).await.unwrap();
         tokio::spawn(connection.with_upgrades());
         *request.uri_mut() = Uri::from(request.uri().path_and_query().unwrap().clone());
         let answer = sender.send_request(request).await.unwrap();

@@ -113,7 +113,9 @@ impl ClientCertVerifier for AskOnly {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
-    use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SignatureAlgorithm};
+    use rcgen::{
+        BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, SignatureAlgorithm,
+    };
 
     use super::*;
     use crate::tls::{CertificateFiles, TlsOptions, certified_key};

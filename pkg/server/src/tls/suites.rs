@@ -73,13 +73,14 @@ impl TlsOptions {
     pub fn parse_suites(names: &[String]) -> Result<Vec<CipherSuite>, TlsError> {
         let mut suites = Vec::new();
         for name in names {
-            let offered = aws_lc_rs::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
-                let known = go_name(suite);
-                known == *name
-                    || known
-                        .strip_suffix("_SHA256")
-                        .is_some_and(|short| short.ends_with("POLY1305") && short == name)
-            });
+            let offered =
+                aws_lc_rs::ALL_CIPHER_SUITES.iter().map(SupportedCipherSuite::suite).find(|&suite| {
+                    let known = go_name(suite);
+                    known == *name
+                        || known
+                            .strip_suffix("_SHA256")
+                            .is_some_and(|short| short.ends_with("POLY1305") && short == name)
+                });
             match offered {
                 Some(suite) => suites.push(suite),
                 None if NOT_OFFERED.contains(&name.as_str()) => {

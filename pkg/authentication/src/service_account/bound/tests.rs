@@ -99,7 +99,9 @@ async fn a_token_that_was_not_signed_with_our_keys_is_refused() {
         kid: Some(rsa.public.id.clone()),
         ..jsonwebtoken::Header::new(algorithm)
     };
-    let token = jsonwebtoken::encode(&header(key.public.algorithm.library().unwrap()), &claims, &key.encoding).unwrap();
+    let token =
+        jsonwebtoken::encode(&header(key.public.algorithm.library().unwrap()), &claims, &key.encoding)
+            .unwrap();
     world.refused(&token, forged).await;
     let critical =
         jsonwebtoken::Header { crit: Some(vec!["x".to_owned()]), ..header(jsonwebtoken::Algorithm::RS256) };

@@ -29,7 +29,8 @@ impl Hash {
 pub(super) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let key = p224::ecdsa::VerifyingKey::from_sec1_bytes(key).ok();
     let signature = p224::ecdsa::DerSignature::try_from(signature).ok();
-    key.zip(signature).is_some_and(|(key, signature)| key.verify_prehash(&hash.of(message), &signature).is_ok())
+    key.zip(signature)
+        .is_some_and(|(key, signature)| key.verify_prehash(&hash.of(message), &signature).is_ok())
 }
 
 /// Whether a signature on P-384 with SHA-1 is right. The key is a point.
@@ -95,7 +96,8 @@ fn pss_opened(hash: Hash, found: &[u8], modulus_bits: usize, message: &[u8]) -> 
     if leading.iter().any(|byte| *byte != 0) || end != [0xbc] || masked.first()? & !top != 0 {
         return Some(false);
     }
-    let mut block: Vec<u8> = masked.iter().zip(mask(hash, expected, masked.len())).map(|(a, b)| a ^ b).collect();
+    let mut block: Vec<u8> =
+        masked.iter().zip(mask(hash, expected, masked.len())).map(|(a, b)| a ^ b).collect();
     *block.first_mut()? &= top;
     let (padding, salt) = block.split_at_checked(block.len().checked_sub(size)?)?;
     let (one, zeros) = padding.split_last()?;
