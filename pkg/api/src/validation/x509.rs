@@ -3,7 +3,7 @@
 
 mod signature;
 
-use x509_parser::asn1_rs::{Class, FromDer, Header};
+use x509_parser::asn1_rs::{Class, FromDer, Header, Tag};
 use x509_parser::certificate::X509Certificate;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::extensions::GeneralName;
@@ -45,25 +45,54 @@ impl Curve {
             Self::P521 => "P-521",
         }
     }
+
+    /// Checks that bytes are a point of the curve, in its long form.
+    ///
+    /// # Errors
+    /// What they are instead.
+    fn check_point(self, bytes: &[u8]) -> Result<(), String> {
+        let size = match self {
+            Self::P224 => 28,
+            Self::P256 => 32,
+            Self::P384 => 48,
+            Self::P521 => 66,
+        };
+        let curve = self.name().replace('-', "");
+        match bytes {
+            [4, rest @ ..] if rest.len() != 2 * size => Err(format!("invalid {curve} point encoding")),
+            [4, ..] if signature::is_point(self, bytes) => Ok(()),
+            [4, ..] => Err(format!("{curve} point not on curve")),
+            _ => Err("ecdsa: invalid uncompressed public key".to_owned()),
+        }
+    }
 }
 
 impl Key {
     fn of(info: &SubjectPublicKeyInfo<'_>) -> Result<Self, String> {
+        let parameters = info.algorithm.parameters.as_ref();
         match info.algorithm.algorithm.to_id_string().as_str() {
+            "1.2.840.113549.1.1.1" if parameters.is_none_or(|any| any.tag() != Tag::Null) => {
+                Err("x509: RSA key missing NULL parameters".to_owned())
+            }
             "1.2.840.113549.1.1.1" => match info.parsed() {
                 Ok(PublicKey::RSA(key)) => Ok(Self::Rsa { bits: key.key_size() }),
                 _ => Err("x509: invalid RSA public key".to_owned()),
             },
             "1.2.840.10045.2.1" => {
-                let curve = info.algorithm.parameters.as_ref().and_then(|any| any.as_oid().ok());
-                match curve.map(|curve| curve.to_id_string()).as_deref() {
-                    Some("1.3.132.0.33") => Ok(Self::Ecdsa(Curve::P224)),
-                    Some("1.2.840.10045.3.1.7") => Ok(Self::Ecdsa(Curve::P256)),
-                    Some("1.3.132.0.34") => Ok(Self::Ecdsa(Curve::P384)),
-                    Some("1.3.132.0.35") => Ok(Self::Ecdsa(Curve::P521)),
-                    Some(_) => Err("x509: unsupported elliptic curve".to_owned()),
-                    None => Err("x509: invalid ECDSA parameters".to_owned()),
-                }
+                let curve = parameters.and_then(|any| any.as_oid().ok());
+                let curve = match curve.map(|curve| curve.to_id_string()).as_deref() {
+                    Some("1.3.132.0.33") => Curve::P224,
+                    Some("1.2.840.10045.3.1.7") => Curve::P256,
+                    Some("1.3.132.0.34") => Curve::P384,
+                    Some("1.3.132.0.35") => Curve::P521,
+                    Some(_) => return Err("x509: unsupported elliptic curve".to_owned()),
+                    None => return Err("x509: invalid ECDSA parameters".to_owned()),
+                };
+                curve.check_point(&info.subject_public_key.data)?;
+                Ok(Self::Ecdsa(curve))
+            }
+            "1.3.101.112" if parameters.is_some() => {
+                Err("x509: Ed25519 key encoded with illegal parameters".to_owned())
             }
             "1.3.101.112" if info.subject_public_key.data.len() != 32 => {
                 Err("x509: wrong Ed25519 public key size".to_owned())

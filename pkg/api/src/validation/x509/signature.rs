@@ -6,7 +6,7 @@ use super::{Curve, Key};
 use aws_lc_rs::signature::{
     ECDSA_P256_SHA1_ASN1, ECDSA_P256_SHA256_ASN1, ECDSA_P256_SHA384_ASN1, ECDSA_P256_SHA512_ASN1,
     ECDSA_P384_SHA256_ASN1, ECDSA_P384_SHA384_ASN1, ECDSA_P384_SHA512_ASN1, ECDSA_P521_SHA1_ASN1,
-    ECDSA_P521_SHA256_ASN1, ECDSA_P521_SHA384_ASN1, ECDSA_P521_SHA512_ASN1, ED25519,
+    ECDSA_P521_SHA256_ASN1, ECDSA_P521_SHA384_ASN1, ECDSA_P521_SHA512_ASN1, ED25519, ParsedPublicKey,
     RSA_PKCS1_1024_8192_SHA1_FOR_LEGACY_USE_ONLY, RSA_PKCS1_1024_8192_SHA256_FOR_LEGACY_USE_ONLY,
     RSA_PKCS1_1024_8192_SHA512_FOR_LEGACY_USE_ONLY, RSA_PKCS1_2048_8192_SHA384, RSA_PSS_2048_8192_SHA256,
     RSA_PSS_2048_8192_SHA384, RSA_PSS_2048_8192_SHA512, UnparsedPublicKey, VerificationAlgorithm,
@@ -204,4 +204,15 @@ pub(super) fn proves_possession(key: Key, bytes: &[u8], message: &[u8], signatur
         Key::Ed25519 | Key::Other => Family::Ed25519,
     };
     Scheme { family, hash: Hash::Sha256 }.verify((key, bytes), message, signature).is_ok()
+}
+
+/// Whether bytes are a point of a curve.
+pub(super) fn is_point(curve: Curve, bytes: &[u8]) -> bool {
+    let algorithm: Algorithm = match curve {
+        Curve::P224 => return rare::is_p224_point(bytes),
+        Curve::P256 => &ECDSA_P256_SHA256_ASN1,
+        Curve::P384 => &ECDSA_P384_SHA384_ASN1,
+        Curve::P521 => &ECDSA_P521_SHA512_ASN1,
+    };
+    ParsedPublicKey::new(algorithm, bytes).is_ok()
 }

@@ -62,6 +62,24 @@ fn requests_are_signed_by_whom_they_are_for() {
 }
 
 #[test]
+fn a_key_on_a_curve_is_a_point_of_it() {
+    let check = |mut der: Vec<u8>, expected: &str| {
+        // The key's long form begins after the length of its bit string, and 0 for no unused bits.
+        let at = der.windows(3).position(|bytes| bytes[0] == 3 && bytes[2] == 0).unwrap() + 3;
+        let mut spoil = |offset: usize, by: u8, expected: &str| {
+            der[at + offset] ^= by;
+            assert_eq!(verdict(&der).unwrap_err(), expected);
+            der[at + offset] ^= by;
+        };
+        spoil(1, 1, expected);
+        spoil(0, 6, "ecdsa: invalid uncompressed public key");
+    };
+    check(der!("p224.csr"), "P224 point not on curve");
+    check(der!("p256.csr"), "P256 point not on curve");
+    check(der!("p384.csr"), "P384 point not on curve");
+}
+
+#[test]
 fn what_is_no_request_is_said_as_go_says_it() {
     let check = |der: &[u8], expected: &str| {
         let found = verdict(der).unwrap_err();

@@ -25,6 +25,11 @@ impl Hash {
     }
 }
 
+/// Whether bytes are a point of P-224.
+pub(super) fn is_p224_point(bytes: &[u8]) -> bool {
+    p224::ecdsa::VerifyingKey::from_sec1_bytes(bytes).is_ok()
+}
+
 /// Whether a signature on P-224 is right. The key is a point.
 pub(super) fn p224(hash: Hash, key: &[u8], message: &[u8], signature: &[u8]) -> bool {
     let key = p224::ecdsa::VerifyingKey::from_sec1_bytes(key).ok();
