@@ -13,6 +13,7 @@ use schema::{builtin, cbor, json, yaml};
 
 use crate::dispatch::Body;
 use crate::negotiate::Format;
+use crate::scheme::Scheme;
 
 /// The largest body that is read (upstream's `MaxRequestBodyBytes`).
 pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
@@ -84,6 +85,11 @@ impl Expected<'_> {
     pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
         Expected { api_version: endpoint.kind_group_version, kind: endpoint.kind, other_versions: &[] }
     }
+
+    /// The shape of a body by what it says it is.
+    fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
+        Scheme::of(self.api_version).kind(api_version, kind)
+    }
 }
 
 /// Decodes a body.
@@ -122,7 +128,7 @@ fn decode_cbor(
     let api_version = if head.api_version.is_empty() { expected.api_version } else { &head.api_version };
     let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
     let refused = |text: String| cannot_be_handled(expected, api_version, kind, &text);
-    let message = registered(api_version, kind).map_err(refused)?;
+    let message = expected.registered(api_version, kind).map_err(refused)?;
     let decoded = cbor::decode(message, body).map_err(|e| refused(e.to_string()))?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
@@ -154,7 +160,7 @@ fn decode_json(
         _ => &*head.api_version,
     };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
-    let message = registered(api_version, kind).map_err(refused)?;
+    let message = expected.registered(api_version, kind).map_err(refused)?;
     let decoded = json::decode(message, text).map_err(|e| refused(e.to_string()))?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     strict.extend(decoded.strict.iter().map(ToString::to_string));
@@ -188,7 +194,7 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
         return Err(missing_version(text));
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
-    let message = registered(api_version, kind)?;
+    let message = expected.registered(api_version, kind)?;
     let decoded = json::decode(message, text).map_err(|e| e.to_string())?;
     check_convertible(expected, message, api_version, kind)?;
     let warnings = decoded.strict.iter().map(ToString::to_string).collect();
@@ -204,7 +210,7 @@ const INTERNAL: &str = "__internal";
 
 fn decode_internal(text: &[u8], expected: Expected<'_>, group: &str, kind: &str) -> Result<Decoded, String> {
     if kind != expected.kind || group != split_api_version(expected.api_version).0 {
-        return Err(texts::not_registered_internal(kind, group));
+        return Err(Scheme::of(expected.api_version).not_registered_internal(kind, group));
     }
     let members = json::decode_untyped(text).map_err(|e| e.to_string())?.value;
     let unknown = members.as_object().into_iter().flat_map(Object::keys);
@@ -223,18 +229,13 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
         if envelope.api_version.is_empty() { expected.api_version } else { &*envelope.api_version };
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
-    let message = registered(api_version, kind).map_err(refused)?;
+    let message = expected.registered(api_version, kind).map_err(refused)?;
     let mut object = proto::decode(message, envelope.raw).map_err(|e| refused(e.to_string()))?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     check_version(expected, api_version)?;
     object.insert("kind".to_owned(), kind.into());
     object.insert("apiVersion".to_owned(), api_version.into());
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
-}
-
-/// The shape of a body by what it says it is.
-fn registered(api_version: &str, kind: &str) -> Result<&'static Message, String> {
-    builtin::kind(api_version, kind).ok_or_else(|| texts::not_registered(kind, api_version))
 }
 
 /// Versions convert into each other within a group; events have two groups, scales four.

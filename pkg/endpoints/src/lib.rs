@@ -19,6 +19,7 @@ pub mod proxy;
 mod query;
 pub mod respond;
 mod route;
+mod scheme;
 pub mod served;
 mod table;
 #[cfg(test)]

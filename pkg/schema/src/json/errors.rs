@@ -119,19 +119,17 @@ pub fn unrecognized(wanted_kind: &str, error: impl Display, body: &[u8]) -> Stri
     format!("the object provided is unrecognized (must be of type {wanted_kind}): {error} ({summary})")
 }
 
-const SCHEME: &str = "pkg/api/legacyscheme/scheme.go:30";
-
-/// Message for a kind in upstream's own version of a group that does not have it.
-pub fn not_registered_internal(kind: &str, group: &str) -> String {
+/// Message for a kind in upstream's own version of a group that does not have it. The scheme is named
+/// after the line of upstream's source that makes it.
+pub fn not_registered_internal(kind: &str, group: &str, scheme: &str) -> String {
     let (kind, group) = (Quoted(kind), Quoted(group));
-    format!("no kind {kind} is registered for the internal version of group {group} in scheme \"{SCHEME}\"")
+    format!("no kind {kind} is registered for the internal version of group {group} in scheme \"{scheme}\"")
 }
 
-/// Message for a kind that no version of the scheme has. The scheme is named after the line of
-/// upstream's source that makes it.
-pub fn not_registered(kind: &str, api_version: &str) -> String {
+/// Message for a kind that no version of the scheme has, which is named as above.
+pub fn not_registered(kind: &str, api_version: &str, scheme: &str) -> String {
     let (kind, version) = (Quoted(kind), Quoted(api_version));
-    format!("no kind {kind} is registered for version {version} in scheme \"{SCHEME}\"")
+    format!("no kind {kind} is registered for version {version} in scheme \"{scheme}\"")
 }
 
 /// The start of a body, for messages: as text when it looks like JSON, else in hexadecimal.

@@ -489,7 +489,7 @@ fn messages_are_wrapped_as_upstream_wraps_them() {
         r#"the object provided is unrecognized (must be of type Pod): e ({"a":"012345678901234567890123 ...)"#,
     );
     assert_eq!(
-        errors::not_registered("Pod", "v9"),
-        r#"no kind "Pod" is registered for version "v9" in scheme "pkg/api/legacyscheme/scheme.go:30""#,
+        errors::not_registered("Pod", "v9", "scheme.go:1"),
+        r#"no kind "Pod" is registered for version "v9" in scheme "scheme.go:1""#,
     );
 }
