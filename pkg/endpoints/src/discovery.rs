@@ -23,6 +23,7 @@ use schema::object::Object;
 use schema::table::Message;
 
 use crate::negotiate::{self, Format, Formats, Offer};
+use crate::scheme::AGGREGATOR_GROUP;
 pub(crate) use accept::{header as accept_header, route as accept_route};
 use document::Document;
 pub use model::{ApiResource, Group, Source, Text, Version, groups_of};
@@ -150,8 +151,14 @@ impl Discovery {
         plain(request, &self.apis, message, Formats::default(), tree)
     }
 
+    /// The aggregator answers for other servers' groups whatever the method; its own goes through a router.
     fn group(&self, request: &Parts, name: &str) -> Option<Answer> {
         let Documented { group, document, .. } = self.groups.iter().find(|g| g.group.name == name)?;
+        if name == AGGREGATOR_GROUP
+            && let Err(refusal) = routed(request, |header| accept::route_objects(header, self.formats))
+        {
+            return Some(Err(refusal));
+        }
         let tree = || trees::api_group(group);
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP;
         Some(plain(request, document, message, Formats::default(), tree))

@@ -46,7 +46,8 @@ impl Document {
         }
     }
 
-    /// The entity tag, with its quotes: the same for every format, as upstream's is.
+    /// The entity tag, with its quotes: the same for every format, as upstream's is, and a digest of the
+    /// JSON from before anybody said what kind it is, so that equal servers have equal tags.
     ///
     /// # Errors
     /// As for [`Document::encoded`].
@@ -56,7 +57,10 @@ impl Document {
         tree: impl Fn() -> Object,
     ) -> Result<&str, Box<Status>> {
         if self.etag.get().is_none() {
-            let json = self.encoded(message, Format::Json, false, tree)?;
+            let (mut tree, mut json) = (tree(), Vec::new());
+            tree.remove("kind");
+            tree.remove("apiVersion");
+            encode::tree(message, &tree, Format::Json, &mut json)?;
             // Upstream hashes the text without the final line break.
             let hash = Sha512::digest(json.strip_suffix(b"\n").unwrap_or(&json));
             let hex: String = hash.iter().map(|byte| format!("{byte:02X}")).collect();

@@ -123,6 +123,17 @@ fn the_aggregated_document_has_an_entity_tag() {
 }
 
 #[test]
+fn the_entity_tag_is_of_the_json_without_its_kind() {
+    let response = get(&discovery(), "/apis", &[("accept", V2)]);
+    let kind = "\"kind\":\"APIGroupDiscoveryList\",\"apiVersion\":\"apidiscovery.k8s.io/v2\",";
+    let bare = text_of(&response).trim_end().replacen(kind, "", 1);
+    assert!(bare.starts_with("{\"metadata\":{},\"items\":[{"));
+    let digest = <sha2::Sha512 as sha2::Digest>::digest(&bare);
+    let digest: String = digest.iter().map(|byte| format!("{byte:02X}")).collect();
+    assert_eq!(response.headers()["etag"], format!("\"{digest}\""));
+}
+
+#[test]
 fn documents_come_as_yaml() {
     let discovery = discovery();
     let yaml = get(&discovery, "/apis/policy", &[("accept", "application/yaml")]);
@@ -173,6 +184,7 @@ fn methods_and_media_types_are_refused_as_upstream_refuses_them() {
     check("DELETE", "/apis/apps/v1", "*/*", Some((405, NO_METHOD)));
     check("POST", "/apis", "*/*", Some((200, "")));
     check("POST", "/apis/apps", "*/*", Some((200, "")));
+    check("POST", "/apis/apiregistration.k8s.io", "*/*", Some((405, NO_METHOD)));
     check("GET", "/api", "text/plain", Some((406, &router)));
     check("GET", "/apis/apps/v1", "application/*", Some((406, &router)));
     check("GET", "/apis", "text/plain", Some((406, &handler)));
