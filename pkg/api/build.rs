@@ -1,7 +1,8 @@
-//! Collects what `k8s-openapi` says about types and their members into `$OUT_DIR`, as tables that
-//! `src/descriptions.rs` searches: nothing is built, copied or relocated when the server starts.
+//! Collects what `k8s-openapi` and `build/descriptions.json` say about types and their members into
+//! `$OUT_DIR`, as tables that `src/descriptions.rs` searches: nothing is built, copied or relocated when
+//! the server starts.
 
-// A crate that changes its mind about schemas stops the build.
+// A crate that changes its mind about schemas stops the build, and so does a table that does not fit it.
 #![allow(clippy::expect_used)]
 
 #[path = "build/types.rs"]
@@ -24,20 +25,19 @@ fn main() -> io::Result<()> {
     types::define(&mut generator);
     // The kind of object makes no difference to the documentation.
     let _ = generator.subschema_for::<WatchEvent<Pod>>();
-    let definitions: BTreeMap<&String, &Value> = generator.definitions().iter().collect();
+    let mut texts: Texts = generator.definitions().iter().map(|(name, d)| (name.clone(), own(d))).collect();
+    add(&mut texts, include_str!("build/descriptions.json"))?;
 
     let mut pool = Pool::default();
     let (mut types, mut members, mut count) = (String::new(), String::new(), 0_usize);
-    for (name, definition) in definitions {
+    for (name, mut texts) in texts {
         let first = count;
-        let properties = definition["properties"].as_object().into_iter().flatten();
-        let documented = properties.filter_map(|(name, property)| Some((name, description(property)?)));
-        for (name, text) in documented.collect::<BTreeMap<_, _>>() {
-            writeln!(members, "({}, {}),", pool.span(name), pool.span(text)).expect("a string takes all");
+        let text = texts.remove("").unwrap_or_default();
+        for (name, text) in texts {
+            writeln!(members, "({}, {}),", pool.span(&name), pool.span(&text)).expect("a string takes all");
             count += 1;
         }
-        let text = description(definition).unwrap_or_default();
-        writeln!(types, "({}, {}, ({first}, {count})),", pool.span(name), pool.span(text))
+        writeln!(types, "({}, {}, ({first}, {count})),", pool.span(&name), pool.span(&text))
             .expect("a string takes all");
     }
     let tables = format!(
@@ -48,8 +48,37 @@ fn main() -> io::Result<()> {
     fs::write(out.join("descriptions.txt"), pool.text)
 }
 
-fn description(schema: &Value) -> Option<&str> {
-    schema["description"].as_str()
+/// Of each definition what it is for, under the empty name, and what each of its members is for.
+type Texts = BTreeMap<String, BTreeMap<String, String>>;
+
+/// What a schema says of itself and of its members.
+fn own(schema: &Value) -> BTreeMap<String, String> {
+    let text = |schema: &Value| schema["description"].as_str().map(str::to_owned);
+    let members = schema["properties"].as_object().into_iter().flatten();
+    let members = members.filter_map(|(name, member)| Some((name.clone(), text(member)?)));
+    members.chain([(String::new(), text(schema).unwrap_or_default())]).collect()
+}
+
+/// Adds what the crate does not say: of definitions that it lacks, and which values there are.
+fn add(texts: &mut Texts, table: &str) -> io::Result<()> {
+    let mut table: Value = serde_json::from_str(table)?;
+    let types: Texts = serde_json::from_value(table["types"].take())?;
+    let any_object = texts.get("io.k8s.api.core.v1.ConfigMap").expect("an object").clone();
+    let type_meta = ["apiVersion", "kind"].map(|name| (name, any_object.get(name).expect("a member")));
+    for (name, mut own) in types {
+        if name.ends_with("List") {
+            own.extend(type_meta.map(|(name, text)| (name.to_owned(), text.clone())));
+        }
+        texts.entry(name).or_default().extend(own);
+    }
+    for group in table["enums"].as_array().expect("an array") {
+        for member in group["members"].as_array().expect("an array") {
+            let (name, member) = member.as_str().and_then(|m| m.rsplit_once('.')).expect("a member");
+            let text = texts.get_mut(name).and_then(|own| own.get_mut(member)).expect("a described member");
+            text.push_str(group["text"].as_str().expect("a text"));
+        }
+    }
+    Ok(())
 }
 
 /// Names and texts one after the other, each once.

@@ -1,5 +1,7 @@
 //! What types and their members are for, in the words of the Go sources that the published API
-//! documents carry and that the `k8s-openapi` crate took from them.
+//! documents carry and that the `k8s-openapi` crate took from them. What the crate does not have (lists,
+//! the parameters of queries, which values there are) is in `build/descriptions.json`, which
+//! `tools/api-descriptions.py` makes.
 //!
 //! `build.rs` has put them into one constant text with tables of positions beside it. They are pages of
 //! the executable that are read when somebody asks, and take no memory before that.
@@ -16,11 +18,10 @@ static TEXT: &str = include_str!(concat!(env!("OUT_DIR"), "/descriptions.txt"));
 const ANY_OBJECT: &str = "io.k8s.api.core.v1.ConfigMap";
 
 /// What a definition (`io.k8s.api.core.v1.Pod`) is for, or, unless `member` is empty, that member of
-/// it. Empty if nothing is known: lists (`PodList`) are not in the crate; of them it is known what
-/// `apiVersion` and `kind` mean.
+/// it. Empty if nothing is known.
 pub fn description(definition: &str, member: &str) -> &'static str {
     let Ok(found) = TYPES.binary_search_by(|(name, ..)| text(*name).cmp(definition)) else {
-        return if matches!(member, "apiVersion" | "kind") { of_any_object(member) } else { "" };
+        return "";
     };
     let Some(&(_, own, (first, end))) = TYPES.get(found) else { return "" };
     if member.is_empty() {
@@ -56,10 +57,20 @@ mod tests {
         check("io.k8s.api.core.v1.Pod", "spec", "Specification of the desired behavior of the pod.");
         check("io.k8s.api.core.v1.Pod", "apiVersion", "APIVersion defines");
         check("io.k8s.api.core.v1.PodList", "kind", "Kind is a string value");
-        check("io.k8s.api.core.v1.PodList", "items", "");
-        check("io.k8s.api.core.v1.PodList", "", "");
+        check("io.k8s.api.core.v1.PodList", "items", "List of pods.");
+        check("io.k8s.api.core.v1.PodList", "", "PodList is a list of Pods.");
+        check("io.k8s.api.core.v1.PodExecOptions", "tty", "TTY if true");
         check("io.k8s.api.core.v1.Pod", "specification", "");
         check("", "", "");
+    }
+
+    #[test]
+    fn what_values_there_are_is_said_last() {
+        let policy = description("io.k8s.api.core.v1.ServicePort", "protocol");
+        assert!(
+            policy
+                .contains("Default is TCP.\n\nPossible enum values:\n - `\"SCTP\"` is the SCTP protocol.\n")
+        );
     }
 
     /// What the tables of shapes do not have could not be shown.

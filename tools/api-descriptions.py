@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Makes the table of what the API's documents say of types beyond what the k8s-openapi crate says.
+
+    (cd UPSTREAM && go run ./pkg/generated/openapi/cmd/models-schema) |
+        api-descriptions.py UPSTREAM/api/openapi-spec/swagger.json > pkg/api/build/descriptions.json
+
+UPSTREAM is a checkout of the release that is followed. The crate is made from UPSTREAM's swagger.json,
+which leaves out what a server adds: which values an enumeration has. The crate makes its own of lists
+and of watch events, and it has no types for what stands in queries. All that is in the table:
+
+- "types": definitions by name, each with the texts of its members; its own text is under "".
+- "enums": a text that follows those of the members that are listed with it.
+"""
+import json
+import sys
+
+META = "io.k8s.apimachinery.pkg.apis.meta.v1."
+CORE = "io.k8s.api.core.v1."
+# What queries are made of.
+OPTIONS = (
+    [META + name + "Options" for name in ("Create", "Delete", "Get", "List", "Patch", "Update")]
+    + [CORE + "Pod" + name + "Options" for name in ("Attach", "Exec", "Log", "PortForward", "Proxy")]
+    + [CORE + name + "ProxyOptions" for name in ("Node", "Service")]
+)
+# Every type has the same words for these; they are known already.
+TYPE_META = ("apiVersion", "kind")
+
+
+def texts(definition):
+    """What is said of a definition, under "", and of its members, by name."""
+    members = {"": definition} | definition.get("properties", {})
+    return {name: member.get("description", "") for name, member in members.items()}
+
+
+def is_list(definition):
+    members = definition.get("properties", {})
+    return "items" in members and members.get("metadata", {}).get("$ref", "").endswith(".ListMeta")
+
+
+def main():
+    served = json.load(sys.stdin)["definitions"]
+    with open(sys.argv[1], encoding="utf-8") as published:
+        published = json.load(published)["definitions"]
+    types, enums = {}, {}
+    lists = [name for name in published if is_list(published[name])]
+    for name in sorted(lists + [META + "WatchEvent"] + OPTIONS):
+        types[name] = {member: text for member, text in texts(served[name]).items() if member not in TYPE_META}
+    for name in sorted(set(published) - set(types)):
+        said = texts(published[name])
+        for member, text in texts(served[name]).items():
+            if text != said[member]:
+                assert text.startswith(said[member]), (name, member)
+                enums.setdefault(text[len(said[member]) :], []).append(f"{name}.{member}")
+    enums = [{"text": text, "members": members} for text, members in enums.items()]
+    json.dump({"types": types, "enums": enums}, sys.stdout, indent=1, sort_keys=True, ensure_ascii=False)
+    print()
+
+
+main()
