@@ -4,6 +4,8 @@
 mod content;
 mod custom;
 mod gnostic;
+mod headers;
+mod media_types;
 mod model;
 mod names;
 mod paths;
@@ -12,26 +14,36 @@ mod tests;
 mod v2;
 mod v3;
 
+use std::io::{Read as _, Write as _};
 use std::sync::{Arc, OnceLock};
 
 use api::resources::Resource;
 use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, EXPIRES, HeaderValue, IF_NONE_MATCH, LOCATION, VARY};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use http::header::{CACHE_CONTROL, EXPIRES, HeaderValue, VARY};
 use http::request::Parts;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 use schema::openapi::Writer;
 use sha2::{Digest, Sha512};
 
-use crate::negotiate::{Formats, accept_clauses};
+use crate::negotiate::Formats;
 use content::{Content, Subject};
 pub use custom::{CustomResource, custom_document};
+use headers::{
+    Body, DAY_SECONDS, accepted, content_type, empty, hash_parameter, http_date, moved, takes_gzip,
+    unless_known,
+};
 
-/// The subtype of Swagger 2.0 as protobuf, as answers spell it.
-const PROTOBUF_V2: &str = "com.github.proto-openapi.spec.v2.v1.0+protobuf";
-/// The same as clients spell it; `@` is no letter of a media type.
-const PROTOBUF_V2_OLD: &str = "com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// The subtypes of a document as protobuf, as answers spell it and as clients do, who have been writing
+/// `@` since before it was found to be no letter of a media type.
+const PROTOBUF_V2: [&str; 2] =
+    ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
+const PROTOBUF_V3: [&str; 2] =
+    ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
 
 /// Tells whether a row is served.
 pub type IsServed = dyn Fn(&Resource) -> bool + Send + Sync;
@@ -45,76 +57,103 @@ pub struct Published {
     pub json: Bytes,
 }
 
-/// The documents for one state of the served API. Each is made when it is first asked for and then
-/// kept: under 7 MB if a client asks for every one of them in every form.
+/// The documents for one state of the served API. Each is made when it is first asked for. Kept is its
+/// entity tag, and what took longest to make, in compressed form: the document of everything, and what
+/// was made into protobuf. That is under 3 MB if a client asks for every one of them in every form.
 pub struct OpenApi {
     served: Arc<IsServed>,
     clock: Arc<dyn Clock>,
     /// Sorted by path.
     documents: Vec<Entry>,
-    index: Cached,
-    swagger: Cached,
-    swagger_protobuf: OnceLock<Bytes>,
+    index: OnceLock<(Tag, Bytes)>,
+    swagger: OnceLock<(Tag, Gzip)>,
+    swagger_protobuf: OnceLock<(Tag, Gzip)>,
     /// What the media types are.
     formats: Formats,
 }
 
+/// A document of OpenAPI 3.0.
 struct Entry {
     path: String,
-    /// None for one that is made elsewhere; then `document` holds it from the start.
-    subject: Option<Subject>,
-    document: Cached,
+    source: Written,
+    tag: OnceLock<Tag>,
+    protobuf: OnceLock<Gzip>,
 }
 
-/// A document with its entity tag. The index needs all tags but no document, so they are kept apart.
-#[derive(Debug, Default)]
-struct Cached {
-    json: OnceLock<Bytes>,
-    /// Upper-case hexadecimal SHA-512 of the document, without quotes.
-    tag: OnceLock<String>,
+/// Where a document comes from.
+enum Written {
+    /// Written for every request.
+    Here(Subject),
+    /// Made elsewhere.
+    Elsewhere(Bytes),
 }
 
-impl Cached {
-    fn json(&self, make: impl FnOnce() -> Vec<u8>) -> &Bytes {
-        self.json.get_or_init(|| make().into())
+/// An entity tag, and when the document was made for the first time.
+struct Tag {
+    /// Upper-case hexadecimal SHA-512 of the JSON, without quotes.
+    hash: String,
+    made: UnixTime,
+}
+
+impl Tag {
+    fn of(json: &[u8], clock: &dyn Clock) -> Self {
+        let hash = Sha512::digest(json).iter().map(|byte| format!("{byte:02X}")).collect();
+        Tag { hash, made: clock.now() }
     }
 
-    /// The tag of a document that is about to be served.
-    fn tag(&self, make: impl FnOnce() -> Vec<u8>) -> &str {
-        self.tag.get_or_init(|| tag_of(self.json(make)))
-    }
-
-    /// The tag alone; a document that is made for it is not kept.
-    fn tag_only(&self, make: impl FnOnce() -> Vec<u8>) -> &str {
-        self.tag.get_or_init(|| self.json.get().map_or_else(|| tag_of(&make()), |json| tag_of(json)))
+    /// As headers have it.
+    fn quoted(&self) -> String {
+        format!("\"{}\"", self.hash)
     }
 }
 
-fn tag_of(document: &[u8]) -> String {
-    Sha512::digest(document).iter().map(|byte| format!("{byte:02X}")).collect()
+/// A document as clients take it that accept gzip.
+struct Gzip(Bytes);
+
+impl Gzip {
+    fn of(plain: &[u8]) -> Self {
+        let mut encoder = GzEncoder::new(Vec::with_capacity(plain.len() / 6), Compression::fast());
+        // Writing into a vector does not fail.
+        Gzip(encoder.write_all(plain).and_then(|()| encoder.finish()).unwrap_or_default().into())
+    }
+
+    fn plain(&self) -> Bytes {
+        let mut plain = Vec::with_capacity(self.0.len().saturating_mul(10));
+        // Nor does reading what was written above.
+        GzDecoder::new(&*self.0).read_to_end(&mut plain).map_or_else(|_| Bytes::new(), |_| plain.into())
+    }
+}
+
+impl Entry {
+    fn new(path: String, source: Written) -> Self {
+        Entry { path, source, tag: OnceLock::new(), protobuf: OnceLock::new() }
+    }
+
+    /// The document as protobuf.
+    fn protobuf(&self, json: impl FnOnce() -> Bytes) -> Bytes {
+        let make = || {
+            let tree = serde_json::from_slice(&json()).unwrap_or_default();
+            Gzip::of(&gnostic::v3::document(&tree))
+        };
+        self.protobuf.get_or_init(make).plain()
+    }
 }
 
 impl OpenApi {
-    /// Nothing is written yet. The clock is for the `Expires` header.
+    /// Nothing is written yet. The clock is for the `Last-Modified` and `Expires` headers.
     pub fn new(served: Arc<IsServed>, published: Vec<Published>, clock: Arc<dyn Clock>) -> Self {
-        let builtin = Subject::all(&*served).into_iter().map(|subject| Entry {
-            path: subject.path(),
-            subject: Some(subject),
-            document: Cached::default(),
-        });
-        let published = published.into_iter().map(|Published { path, json }| Entry {
-            path,
-            subject: None,
-            document: Cached { json: OnceLock::from(json), tag: OnceLock::new() },
-        });
+        let builtin = Subject::all(&*served).into_iter();
+        let builtin = builtin.map(|subject| Entry::new(subject.path(), Written::Here(subject)));
+        let published =
+            published.into_iter().map(|Published { path, json }| Entry::new(path, Written::Elsewhere(json)));
         let mut documents: Vec<Entry> = builtin.chain(published).collect();
         documents.sort_by(|a, b| a.path.cmp(&b.path));
         OpenApi {
             served,
             clock,
             documents,
-            index: Cached::default(),
-            swagger: Cached::default(),
+            index: OnceLock::new(),
+            swagger: OnceLock::new(),
             swagger_protobuf: OnceLock::new(),
             formats: Formats::default(),
         }
@@ -137,8 +176,11 @@ impl OpenApi {
     }
 
     fn respond_index(&self, request: &Parts) -> Response<Bytes> {
-        let tag = self.index.tag(|| self.index());
-        let mut response = unless_known(&request.headers, tag, || self.index.json(|| self.index()).clone());
+        let (tag, index) = self.index.get_or_init(|| {
+            let index = self.index();
+            (Tag::of(&index, &*self.clock), index.into())
+        });
+        let mut response = unless_known(&request.headers, tag, || Body::Plain(index.clone()));
         // Upstream's aggregator forgets to say what it is and Go guesses.
         content_type(&mut response, "text/plain; charset=utf-8");
         response
@@ -149,22 +191,30 @@ impl OpenApi {
         let Some(entry) = found.ok().and_then(|at| self.documents.get(at)) else {
             return empty(StatusCode::NOT_FOUND);
         };
-        if accepted(&request.headers, &["json"]).is_none() {
-            let mut response = empty(StatusCode::NOT_ACCEPTABLE);
-            response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
-            return response;
-        }
-        let make = || self.document(entry);
-        let tag = entry.document.tag(make);
+        let [new, old] = PROTOBUF_V3;
+        let mut response = match accepted(&request.headers, &["json", new, old]) {
+            None => empty(StatusCode::NOT_ACCEPTABLE),
+            Some(subtype) => self.respond_accepted(request, entry, subtype == "json"),
+        };
+        response.headers_mut().append(VARY, HeaderValue::from_static("Accept"));
+        response
+    }
+
+    fn respond_accepted(&self, request: &Parts, entry: &Entry, json: bool) -> Response<Bytes> {
+        let mut written = None;
+        let tag = entry.tag.get_or_init(|| Tag::of(written.insert(self.document(entry)), &*self.clock));
         let asked = hash_parameter(request);
         let mut response = match asked {
-            Some(hash) if hash != tag => moved(&location(path, tag), tag),
-            _ => unless_known(&request.headers, tag, || entry.document.json(make).clone()),
+            Some(hash) if hash != tag.hash => moved(&location(&entry.path, tag), tag),
+            _ => unless_known(&request.headers, tag, || {
+                let document = || written.unwrap_or_else(|| self.document(entry));
+                Body::Plain(if json { document() } else { entry.protobuf(document) })
+            }),
         };
-        content_type(&mut response, "application/json");
-        let headers = response.headers_mut();
-        headers.append(VARY, HeaderValue::from_static("Accept"));
-        if asked == Some(tag) {
+        let protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf";
+        content_type(&mut response, if json { "application/json" } else { protobuf });
+        if asked == Some(tag.hash.as_str()) {
+            let headers = response.headers_mut();
             headers.insert(CACHE_CONTROL, HeaderValue::from_static("public, immutable"));
             let now = self.clock.now();
             let expires = UnixTime { seconds: now.seconds.saturating_add(YEAR_SECONDS), ..now };
@@ -174,13 +224,15 @@ impl OpenApi {
     }
 
     fn respond_swagger(&self, request: &Parts) -> Response<Bytes> {
-        let mut response = match accepted(&request.headers, &["json", PROTOBUF_V2_OLD, PROTOBUF_V2]) {
+        let [new, old] = PROTOBUF_V2;
+        let mut response = match accepted(&request.headers, &["json", old, new]) {
             None => empty(StatusCode::NOT_ACCEPTABLE),
             Some(subtype) => {
-                let tag = self.swagger.tag(|| self.swagger());
                 let json = subtype == "json";
-                let body = || {
-                    if json { self.swagger.json(|| self.swagger()).clone() } else { self.swagger_protobuf() }
+                let (tag, gzip) = self.swagger(json);
+                let body = || match takes_gzip(&request.headers) {
+                    true => Body::Gzip(gzip.0.clone()),
+                    false => Body::Plain(gzip.plain()),
                 };
                 let mut response = unless_known(&request.headers, tag, body);
                 let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -194,22 +246,26 @@ impl OpenApi {
         response
     }
 
-    fn swagger(&self) -> Vec<u8> {
-        v2::document(&Content::of_everything(&*self.served, self.formats))
+    /// The document of everything. Its tag is that of the JSON, whatever it is made into.
+    fn swagger(&self, json: bool) -> &(Tag, Gzip) {
+        let form = if json { &self.swagger } else { &self.swagger_protobuf };
+        form.get_or_init(|| {
+            let written = v2::document(&Content::of_everything(&*self.served, self.formats));
+            let tag = Tag::of(&written, &*self.clock);
+            if json {
+                return (tag, Gzip::of(&written));
+            }
+            let tree = serde_json::from_slice(&written).unwrap_or_default();
+            (tag, Gzip::of(&gnostic::v2::document(&tree)))
+        })
     }
 
-    fn swagger_protobuf(&self) -> Bytes {
-        let make = || {
-            let json = self.swagger.json(|| self.swagger());
-            serde_json::from_slice(json).map_or_else(|_| Bytes::new(), |tree| gnostic::document(&tree).into())
-        };
-        self.swagger_protobuf.get_or_init(make).clone()
-    }
-
-    fn document(&self, entry: &Entry) -> Vec<u8> {
-        match entry.subject {
-            Some(subject) => v3::document(&Content::of_subject(subject, &*self.served, self.formats)),
-            None => Vec::new(),
+    fn document(&self, entry: &Entry) -> Bytes {
+        match &entry.source {
+            Written::Here(subject) => {
+                v3::document(&Content::of_subject(*subject, &*self.served, self.formats)).into()
+            }
+            Written::Elsewhere(json) => json.clone(),
         }
     }
 
@@ -221,7 +277,7 @@ impl OpenApi {
             w.object(|w| {
                 for entry in &self.documents {
                     w.key(&entry.path);
-                    let tag = entry.document.tag_only(|| self.document(entry));
+                    let tag = entry.tag.get_or_init(|| Tag::of(&self.document(entry), &*self.clock));
                     w.object(|w| w.text("serverRelativeURL", &location(&entry.path, tag)));
                 }
             });
@@ -232,76 +288,7 @@ impl OpenApi {
 
 /// How long a document that is asked for by its hash may be kept: for ever, as far as HTTP allows.
 const YEAR_SECONDS: i64 = 365 * DAY_SECONDS;
-const DAY_SECONDS: i64 = 24 * 60 * 60;
 
-/// A time as HTTP headers spell it (RFC 9110, 5.6.7).
-fn http_date(time: UnixTime) -> String {
-    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] =
-        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-    let text = time.rfc3339().to_string();
-    let (date, clock) = text.split_once('T').unwrap_or((&text, ""));
-    let (year, rest) = date.split_once('-').unwrap_or((date, ""));
-    let (month, day) = rest.split_once('-').unwrap_or((rest, ""));
-    let month = month.parse::<usize>().ok().and_then(|m| MONTHS.get(m.wrapping_sub(1))).unwrap_or(&"");
-    let weekday = time.seconds.div_euclid(DAY_SECONDS).rem_euclid(7);
-    let weekday = usize::try_from(weekday).ok().and_then(|at| DAYS.get(at)).unwrap_or(&"");
-    format!("{weekday}, {day} {month} {year} {} GMT", clock.trim_end_matches('Z'))
-}
-
-fn location(path: &str, tag: &str) -> String {
-    format!("/openapi/v3/{path}?hash={tag}")
-}
-
-/// The hash that the request wants; one that is empty counts as none.
-fn hash_parameter(request: &Parts) -> Option<&str> {
-    let mut pairs = request.uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.find(|(name, _)| *name == "hash").map(|(_, hash)| hash).filter(|hash| !hash.is_empty())
-}
-
-/// The first of the subtypes of `application` that the best clause takes. No header takes anything.
-fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option<&'static str> {
-    let header = match crate::discovery::accept_header(headers) {
-        "" => "*/*",
-        header => header,
-    };
-    accept_clauses(header).iter().find_map(|clause| {
-        let takes = |subtype: &&&'static str| clause.sub == "*" || clause.sub == **subtype;
-        let found = matches!(clause.main, "application" | "*").then(|| subtypes.iter().find(takes))?;
-        found.copied()
-    })
-}
-
-/// 304 if the client has the document, else the document; under its tag.
-fn unless_known(headers: &HeaderMap, tag: &str, body: impl FnOnce() -> Bytes) -> Response<Bytes> {
-    let quoted = format!("\"{tag}\"");
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
-        value
-            .split(',')
-            .map(str::trim)
-            .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == quoted)
-    });
-    let mut response = if known { empty(StatusCode::NOT_MODIFIED) } else { Response::new(body()) };
-    response.headers_mut().extend(HeaderValue::from_str(&quoted).ok().map(|value| (ETAG, value)));
-    response
-}
-
-fn moved(location: &str, tag: &str) -> Response<Bytes> {
-    let mut response = empty(StatusCode::MOVED_PERMANENTLY);
-    let headers = response.headers_mut();
-    headers.extend(HeaderValue::from_str(location).ok().map(|value| (LOCATION, value)));
-    headers.extend(HeaderValue::from_str(&format!("\"{tag}\"")).ok().map(|value| (ETAG, value)));
-    response
-}
-
-fn empty(status: StatusCode) -> Response<Bytes> {
-    let mut response = Response::new(Bytes::new());
-    *response.status_mut() = status;
-    response
-}
-
-fn content_type(response: &mut Response<Bytes>, value: &'static str) {
-    if response.status() != StatusCode::NOT_MODIFIED {
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(value));
-    }
+fn location(path: &str, tag: &Tag) -> String {
+    format!("/openapi/v3/{path}?hash={}", tag.hash)
 }

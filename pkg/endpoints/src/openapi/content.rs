@@ -16,7 +16,8 @@ use schema::table::Message;
 use serde_json::Value;
 
 use super::IsServed;
-use super::model::{Answer, Operation, PathItem};
+use super::media_types;
+use super::model::{Answer, Operation, PathItem, Queries};
 use super::names;
 use super::paths::{self, DocumentPath};
 use crate::negotiate::Formats;
@@ -103,32 +104,36 @@ impl Subject {
     /// The document that describes it.
     fn document(self) -> DocumentPath {
         let path = format!("/{}/", self.path());
-        let discovery = |id: String, tag: String, message: &'static Message| {
-            DocumentPath::discovery(path.clone(), id, tag, message.name)
+        let discovery = |id: String, description, tag: String, message: &'static Message| {
+            DocumentPath::discovery(path.clone(), id, description, tag, message.name)
         };
         match self {
             Subject::Api => discovery(
                 "getCoreAPIVersions".to_owned(),
+                "get available API versions",
                 "core".to_owned(),
                 &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
             ),
             Subject::Apis => discovery(
                 "getAPIVersions".to_owned(),
+                "get available API versions",
                 "apis".to_owned(),
                 &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
             ),
             Subject::Group(name) => {
                 let (words, tag) = names::group_version(name, "");
-                discovery(format!("get{words}APIGroup"), tag, &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP)
+                let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP;
+                discovery(format!("get{words}APIGroup"), "get information of a group", tag, message)
             }
             Subject::GroupVersion(group, version) => {
                 let (words, tag) = names::group_version(group.name, version);
                 let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST;
-                discovery(format!("get{words}APIResources"), tag, message)
+                discovery(format!("get{words}APIResources"), "get available resources", tag, message)
             }
             Subject::Version => DocumentPath {
                 path,
                 id: "getCodeVersion".to_owned(),
+                description: "get the version information for this server",
                 tag: "version".to_owned(),
                 answer: Answer::Object(IO_K8S_APIMACHINERY_PKG_VERSION_INFO.name.into()),
                 media_types: &["application/json"],
@@ -136,6 +141,8 @@ impl Subject {
             Subject::OpenIdConfiguration => DocumentPath {
                 path,
                 id: "getServiceAccountIssuerOpenIDConfiguration".to_owned(),
+                description: "get service account issuer OpenID configuration, also known as the 'OIDC \
+                              discovery doc'",
                 tag: "WellKnown".to_owned(),
                 answer: Answer::String,
                 media_types: &["application/json"],
@@ -143,6 +150,8 @@ impl Subject {
             Subject::OpenIdKeys => DocumentPath {
                 path,
                 id: "getServiceAccountIssuerOpenIDKeyset".to_owned(),
+                description: "get service account issuer OpenID JSON Web Key Set (contains public token \
+                              verification keys)",
                 tag: "openid".to_owned(),
                 answer: Answer::String,
                 media_types: &["application/jwk-set+json"],
@@ -174,15 +183,15 @@ impl Content {
         formats: Formats,
         group_version: Option<&'static str>,
     ) -> Content {
-        let mut paths = Vec::new();
+        let (mut paths, queries) = (Vec::new(), Queries::new());
         for subject in subjects {
             let document = paths.len();
             paths.push(subject.document().into_item());
             if let Subject::GroupVersion(group, version) = subject {
                 let rows = group.resources_of(version).iter().filter(|row| served(row));
-                paths.extend(rows.flat_map(paths::of_row));
+                paths.extend(rows.flat_map(|row| paths::of_row(row, &queries)));
                 if formats.cbor {
-                    paths.iter_mut().skip(document).for_each(paths::add_cbor);
+                    paths.iter_mut().skip(document).for_each(media_types::add_cbor);
                 }
             }
         }

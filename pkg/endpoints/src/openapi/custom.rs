@@ -11,9 +11,7 @@ use schema::openapi::Dialect;
 use serde_json::{Map, Value, json};
 
 use super::content::Content;
-use super::model::{
-    Answer, Body, DELETE, FORCE, GET, Kind, LIST, Operation, PRETTY, Parameter, PathItem, Text, WRITE,
-};
+use super::model::{Answer, Body, Kind, Operation, Parameter, PathItem, Queries, Text};
 use super::names;
 use super::paths::{CREATED, DELETE_OPTIONS, OK, OK_ACCEPTED, OK_CREATED, PATCH, STATUS, Scope, parameters};
 
@@ -44,6 +42,24 @@ pub struct CustomResource<'a> {
 const CONVENTIONS: &str =
     "https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md";
 
+/// What upstream says of a list's metadata.
+const LIST_METADATA: &str = "Standard list metadata. More info: \
+    https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
+
+/// What upstream says of these members of an embedded resource.
+const EMBEDDED: [(&str, &str); 2] = [
+    (
+        "apiVersion",
+        "apiVersion defines the versioned schema of this representation of an object. More info: \
+         https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
+    ),
+    (
+        "kind",
+        "kind is a string value representing the type of this object. In CamelCase. More info: \
+         https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
+    ),
+];
+
 const OBJECTS: &[&str] = &["application/json", "application/yaml"];
 /// Strategic merge needs Go types.
 const PATCHES: &[&str] =
@@ -51,7 +67,8 @@ const PATCHES: &[&str] =
 
 /// The document of all custom resources of one group version.
 pub fn custom_document(resources: &[CustomResource<'_>]) -> Vec<u8> {
-    let paths = resources.iter().flat_map(CustomResource::paths).collect();
+    let queries = Queries::new();
+    let paths = resources.iter().flat_map(|resource| resource.paths(&queries)).collect();
     let definitions: BTreeMap<String, Value> =
         resources.iter().flat_map(CustomResource::definitions).collect();
     super::v3::document(&Content::of_custom(paths, definitions))
@@ -69,7 +86,7 @@ impl CustomResource<'_> {
         let own = self.definition_name(self.kind);
         let mut object = self.schema.map_or_else(|| json!({ "type": "object" }), with_embedded_resources);
         if let (Some(_), Some(schema)) = (self.schema, object.as_object_mut()) {
-            add_object_members(schema);
+            add_object_members(schema, ["apiVersion", "kind"].map(|name| (name, of_any_object(name))));
         }
         object["x-kubernetes-group-version-kind"] = self.kinds(self.kind);
         let list = json!({
@@ -77,14 +94,17 @@ impl CustomResource<'_> {
             "type": "object",
             "required": ["items"],
             "properties": {
-                "apiVersion": text_member("apiVersion"),
+                "apiVersion": text_member(of_any_object("apiVersion")),
                 "items": {
                     "description": format!("List of {}. More info: {CONVENTIONS}", self.plural),
                     "type": "array",
                     "items": reference(&own),
                 },
-                "kind": text_member("kind"),
-                "metadata": { "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA.name)] },
+                "kind": text_member(of_any_object("kind")),
+                "metadata": {
+                    "description": LIST_METADATA,
+                    "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA.name)],
+                },
             },
             "x-kubernetes-group-version-kind": self.kinds(self.list_kind),
         });
@@ -95,7 +115,7 @@ impl CustomResource<'_> {
         json!([{ "group": self.group, "kind": kind, "version": self.version }])
     }
 
-    fn paths(&self) -> Vec<PathItem> {
+    fn paths(&self, queries: &Queries) -> Vec<PathItem> {
         let root = format!("/apis/{}/{}", self.group, self.version);
         let within = if self.namespaced { "/namespaces/{namespace}" } else { "" };
         let scope = if self.namespaced { Scope::Namespace } else { Scope::Cluster };
@@ -105,32 +125,32 @@ impl CustomResource<'_> {
             PathItem {
                 path: format!("{collection}/{{name}}"),
                 operations: vec![
-                    self.read(scope, "", &own),
-                    self.replace(scope, "", &own),
-                    self.delete(scope),
-                    self.patch(scope, "", &own),
+                    self.read(queries, scope, "", &own),
+                    self.replace(queries, scope, "", &own),
+                    self.delete(queries, scope),
+                    self.patch(queries, scope, "", &own),
                 ],
             },
             PathItem {
                 path: collection.clone(),
                 operations: vec![
-                    self.list(scope),
-                    self.create(scope, own.clone()),
-                    self.delete_collection(scope),
+                    self.list(queries, scope),
+                    self.create(queries, scope, own.clone()),
+                    self.delete_collection(queries, scope),
                 ],
             },
         ];
         if self.namespaced {
-            let operations = vec![self.list(Scope::AllNamespaces)];
+            let operations = vec![self.list(queries, Scope::AllNamespaces)];
             items.push(PathItem { path: format!("{root}/{}", self.plural), operations });
         }
         let scale = Text::from(IO_K8S_API_AUTOSCALING_V1_SCALE.name);
         for (served, name, definition) in [(self.status, "status", &own), (self.scale, "scale", &scale)] {
             if served {
                 let operations = vec![
-                    self.read(scope, name, definition),
-                    self.replace(scope, name, definition),
-                    self.patch(scope, name, definition),
+                    self.read(queries, scope, name, definition),
+                    self.replace(queries, scope, name, definition),
+                    self.patch(queries, scope, name, definition),
                 ];
                 items.push(PathItem { path: format!("{collection}/{{name}}/{name}"), operations });
             }
@@ -143,6 +163,7 @@ impl CustomResource<'_> {
         method: &'static str,
         action: &'static str,
         id: [&str; 3],
+        description: String,
         answer: Text,
     ) -> Operation {
         let [verb, scope, suffix] = id;
@@ -150,6 +171,7 @@ impl CustomResource<'_> {
         Operation {
             method,
             id: [verb, &words, scope, self.kind, suffix].concat(),
+            description,
             tag,
             action,
             kind: Some(Kind {
@@ -166,54 +188,76 @@ impl CustomResource<'_> {
         }
     }
 
-    fn read(&self, scope: Scope, subresource: &str, definition: &Text) -> Operation {
-        let id = ["read", word(scope), &names::title(subresource)];
-        let operation = self.operation("get", "get", id, definition.clone());
-        with(operation, scope, true, &[GET])
+    fn parameters(&self, scope: Scope, named: bool, own: &[Parameter]) -> Vec<Parameter> {
+        let others = own.iter().cloned().chain([Parameter::pretty()]);
+        parameters(scope, named.then_some(self.kind), others)
     }
 
-    fn replace(&self, scope: Scope, subresource: &str, definition: &Text) -> Operation {
+    fn read(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {
+        let id = ["read", word(scope), &names::title(subresource)];
+        let description = names::description("read", subresource, "the specified", self.kind);
+        let mut operation = self.operation("get", "get", id, description, definition.clone());
+        operation.parameters = self.parameters(scope, true, &queries.get);
+        operation
+    }
+
+    fn replace(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {
         let id = ["replace", word(scope), &names::title(subresource)];
-        let mut operation = self.operation("put", "put", id, definition.clone());
+        let description = names::description("replace", subresource, "the specified", self.kind);
+        let mut operation = self.operation("put", "put", id, description, definition.clone());
         operation.body = Some(Body { definition: definition.clone(), required: true });
         operation.codes = OK_CREATED;
-        with(operation, scope, true, &WRITE)
+        operation.parameters = self.parameters(scope, true, &queries.update);
+        operation
     }
 
-    fn patch(&self, scope: Scope, subresource: &str, definition: &Text) -> Operation {
+    fn patch(&self, queries: &Queries, scope: Scope, subresource: &str, definition: &Text) -> Operation {
         let id = ["patch", word(scope), &names::title(subresource)];
-        let mut operation = self.operation("patch", "patch", id, definition.clone());
+        let description = names::description("partially update", subresource, "the specified", self.kind);
+        let mut operation = self.operation("patch", "patch", id, description, definition.clone());
         operation.body = Some(Body { definition: PATCH.into(), required: true });
         operation.consumes = PATCHES;
-        let [a, b, c] = WRITE;
-        with(operation, scope, true, &[a, b, c, FORCE])
+        operation.parameters = self.parameters(scope, true, &queries.patch);
+        operation
     }
 
-    fn delete(&self, scope: Scope) -> Operation {
-        let mut operation = self.operation("delete", "delete", ["delete", word(scope), ""], STATUS.into());
+    fn delete(&self, queries: &Queries, scope: Scope) -> Operation {
+        let id = ["delete", word(scope), ""];
+        let description = names::description("delete", "", names::article(self.kind), self.kind);
+        let mut operation = self.operation("delete", "delete", id, description, STATUS.into());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
         operation.codes = OK_ACCEPTED;
-        with(operation, scope, true, &DELETE)
+        operation.parameters = self.parameters(scope, true, &queries.delete);
+        operation
     }
 
-    fn list(&self, scope: Scope) -> Operation {
+    fn list(&self, queries: &Queries, scope: Scope) -> Operation {
         let suffix = if scope == Scope::AllNamespaces { "ForAllNamespaces" } else { "" };
         let list = self.definition_name(self.list_kind).into();
-        with(self.operation("get", "list", ["list", word(scope), suffix], list), scope, false, &LIST)
+        let description = names::description("list", "", "objects of kind", self.kind);
+        let mut operation = self.operation("get", "list", ["list", word(scope), suffix], description, list);
+        operation.parameters = self.parameters(scope, false, &queries.list);
+        operation
     }
 
-    fn create(&self, scope: Scope, definition: Text) -> Operation {
-        let mut operation = self.operation("post", "post", ["create", word(scope), ""], definition.clone());
+    fn create(&self, queries: &Queries, scope: Scope, definition: Text) -> Operation {
+        let id = ["create", word(scope), ""];
+        let description = names::description("create", "", names::article(self.kind), self.kind);
+        let mut operation = self.operation("post", "post", id, description, definition.clone());
         operation.body = Some(Body { definition, required: true });
         operation.codes = CREATED;
-        with(operation, scope, false, &WRITE)
+        operation.parameters = self.parameters(scope, false, &queries.create);
+        operation
     }
 
     /// Upstream lists the options of a list here, those of a watch included, and no body.
-    fn delete_collection(&self, scope: Scope) -> Operation {
+    fn delete_collection(&self, queries: &Queries, scope: Scope) -> Operation {
         let word = if scope == Scope::Namespace { "CollectionNamespaced" } else { "Collection" };
-        let operation = self.operation("delete", "deletecollection", ["delete", word, ""], STATUS.into());
-        with(operation, scope, false, &LIST)
+        let description = names::description("delete collection of", "", "", self.kind);
+        let id = ["delete", word, ""];
+        let mut operation = self.operation("delete", "deletecollection", id, description, STATUS.into());
+        operation.parameters = self.parameters(scope, false, &queries.list);
+        operation
     }
 }
 
@@ -221,22 +265,17 @@ fn word(scope: Scope) -> &'static str {
     if scope == Scope::Namespace { "Namespaced" } else { "" }
 }
 
-fn with(mut operation: Operation, scope: Scope, named: bool, own: &[Parameter]) -> Operation {
-    operation.parameters = parameters(scope, named, own.iter().copied().chain([PRETTY]));
-    operation
-}
-
 fn reference(name: &str) -> Value {
     let target = [Dialect::V3.reference_prefix(), name].concat();
     json!({ "$ref": target })
 }
 
-/// What every object has, whatever its schema says of it.
-fn add_object_members(schema: &mut Map<String, Value>) {
+/// What every object has, whatever its schema says of it; with the texts of `apiVersion` and `kind`.
+fn add_object_members(schema: &mut Map<String, Value>, type_meta: [(&str, &str); 2]) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     if let Some(properties) = properties.as_object_mut() {
-        for name in ["apiVersion", "kind"] {
-            properties.insert(name.to_owned(), text_member(name));
+        for (name, description) in type_meta {
+            properties.insert(name.to_owned(), text_member(description));
         }
         let metadata = json!({
             "description": of_any_object("metadata"),
@@ -247,8 +286,8 @@ fn add_object_members(schema: &mut Map<String, Value>) {
 }
 
 /// `apiVersion` or `kind`.
-fn text_member(name: &str) -> Value {
-    json!({ "description": of_any_object(name), "type": "string" })
+fn text_member(description: &str) -> Value {
+    json!({ "description": description, "type": "string" })
 }
 
 /// A copy of a schema in which embedded resources have the members of objects. The depth is bounded
@@ -268,7 +307,7 @@ fn with_embedded_resources(schema: &Value) -> Value {
         out.insert(name.clone(), value);
     }
     if out.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
-        add_object_members(&mut out);
+        add_object_members(&mut out, EMBEDDED);
         let required = out.entry("required").or_insert_with(|| json!([]));
         if let Some(required) = required.as_array_mut() {
             for name in ["kind", "apiVersion"].map(Value::from) {

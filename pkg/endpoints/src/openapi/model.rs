@@ -2,6 +2,12 @@
 
 use std::borrow::Cow;
 
+use api::descriptions::description;
+use schema::builtin::{
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_CREATEOPTIONS, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_GETOPTIONS, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTOPTIONS,
+    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PATCHOPTIONS, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_UPDATEOPTIONS,
+};
 use schema::openapi::Gvk;
 use schema::table::{Cardinality, Message, Type};
 
@@ -25,6 +31,7 @@ pub(super) struct Operation {
     /// In lower case.
     pub(super) method: &'static str,
     pub(super) id: String,
+    pub(super) description: String,
     pub(super) tag: String,
     /// `x-kubernetes-action`; empty for documents.
     pub(super) action: &'static str,
@@ -57,7 +64,7 @@ impl Kind {
 }
 
 /// What a request carries.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Body {
     /// Definition name.
     pub(super) definition: Text,
@@ -74,12 +81,13 @@ pub(super) enum Answer {
 }
 
 /// A parameter in a path or query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Parameter {
     pub(super) name: &'static str,
     pub(super) place: Place,
     /// OpenAPI type.
     pub(super) ty: &'static str,
+    pub(super) description: Text,
 }
 
 /// Where a parameter stands.
@@ -99,50 +107,60 @@ impl Place {
     }
 }
 
-/// A required parameter in the path.
-pub(super) const fn in_path(name: &'static str) -> Parameter {
-    Parameter { name, place: Place::Path, ty: "string" }
+impl Parameter {
+    /// A required parameter in the path.
+    fn in_path(name: &'static str, description: impl Into<Text>) -> Self {
+        Parameter { name, place: Place::Path, ty: "string", description: description.into() }
+    }
+
+    /// The namespace of what the path names.
+    pub(super) fn namespace() -> Self {
+        Parameter::in_path("namespace", "object name and auth scope, such as for teams and projects")
+    }
+
+    /// The name of an object.
+    pub(super) fn name_of(kind: &str) -> Self {
+        Parameter::in_path("name", format!("name of the {kind}"))
+    }
+
+    /// The rest of a path, behind a connection.
+    pub(super) fn path() -> Self {
+        Parameter::in_path("path", "path to the resource")
+    }
+
+    /// What every operation on a resource takes.
+    pub(super) fn pretty() -> Self {
+        let description = "If 'true', then the output is pretty printed. Defaults to 'false' unless the \
+                           user-agent indicates a browser or command-line HTTP tool (curl and wget).";
+        Parameter { name: "pretty", place: Place::Query, ty: "string", description: description.into() }
+    }
 }
 
-const fn query(name: &'static str, ty: &'static str) -> Parameter {
-    Parameter { name, place: Place::Query, ty }
+/// The parameters that the options of the verbs stand for.
+#[derive(Debug)]
+pub(super) struct Queries {
+    pub(super) list: Vec<Parameter>,
+    pub(super) get: Vec<Parameter>,
+    pub(super) create: Vec<Parameter>,
+    pub(super) update: Vec<Parameter>,
+    pub(super) patch: Vec<Parameter>,
+    pub(super) delete: Vec<Parameter>,
 }
 
-pub(super) const PRETTY: Parameter = query("pretty", "string");
-
-/// Of `ListOptions`.
-pub(super) const LIST: [Parameter; 11] = [
-    query("allowWatchBookmarks", "boolean"),
-    query("continue", "string"),
-    query("fieldSelector", "string"),
-    query("labelSelector", "string"),
-    query("limit", "integer"),
-    query("resourceVersion", "string"),
-    query("resourceVersionMatch", "string"),
-    query("sendInitialEvents", "boolean"),
-    query("shardSelector", "string"),
-    query("timeoutSeconds", "integer"),
-    query("watch", "boolean"),
-];
-
-/// Of `CreateOptions` and `UpdateOptions`.
-pub(super) const WRITE: [Parameter; 3] =
-    [query("dryRun", "string"), query("fieldManager", "string"), query("fieldValidation", "string")];
-
-/// Of `GetOptions`. Only custom resources list it.
-pub(super) const GET: Parameter = query("resourceVersion", "string");
-
-/// What `PatchOptions` add.
-pub(super) const FORCE: Parameter = query("force", "boolean");
-
-/// Of `DeleteOptions`.
-pub(super) const DELETE: [Parameter; 5] = [
-    query("dryRun", "string"),
-    query("gracePeriodSeconds", "integer"),
-    query("ignoreStoreReadErrorWithClusterBreakingPotential", "boolean"),
-    query("orphanDependents", "boolean"),
-    query("propagationPolicy", "string"),
-];
+impl Queries {
+    /// Reads them off the types.
+    pub(super) fn new() -> Self {
+        let of = |options| of_options(options).collect();
+        Queries {
+            list: of(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTOPTIONS),
+            get: of(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_GETOPTIONS),
+            create: of(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_CREATEOPTIONS),
+            update: of(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_UPDATEOPTIONS),
+            patch: of(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PATCHOPTIONS),
+            delete: of(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS),
+        }
+    }
+}
 
 /// The parameters that an options type stands for. Lists are given by repetition, so they have the
 /// type of their elements.
@@ -156,7 +174,8 @@ pub(super) fn of_options(options: &'static Message) -> impl Iterator<Item = Para
             // Times are no parameters upstream either.
             (Type::Bytes | Type::Double | Type::Any | Type::Message(_), _) => return None,
         };
-        Some(query(member.name, ty))
+        let description = description(options.name, member.name).into();
+        Some(Parameter { name: member.name, place: Place::Query, ty, description })
     })
 }
 
@@ -165,6 +184,6 @@ impl PathItem {
     pub(super) fn common_parameters(&self) -> Vec<Parameter> {
         let Some((first, rest)) = self.operations.split_first() else { return Vec::new() };
         let shared = |p: &&Parameter| rest.iter().all(|operation| operation.parameters.contains(p));
-        first.parameters.iter().filter(shared).copied().collect()
+        first.parameters.iter().filter(shared).cloned().collect()
     }
 }

@@ -41,6 +41,24 @@ pub(super) fn title(word: &str) -> String {
     chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
+/// What an operation does, in words: `read status of the specified Pod`. The article, which may be
+/// empty, stands before the kind.
+pub(super) fn description(verb: &str, subresource: &str, article: &str, kind: &str) -> String {
+    let subresource = if subresource.is_empty() { Vec::new() } else { vec![subresource, "of"] };
+    let words = [verb].into_iter().chain(subresource).chain([article, kind]);
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
+/// The article of a kind; a plural has none.
+pub(super) fn article(kind: &str) -> &'static str {
+    let plural = kind.ends_with('s') && !kind.ends_with("ss");
+    match kind.chars().next().map(|first| first.to_ascii_lowercase()) {
+        _ if plural => "",
+        Some('a' | 'e' | 'i' | 'o' | 'u') => "an",
+        _ => "a",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -61,5 +79,17 @@ mod tests {
     fn subresources_get_one_capital() {
         assert_eq!(title("ephemeralcontainers"), "Ephemeralcontainers");
         assert_eq!(title(""), "");
+    }
+
+    #[test]
+    fn operations_are_described_in_words() {
+        assert_eq!(description("read", "", "the specified", "Pod"), "read the specified Pod");
+        assert_eq!(description("create", "eviction", "a", "Pod"), "create eviction of a Pod");
+        assert_eq!(description("delete collection of", "", "", "Pod"), "delete collection of Pod");
+    }
+
+    #[test]
+    fn articles_follow_the_first_letter_and_plurals_have_none() {
+        assert_eq!(["Pod", "Ingress", "Endpoints", "Event"].map(article), ["a", "an", "", "an"]);
     }
 }

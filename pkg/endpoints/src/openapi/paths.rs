@@ -3,62 +3,9 @@
 use api::resources::{self, Connect, Resource};
 use apimachinery::gvk::split_api_version;
 
-use super::model::{
-    Answer, Body, DELETE, FORCE, Kind, LIST, METHODS, Operation, PRETTY, Parameter, PathItem, WRITE, in_path,
-    of_options,
-};
+use super::media_types::{ANYTHING, LOGS, OBJECTS, PATCHES, STREAMS};
+use super::model::{Answer, Body, Kind, METHODS, Operation, Parameter, PathItem, Queries, of_options};
 use super::names;
-
-const OBJECTS: &[&str] = &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-const STREAMS: &[&str] = &[
-    "application/json",
-    "application/yaml",
-    "application/vnd.kubernetes.protobuf",
-    "application/json;stream=watch",
-    "application/vnd.kubernetes.protobuf;stream=watch",
-];
-const LOGS: &[&str] =
-    &["text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
-const ANYTHING: &[&str] = &["*/*"];
-const PATCHES: &[&str] = &[
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/strategic-merge-patch+json",
-    "application/apply-patch+yaml",
-];
-
-const CBOR: &str = "application/cbor";
-
-/// What the gate `CBORServingAndStorage` makes of the lists above.
-const WITH_CBOR: [(&[&str], &[&str]); 4] = [
-    (OBJECTS, &["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", CBOR]),
-    (
-        STREAMS,
-        &[
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-            CBOR,
-            "application/json;stream=watch",
-            "application/vnd.kubernetes.protobuf;stream=watch",
-            "application/cbor-seq",
-        ],
-    ),
-    (
-        LOGS,
-        &["text/plain", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf", CBOR],
-    ),
-    (
-        PATCHES,
-        &[
-            "application/json-patch+json",
-            "application/merge-patch+json",
-            "application/strategic-merge-patch+json",
-            "application/apply-patch+yaml",
-            "application/apply-patch+cbor",
-        ],
-    ),
-];
 
 pub(super) const STATUS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.Status";
 pub(super) const DELETE_OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
@@ -69,6 +16,10 @@ pub(super) const OK: &[u16] = &[200];
 pub(super) const OK_CREATED: &[u16] = &[200, 201];
 pub(super) const OK_ACCEPTED: &[u16] = &[200, 202];
 pub(super) const CREATED: &[u16] = &[200, 201, 202];
+
+/// What the description of a path below `/watch` ends with.
+const DEPRECATED: &str = ". deprecated: use the 'watch' parameter with a list operation instead";
+const DEPRECATED_FOR_ONE: &str = ", filtered to a single item with the 'fieldSelector' parameter.";
 
 /// Where a path of a resource points, and how its operations are called.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -81,29 +32,21 @@ pub(super) enum Scope {
     AllNamespaces,
 }
 
-/// A row and the words that go into its operation ids.
-struct Words {
+/// A row and the words that go into its operation ids and descriptions.
+struct Words<'a> {
     row: &'static Resource<'static>,
+    queries: &'a Queries,
     group_version: String,
     tag: String,
-    /// Kind of the resource, and the subresource: `PodStatus`.
+    /// Kind of the resource.
+    kind: &'static str,
+    /// The same with the subresource: `PodStatus`.
     noun: String,
 }
 
-/// Adds CBOR to the media types of a path.
-pub(super) fn add_cbor(item: &mut PathItem) {
-    for operation in &mut item.operations {
-        for media_types in [&mut operation.consumes, &mut operation.produces] {
-            if let Some((_, with)) = WITH_CBOR.iter().find(|(without, _)| without == media_types) {
-                *media_types = with;
-            }
-        }
-    }
-}
-
 /// The paths of one row.
-pub(super) fn of_row(row: &'static Resource<'static>) -> Vec<PathItem> {
-    let words = Words::of(row);
+pub(super) fn of_row(row: &'static Resource<'static>, queries: &Queries) -> Vec<PathItem> {
+    let words = Words::of(row, queries);
     let root = if row.group.is_empty() {
         format!("/api/{}", row.version)
     } else {
@@ -139,7 +82,7 @@ pub(super) fn of_row(row: &'static Resource<'static>) -> Vec<PathItem> {
     items
 }
 
-fn collection(words: &Words, scope: Scope) -> Vec<Operation> {
+fn collection(words: &Words<'_>, scope: Scope) -> Vec<Operation> {
     let serves = |verb| words.row.serves(verb);
     let mut operations = Vec::new();
     operations.extend(serves("list").then(|| words.list(scope)));
@@ -148,7 +91,7 @@ fn collection(words: &Words, scope: Scope) -> Vec<Operation> {
     operations
 }
 
-fn item(words: &Words, scope: Scope) -> Vec<Operation> {
+fn item(words: &Words<'_>, scope: Scope) -> Vec<Operation> {
     let serves = |verb| words.row.serves(verb);
     let mut operations = Vec::new();
     operations.extend(serves("get").then(|| words.read(scope)));
@@ -158,7 +101,7 @@ fn item(words: &Words, scope: Scope) -> Vec<Operation> {
     operations
 }
 
-fn subresource(words: &Words, scope: Scope, path: String) -> Vec<PathItem> {
+fn subresource(words: &Words<'_>, scope: Scope, path: String) -> Vec<PathItem> {
     let Some(connect) = &words.row.connect else {
         let mut operations = item(words, scope);
         if words.row.serves("create") {
@@ -175,12 +118,12 @@ fn subresource(words: &Words, scope: Scope, path: String) -> Vec<PathItem> {
     items
 }
 
-impl Words {
-    fn of(row: &'static Resource<'static>) -> Words {
+impl<'a> Words<'a> {
+    fn of(row: &'static Resource<'static>, queries: &'a Queries) -> Self {
         let (group_version, tag) = names::group_version(row.group, row.version);
-        let parent = resources::find(row.group, row.version, row.plural, "").unwrap_or(row);
-        let noun = [parent.kind, &names::title(row.subresource)].concat();
-        Words { row, group_version, tag, noun }
+        let kind = resources::find(row.group, row.version, row.plural, "").unwrap_or(row).kind;
+        let noun = [kind, &names::title(row.subresource)].concat();
+        Words { row, queries, group_version, tag, kind, noun }
     }
 
     /// An operation that reads an object and has no parameters yet.
@@ -190,6 +133,7 @@ impl Words {
         Operation {
             method,
             id: [verb, &self.group_version, scope, &self.noun].concat(),
+            description: String::new(),
             tag: self.tag.clone(),
             action,
             kind: Some(Kind { group: group.into(), version: version.into(), kind: self.row.kind.into() }),
@@ -202,10 +146,26 @@ impl Words {
         }
     }
 
+    /// What is done to the object, or to a subresource of it.
+    fn describe(&self, verb: &str, article: &str) -> String {
+        names::description(verb, self.row.subresource, article, self.kind)
+    }
+
+    /// The parameters of an operation with those of its path, sorted.
+    fn parameters(
+        &self,
+        scope: Scope,
+        named: bool,
+        others: impl IntoIterator<Item = Parameter>,
+    ) -> Vec<Parameter> {
+        parameters(scope, named.then_some(self.row.kind), others.into_iter().chain([Parameter::pretty()]))
+    }
+
     fn read(&self, scope: Scope) -> Operation {
         let mut operation = self.operation("get", "get", "read", scope);
+        operation.description = self.describe("read", "the specified");
         let options = self.row.get_options.into_iter().flat_map(of_options);
-        operation.parameters = parameters(scope, true, options.chain([PRETTY]));
+        operation.parameters = self.parameters(scope, true, options);
         if !self.row.produces.is_empty() {
             operation.answer = Answer::String;
             operation.produces = LOGS;
@@ -218,27 +178,35 @@ impl Words {
         if scope == Scope::AllNamespaces {
             operation.id.push_str("ForAllNamespaces");
         }
+        let verb = if self.row.serves("watch") { "list or watch" } else { "list" };
+        operation.description = self.describe(verb, "objects of kind");
         let list = self.row.list_message.unwrap_or(self.row.message);
         operation.answer = Answer::Object(list.name.into());
-        operation.parameters = parameters(scope, false, LIST.into_iter().chain([PRETTY]));
+        operation.parameters = self.parameters(scope, false, self.queries.list.iter().cloned());
         operation.produces = STREAMS;
         operation
     }
 
     fn watch(&self, scope: Scope, action: &'static str) -> Operation {
         let mut operation = self.operation("get", action, "watch", scope);
-        let all = scope == Scope::AllNamespaces;
-        operation.id.push_str(if action == "watchlist" { "List" } else { "" });
+        let (one, all) = (action == "watch", scope == Scope::AllNamespaces);
+        operation.id.push_str(if one { "" } else { "List" });
         operation.id.push_str(if all { "ForAllNamespaces" } else { "" });
+        let verb = if one { "watch changes to" } else { "watch individual changes to" };
+        let article = if one { "an object of kind" } else { "a list of" };
+        operation.description = self.describe(verb, article);
+        operation.description.push_str(DEPRECATED);
+        operation.description.push_str(if one { DEPRECATED_FOR_ONE } else { "." });
         operation.answer = Answer::Object(WATCH_EVENT.into());
-        operation.parameters = parameters(scope, action == "watch", LIST.into_iter().chain([PRETTY]));
+        operation.parameters = self.parameters(scope, one, self.queries.list.iter().cloned());
         operation.produces = STREAMS;
         operation
     }
 
     fn create(&self, scope: Scope, named: bool) -> Operation {
         let mut operation = self.operation("post", "post", "create", scope);
-        operation.parameters = parameters(scope, named, WRITE.into_iter().chain([PRETTY]));
+        operation.description = self.describe("create", names::article(self.kind));
+        operation.parameters = self.parameters(scope, named, self.queries.create.iter().cloned());
         operation.body = Some(Body { definition: self.row.message.name.into(), required: true });
         operation.codes = CREATED;
         operation
@@ -246,7 +214,8 @@ impl Words {
 
     fn replace(&self, scope: Scope) -> Operation {
         let mut operation = self.operation("put", "put", "replace", scope);
-        operation.parameters = parameters(scope, true, WRITE.into_iter().chain([PRETTY]));
+        operation.description = self.describe("replace", "the specified");
+        operation.parameters = self.parameters(scope, true, self.queries.update.iter().cloned());
         operation.body = Some(Body { definition: self.row.message.name.into(), required: true });
         operation.codes = OK_CREATED;
         operation
@@ -254,7 +223,8 @@ impl Words {
 
     fn patch(&self, scope: Scope) -> Operation {
         let mut operation = self.operation("patch", "patch", "patch", scope);
-        operation.parameters = parameters(scope, true, WRITE.into_iter().chain([FORCE, PRETTY]));
+        operation.description = self.describe("partially update", "the specified");
+        operation.parameters = self.parameters(scope, true, self.queries.patch.iter().cloned());
         operation.body = Some(Body { definition: PATCH.into(), required: true });
         operation.consumes = PATCHES;
         operation.codes = OK_CREATED;
@@ -263,7 +233,8 @@ impl Words {
 
     fn delete(&self, scope: Scope) -> Operation {
         let mut operation = self.operation("delete", "delete", "delete", scope);
-        operation.parameters = parameters(scope, true, DELETE.into_iter().chain([PRETTY]));
+        operation.description = self.describe("delete", names::article(self.kind));
+        operation.parameters = self.parameters(scope, true, self.queries.delete.iter().cloned());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
         if !self.row.returns_deleted_object {
             operation.answer = Answer::Object(STATUS.into());
@@ -276,8 +247,9 @@ impl Words {
         let mut operation = self.operation("delete", "deletecollection", "delete", scope);
         let scope_word = if scope == Scope::Namespace { "Namespaced" } else { "" };
         operation.id = ["delete", &self.group_version, "Collection", scope_word, &self.noun].concat();
-        let list = LIST.into_iter().filter(|p| !matches!(p.name, "allowWatchBookmarks" | "watch"));
-        operation.parameters = parameters(scope, false, list.chain(DELETE).chain([PRETTY]));
+        operation.description = self.describe("delete collection of", "");
+        let list = self.queries.list.iter().filter(|p| !matches!(p.name, "allowWatchBookmarks" | "watch"));
+        operation.parameters = self.parameters(scope, false, list.chain(&self.queries.delete).cloned());
         operation.body = Some(Body { definition: DELETE_OPTIONS.into(), required: false });
         operation.answer = Answer::Object(STATUS.into());
         operation
@@ -286,14 +258,16 @@ impl Words {
     /// One operation per method that connects.
     fn connect(&self, scope: Scope, connect: &Connect, with_path: bool) -> Vec<Operation> {
         let method = |method: &'static str| {
-            connect.methods.iter().find(|m| m.eq_ignore_ascii_case(method))?;
+            let upper = connect.methods.iter().find(|m| m.eq_ignore_ascii_case(method))?;
             let verb = ["connect", &self.group_version, &names::title(method)].concat();
             let scope_word = if scope == Scope::Namespace { "Namespaced" } else { "" };
             let suffix = if with_path { "WithPath" } else { "" };
             let mut operation = self.operation(method, "connect", "", scope);
             operation.id = [&verb, scope_word, &self.noun, suffix].concat();
-            let path = with_path.then_some(in_path("path"));
-            operation.parameters = parameters(scope, true, of_options(connect.options).chain(path));
+            operation.description = self.describe(&format!("connect {upper} requests to"), "");
+            let path = with_path.then(Parameter::path);
+            operation.parameters =
+                parameters(scope, Some(self.row.kind), of_options(connect.options).chain(path));
             operation.answer = Answer::String;
             operation.produces = ANYTHING;
             Some(operation)
@@ -302,14 +276,15 @@ impl Words {
     }
 }
 
-/// The parameters of an operation with those of its path, sorted.
+/// The parameters of an operation with those of its path, sorted. `named` is the kind of the object
+/// that the path names, if it names one.
 pub(super) fn parameters(
     scope: Scope,
-    named: bool,
+    named: Option<&str>,
     others: impl Iterator<Item = Parameter>,
 ) -> Vec<Parameter> {
-    let namespace = (scope == Scope::Namespace).then_some(in_path("namespace"));
-    let mut all: Vec<Parameter> = others.chain(named.then_some(in_path("name"))).chain(namespace).collect();
+    let namespace = (scope == Scope::Namespace).then(Parameter::namespace);
+    let mut all: Vec<Parameter> = others.chain(named.map(Parameter::name_of)).chain(namespace).collect();
     all.sort_unstable();
     all
 }
@@ -319,6 +294,7 @@ pub(super) struct DocumentPath {
     /// With the final slash that upstream's router gives it.
     pub(super) path: String,
     pub(super) id: String,
+    pub(super) description: &'static str,
     pub(super) tag: String,
     pub(super) answer: Answer,
     pub(super) media_types: &'static [&'static str],
@@ -326,15 +302,27 @@ pub(super) struct DocumentPath {
 
 impl DocumentPath {
     /// A discovery document.
-    pub(super) fn discovery(path: String, id: String, tag: String, definition: &'static str) -> Self {
-        DocumentPath { path, id, tag, answer: Answer::Object(definition.into()), media_types: OBJECTS }
+    pub(super) fn discovery(
+        path: String,
+        id: String,
+        description: &'static str,
+        tag: String,
+        definition: &'static str,
+    ) -> Self {
+        let answer = Answer::Object(definition.into());
+        DocumentPath { path, id, description, tag, answer, media_types: OBJECTS }
     }
 
     /// A path where the document can be read.
     pub(super) fn into_item(self) -> PathItem {
+        let consumes: &[&str] = match self.answer {
+            Answer::Object(_) => self.media_types,
+            Answer::String => &[],
+        };
         let operation = Operation {
             method: "get",
             id: self.id,
+            description: self.description.to_owned(),
             tag: self.tag,
             action: "",
             kind: None,
@@ -342,7 +330,7 @@ impl DocumentPath {
             body: None,
             codes: OK,
             answer: self.answer,
-            consumes: self.media_types,
+            consumes,
             produces: self.media_types,
         };
         PathItem { path: self.path, operations: vec![operation] }

@@ -2,50 +2,16 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE;
 use schema::openapi::{Dialect, Writer};
 
 use super::content::Content;
 use super::model::{Answer, Body, Operation, Parameter, PathItem, Place};
 
-/// Parameters that documents define once, with the names that upstream has for them. The digest in a
-/// name is opaque to clients. Parameters that are not listed stand where they are used: `name`,
-/// `dryRun` and `fieldValidation` because old clients look for them there, others because they are rare.
-const SHARED: [(&str, &str); 19] = [
-    ("allowWatchBookmarks", "allowWatchBookmarks-HC2hJt-J"),
-    ("continue", "continue-QfD61s0i"),
-    ("fieldManager", "fieldManager-Qy4HdaTW"),
-    ("fieldSelector", "fieldSelector-xIcQKXFG"),
-    ("force", "force-tOGGb0Yi"),
-    ("gracePeriodSeconds", "gracePeriodSeconds--K5HaBOS"),
-    (
-        "ignoreStoreReadErrorWithClusterBreakingPotential",
-        "ignoreStoreReadErrorWithClusterBreakingPotential-QbNkfIqj",
-    ),
-    ("labelSelector", "labelSelector-5Zw57w4C"),
-    ("limit", "limit-1NfNmdNH"),
-    ("namespace", "namespace-vgWSWtn3"),
-    ("orphanDependents", "orphanDependents-uRB25kX5"),
-    ("pretty", "pretty-tJGM1-ng"),
-    ("propagationPolicy", "propagationPolicy-6jk3prlO"),
-    ("resourceVersion", "resourceVersion-5WAnf1kx"),
-    ("resourceVersionMatch", "resourceVersionMatch-t8XhRHeC"),
-    ("sendInitialEvents", "sendInitialEvents-rLXlEK_k"),
-    ("shardSelector", "shardSelector-Kgyki_3_"),
-    ("timeoutSeconds", "timeoutSeconds-yvYezaOC"),
-    ("watch", "watch-XNNPZGbK"),
-];
-
-/// A patch's `fieldManager` is a parameter of its own: applying needs one.
-const PATCH_FIELD_MANAGER: &str = "fieldManager-7c6nTn1T";
-
-/// Bodies that many operations share, by definition.
-const SHARED_BODIES: [(&str, &str); 2] = [
-    ("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", "body-2Y1dVQaQ"),
-    ("io.k8s.apimachinery.pkg.apis.meta.v1.Patch", "body-78PwaGsr"),
-];
-
 /// The whole document.
 pub(super) fn document(content: &Content) -> Vec<u8> {
+    let shared = Shared::of(content);
     let mut w = Writer::new();
     w.object(|w| {
         w.text("swagger", "2.0");
@@ -55,13 +21,18 @@ pub(super) fn document(content: &Content) -> Vec<u8> {
         w.object(|w| {
             for item in &content.paths {
                 w.key(&item.path);
-                path_item(item, w);
+                shared.path_item(item, w);
             }
         });
         w.key("definitions");
         content.definitions(Dialect::V2, w);
         w.key("parameters");
-        w.object(|w| shared_parameters(content, w));
+        w.object(|w| {
+            for (name, parameter) in &shared.by_name {
+                w.key(name);
+                parameter.write(w);
+            }
+        });
         w.key("securityDefinitions");
         super::content::security_schemes(w);
         w.key("security");
@@ -70,113 +41,130 @@ pub(super) fn document(content: &Content) -> Vec<u8> {
     w.into_bytes()
 }
 
-fn path_item(item: &PathItem, w: &mut Writer) {
-    let common = item.common_parameters();
-    w.object(|w| {
-        for operation in &item.operations {
-            w.key(operation.method);
-            self::operation(operation, &common, w);
-        }
-        if !common.is_empty() {
-            let method = item.operations.first().map_or("", |operation| operation.method);
-            w.key("parameters");
-            w.array(|w| common.iter().for_each(|p| parameter(p, method, w)));
-        }
-    });
+/// A body is a parameter too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum AnyParameter<'a> {
+    Body(&'a Body),
+    Other(&'a Parameter),
 }
 
-fn operation(operation: &Operation, common: &[Parameter], w: &mut Writer) {
-    w.object(|w| {
-        w.texts("consumes", operation.consumes);
-        w.texts("produces", operation.produces);
-        w.texts("schemes", &["https"]);
-        w.texts("tags", &[&operation.tag]);
-        w.text("operationId", &operation.id);
-        let mut own = operation.parameters.iter().filter(|p| !common.contains(p)).peekable();
-        if own.peek().is_some() || operation.body.is_some() {
-            w.key("parameters");
-            w.array(|w| {
-                body(operation, w);
-                own.for_each(|p| parameter(p, operation.method, w));
-            });
+impl AnyParameter<'_> {
+    /// Whether the document defines it once. Upstream leaves `dryRun` and `fieldValidation` where they
+    /// are used, because old clients look for them there; names and most bodies depend on the kind.
+    fn is_shared(self) -> bool {
+        match self {
+            AnyParameter::Body(body) => body.definition.starts_with("io.k8s.apimachinery"),
+            AnyParameter::Other(parameter) => {
+                !matches!(parameter.name, "name" | "dryRun" | "fieldValidation")
+            }
         }
-        w.key("responses");
-        w.object(|w| responses(operation, w));
-        super::content::kubernetes_extensions(operation, w);
-    });
-}
+    }
 
-fn body(operation: &Operation, w: &mut Writer) {
-    let Some(body) = &operation.body else { return };
-    match shared_body(body) {
-        Some(name) => reference(name, w),
-        None => write_body(body, w),
+    /// In the order of Go's members, because its digest is a part of the shared name.
+    fn write(self, w: &mut Writer) {
+        w.object(|w| match self {
+            AnyParameter::Body(body) => {
+                w.text("name", "body");
+                w.text("in", "body");
+                if body.required {
+                    w.raw_if_any("required", "true");
+                }
+                w.key("schema");
+                Dialect::V2.reference(&body.definition, w);
+            }
+            AnyParameter::Other(parameter) => {
+                w.raw_if_any("uniqueItems", "true");
+                w.text("type", parameter.ty);
+                w.text_if_any("description", &parameter.description);
+                w.text("name", parameter.name);
+                w.text("in", parameter.place.name());
+                if parameter.place == Place::Path {
+                    w.raw_if_any("required", "true");
+                }
+            }
+        });
+    }
+
+    /// Under which the document defines it: its own name and the beginning of a digest of the whole.
+    fn shared_name(self) -> String {
+        let name = match self {
+            AnyParameter::Body(_) => "body",
+            AnyParameter::Other(parameter) => parameter.name,
+        };
+        let mut w = Writer::new();
+        self.write(&mut w);
+        let digest = fnv1(&w.into_bytes()).to_be_bytes();
+        format!("{name}-{}", URL_SAFE.encode(digest.get(..6).unwrap_or_default()))
     }
 }
 
-fn shared_body(body: &Body) -> Option<&'static str> {
-    SHARED_BODIES.iter().find(|(definition, _)| *definition == body.definition).map(|(_, name)| *name)
+/// FNV-1, 64 bits.
+fn fnv1(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        hash.wrapping_mul(0x0000_0100_0000_01b3) ^ u64::from(*byte)
+    })
 }
 
-fn write_body(body: &Body, w: &mut Writer) {
-    w.object(|w| {
-        w.text("name", "body");
-        w.text("in", "body");
-        if body.required {
-            w.raw_if_any("required", "true");
+/// The parameters that the document defines once.
+struct Shared<'a> {
+    names: BTreeMap<AnyParameter<'a>, String>,
+    by_name: BTreeMap<String, AnyParameter<'a>>,
+}
+
+impl<'a> Shared<'a> {
+    fn of(content: &'a Content) -> Self {
+        let operations = content.paths.iter().flat_map(|item| &item.operations);
+        let parameters = operations.flat_map(|operation| {
+            let bodies = operation.body.iter().map(AnyParameter::Body);
+            operation.parameters.iter().map(AnyParameter::Other).chain(bodies)
+        });
+        let mut names = BTreeMap::new();
+        for parameter in parameters.filter(|parameter| parameter.is_shared()) {
+            names.entry(parameter).or_insert_with(|| parameter.shared_name());
         }
-        w.key("schema");
-        Dialect::V2.reference(&body.definition, w);
-    });
-}
-
-fn parameter(parameter: &Parameter, method: &str, w: &mut Writer) {
-    match shared_name(parameter, method) {
-        Some(name) => reference(name, w),
-        None => write_parameter(parameter, w),
+        let by_name = names.iter().map(|(parameter, name)| (name.clone(), *parameter)).collect();
+        Shared { names, by_name }
     }
-}
 
-fn shared_name(parameter: &Parameter, method: &str) -> Option<&'static str> {
-    match parameter.name {
-        "fieldManager" if method == "patch" => Some(PATCH_FIELD_MANAGER),
-        name => SHARED.iter().find(|(n, _)| *n == name).map(|(_, shared)| *shared),
+    fn path_item(&self, item: &PathItem, w: &mut Writer) {
+        let common = item.common_parameters();
+        w.object(|w| {
+            for operation in &item.operations {
+                w.key(operation.method);
+                self.operation(operation, &common, w);
+            }
+            if !common.is_empty() {
+                w.key("parameters");
+                w.array(|w| common.iter().for_each(|p| self.parameter(AnyParameter::Other(p), w)));
+            }
+        });
     }
-}
 
-fn write_parameter(parameter: &Parameter, w: &mut Writer) {
-    w.object(|w| {
-        w.raw_if_any("uniqueItems", "true");
-        w.text("type", parameter.ty);
-        w.text("name", parameter.name);
-        w.text("in", parameter.place.name());
-        if parameter.place == Place::Path {
-            w.raw_if_any("required", "true");
-        }
-    });
-}
-
-fn reference(name: &str, w: &mut Writer) {
-    w.object(|w| w.text("$ref", &["#/parameters/", name].concat()));
-}
-
-/// The definitions of the shared parameters, each once, sorted by name.
-fn shared_parameters(content: &Content, w: &mut Writer) {
-    let mut bodies: BTreeMap<&str, &Body> = BTreeMap::new();
-    let mut others: BTreeMap<&str, &Parameter> = BTreeMap::new();
-    for operation in content.paths.iter().flat_map(|item| &item.operations) {
-        let named = |parameter| Some((shared_name(parameter, operation.method)?, parameter));
-        others.extend(operation.parameters.iter().filter_map(named));
-        bodies.extend(operation.body.iter().filter_map(|body| Some((shared_body(body)?, body))));
+    fn operation(&self, operation: &Operation, common: &[Parameter], w: &mut Writer) {
+        w.object(|w| {
+            w.text("description", &operation.description);
+            w.texts_if_any("consumes", operation.consumes);
+            w.texts("produces", operation.produces);
+            w.texts("schemes", &["https"]);
+            w.texts("tags", &[&operation.tag]);
+            w.text("operationId", &operation.id);
+            let body = operation.body.iter().map(AnyParameter::Body);
+            let own = operation.parameters.iter().filter(|p| !common.contains(p)).map(AnyParameter::Other);
+            let mut all = body.chain(own).peekable();
+            if all.peek().is_some() {
+                w.key("parameters");
+                w.array(|w| all.for_each(|p| self.parameter(p, w)));
+            }
+            w.key("responses");
+            w.object(|w| responses(operation, w));
+            super::content::kubernetes_extensions(operation, w);
+        });
     }
-    let mut names: Vec<&str> = bodies.keys().chain(others.keys()).copied().collect();
-    names.sort_unstable();
-    for name in names {
-        w.key(name);
-        match (bodies.get(name), others.get(name)) {
-            (Some(body), _) => write_body(body, w),
-            (None, Some(parameter)) => write_parameter(parameter, w),
-            (None, None) => w.object(|_| {}),
+
+    fn parameter(&self, parameter: AnyParameter<'_>, w: &mut Writer) {
+        match self.names.get(&parameter) {
+            Some(name) => w.object(|w| w.text("$ref", &["#/parameters/", name].concat())),
+            None => parameter.write(w),
         }
     }
 }
@@ -201,5 +189,22 @@ impl Answer {
             Answer::Object(definition) => dialect.reference(definition, w),
             Answer::String => w.object(|w| w.text("type", "string")),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digest is opaque to clients, but generated clients have the names in their sources.
+    #[test]
+    fn shared_parameters_have_upstreams_names() {
+        let body = |definition: &'static str, required| Body { definition: definition.into(), required };
+        let delete = body("io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions", false);
+        assert_eq!(AnyParameter::Body(&delete).shared_name(), "body-2Y1dVQaQ");
+        let patch = body("io.k8s.apimachinery.pkg.apis.meta.v1.Patch", true);
+        assert_eq!(AnyParameter::Body(&patch).shared_name(), "body-78PwaGsr");
+        assert_eq!(AnyParameter::Other(&Parameter::namespace()).shared_name(), "namespace-vgWSWtn3");
+        assert_eq!(AnyParameter::Other(&Parameter::pretty()).shared_name(), "pretty-tJGM1-ng");
     }
 }

@@ -46,9 +46,10 @@ fn path_item(item: &PathItem, w: &mut Writer) {
 }
 
 fn operation(operation: &Operation, common: &[Parameter], w: &mut Writer) {
-    let own: Vec<Parameter> = operation.parameters.iter().filter(|p| !common.contains(p)).copied().collect();
+    let own: Vec<Parameter> = operation.parameters.iter().filter(|p| !common.contains(p)).cloned().collect();
     w.object(|w| {
         w.texts("tags", &[&operation.tag]);
+        w.text("description", &operation.description);
         w.text("operationId", &operation.id);
         parameters(&own, w);
         if let Some(body) = &operation.body {
@@ -77,6 +78,7 @@ fn parameters(parameters: &[Parameter], w: &mut Writer) {
             w.object(|w| {
                 w.text("name", parameter.name);
                 w.text("in", parameter.place.name());
+                w.text_if_any("description", &parameter.description);
                 if parameter.place == Place::Path {
                     w.raw_if_any("required", "true");
                 }

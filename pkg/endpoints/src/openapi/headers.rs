@@ -1,0 +1,136 @@
+//! The headers of requests and answers for documents, as Go's `http.ServeContent` treats them.
+
+use apimachinery::time::UnixTime;
+use bytes::Bytes;
+use http::header::{
+    ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, LAST_MODIFIED,
+    LOCATION,
+};
+use http::request::Parts;
+use http::{HeaderMap, Response, StatusCode};
+
+use super::Tag;
+use crate::negotiate::accept_clauses;
+
+pub(super) const DAY_SECONDS: i64 = 24 * 60 * 60;
+
+/// The body of an answer.
+pub(super) enum Body {
+    Plain(Bytes),
+    Gzip(Bytes),
+}
+
+/// A time as HTTP headers spell it (RFC 9110, 5.6.7).
+pub(super) fn http_date(time: UnixTime) -> String {
+    const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+    let text = time.rfc3339().to_string();
+    let (date, clock) = text.split_once('T').unwrap_or((&text, ""));
+    let (year, rest) = date.split_once('-').unwrap_or((date, ""));
+    let (month, day) = rest.split_once('-').unwrap_or((rest, ""));
+    let month = month.parse::<usize>().ok().and_then(|m| MONTHS.get(m.wrapping_sub(1))).unwrap_or(&"");
+    let weekday = time.seconds.div_euclid(DAY_SECONDS).rem_euclid(7);
+    let weekday = usize::try_from(weekday).ok().and_then(|at| DAYS.get(at)).unwrap_or(&"");
+    format!("{weekday}, {day} {month} {year} {} GMT", clock.trim_end_matches('Z'))
+}
+
+/// The hash that the request wants; one that is empty counts as none.
+pub(super) fn hash_parameter(request: &Parts) -> Option<&str> {
+    let mut pairs = request.uri.query()?.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.find(|(name, _)| *name == "hash").map(|(_, hash)| hash).filter(|hash| !hash.is_empty())
+}
+
+/// The first of the subtypes of `application` that the best clause takes. No header takes anything.
+pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option<&'static str> {
+    let header = match crate::discovery::accept_header(headers) {
+        "" => "*/*",
+        header => header,
+    };
+    accept_clauses(header).iter().find_map(|clause| {
+        let takes = |subtype: &&&'static str| clause.sub == "*" || clause.sub == **subtype;
+        let found = matches!(clause.main, "application" | "*").then(|| subtypes.iter().find(takes))?;
+        found.copied()
+    })
+}
+
+/// Whether the client takes gzip; asked of the one handler of upstream's that compresses by itself.
+pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
+    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    values.flat_map(|value| value.split(',')).any(|coding| {
+        let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
+        let quality = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
+        let refused = quality.is_some_and(|quality| quality.parse().is_ok_and(|quality: f64| quality <= 0.0));
+        name.trim().eq_ignore_ascii_case("gzip") && !refused
+    })
+}
+
+/// 304 if the client has the document, else the document; under its tag.
+pub(super) fn unless_known(headers: &HeaderMap, tag: &Tag, body: impl FnOnce() -> Body) -> Response<Bytes> {
+    let quoted = tag.quoted();
+    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+        value
+            .split(',')
+            .map(str::trim)
+            .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == quoted)
+    });
+    let mut response = if known {
+        empty(StatusCode::NOT_MODIFIED)
+    } else {
+        let (body, coding) = match body() {
+            Body::Plain(body) => (body, None),
+            Body::Gzip(body) => (body, Some((CONTENT_ENCODING, HeaderValue::from_static("gzip")))),
+        };
+        let mut response = Response::new(body);
+        let made = HeaderValue::from_str(&http_date(tag.made)).ok().map(|date| (LAST_MODIFIED, date));
+        response.headers_mut().extend(coding.into_iter().chain(made));
+        response
+    };
+    etag(&mut response, tag);
+    response
+}
+
+/// 301 to a document's current address.
+pub(super) fn moved(location: &str, tag: &Tag) -> Response<Bytes> {
+    let mut response = empty(StatusCode::MOVED_PERMANENTLY);
+    response.headers_mut().extend(HeaderValue::from_str(location).ok().map(|value| (LOCATION, value)));
+    etag(&mut response, tag);
+    response
+}
+
+fn etag(response: &mut Response<Bytes>, tag: &Tag) {
+    let value = HeaderValue::from_str(&tag.quoted());
+    response.headers_mut().extend(value.ok().map(|value| (ETAG, value)));
+}
+
+/// An answer that has no body.
+pub(super) fn empty(status: StatusCode) -> Response<Bytes> {
+    let mut response = Response::new(Bytes::new());
+    *response.status_mut() = status;
+    response
+}
+
+/// Says what the body is, where there is one.
+pub(super) fn content_type(response: &mut Response<Bytes>, value: &'static str) {
+    if response.status() != StatusCode::NOT_MODIFIED {
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(value));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gzip_is_taken_unless_its_quality_is_nothing() {
+        let check = |value: &'static str, expected: bool| {
+            let headers = HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static(value))]);
+            assert_eq!(takes_gzip(&headers), expected, "{value}");
+        };
+        check("gzip", true);
+        check("deflate, GZIP;q=0.5", true);
+        check("gzip; q=0", false);
+        check("br", false);
+        check("", false);
+    }
+}
