@@ -1,5 +1,6 @@
 //! What is behind the chain: the API, what it has to do at start, and what it brings along.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -90,7 +91,8 @@ pub(crate) async fn build(
     process: Process,
 ) -> Result<Api, RunError> {
     let store = Arc::clone(&storage);
-    let (delegator, cache_driver) = cached(config, Arc::clone(&storage));
+    let catalog = catalog(config);
+    let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
     let registry = Registry::new(
         delegator.clone(),
         config.storage.prefix(),
@@ -100,7 +102,6 @@ pub(crate) async fn build(
     )
     .with_settings(Settings { allow_privileged: config.pods.allow_privileged });
     let (registry, repairs) = services::with_pools(config, registry, delegator.storage())?;
-    let catalog = catalog(config);
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let watch_metrics = Arc::new(WatchMetrics::default());
     let keys = service_account_keys::load(config)?;
@@ -155,12 +156,16 @@ pub(crate) async fn build(
     })
 }
 
-/// Reads of a store through the watch cache, as configured.
-fn cached(config: &Config, storage: Arc<dyn Storage>) -> (Delegator, Driver) {
+/// Reads of a store through the watch cache, as configured. What no version of is served is not kept in memory.
+fn cached(config: &Config, catalog: &Catalog, storage: Arc<dyn Storage>) -> (Delegator, Driver) {
     let prefix = config.storage.prefix();
     let cache = &config.watch_cache;
-    let resources =
-        registry::ingest::resources(prefix, |row| cache.caches(row.group, row.plural, row.watch_cache));
+    let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
+    let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
+    let resources = registry::ingest::resources(prefix, |row| {
+        cache.caches(row.group, row.plural, row.watch_cache)
+            && row.storage.is_some_and(|storage| served.contains(storage.prefix))
+    });
     Delegator::new(storage, prefix, resources, Options { enabled: cache.enabled, ..Options::default() })
 }
 
