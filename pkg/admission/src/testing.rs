@@ -134,7 +134,7 @@ pub(crate) struct Write {
     pub(crate) old: Option<Object>,
     pub(crate) user: UserInfo,
     pub(crate) dry_run: bool,
-    all: String,
+    pub(crate) all: String,
 }
 
 impl Default for Write {

@@ -179,6 +179,8 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
 mod tests {
     use std::collections::BTreeSet;
 
+    use ::admission::{Attributes, Operation, Options};
+    use apimachinery::user_info::UserInfo;
     use schema::object::Object;
 
     use super::*;
@@ -236,9 +238,8 @@ mod tests {
     type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
     type Row = &'static ::api::resources::Resource<'static>;
 
-    #[test]
-    fn what_is_called_built_is_built_under_its_name() {
-        let parts = Parts {
+    fn parts() -> Parts<'static> {
+        Parts {
             objects: Arc::new(Nothing),
             writes: Arc::new(Nothing),
             outside: Arc::new(crate::system::SystemOutside),
@@ -248,9 +249,43 @@ mod tests {
                 not_ready_toleration_seconds: 300,
                 unreachable_toleration_seconds: 300,
             },
+        }
+    }
+
+    /// The built plugins that have a say in an operation on any resource.
+    fn asked_about(operation: Operation) -> Vec<&'static str> {
+        let has_say = |plugin: &dyn Plugin| {
+            ::api::resources::all().any(|endpoint| {
+                let ::api::resources::Resource { group, version, plural, .. } = endpoint;
+                let resource = ::api::resources::find(group, version, plural, "").unwrap_or(endpoint);
+                plugin.handles(&Attributes {
+                    operation,
+                    user: &UserInfo::default(),
+                    resource,
+                    endpoint,
+                    namespace: if resource.namespaced { "ns" } else { "" },
+                    name: "a",
+                    generate_name: "",
+                    old: None,
+                    options: Options::None,
+                })
+            })
         };
+        let built = PLUGINS.iter().filter_map(|known| build(known.name, &parts()));
+        built.filter(|plugin| has_say(&**plugin)).map(|plugin| plugin.name()).collect()
+    }
+
+    #[test]
+    fn few_plugins_have_a_say_in_deletions_and_connections() {
+        let deletions = ["NamespaceLifecycle", "NamespaceExists", "AlwaysDeny"];
+        assert_eq!(asked_about(Operation::Delete), deletions);
+        assert_eq!(asked_about(Operation::Connect), ["AlwaysDeny"]);
+    }
+
+    #[test]
+    fn what_is_called_built_is_built_under_its_name() {
         for known in PLUGINS {
-            let built = build(known.name, &parts);
+            let built = build(known.name, &parts());
             let expected = (known.state == State::Built).then_some(known.name);
             assert_eq!(built.map(|plugin| plugin.name()), expected);
         }

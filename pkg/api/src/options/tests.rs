@@ -136,3 +136,17 @@ fn a_delete_body_is_read_in_full() {
     );
     assert_eq!(DeleteOptions::from_object(&Object::new()), DeleteOptions::default());
 }
+
+#[test]
+fn delete_options_are_the_object_that_they_are_read_from() {
+    let body = json!({
+        "gracePeriodSeconds": 0,
+        "preconditions": {"uid": "u", "resourceVersion": "4"},
+        "orphanDependents": false,
+        "propagationPolicy": "Orphan",
+        "dryRun": ["All"],
+    });
+    let body = body.as_object().cloned().unwrap_or_default();
+    assert_eq!(DeleteOptions::from_object(&body).to_object(), body);
+    assert_eq!(DeleteOptions::default().to_object(), Object::new());
+}
