@@ -50,14 +50,20 @@ impl Writer {
     pub fn string(&mut self, text: &str) {
         self.separate();
         self.out.push(b'"');
-        for &byte in text.as_bytes() {
+        let (bytes, mut written) = (text.as_bytes(), 0);
+        for (at, &byte) in bytes.iter().enumerate() {
+            if byte >= 0x20 && byte != b'"' && byte != b'\\' {
+                continue;
+            }
+            self.out.extend_from_slice(bytes.get(written..at).unwrap_or_default());
+            written = at + 1;
             match byte {
-                b'"' | b'\\' => self.out.extend_from_slice(&[b'\\', byte]),
                 b'\n' => self.out.extend_from_slice(b"\\n"),
                 0..0x20 => self.out.extend_from_slice(format!("\\u{byte:04x}").as_bytes()),
-                _ => self.out.push(byte),
+                _ => self.out.extend_from_slice(&[b'\\', byte]),
             }
         }
+        self.out.extend_from_slice(bytes.get(written..).unwrap_or_default());
         self.out.push(b'"');
         self.comma = true;
     }
