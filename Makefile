@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build test e2e verify bench microbench deps tools
+.PHONY: run build test e2e verify bench microbench generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -34,6 +34,16 @@ bench: deps build
 # The parts, one by one.
 microbench: deps
 	$(CARGO) bench --workspace --bench '*'
+
+# Tables that are made from upstream's sources. UPSTREAM_SOURCE: a checkout of kubernetes at the release that
+# is followed; Go has to be the release that it is built with.
+generate:
+	tools/column-descriptions.py $(UPSTREAM_SOURCE)
+	go run tools/printable.go > pkg/apimachinery/src/go_quote/printable.rs
+
+# Whether they are what would be made.
+generate-check: generate
+	git diff --exit-code -- pkg/api/src/printers/descriptions.rs pkg/apimachinery/src/go_quote/printable.rs
 
 # The registry's sources, among them the protoc that tools/protoc runs.
 deps:

@@ -1,7 +1,7 @@
 //! What the columns of Tables mean: the `description` of every column definition as it stands in
 //! upstream's answers. Most columns show a member, and are described as that is.
 //!
-//! Generated from the column definitions of v1.36; do not edit.
+//! The table is made from the column definitions of v1.36 by tools/column-descriptions.py; do not edit it.
 
 use crate::descriptions::description;
 use Column::{Member, Words};
@@ -436,10 +436,10 @@ static COLUMNS: [(&str, &str, &[Column]); 64] = [
     ]),
     ("resource.k8s.io", "devicetaintrules", &[
             NAME,
-            Member("io.k8s.api.resource.v1beta2.DeviceTaint", "key"),
-            Member("io.k8s.api.resource.v1beta2.DeviceTaint", "value"),
-            Member("io.k8s.api.resource.v1beta2.DeviceTaint", "effect"),
-            Member("io.k8s.api.resource.v1beta2.DeviceTaint", "timeAdded"),
+            Member("io.k8s.api.resource.v1.DeviceTaint", "key"),
+            Member("io.k8s.api.resource.v1.DeviceTaint", "value"),
+            Member("io.k8s.api.resource.v1.DeviceTaint", "effect"),
+            Member("io.k8s.api.resource.v1.DeviceTaint", "timeAdded"),
             AGE,
     ]),
     ("resource.k8s.io", "resourceclaims", &[
