@@ -6,13 +6,14 @@
 #
 # A tool that is there already is left alone (so a second run needs no network). Otherwise the one on
 # PATH is linked, and where there is none the Debian package that carries it is downloaded with apt
-# under a private root (nothing is installed, no root is needed; apt checks the signatures).
+# under a private root (nothing is installed, no root is needed; apt checks the signatures). It comes from
+# the archive that the machine's own apt is configured for, or from DEBIAN_MIRROR, and is of DEBIAN_SUITE:
+# the suites that machines have may be older than these packages.
 set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dir="${CARGO_TARGET_DIR:-$root/target}/tools"
 suite=${DEBIAN_SUITE:-trixie}
-mirror=${DEBIAN_MIRROR:-http://deb.debian.org/debian}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() { echo "tools/fetch-tools.sh: $*" >&2; exit 1; }
@@ -35,7 +36,16 @@ apt_here() {
     -o APT::Sandbox::User="$(id -un)" "$@"
 }
 
+# Where this machine's apt gets Debian's packages from, updates and security left aside.
+configured_mirror() {
+  # shellcheck disable=SC2016 # apt-get fills these in
+  apt-get indextargets --format '$(ORIGIN)|$(REPO_URI)|$(RELEASE)|$(COMPONENT)' 'Created-By: Packages' |
+    awk -F'|' '($1 == "Debian" || $2 ~ /debian/) && $3 !~ /-/ && $4 == "main" { print $2; exit }'
+}
+
 prepare_apt() {
+  local mirror=${DEBIAN_MIRROR:-$(configured_mirror)}
+  [ -n "$mirror" ] || die "apt is not configured for an archive of Debian; name one in DEBIAN_MIRROR"
   mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial"
   : >"$dir/apt/status"
   echo "deb [signed-by=$keyring] $mirror $suite main" >"$dir/apt/sources.list"
