@@ -24,6 +24,7 @@ pub use scale::{ReplicasPaths, replicas_paths, to_parent, to_scale};
 pub use timestamps::ignore_timestamps;
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
@@ -47,6 +48,8 @@ pub struct FieldManager {
     versions: Versions,
     unowned: Set,
     empty: Value,
+    /// The last second in which a failure was told, in Unix time.
+    told: AtomicI64,
 }
 
 /// How a configuration is applied.
@@ -69,7 +72,13 @@ impl FieldManager {
         let versions = Versions::of(row, &served);
         let identity = json!({"apiVersion": row.kind_group_version, "kind": row.kind});
         let empty = schema::patch::expand(row.message, identity.as_object()?).ok()?;
-        Some(FieldManager { row, versions, unowned: engine::unowned(), empty })
+        Some(FieldManager {
+            row,
+            versions,
+            unowned: engine::unowned(),
+            empty,
+            told: AtomicI64::new(i64::MIN),
+        })
     }
 
     /// Gives `new`, which is about to replace `live`, its managed fields: what differs now belongs to
@@ -105,6 +114,12 @@ impl FieldManager {
         let managed = self.engine().update(&live_value, &new_value, managed, manager, now)?;
         entries::set(new, managed.encode());
         Ok(())
+    }
+
+    /// Whether a failure of [`update`](Self::update) should be logged: at most one a second, as upstream,
+    /// because clients can cause them at will (a ServiceAccount whose `secrets` have no `name` is enough).
+    pub fn tells_failure(&self, now: UnixTime) -> bool {
+        self.told.swap(now.seconds, Ordering::Relaxed) != now.seconds
     }
 
     /// Applies a configuration, as decoded from the body without regard to types, to `live` or, without

@@ -37,8 +37,10 @@ impl<'c> Writer<'c> {
     /// have the storage version's shape.
     pub(super) fn track(&self, live: Option<&Object>, new: &mut Object) {
         let Some(fields) = self.fields else { return };
-        if let Err(error) = fields.update(live, new, &self.manager, self.now) {
-            // As upstream: better no managed fields than no write.
+        // As upstream: better no managed fields than no write.
+        if let Err(error) = fields.update(live, new, &self.manager, self.now)
+            && fields.tells_failure(self.now)
+        {
             tracing::error!(kind = self.endpoint.kind, error, "managed fields could not be updated");
         }
     }

@@ -151,3 +151,30 @@ fn many_updaters_become_one() {
     let fields = r#"{"f:data":{".":{},"f:k0":{},"f:k1":{},"f:k2":{}}}"#;
     assert_eq!(entries[0], entry("ancient-changes", "Update", "v1", 3, fields));
 }
+
+/// As upstream: a secret's name is its key in the list.
+#[test]
+fn a_service_account_with_secrets_without_names_goes_without_managed_fields() {
+    let fields = field_manager("v1/serviceaccounts");
+    let account = |secrets| {
+        let metadata = json!({"name": "a", "managedFields": [entry("m", "Update", "v1", 1, A)]});
+        object(
+            json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": metadata, "secrets": secrets}),
+        )
+    };
+    for secrets in [json!([{"kind": "Secret"}]), json!([{"name": "x"}, {}])] {
+        let mut new = account(secrets.clone());
+        let error = fields.update(None, &mut new, "m", at(1)).unwrap_err();
+        assert!(error.contains("an element that omits all key fields [\"name\"]"), "{error}");
+        assert_eq!(entries_of(&new), json!(null), "{secrets}");
+    }
+    let mut named = account(json!([{"name": "x"}]));
+    fields.update(None, &mut named, "m", at(1)).unwrap();
+}
+
+#[test]
+fn failures_are_told_once_a_second() {
+    let fields = field_manager("v1/serviceaccounts");
+    let told: Vec<bool> = [1, 1, 2, 2].map(|seconds| fields.tells_failure(at(seconds))).into();
+    assert_eq!(told, [true, false, true, false]);
+}
