@@ -12,8 +12,9 @@ use std::time::Duration;
 
 use authorization::Mode;
 use controlplane::config::{
-    AdmissionConfig, AuthenticationConfig, Config, EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig,
-    RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, WatchCacheConfig,
+    AdmissionConfig, AuthenticationConfig, Config, EndpointReconciler, EtcdConfig, KubeletConfig, PodConfig,
+    RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig,
+    WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -245,7 +246,14 @@ fn services(flags: &Flags) -> ServiceConfig {
         cidrs: checks::cidrs(flags),
         node_ports: low..=high,
         kubernetes_node_port: u16::try_from(flags.int("kubernetes-service-node-port")).unwrap_or(0),
-        reconcile_endpoints: flags.text("endpoint-reconciler-type") != "none",
+        endpoint_reconciler: match flags.text("endpoint-reconciler-type") {
+            "none" => EndpointReconciler::None,
+            "master-count" => {
+                let count = usize::try_from(flags.int("apiserver-count")).unwrap_or(1);
+                EndpointReconciler::MasterCount(count.max(1))
+            }
+            _ => EndpointReconciler::Lease,
+        },
     }
 }
 

@@ -226,9 +226,20 @@ pub struct ServiceConfig {
     pub node_ports: RangeInclusive<u16>,
     /// `--kubernetes-service-node-port`; 0 for none.
     pub kubernetes_node_port: u16,
-    /// Whether this server keeps the endpoints of the `kubernetes` Service
-    /// (`--endpoint-reconciler-type` other than `none`).
-    pub reconcile_endpoints: bool,
+    /// `--endpoint-reconciler-type`.
+    pub endpoint_reconciler: EndpointReconciler,
+}
+
+/// How the endpoints of the `kubernetes` Service come to name this server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndpointReconciler {
+    /// Servers hold leases in the store; whoever holds one is an endpoint.
+    Lease,
+    /// Every server adds itself, and removes others while there are more than `--apiserver-count`, which
+    /// is at least 1. Deprecated upstream: the address of a server that dies stays.
+    MasterCount(usize),
+    /// Somebody else writes the endpoints.
+    None,
 }
 
 /// Tokens of service accounts.
@@ -384,7 +395,7 @@ impl Config {
                 cidrs: vec![Cidr { network: IpAddr::V4(Ipv4Addr::new(10, 0, 0, 0)), prefix_len: 24 }],
                 node_ports: 30_000..=32_767,
                 kubernetes_node_port: 0,
-                reconcile_endpoints: true,
+                endpoint_reconciler: EndpointReconciler::Lease,
             },
             service_accounts: ServiceAccountConfig {
                 issuers: vec!["https://kubernetes.default.svc".to_owned()],

@@ -1,9 +1,10 @@
 //! The Service `default/kubernetes`, by which members of the cluster reach its API servers, and who is behind
-//! it (upstream's `controller/kubernetesservice` and `reconcilers/lease.go`).
+//! it (upstream's `controller/kubernetesservice`, `reconcilers/lease.go` and `reconcilers/instancecount.go`).
 //!
 //! Every server renews a lease in the store under its address while it is ready, and makes Endpoints and
 //! EndpointSlice say what leases there are. A server that stops takes its lease and its address away; the
-//! lease of one that dies runs out, and the others notice.
+//! lease of one that dies runs out, and the others notice. With `--endpoint-reconciler-type=master-count`
+//! there are no leases: every server adds its address, and removes others if there are too many.
 
 mod endpoints;
 mod leases;
@@ -23,9 +24,9 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::api::PostStartHook;
-use crate::bootstrap::keeper::{Failure, Keeper};
+use crate::bootstrap::keeper::{Failure, Keeper, Wanted};
 use crate::bootstrap::{missing, object};
-use crate::config::Config;
+use crate::config::{Config, EndpointReconciler};
 use crate::tasks::{First, Rounds, Tasks};
 use endpoints::{Ports, SliceChange};
 use leases::Leases;
@@ -52,11 +53,19 @@ pub(crate) struct KubernetesService {
     membership: Option<Membership>,
 }
 
+/// Who is behind the Service.
+enum Rule {
+    /// Whoever holds a lease.
+    Leases(Leases),
+    /// Whoever has added himself, up to this many.
+    Count(usize),
+}
+
 /// This server among those behind the Service.
 struct Membership {
     address: IpAddr,
     port: u16,
-    leases: Leases,
+    rule: Rule,
     endpoints: Keeper,
     slices: Keeper,
     /// Whether this server has left for good; held while anything is written.
@@ -77,17 +86,22 @@ impl KubernetesService {
         let services = Keeper::new(registry, "", "services")?;
         let primary = config.services.cidrs.first().ok_or("there is no range of service addresses")?;
         let service = service(primary.first_host(), port, config.services.kubernetes_node_port);
-        let membership = match config.services.reconcile_endpoints {
-            true => Some(Membership {
+        let rule = match config.services.endpoint_reconciler {
+            EndpointReconciler::Lease => Some(Rule::Leases(Leases::new(storage, config.storage.prefix())?)),
+            EndpointReconciler::MasterCount(count) => Some(Rule::Count(count)),
+            EndpointReconciler::None => None,
+        };
+        let member = |rule| -> Result<Membership, String> {
+            Ok(Membership {
                 address: config.advertise_address,
                 port,
-                leases: Leases::new(storage, config.storage.prefix())?,
+                rule,
                 endpoints: Keeper::new(registry, "", "endpoints")?,
                 slices: Keeper::new(registry, "discovery.k8s.io", "endpointslices")?,
                 left: Mutex::new(false),
-            }),
-            false => None,
+            })
         };
+        let membership = rule.map(member).transpose()?;
         Ok(KubernetesService { service, services, membership })
     }
 
@@ -130,45 +144,69 @@ impl KubernetesService {
 }
 
 impl Membership {
-    /// Renews the lease, whatever becomes of the endpoints: other servers can still add this one then.
+    /// Sees to it that this server is an endpoint. Its lease is renewed whatever becomes of the endpoints:
+    /// other servers can still add this one then.
     async fn renew(&self) -> Result<(), String> {
         let left = self.left.lock().await;
         if *left {
             return Ok(());
         }
-        self.leases.renew(self.address).await.map_err(|error| error.to_string())?;
-        self.reconcile(Ports::AsTheyAre, false).await
+        match &self.rule {
+            Rule::Leases(leases) => {
+                leases.renew(self.address).await.map_err(|error| error.to_string())?;
+                self.reconcile(leases, Ports::AsTheyAre, false).await
+            }
+            Rule::Count(count) => {
+                let joined = |current: Option<&Object>| {
+                    endpoints::with_address(current, self.address, self.port, *count)
+                };
+                self.write(&joined).await
+            }
+        }
     }
 
-    /// Takes a lease away that is not this process's.
+    /// Takes away what an earlier process with this address left behind.
     async fn withdraw(&self) {
         let _left = self.left.lock().await;
-        match self.leases.remove(self.address).await {
-            Ok(false) => {}
-            Ok(true) => {
-                tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
-                if let Err(reason) = self.reconcile(Ports::Ours, false).await {
-                    tracing::info!(reason, "an earlier server is still among the endpoints");
+        let removed = match &self.rule {
+            Rule::Count(_) => self.remove_address().await,
+            Rule::Leases(leases) => match leases.remove(self.address).await {
+                Ok(false) => Ok(()),
+                Ok(true) => {
+                    tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
+                    self.reconcile(leases, Ports::Ours, false).await
                 }
-            }
-            Err(error) => tracing::warn!(%error, "the lease of an earlier server was not removed"),
+                Err(error) => Err(error.to_string()),
+            },
+        };
+        if let Err(reason) = removed {
+            tracing::warn!(reason, "an earlier server may still be among the endpoints");
         }
     }
 
     async fn leave(&self) -> Result<(), String> {
         let mut left = self.left.lock().await;
         *left = true;
-        match self.leases.remove(self.address).await {
-            Ok(true) => self.reconcile(Ports::Ours, true).await,
+        let leases = match &self.rule {
+            Rule::Leases(leases) => leases,
+            Rule::Count(_) => return self.remove_address().await,
+        };
+        match leases.remove(self.address).await {
+            Ok(true) => self.reconcile(leases, Ports::Ours, true).await,
             // Never joined, or expired meanwhile: the others know.
             Ok(false) => Ok(()),
             Err(error) => Err(error.to_string()),
         }
     }
 
+    /// Takes this server's address out of the endpoints.
+    async fn remove_address(&self) -> Result<(), String> {
+        self.write(&|current| endpoints::without_address(current?, self.address)).await
+    }
+
     /// Makes the endpoints say what leases there are.
-    async fn reconcile(&self, ports: Ports, leaving: bool) -> Result<(), String> {
-        let addresses = self.leases.list().await.map_err(|error| error.to_string())?;
+    async fn reconcile(&self, leases: &Leases, ports: Ports, leaving: bool) -> Result<(), String> {
+        let addresses = leases.list().await.map_err(|error| error.to_string())?;
         if addresses.is_empty() && !leaving {
             return Err(
                 "no API server IP addresses were listed in storage, refusing to erase all endpoints \
@@ -180,9 +218,14 @@ impl Membership {
             None if leaving => None,
             current => endpoints::endpoints(current, &addresses, self.port, ports),
         };
-        let kept = self.endpoints.keep(NAMESPACE, NAME, &wanted).await.map_err(|status| status.message)?;
+        self.write(&wanted).await
+    }
+
+    /// Writes the endpoints if anything else is wanted, and the slice that says the same.
+    async fn write(&self, wanted: &Wanted<'_>) -> Result<(), String> {
+        let kept = self.endpoints.keep(NAMESPACE, NAME, wanted).await.map_err(|status| status.message)?;
         if kept.written {
-            tracing::info!(?addresses, "the servers behind the kubernetes Service have changed");
+            tracing::info!("the servers behind the kubernetes Service have changed");
         }
         let Some(endpoints) = kept.object else { return Ok(()) };
         let slice = endpoints::slice(&endpoints);

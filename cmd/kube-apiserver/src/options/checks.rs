@@ -13,6 +13,10 @@ const SERVICE_CIDR: &str = "10.0.0.0/24";
 /// Addresses in a range of Services, as a power of two, at most.
 const SERVICE_CIDR_BITS_MAX: u8 = 20;
 
+/// What upstream can store objects as, sorted.
+const STORAGE_MEDIA_TYPES: [&str; 3] =
+    ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
+
 /// Plugins that are off by default and may be named although they are not built: what they would deny
 /// is denied already. NodeRestriction limits kubelets, whom nothing authorizes yet.
 const HARMLESS_PLUGINS: [&str; 1] = ["NodeRestriction"];
@@ -84,6 +88,13 @@ fn etcd(flags: &Flags, errors: &mut Vec<String>) {
             "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
                 .to_owned(),
         );
+    }
+    let media_type = flags.text("storage-media-type");
+    if !media_type.is_empty() && !STORAGE_MEDIA_TYPES.contains(&media_type) {
+        errors.push(format!(
+            "--storage-media-type {media_type:?} invalid, allowed values: {}",
+            STORAGE_MEDIA_TYPES.join(", ")
+        ));
     }
 }
 
@@ -201,13 +212,12 @@ pub(super) fn node_ports(flags: &Flags) -> (u16, u16) {
 
 fn services(flags: &Flags, errors: &mut Vec<String>) {
     match flags.text("endpoint-reconciler-type") {
-        "" | "lease" | "none" => {}
-        "master-count" => errors.push(
-            "--endpoint-reconciler-type=master-count is not supported by this version of the server: it is \
-             deprecated, use lease"
-                .to_owned(),
-        ),
+        "" | "lease" | "master-count" | "none" => {}
         other => errors.push(format!("Reconciler not implemented: {other}")),
+    }
+    let count = flags.int("apiserver-count");
+    if count <= 0 {
+        errors.push(format!("--apiserver-count should be a positive number, but value '{count}' provided"));
     }
     let text = flags.optional("service-cluster-ip-range").unwrap_or(SERVICE_CIDR);
     let (given, cidrs) = (text.split(',').count(), cidrs(flags));

@@ -110,20 +110,60 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--enable-admission-plugins: ImagePolicyWebhook is not supported by this version of the server: what it denies would be allowed",
     );
     options("--enable-admission-plugins NodeRestriction,ResourceQuota,AlwaysPullImages").unwrap();
+}
+
+/// A flag with its default value, or with the empty one that upstream takes for it, says nothing that would
+/// have to be built or refused.
+#[test]
+fn every_flag_starts_the_server_with_its_default_value_and_with_an_empty_one() {
+    use crate::flags::{FLAGS, Kind};
+    // What upstream refuses when it is empty; of `oidc-*` flags any, without an issuer and a client.
+    const NEVER_EMPTY: [&str; 4] =
+        ["authorization-mode", "logging-format", "service-account-issuer", "tls-curve-preferences"];
+    for flag in FLAGS {
+        let default = flag.default.trim_start_matches('[').trim_end_matches(']').replace("<nil>", "");
+        let says_nothing = |value: &str| {
+            let words = [format!("--{}={value}", flag.name)];
+            let flags = Flags::parse(words).map_err(|error| error.to_string());
+            let started = flags.and_then(|flags| Options::from_flags(&flags).map(drop));
+            assert_eq!(started, Ok(()), "--{}={value}", flag.name);
+        };
+        let scalar = matches!(
+            flag.kind,
+            Kind::Bool | Kind::Int | Kind::Uint | Kind::Float | Kind::Duration | Kind::Quantity
+        ) || matches!(flag.kind, Kind::Level | Kind::Version | Kind::CertKey);
+        if !default.is_empty() {
+            says_nothing(&default);
+        }
+        if !scalar && !NEVER_EMPTY.contains(&flag.name) && !flag.name.starts_with("oidc-") {
+            says_nothing("");
+        }
+    }
+}
+
+#[test]
+fn objects_may_be_asked_to_be_stored_in_any_form_that_upstream_knows() {
+    for form in ["", "application/json", "application/yaml", "application/vnd.kubernetes.protobuf"] {
+        options(&format!("--storage-media-type={form}")).unwrap();
+    }
     error(
-        "--endpoint-reconciler-type master-count",
-        "--endpoint-reconciler-type=master-count is not supported by this version of the server: it is deprecated, use lease",
+        "--storage-media-type=text/plain",
+        "--storage-media-type \"text/plain\" invalid, allowed values: application/json, application/vnd.kubernetes.protobuf, application/yaml",
     );
 }
 
 #[test]
 fn endpoints_are_kept_unless_somebody_else_does() {
-    let check = |line: &str, expected: bool| {
-        assert_eq!(options(line).unwrap().services.reconcile_endpoints, expected, "{line}");
+    let check = |line: &str, expected: EndpointReconciler| {
+        assert_eq!(options(line).unwrap().services.endpoint_reconciler, expected, "{line}");
     };
-    check("", true);
-    check("--endpoint-reconciler-type lease", true);
-    check("--endpoint-reconciler-type none", false);
+    check("", EndpointReconciler::Lease);
+    check("--endpoint-reconciler-type=", EndpointReconciler::Lease);
+    check("--endpoint-reconciler-type lease", EndpointReconciler::Lease);
+    check("--endpoint-reconciler-type none", EndpointReconciler::None);
+    check("--endpoint-reconciler-type master-count", EndpointReconciler::MasterCount(1));
+    check("--endpoint-reconciler-type master-count --apiserver-count 3", EndpointReconciler::MasterCount(3));
+    error("--apiserver-count 0", "--apiserver-count should be a positive number, but value '0' provided");
     error("--endpoint-reconciler-type Lease", "Reconciler not implemented: Lease");
 }
 

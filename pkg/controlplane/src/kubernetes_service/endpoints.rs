@@ -13,6 +13,7 @@ use crate::bootstrap::object;
 
 /// Keeps the controller for mirrored slices away.
 const SKIP_MIRROR: &str = "endpointslice.kubernetes.io/skip-mirror";
+const SKIP_MIRROR_LABEL: [&str; 3] = ["metadata", "labels", SKIP_MIRROR];
 const SERVICE_NAME: &str = "kubernetes.io/service-name";
 
 /// Whose word counts about the ports.
@@ -36,12 +37,8 @@ pub(super) fn endpoints(
         None => object(json!({"metadata": {"name": NAME, "namespace": NAMESPACE}})),
     };
     let our_ports = json!([{"name": "https", "port": port, "protocol": "TCP"}]);
-    let had = match tree::list(&endpoints, "subsets") {
-        [Value::Object(only)] => Some(only.clone()),
-        _ => None,
-    };
-    let label = ["metadata", "labels", SKIP_MIRROR];
-    let labelled = object::get_str(&endpoints, &label) == Some("true");
+    let had = only_subset(&endpoints);
+    let labelled = object::get_str(&endpoints, &SKIP_MIRROR_LABEL) == Some("true");
     let addresses_fine = had.as_ref().is_some_and(|subset| has_exactly(subset, addresses));
     let ports_fine = match (&had, ports) {
         (None, _) => false,
@@ -51,20 +48,95 @@ pub(super) fn endpoints(
     if labelled && addresses_fine && ports_fine {
         return None;
     }
-    object::set(&mut endpoints, &label, "true");
+    object::set(&mut endpoints, &SKIP_MIRROR_LABEL, "true");
+    if had.is_none() {
+        endpoints.remove("subsets");
+    }
     let mut subset = had.unwrap_or_default();
     if !addresses_fine {
-        repopulate(&mut subset, addresses);
+        repack(&mut subset, addresses.iter().map(|ip| json!({"ip": ip})).collect());
     }
     if !ports_fine {
         subset.insert("ports".to_owned(), our_ports);
     }
-    if ["addresses", "notReadyAddresses"].iter().all(|list| tree::list(&subset, list).is_empty()) {
-        endpoints.remove("subsets");
-    } else {
-        object::set(&mut endpoints, &["subsets"], vec![Value::Object(subset)]);
-    }
+    set_subset(&mut endpoints, subset);
     Some(endpoints)
+}
+
+/// The Endpoints with this server's address among at most `count`; `None` when they are fine.
+///
+/// Of too many addresses those go that follow this one in the order of their texts, and then from the
+/// front: so all servers come to agree.
+pub(super) fn with_address(
+    current: Option<&Object>,
+    address: IpAddr,
+    port: u16,
+    count: usize,
+) -> Option<Object> {
+    let own = address.to_string();
+    let Some(mut subset) = current.and_then(only_subset) else {
+        return endpoints(current, &[own], port, Ports::Ours);
+    };
+    let had = tree::list(&subset, "addresses");
+    let is_own = |address: &Value| ip(address) == own;
+    let address_fine = had.len() <= count && had.iter().any(is_own);
+    let mut endpoints = current.cloned().unwrap_or_default();
+    if address_fine && object::get_str(&endpoints, &SKIP_MIRROR_LABEL) == Some("true") {
+        return None;
+    }
+    object::set(&mut endpoints, &SKIP_MIRROR_LABEL, "true");
+    if !address_fine {
+        let mut addresses = had.to_vec();
+        addresses.push(json!({"ip": own}));
+        repack(&mut subset, addresses);
+        if let Some(Value::Array(addresses)) = subset.get_mut("addresses")
+            && let Some(at) = addresses.iter().position(is_own)
+        {
+            let surplus = addresses.len().saturating_sub(count);
+            let after = surplus.min(addresses.len() - at - 1);
+            addresses.drain(at + 1..at + 1 + after);
+            addresses.drain(..surplus - after);
+        }
+    }
+    set_subset(&mut endpoints, subset);
+    Some(endpoints)
+}
+
+/// The Endpoints without an address; `None` when they are fine.
+pub(super) fn without_address(current: &Object, address: IpAddr) -> Option<Object> {
+    let own = address.to_string();
+    let mut subset = tree::children(current, "subsets").next()?.clone();
+    let addresses = tree::list(&subset, "addresses");
+    let others: Vec<Value> = addresses.iter().filter(|address| ip(address) != own).cloned().collect();
+    if others.len() == addresses.len() {
+        return None;
+    }
+    repack(&mut subset, others);
+    let mut endpoints = current.clone();
+    set_subset(&mut endpoints, subset);
+    Some(endpoints)
+}
+
+fn only_subset(endpoints: &Object) -> Option<Object> {
+    match tree::list(endpoints, "subsets") {
+        [Value::Object(only)] => Some(only.clone()),
+        _ => None,
+    }
+}
+
+/// Makes a subset the first one; one without addresses goes.
+fn set_subset(endpoints: &mut Object, subset: Object) {
+    let nobody = ["addresses", "notReadyAddresses"].iter().all(|list| tree::list(&subset, list).is_empty());
+    let rest = tree::list(endpoints, "subsets").iter().skip(1).cloned();
+    let subsets: Vec<Value> = (!nobody).then_some(Value::Object(subset)).into_iter().chain(rest).collect();
+    match subsets.is_empty() {
+        true => drop(endpoints.remove("subsets")),
+        false => object::set(endpoints, &["subsets"], subsets),
+    }
+}
+
+fn ip(address: &Value) -> &str {
+    address.get("ip").and_then(Value::as_str).unwrap_or_default()
 }
 
 fn has_exactly(subset: &Object, addresses: &[String]) -> bool {
@@ -74,13 +146,11 @@ fn has_exactly(subset: &Object, addresses: &[String]) -> bool {
 }
 
 /// Every address once, in the order of their texts. One that is also said not to be ready is not ready.
-fn repopulate(subset: &mut Object, addresses: &[String]) {
-    let mut addresses: Vec<&str> = addresses.iter().map(String::as_str).collect();
-    let not_ready = |ip: &str| tree::children(subset, "notReadyAddresses").any(|a| tree::text(a, "ip") == ip);
-    addresses.retain(|ip| !not_ready(ip));
-    addresses.sort_unstable();
-    addresses.dedup();
-    let addresses: Vec<Value> = addresses.into_iter().map(|ip| json!({"ip": ip})).collect();
+fn repack(subset: &mut Object, mut addresses: Vec<Value>) {
+    let not_ready: HashSet<&str> = tree::list(subset, "notReadyAddresses").iter().map(ip).collect();
+    addresses.retain(|address| !not_ready.contains(ip(address)));
+    addresses.sort_by(|a, b| ip(a).cmp(ip(b)));
+    addresses.dedup_by(|a, b| ip(a) == ip(b));
     subset.insert("addresses".to_owned(), addresses.into());
 }
 

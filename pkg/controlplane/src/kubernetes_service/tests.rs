@@ -121,12 +121,38 @@ async fn a_server_that_died_is_no_endpoint_while_it_starts_again() {
 #[tokio::test(start_paused = true)]
 async fn a_server_may_leave_its_endpoints_to_others() {
     let storage = store();
-    let server = Server::start(&storage, 1, |config| config.services.reconcile_endpoints = false).await;
+    let server =
+        Server::start(&storage, 1, |config| config.services.endpoint_reconciler = EndpointReconciler::None)
+            .await;
     server.tasks.server_is_ready();
     sleep(A_WHILE).await;
     assert_eq!(server.addresses().await, None);
     assert!(storage.get("/registry/services/specs/default/kubernetes").await.unwrap().kv.is_some());
     server.stop().await;
+    assert_eq!(storage.count("/registry/masterleases/").await.unwrap(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn counted_servers_add_and_remove_themselves_without_leases() {
+    let storage = store();
+    let counted = |config: &mut Config| {
+        config.services.endpoint_reconciler = EndpointReconciler::MasterCount(2);
+    };
+    let one = Server::start(&storage, 1, counted).await;
+    one.tasks.server_is_ready();
+    let two = Server::start(&storage, 2, counted).await;
+    two.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, addresses(&[1, 2]));
+    two.die().await;
+    sleep(A_WHILE).await;
+    assert_eq!(one.addresses().await, addresses(&[1, 2]), "nobody notices");
+    let again = Server::start(&storage, 2, counted).await;
+    assert_eq!(one.addresses().await, addresses(&[1]), "it is not ready yet");
+    again.tasks.server_is_ready();
+    sleep(A_WHILE).await;
+    one.stop().await;
+    assert_eq!(again.addresses().await, addresses(&[2]));
     assert_eq!(storage.count("/registry/masterleases/").await.unwrap(), 0);
 }
 

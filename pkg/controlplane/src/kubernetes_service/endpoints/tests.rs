@@ -120,3 +120,41 @@ fn a_slice_is_written_when_it_says_something_else_and_replaced_for_another_famil
     object::set(&mut labelled, &["metadata", "labels", "x"], "y");
     assert_eq!(change(Some(&labelled), &one), SliceChange::Write(one.clone()));
 }
+
+#[test]
+fn a_counted_server_adds_itself_and_others_make_room() {
+    let ip = |last: u8| format!("192.0.2.{last}");
+    let subset_of = |last: &[u8]| {
+        let addresses: Vec<String> = last.iter().map(|&last| ip(last)).collect();
+        subset(&addresses.iter().map(String::as_str).collect::<Vec<_>>(), 1)
+    };
+    let check = |before: &[u8], own: u8, count: usize, after: Option<&[u8]>| {
+        let before = stored(json!([subset_of(before)]));
+        let wanted = with_address(Some(&before), ip(own).parse().unwrap(), 1, count);
+        assert_eq!(wanted, after.map(|after| stored(json!([subset_of(after)]))), "{own} {count}");
+    };
+    check(&[1], 1, 1, None);
+    check(&[2, 1], 1, 2, None);
+    check(&[1], 2, 2, Some(&[1, 2]));
+    check(&[1, 3], 2, 3, Some(&[1, 2, 3]));
+    check(&[1, 2, 3], 2, 2, Some(&[1, 2]));
+    check(&[1, 2], 3, 2, Some(&[2, 3]));
+    check(&[1, 2, 3, 4], 3, 1, Some(&[3]));
+    let own = "192.0.2.1".parse().unwrap();
+    let alone = stored(json!([subset(&["192.0.2.1"], 6443)]));
+    assert_eq!(with_address(None, own, 6443, 1), Some(alone.clone()));
+    let odd = stored(json!([subset(&["192.0.2.8"], 1), subset(&["192.0.2.9"], 2)]));
+    assert_eq!(with_address(Some(&odd), own, 6443, 3), Some(alone));
+}
+
+#[test]
+fn a_counted_server_that_stops_takes_its_own_address_away() {
+    let own = "192.0.2.1".parse().unwrap();
+    let check = |before: Value, after: Option<Value>| {
+        assert_eq!(without_address(&stored(before.clone()), own), after.map(stored), "{before}");
+    };
+    check(json!([]), None);
+    check(json!([subset(&["192.0.2.2"], 1)]), None);
+    check(json!([subset(&["192.0.2.1", "192.0.2.2"], 1)]), Some(json!([subset(&["192.0.2.2"], 1)])));
+    check(json!([subset(&["192.0.2.1"], 1)]), Some(json!([])));
+}
