@@ -39,8 +39,11 @@ impl Registry {
         };
         let freshness = freshness(options, token.as_ref())?;
         let Selection { scope, predicate } = filter::of(target, stored, options, token.is_some());
-        // A server that answers from its cache ignores the limit at version 0; clients rely on it.
-        let limit = if options.resource_version == "0" { 0 } else { options.limit };
+        // At version 0 a cache gives all that it has, whatever the limit, and clients rely on it. On the
+        // first page the delegator sees to that; on later ones it sees the token's version alone.
+        let cached = stored.resource.cached_objects().is_some();
+        let all = token.is_some() && options.resource_version == "0" && cached;
+        let limit = if all { 0 } else { options.limit };
         let prefix = scope.prefix.clone();
         let query = ListQuery {
             start: token.as_ref().map(|t| format!("{prefix}{}", t.start)),

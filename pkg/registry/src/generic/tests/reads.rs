@@ -1,11 +1,12 @@
 //! Claims about GET, lists and watches, as far as they add to what the delegator does.
 
-use api::options::{ListOptions, MATCH_EXACT};
+use api::options::{ListOptions, MATCH_EXACT, MATCH_NOT_OLDER_THAN};
 use apimachinery::{fields, labels};
 use bytes::Bytes;
 use futures::StreamExt;
 use tokio::time::Instant;
 
+use super::stale::Frozen;
 use super::*;
 use crate::generic::{EventType, ListPage, WatchEvent};
 
@@ -90,12 +91,38 @@ async fn an_expired_token_comes_back_as_one_that_works() {
     assert_eq!(names("pods", &rest), ["b", "c", "d"]);
 }
 
-#[tokio::test]
-async fn the_limit_does_not_count_at_version_zero() {
-    let world = three().await;
-    let options = ListOptions { resource_version: "0".to_owned(), ..options(1, "") };
+/// Names of the pods on a page of one at version 0, and the token of the next one.
+async fn at_zero(world: &World, token: &str) -> (Vec<String>, String) {
+    let options = ListOptions { resource_version: "0".to_owned(), ..options(1, token) };
     let page = world.registry.list(&target("pods", ""), &options).await.unwrap();
-    assert_eq!(page.items.iter().count(), 3);
+    (names("pods", &page), page.continue_token)
+}
+
+#[tokio::test]
+async fn a_cache_ignores_the_limit_at_version_zero() {
+    let outside = three().await;
+    let revision = outside.revision().await.to_string();
+    let world = Frozen::after(outside).await.world;
+    let (all, token) = at_zero(&world, "").await;
+    assert_eq!((all.len(), token.as_str()), (3, ""));
+    let newer = ListOptions {
+        resource_version: revision,
+        resource_version_match: MATCH_NOT_OLDER_THAN.to_owned(),
+        ..options(1, "")
+    };
+    let first = world.registry.list(&target("pods", ""), &newer).await.unwrap();
+    let (rest, token) = at_zero(&world, &first.continue_token).await;
+    assert_eq!((rest, token.as_str()), (vec!["b".to_owned(), "c".to_owned()], ""));
+}
+
+#[tokio::test]
+async fn storage_honours_the_limit_at_version_zero() {
+    let world = three().await;
+    let (first, token) = at_zero(&world, "").await;
+    assert_eq!(first, ["a"]);
+    let (second, token) = at_zero(&world, &token).await;
+    assert_eq!(second, ["b"]);
+    assert_eq!(at_zero(&world, &token).await, (vec!["c".to_owned()], String::new()));
 }
 
 #[tokio::test]

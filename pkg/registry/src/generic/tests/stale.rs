@@ -7,16 +7,16 @@ use storage::fault::{Faulty, Operation, Plan};
 use super::*;
 
 /// A registry whose cache shows what there was in the world before, and nothing later.
-struct Frozen {
+pub(super) struct Frozen {
     /// Writes to the same store past the cache.
     outside: World,
     /// Works with the cache.
-    world: World,
+    pub(super) world: World,
     faulty: Arc<Faulty<Memory>>,
 }
 
 impl Frozen {
-    async fn after(outside: World) -> Self {
+    pub(super) async fn after(outside: World) -> Self {
         let faulty = Arc::new(Faulty::new(outside.store.clone(), Plan::none()));
         let resources = crate::ingest::resources("/registry", |row| row.plural != "events");
         let options = cacher::Options::default();
