@@ -11,7 +11,7 @@ use registry::generic::Allocator;
 use registry::services::{Families, Family, Leaks, Options, STORAGE_PREFIX, Services};
 use storage::Storage;
 use tokio::sync::Mutex;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::api::PostStartHook;
 use crate::config::{Config, ServiceConfig};
@@ -20,6 +20,9 @@ use crate::system::SystemEntropy;
 
 /// The time between two repairs (upstream's default).
 const REPAIR_PERIOD: Duration = Duration::from_secs(180);
+/// The least time between two repairs of addresses: each reads all services, and who writes a service must
+/// not be able to cause more of them.
+const ADDRESS_REPAIR_PAUSE: Duration = Duration::from_secs(5);
 /// How long the first repair may take.
 const FIRST_REPAIR_MAX: Duration = Duration::from_secs(60);
 /// How long to wait before what went wrong at start is tried again.
@@ -94,16 +97,31 @@ impl Repairs {
         self.services.repair_ports(&mut *self.leaks.lock().await).await
     }
 
-    /// Repairs for as long as it is polled.
+    /// Repairs for as long as it is polled: everything every few minutes, and addresses as soon as a
+    /// service is written whose address is not allocated, which an older server has stored.
     pub(crate) async fn keep_repairing(&self) {
         loop {
-            sleep(REPAIR_PERIOD).await;
+            let next = Instant::now() + REPAIR_PERIOD;
+            match self.services.changes(next).await {
+                Ok(mut changes) => {
+                    while self.services.next_without_address(&mut changes).await {
+                        self.addresses().await;
+                        sleep(ADDRESS_REPAIR_PAUSE).await;
+                    }
+                }
+                Err(error) => tracing::debug!(error, "services are not followed"),
+            }
+            sleep_until(next).await;
             if let Err(error) = self.ports().await {
                 tracing::warn!(error, "the node ports of services could not be checked");
             }
-            if let Err(error) = self.services.repair_addresses().await {
-                tracing::warn!(error, "the addresses of services could not be checked");
-            }
+            self.addresses().await;
+        }
+    }
+
+    async fn addresses(&self) {
+        if let Err(error) = self.services.repair_addresses().await {
+            tracing::warn!(error, "the addresses of services could not be checked");
         }
     }
 }

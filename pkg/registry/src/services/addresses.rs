@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::list;
 use super::range::{AddressRange, Family, parse_address};
 use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, Entropy, Registry, Result, Target};
-use crate::meta;
+use crate::{StoredRef, codec, meta};
 
 /// Who manages the objects that are addresses of services.
 pub(super) const MANAGED_BY: &str = "ipallocator.k8s.io";
@@ -106,6 +106,19 @@ impl Addresses {
     /// Every IPAddress object, as it is.
     pub(super) async fn all(&self) -> Result<Vec<Object>> {
         list(&self.registry, self.addresses, true).await
+    }
+
+    /// One IPAddress object, as a cache has it; `None` if there is none.
+    pub(super) async fn cached(&self, name: &str) -> Result<Option<Object>> {
+        let storage = self.addresses.storage.as_ref();
+        let storage = storage.ok_or_else(|| Status::internal_error("nothing stores addresses"))?;
+        match self.registry.get(&self.target(name), "0").await {
+            Ok(element) => codec::decode(storage, StoredRef::element(&element))
+                .map(Some)
+                .map_err(|message| Status::internal_error(message).into()),
+            Err(status) if status.reason == "NotFound" => Ok(None),
+            Err(status) => Err(status),
+        }
     }
 
     /// The ranges of all ServiceCIDR objects. One that several have counts once, and is ready if it is in

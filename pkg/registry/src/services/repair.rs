@@ -4,16 +4,21 @@
 
 use std::collections::{HashMap, HashSet};
 
+use api::options::ListOptions;
 use api::tree;
 use apimachinery::time::{UnixTime, parse_time};
+use futures::StreamExt;
 use schema::object::Object;
+use tokio::time::Instant;
 
 use super::addresses::{FAMILY_LABEL, KnownRange, MANAGED_BY, MANAGED_BY_LABEL, Missing};
 use super::bitmap::{Bitmap, PortRange};
+use super::families::default_on_read;
 use super::port_store::Allocation;
 use super::range::{Family, parse_address};
-use super::{Services, address_plan, list};
-use crate::meta;
+use super::{Services, Target, address_plan, list};
+use crate::generic::{EventType, WatchEvent, WatchEvents};
+use crate::{Element, StoredRef, codec, meta};
 
 /// How often a port has to be found without a service before it is given back: it may have been taken for
 /// one that is being written.
@@ -100,8 +105,57 @@ impl Services {
             && self.all_services().await?.iter().any(|service| !holdings(service).is_empty()))
     }
 
+    /// Follows the services from now on, until `deadline`.
+    ///
+    /// # Errors
+    /// The text of why they cannot be followed.
+    pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents, String> {
+        let target = Target { row: self.services, namespace: "", name: "" };
+        let options = ListOptions {
+            resource_version: "0".to_owned(),
+            send_initial_events: Some(false),
+            ..ListOptions::default()
+        };
+        self.registry.watch(&target, &options, deadline).await.map_err(|status| status.message)
+    }
+
+    /// Waits until a service is written that has an address without the right IPAddress object. `false` when
+    /// the changes are over.
+    pub async fn next_without_address(&self, changes: &mut WatchEvents) -> bool {
+        while let Some(WatchEvent::Event(event)) = changes.next().await {
+            let written = matches!(event.kind, EventType::Added | EventType::Modified);
+            if let Some(element) = event.element.filter(|_| written)
+                && !self.has_its_addresses(&element).await
+            {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// What cannot be read or asked for is left to the next repair.
+    async fn has_its_addresses(&self, service: &Element) -> bool {
+        let Some(storage) = &self.services.storage else { return true };
+        let Ok(mut service) = codec::decode(storage, StoredRef::element(service)) else { return true };
+        default_on_read(&mut service, self.families);
+        for holding in holdings(&service) {
+            let found = match self.pools.addresses.cached(&holding.address).await {
+                Ok(found) => found,
+                Err(_) => continue,
+            };
+            if finding(&holding, found.as_ref(), &HashSet::new()) != Finding::Right {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// All services, with what those of before there were families leave out.
     async fn all_services(&self) -> Result<Vec<Object>, String> {
-        list(&self.registry, self.services, true).await.map_err(|status| status.message)
+        let mut services =
+            list(&self.registry, self.services, true).await.map_err(|status| status.message)?;
+        services.iter_mut().for_each(|service| default_on_read(service, self.families));
+        Ok(services)
     }
 
     /// Sees to the object of one address of a service.

@@ -61,6 +61,7 @@ impl Entropy for Numbers {
 pub(super) struct Server {
     pub(super) clock: Arc<TestClock>,
     pub(super) services: Arc<Services>,
+    pub(super) store: Arc<dyn Storage>,
     registry: Registry,
     user: UserInfo,
 }
@@ -95,7 +96,7 @@ impl Server {
         let pools: Arc<dyn Allocator> = services.clone();
         let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
         let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
-        Server { clock, services, registry, user }
+        Server { clock, services, store: store.clone(), registry, user }
     }
 
     /// The only server of a cluster with these ranges, the first of which is of its primary family.

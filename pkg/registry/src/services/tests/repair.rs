@@ -100,6 +100,42 @@ async fn the_address_of_a_service_gets_its_object_back() {
     }
 }
 
+/// What a server of before there were families has written.
+async fn given_old_service(server: &Server) {
+    let old = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "old", "namespace": "ns", "uid": "u"},
+        "spec": {"type": "ClusterIP", "clusterIP": "10.0.0.11", "ports": [{"port": 81}]},
+    });
+    server.store.put("/registry/services/specs/ns/old", old.to_string().into(), 0, None).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_service_of_before_there_were_families_gets_its_address() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    given_old_service(&server).await;
+    server.services.repair_addresses().await.unwrap();
+    let address = BTreeSet::from(["10.0.0.11".to_owned()]);
+    assert_eq!(server.addresses().await, address);
+    server.clock.advance_seconds(61);
+    server.services.repair_addresses().await.unwrap();
+    assert_eq!(server.addresses().await, address, "it belongs to the service");
+}
+
+#[tokio::test]
+async fn a_service_that_is_written_without_its_address_is_noticed() {
+    let server = Server::with_ranges(&["10.0.0.0/24"]).await;
+    let deadline = Instant::now() + std::time::Duration::from_secs(1);
+    let mut changes = server.services.changes(deadline).await.unwrap();
+    server.post("fine", json!({"ports": [{"port": 80}]})).await;
+    given_old_service(&server).await;
+    assert!(server.services.next_without_address(&mut changes).await);
+    server.services.repair_addresses().await.unwrap();
+    server.post("also-fine", json!({"ports": [{"port": 80}]})).await;
+    assert!(!server.services.next_without_address(&mut changes).await);
+}
+
 #[tokio::test]
 async fn an_address_without_a_service_goes_after_a_while() {
     let server = Server::with_ranges(&["10.0.0.0/24"]).await;
