@@ -168,7 +168,7 @@ fn field(f: &Field, owner: &Type, types: &Types) -> String {
          pointer: {pointer}, omit_empty: {oe}, omit_zero: {oz}, info: &FieldInfo {{ go_type: {go:?}, required: {req}, default: {default:?}, \
          enum_values: &{enums:?}, item_enum_values: &{item_enums:?}, item_default: {item_default:?}, minimum: {min:?}, maximum: {max:?}, \
          validations: {cel:?}, patch_strategy: {patch:?}, patch_merge_key: {key_field:?}, list_type: {list_type:?}, \
-         list_map_keys: &{list_keys:?}, map_type: {map_type:?} }} }},",
+         list_map_keys: &{list_keys:?}, map_type: {map_type:?}, item_head: {item_head} }} }},",
         key = format!("\"{name}\":"),
         number = f.number,
         tag = f.number << 3 | wire_type,
@@ -187,7 +187,17 @@ fn field(f: &Field, owner: &Type, types: &Types) -> String {
         patch = a.get("patch"),
         key_field = a.get("mergekey"),
         map_type = a.get("map"),
+        item_head = item_head(a.get("itemkind")),
     )
+}
+
+fn item_head(kind: &str) -> String {
+    match kind.rsplit_once('/') {
+        Some((version, kind)) => {
+            format!("Some(crate::proto::TypeMetaHead {{ api_version: {version:?}, kind: {kind:?} }})")
+        }
+        None => "None".to_owned(),
+    }
 }
 
 /// The OpenAPI default: as written, or the one that `proto/README.md` derives.

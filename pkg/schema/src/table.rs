@@ -3,6 +3,8 @@
 //! `build.rs` compiles the IDL in `proto/` into `static` values of these types, so nothing is
 //! computed, parsed or allocated at start-up. Engines walk them; no engine knows a kind by name.
 
+use crate::proto::TypeMetaHead;
+
 /// A type: a struct, a named slice, or one of the few with a hand-made JSON form.
 #[derive(Debug)]
 pub struct Message {
@@ -182,6 +184,8 @@ pub struct FieldInfo {
     pub list_map_keys: &'static [&'static str],
     /// `x-kubernetes-map-type`, or empty.
     pub map_type: &'static str,
+    /// What the items of a list call themselves wherever they are read, although it is not on the wire.
+    pub item_head: Option<TypeMetaHead<'static>>,
 }
 
 impl Message {

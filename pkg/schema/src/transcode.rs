@@ -243,7 +243,7 @@ impl Writer<'_> {
                 self.out.push(b',');
             }
             match field.ty {
-                Type::Message(inner) => self.message(inner, reader.bytes()?)?,
+                Type::Message(inner) => self.element(field, inner, reader.bytes()?)?,
                 Type::String | Type::Bytes => self.text(field.ty, reader.bytes()?),
                 Type::Double if wire_type != BYTES => write_double(reader.double()?, self.out)?,
                 ty if wire_type != BYTES => {
@@ -256,6 +256,19 @@ impl Writer<'_> {
         })?;
         self.out.push(b']');
         Ok(())
+    }
+
+    #[inline]
+    fn element(
+        &mut self,
+        field: &'static Field,
+        inner: &'static Message,
+        payload: &[u8],
+    ) -> Result<(), Error> {
+        match field.info.item_head {
+            Some(_) if inner.type_meta => self.root(inner, payload, field.info.item_head, Version::Elsewhere),
+            _ => self.message(inner, payload),
+        }
     }
 
     /// Packed numbers, separated by commas; whether there are none after the opening bracket.

@@ -79,7 +79,14 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
     let mut values = Vec::with_capacity(slot.count());
     each(field, slot.region(raw), |reader, wire_type| {
         match field.ty {
-            Type::Message(inner) => values.push(element(inner, reader.bytes()?, slots)?),
+            Type::Message(inner) => {
+                let mut item = element(inner, reader.bytes()?, slots)?;
+                if let (Some(head), Value::Object(item)) = (field.info.item_head, &mut item) {
+                    item.insert("apiVersion".to_owned(), head.api_version.into());
+                    item.insert("kind".to_owned(), head.kind.into());
+                }
+                values.push(item);
+            }
             Type::String | Type::Bytes => {
                 let bytes = reader.bytes()?;
                 values.push(one(field.ty, reader, bytes)?);

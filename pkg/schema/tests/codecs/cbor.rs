@@ -1,10 +1,29 @@
 //! CBOR of every fixture: the bytes that upstream writes, and back to the same tree.
 
+use schema::object::Object;
 use schema::{cbor, json, json_write};
+use serde_json::Value;
 
 use crate::archive::pairs;
 use crate::fixtures::{same, tree};
 use crate::mutations::{Random, mutate};
+
+/// As `without_item_kinds` does for JSON: upstream's codecs do not write what claim templates are.
+fn forget_item_kinds(object: &mut Object) {
+    for (name, value) in object {
+        match value {
+            Value::Object(inner) => forget_item_kinds(inner),
+            Value::Array(items) => items.iter_mut().filter_map(Value::as_object_mut).for_each(|item| {
+                if name == "volumeClaimTemplates" {
+                    item.remove("kind");
+                    item.remove("apiVersion");
+                }
+                forget_item_kinds(item);
+            }),
+            _ => {}
+        }
+    }
+}
 
 #[test]
 fn fixtures_are_written_as_upstream_writes_them() {
@@ -14,7 +33,9 @@ fn fixtures_are_written_as_upstream_writes_them() {
         let Some(theirs) = theirs.get(&format!("{}.cbor", pair.name)) else { continue };
         let Some((message, envelope)) = pair.open() else { continue };
         let mut ours = Vec::new();
-        cbor::encode(message, &tree(message, &envelope), &mut ours).unwrap();
+        let mut tree = tree(message, &envelope);
+        forget_item_kinds(&mut tree);
+        cbor::encode(message, &tree, &mut ours).unwrap();
         same(&pair.name, &ours, theirs);
         count += 1;
     }

@@ -4,7 +4,7 @@ use schema::json_write::{self, indent};
 use schema::proto::{self, Envelope, is_canonical};
 use schema::table::Message;
 use schema::transcode::to_json;
-use schema::{json, object::Object, patch};
+use schema::{builtin, json, object::Object, patch};
 use serde_json::Value;
 
 use crate::archive::{Pair, pairs};
@@ -62,10 +62,39 @@ pub(crate) fn same(name: &str, ours: &[u8], theirs: &[u8]) {
     }
 }
 
+/// Upstream's codecs do not write what claim templates are, which is not on the wire; its conversion adds it
+/// before anything is served.
+fn without_item_kinds(pair: &Pair, json: Vec<u8>) -> Vec<u8> {
+    if !pair.name.contains("StatefulSet") {
+        return json;
+    }
+    let head = r#""kind":"PersistentVolumeClaim","apiVersion":"v1","#;
+    String::from_utf8(json).unwrap().replace(head, "").into_bytes()
+}
+
+#[test]
+fn items_that_are_kinds_say_so_in_json() {
+    let statefulset = builtin::kind("apps/v1", "StatefulSet").unwrap();
+    let template = serde_json::json!({"metadata": {"name": "a"}, "spec": {}});
+    let object = serde_json::json!({"spec": {"volumeClaimTemplates": [template, template]}});
+    let mut raw = Vec::new();
+    proto::encode(statefulset, object.as_object().unwrap(), &mut raw).unwrap();
+    let tree = proto::decode(statefulset, &raw).unwrap();
+    let (mut direct, mut by_tree) = (Vec::new(), Vec::new());
+    to_json(statefulset, &raw, None, None, &mut direct).unwrap();
+    json_write::encode(statefulset, &tree, &mut by_tree).unwrap();
+    for json in [direct, by_tree] {
+        let json: Value = serde_json::from_slice(&json).unwrap();
+        for item in json["spec"]["volumeClaimTemplates"].as_array().unwrap() {
+            assert_eq!((&item["apiVersion"], &item["kind"]), (&"v1".into(), &"PersistentVolumeClaim".into()));
+        }
+    }
+}
+
 #[test]
 fn protobuf_is_transcoded_to_upstreams_json_bytes() {
     let count = for_each(|pair, message, envelope| {
-        let mut ours = transcoded(message, envelope, None);
+        let mut ours = without_item_kinds(pair, transcoded(message, envelope, None));
         let theirs = expected_json(pair);
         if theirs.contains(&b'\n') {
             let compact = std::mem::take(&mut ours);
