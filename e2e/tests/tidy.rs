@@ -12,6 +12,7 @@ mod tidy {
     pub(crate) mod functions;
     pub(crate) mod licenses;
     pub(crate) mod manifests;
+    pub(crate) mod members;
     pub(crate) mod sources;
     pub(crate) mod workspace;
 }
@@ -63,6 +64,21 @@ fn files_say_what_they_are_and_are_where_they_belong() {
     assert!(!sources.is_empty(), "the tree has sources");
     let findings = sources.iter().flat_map(|(path, text)| tidy::sources::findings(path, text));
     none("How a source file looks:", findings.collect());
+}
+
+#[test]
+fn members_that_are_read_by_name_exist() {
+    let idl = files(&root(), |path| path.starts_with("proto/") && path.ends_with(".idl"));
+    let members = tidy::members::members(idl.iter().map(|(_, text)| text.as_str()));
+    let reads = |path: &str| {
+        let tests = path.ends_with("tests.rs") || path.contains("/tests/");
+        path.ends_with(".rs") && !tests && tidy::members::PLACES.iter().any(|place| path.starts_with(place))
+    };
+    let sources = files(&root(), reads);
+    assert!(!sources.is_empty() && !idl.is_empty(), "the tree has rules and types");
+    let findings =
+        sources.iter().flat_map(|(path, text)| tidy::members::findings(path, text, &members)).collect();
+    none("Member names in rules (e2e/tests/tidy/members.rs):", findings);
 }
 
 #[test]

@@ -2,14 +2,10 @@
 
 use std::collections::BTreeSet;
 
+pub(crate) use api::meta::{is_deleting, text};
 use api::tree::{child, children, texts};
 use schema::object::Object;
 use serde_json::Value;
-
-/// A string in an object's metadata; empty when absent.
-pub(crate) fn text<'o>(object: &'o Object, name: &str) -> &'o str {
-    child(object, "metadata").map_or("", |metadata| api::tree::text(metadata, name))
-}
 
 /// An annotation, if the object has it.
 pub(crate) fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
@@ -29,11 +25,6 @@ fn pair<'o>(object: &'o Object, map: &str, key: &str) -> Option<&'o str> {
 /// Sets a label or an annotation; `map` says which.
 pub(crate) fn set_pair(object: &mut Object, map: &str, key: &str, value: &str) {
     schema::object::set(object, &["metadata", map, key], value);
-}
-
-/// Whether an object is going.
-pub(crate) fn is_deleting(object: &Object) -> bool {
-    child(object, "metadata").is_some_and(|metadata| metadata.contains_key("deletionTimestamp"))
 }
 
 /// Appends a finalizer unless the object has it.

@@ -17,7 +17,6 @@ mod name_rule;
 mod node_selector;
 mod object_meta;
 mod options;
-mod pem;
 mod resource_name;
 mod resources;
 mod selector;

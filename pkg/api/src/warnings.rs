@@ -18,7 +18,6 @@ mod ip;
 mod key_pair;
 mod networking;
 mod node;
-mod pem;
 mod pod;
 mod ports;
 mod storage;

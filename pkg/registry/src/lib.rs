@@ -5,10 +5,10 @@ pub mod codec;
 pub mod continue_token;
 pub mod generic;
 pub mod ingest;
-pub mod meta;
 pub mod services;
 pub mod strategy;
 
+pub use api::meta;
 pub use cacher::{Budget, Element, Items, ItemsIter, Memo};
 pub use codec::{Stored, StoredRef};
 pub use generic::{Entropy, Registry, Result, Target};

@@ -11,7 +11,8 @@ use serde_json::Value;
 pub(super) const IMMUTABLE: &str = "field is immutable";
 
 /// Checks that a member of an object of a type is the same in the old object, as upstream's
-/// `ValidateImmutableField` does.
+/// `ValidateImmutableField` does. A member that the type does not have is a defect of ours: the object is
+/// refused with an internal error, because nothing would keep the member from changing.
 pub(super) fn immutable(
     path: &Path<'_>,
     message: &'static Message,
@@ -19,8 +20,8 @@ pub(super) fn immutable(
     (new, old): (&Object, &Object),
     errors: &mut Vec<Error>,
 ) {
-    let Some(field) = message.members.iter().find(|known| known.name == member).map(|known| known.field)
-    else {
+    let Some(field) = message.member(member) else {
+        errors.push(Error::internal(path, format!("{} has no member {member}", message.name)));
         return;
     };
     if !equal_members(field, new.get(member), old.get(member)) {
@@ -80,5 +81,11 @@ mod tests {
         class(json!({"reclaimPolicy": "Retain"}), "f: Invalid value: \"Retain\": field is immutable");
         let old = json!({"parameters": {"a": "b"}});
         check(&STORAGE_CLASS, "parameters", json!({}), old, &["f: Invalid value: null: field is immutable"]);
+    }
+
+    #[test]
+    fn a_member_that_the_type_does_not_have_is_refused() {
+        let refused = "f: Internal error: io.k8s.api.core.v1.Secret has no member tpye";
+        check(&SECRET, "tpye", json!({}), json!({}), &[refused]);
     }
 }

@@ -5,7 +5,7 @@
 //! here it is taken from where RSA keys always and EC keys usually hold it. A key that does not hold it
 //! (Ed25519, some EC keys) is taken to fit any certificate of its type.
 
-use super::pem::{Block, blocks};
+use crate::pem::{Block, blocks};
 
 type Error = String;
 
@@ -45,7 +45,7 @@ pub(super) fn check(certificate: &[u8], key: &[u8]) -> Result<(), Error> {
 
 fn first_certificate(text: &[u8]) -> Result<Vec<u8>, Error> {
     let mut skipped = Vec::new();
-    for Block { label, bytes } in blocks(text) {
+    for Block { label, bytes, .. } in blocks(text) {
         if label == "CERTIFICATE" {
             return Ok(bytes);
         }
@@ -68,7 +68,7 @@ fn first_certificate(text: &[u8]) -> Result<Vec<u8>, Error> {
 
 fn first_key(text: &[u8]) -> Result<Vec<u8>, Error> {
     let mut skipped = Vec::new();
-    for Block { label, bytes } in blocks(text) {
+    for Block { label, bytes, .. } in blocks(text) {
         if label == "PRIVATE KEY" || label.ends_with(" PRIVATE KEY") {
             return Ok(bytes);
         }

@@ -4,7 +4,6 @@
 mod app_armor;
 pub mod conditions;
 mod label_keys;
-mod qos;
 mod resize;
 mod status;
 
@@ -23,10 +22,7 @@ pub(super) struct Pods;
 impl Strategy for Pods {
     /// Of a status that the client gives, the quality of service class counts.
     fn prepare_for_create(&self, pod: &mut Object, context: &Context<'_>) {
-        let class = match text_at(pod, "status", "qosClass") {
-            "" => qos::class(pod).to_owned(),
-            given => given.to_owned(),
-        };
+        let class = api::qos::of(pod).to_owned();
         let gated = !object::get_list(pod, &["spec", "schedulingGates"]).is_empty();
         if let Some(status) = child(pod, "status") {
             status.clear();

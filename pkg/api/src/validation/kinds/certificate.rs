@@ -1,11 +1,11 @@
 //! Certificate signing requests.
 
 use super::{Rules, metadata, metadata_update};
+use crate::pem::{Block, blocks};
 use crate::semantic::equal;
 use crate::tree::{child, children, list, maybe_integer, text, texts};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_list_lines;
-use crate::validation::pem::blocks;
 use crate::validation::signer_name::signer_name;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::x509::{Certificate, Request};
@@ -133,17 +133,18 @@ fn validate(request: &Object, options: Options) -> Vec<Error> {
     errors
 }
 
-/// The text that base64 stands for; empty if it is none.
-fn decoded(base64: &str) -> String {
-    let bytes = STANDARD.decode(base64).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).into_owned()
+/// The bytes that base64 stands for; empty if it is none.
+fn decoded(base64: &str) -> Vec<u8> {
+    STANDARD.decode(base64).unwrap_or_default()
 }
 
 /// Checks that the first block is a request that the owner of its key has signed.
 fn signed_request(base64: &str) -> Result<(), String> {
     let text = decoded(base64);
-    match blocks(&text).first() {
-        Some(block) if block.kind == "CERTIFICATE REQUEST" => Request::parse(&block.bytes)?.check_signature(),
+    match blocks(&text).next() {
+        Some(block) if block.label == "CERTIFICATE REQUEST" => {
+            Request::parse(&block.bytes)?.check_signature()
+        }
         _ => Err("PEM block type must be CERTIFICATE REQUEST".to_owned()),
     }
 }
@@ -151,8 +152,8 @@ fn signed_request(base64: &str) -> Result<(), String> {
 /// What is wrong with a chain of certificates.
 fn bad_certificate(base64: &str) -> Option<String> {
     let text = decoded(base64);
-    let blocks = blocks(&text);
-    let bad = blocks.iter().find_map(|block| match (block.kind, block.has_headers) {
+    let blocks: Vec<Block> = blocks(&text).collect();
+    let bad = blocks.iter().find_map(|block| match (block.label.as_str(), block.has_headers) {
         ("CERTIFICATE", false) => match Certificate::count(&block.bytes) {
             Ok(0) => Some("found CERTIFICATE PEM block containing 0 certificates".to_owned()),
             Ok(_) => None,

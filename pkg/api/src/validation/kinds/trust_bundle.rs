@@ -1,9 +1,9 @@
 //! Cluster trust bundles (KEP-3257).
 
 use super::{Rules, metadata_update};
+use crate::pem::{Block, blocks};
 use crate::tree::{child, text};
 use crate::validation::immutable::immutable;
-use crate::validation::pem::{Block, blocks};
 use crate::validation::signer_name::signer_name;
 use crate::validation::x509::Certificate;
 use crate::validation::{NameRule, validate_finalizers_are_qualified, validate_object_meta};
@@ -52,7 +52,7 @@ fn anchors(path: &Path<'_>, bundle: &str, errors: &mut Vec<Error>) {
         return;
     }
     let mut invalid = |detail: String| errors.push(Error::invalid(path, "<value omitted>", detail));
-    let blocks = blocks(bundle);
+    let blocks: Vec<Block> = blocks(bundle.as_bytes()).collect();
     let bad: Vec<String> = blocks
         .iter()
         .enumerate()
@@ -75,9 +75,9 @@ fn anchors(path: &Path<'_>, bundle: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn why_no_anchor(block: &Block<'_>) -> Option<String> {
-    if block.kind != "CERTIFICATE" {
-        return Some(format!("has bad block type: {}", block.kind));
+fn why_no_anchor(block: &Block) -> Option<String> {
+    if block.label != "CERTIFICATE" {
+        return Some(format!("has bad block type: {}", block.label));
     }
     if block.has_headers {
         return Some("has PEM block headers".to_owned());

@@ -2,11 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::validation::pem::blocks;
+use crate::pem::blocks;
 
 macro_rules! der {
     ($name:literal) => {
-        blocks(include_str!(concat!("../../../testdata/x509/", $name))).remove(0).bytes
+        blocks(include_bytes!(concat!("../../../testdata/x509/", $name))).next().unwrap().bytes
     };
 }
 

@@ -2,9 +2,9 @@
 
 use super::strictness::Strictness;
 use super::subschemas::strings;
+use crate::pem::{Block, blocks};
 use crate::tree::{child, list, text};
 use crate::validation::kinds::admission::client_config;
-use crate::validation::pem;
 use apimachinery::field::{BadValue, Error, Path};
 use apimachinery::names::is_dns1035_label;
 use base64::Engine;
@@ -87,9 +87,8 @@ pub(super) fn has_known_review_version<'v>(mut versions: impl Iterator<Item = &'
 /// Why there are no certificates in a bundle (base64 of PEM). What is in a certificate is not looked at.
 pub(super) fn bundle_problem(bundle: &str) -> Option<&'static str> {
     let bytes = STANDARD.decode(bundle).unwrap_or_default();
-    let text = String::from_utf8_lossy(&bytes);
-    let blocks = pem::blocks(&text);
-    if blocks.iter().any(|block| block.kind == "CERTIFICATE" && !block.has_headers) {
+    let blocks: Vec<Block> = blocks(&bytes).collect();
+    if blocks.iter().any(|block| block.label == "CERTIFICATE" && !block.has_headers) {
         return None;
     }
     Some(match blocks.is_empty() {

@@ -1,8 +1,8 @@
 //! The certificate that answers a request.
 
 use super::{bytes, text};
+use crate::pem::{Block, blocks};
 use crate::tree::maybe_integer;
-use crate::validation::pem::{Block, blocks};
 use crate::validation::x509::{Certificate, PublicKeyInfo, Request};
 use apimachinery::field::{BadValue, Error, Path};
 use apimachinery::time::{UnixTime, parse_time};
@@ -29,10 +29,10 @@ pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors:
         return;
     }
     let bad = |detail: &str| Error::invalid(&path, chain, detail);
-    let blocks = blocks(chain);
+    let blocks: Vec<Block> = blocks(chain.as_bytes()).collect();
     let leaf = match blocks.first() {
         None => Err("issued certificate chain must contain at least one certificate"),
-        Some(block) if block.kind != "CERTIFICATE" => {
+        Some(block) if block.label != "CERTIFICATE" => {
             Err("issued certificate chain must consist entirely of CERTIFICATE PEM blocks")
         }
         Some(block) => {
@@ -73,8 +73,8 @@ pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors:
 }
 
 /// What is wrong with the certificates after the first.
-fn rest(blocks: &[Block<'_>]) -> Option<&'static str> {
-    blocks.iter().skip(1).find_map(|block| match block.kind {
+fn rest(blocks: &[Block]) -> Option<&'static str> {
+    blocks.iter().skip(1).find_map(|block| match block.label.as_str() {
         "CERTIFICATE" if Certificate::parse(&block.bytes).is_ok() => None,
         "CERTIFICATE" => Some("intermediate certificate does not parse as valid X.509"),
         // The words are upstream's.

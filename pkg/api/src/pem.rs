@@ -15,15 +15,18 @@ const LENIENT: GeneralPurpose =
 
 /// A decoded block.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Block {
+pub(crate) struct Block {
     /// What the block says it is: `CERTIFICATE`.
-    pub(super) label: String,
+    pub(crate) label: String,
+    /// Whether it begins with lines of the form `Key: value`.
+    pub(crate) has_headers: bool,
     /// The data.
-    pub(super) bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
-/// The blocks of a text, in order.
-pub(super) fn blocks(mut text: &[u8]) -> impl Iterator<Item = Block> {
+/// The blocks of a text, in order. Linear in the text: no END line is looked at twice, and what is before
+/// one is searched for its BEGIN once.
+pub(crate) fn blocks(mut text: &[u8]) -> impl Iterator<Item = Block> {
     std::iter::from_fn(move || {
         while let Some(at) = find(text, END) {
             let (before, rest) = (text.get(..at)?, text.get(at + END.len()..)?);
@@ -46,22 +49,25 @@ fn block<'t>(before: &[u8], after: &'t [u8]) -> Option<(Block, &'t [u8])> {
     let (label, body) = line(before.get(begin + BEGIN.len()..)?);
     let label = label.strip_suffix(DASHES)?;
     let (end, rest) = line(after.strip_prefix(label)?.strip_prefix(DASHES)?);
-    let block =
-        Block { label: String::from_utf8_lossy(label).into_owned(), bytes: data(body.unwrap_or_default())? };
+    let label = String::from_utf8_lossy(label).into_owned();
+    let (has_headers, bytes) = data(body.unwrap_or_default())?;
+    let block = Block { label, has_headers, bytes };
     end.is_empty().then_some((block, rest.unwrap_or_default()))
 }
 
-/// The data of a body, behind its headers. Headers need a line after them.
-fn data(mut body: &[u8]) -> Option<Vec<u8>> {
+/// The data of a body, behind its headers, and whether there are any. Headers need a line after them.
+fn data(mut body: &[u8]) -> Option<(bool, Vec<u8>)> {
+    let mut has_headers = false;
     loop {
         let (first, rest) = line(body);
         if !first.contains(&b':') {
             break;
         }
+        has_headers = true;
         body = rest?;
     }
     let text: Vec<u8> = body.iter().copied().filter(|b| !b" \t\r\n".contains(b)).collect();
-    LENIENT.decode(text).ok()
+    LENIENT.decode(text).ok().map(|bytes| (has_headers, bytes))
 }
 
 /// The first line without its end and the spaces before it, and the rest if there was an end.
@@ -96,6 +102,25 @@ mod tests {
         check(two, &[("A", &[1]), ("B", &[])]);
         check("-----BEGIN A-----\nK: v\nL: w\n\nAQ==\n-----END A-----\n", &[("A", &[1])]);
         check("-----BEGIN A-----\n-----BEGIN B-----\nAR==\n-----END B-----\n", &[("B", &[1])]);
+    }
+
+    #[test]
+    fn headers_are_noticed() {
+        let check = |text: &str, expected: bool| {
+            let found: Vec<bool> = blocks(text.as_bytes()).map(|block| block.has_headers).collect();
+            assert_eq!(found, [expected], "{text}");
+        };
+        check("-----BEGIN A-----\nAQ==\n-----END A-----", false);
+        check("-----BEGIN A-----\nK: v\n\nAQ==\n-----END A-----", true);
+    }
+
+    #[test]
+    fn beginnings_and_ends_without_the_other_are_read_once() {
+        let beginnings = "-----BEGIN A-----\n".repeat(200_000);
+        check(&beginnings, &[]);
+        check(&(beginnings + "AQ==\n-----END A-----\n"), &[("A", &[1])]);
+        check(&"-----BEGIN A-----\n!\n-----END A-----\n".repeat(100_000), &[]);
+        check(&"\n-----END A-----".repeat(200_000), &[]);
     }
 
     #[test]
