@@ -3,14 +3,15 @@
 //! publishes snapshots, guards the log, and wakes those who wait.
 //!
 //! There is one writer, the driver. It calls [`Cache::fill`] once and [`Cache::apply`] for each batch;
-//! when it has lost track of storage it calls [`Cache::reset`] and fills anew.
+//! when it has lost track of storage it calls [`Cache::reset`] and fills anew. [`Cache::retire`] may come
+//! from anywhere, and is the end.
 //!
 //! [core]: crate::core
 
 mod counters;
 mod rewound;
 
-use std::sync::atomic::{AtomicI64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Waker;
 
@@ -67,6 +68,8 @@ pub struct Cache {
     state: Mutex<State>,
     /// Held by who writes, from reading the current state until the next one is published.
     writer: Mutex<()>,
+    /// Never to be filled again. Set before the last reset, looked at under the lock of `writer`.
+    retired: AtomicBool,
     rewound: Mutex<Rewound>,
     pub(crate) counters: Counters,
 }
@@ -80,6 +83,7 @@ impl Cache {
             snapshot: ArcSwapOption::empty(),
             state: Mutex::new(state),
             writer: Mutex::default(),
+            retired: AtomicBool::new(false),
             rewound: Mutex::default(),
             counters: Counters::default(),
         }
@@ -89,9 +93,13 @@ impl Cache {
     /// then that have come in meanwhile (as for [`apply`](Self::apply)). The cache is ready when this
     /// returns. Watches of a former state end.
     ///
-    /// `later` must have all changes after `revision` up to the freshness revision.
+    /// `later` must have all changes after `revision` up to the freshness revision. Does nothing after
+    /// [`retire`](Self::retire).
     pub fn fill(&self, elements: Vec<Arc<Element>>, revision: Revision, later: Vec<Incoming>, now: Instant) {
         let _writer = lock(&self.writer);
+        if self.retired.load(SeqCst) {
+            return;
+        }
         let filled = Snapshot::filled(elements, revision, self.config.index);
         let (snapshot, changes) = advance(&filled, later, &self.config.frames);
         let (former, effects) = {
@@ -116,6 +124,12 @@ impl Cache {
         drop(former);
         lock(&self.rewound).clear();
         effects.run();
+    }
+
+    /// Forgets everything for good.
+    pub fn retire(&self, now: Instant) {
+        self.retired.store(true, SeqCst);
+        self.reset(Some("it is not served any more".to_owned()), now);
     }
 
     /// Takes the next changes: in order, and with all changes of their last revision. What is not newer
@@ -220,7 +234,12 @@ impl Cache {
     /// [`Error::NotReady`]; [`Error::TooOld`]; [`Error::Corrupt`] when there is an object in the scope
     /// that cannot be read and the watch is to begin with the state.
     pub fn watch(self: &Arc<Self>, query: WatchQuery) -> Result<Watch, Error> {
-        let selection = Selection { scope: query.scope, predicate: query.predicate };
+        self.start(query, false)
+    }
+
+    /// As [`watch`](Self::watch); a lenient one of everything delivers also what cannot be read.
+    pub(crate) fn start(self: &Arc<Self>, query: WatchQuery, lenient: bool) -> Result<Watch, Error> {
+        let selection = Selection { scope: query.scope, predicate: query.predicate, lenient };
         let fresh = self.fresh();
         let (position, start) = {
             let mut state = lock(&self.state);

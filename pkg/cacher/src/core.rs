@@ -16,6 +16,7 @@ use storage::Revision;
 use crate::memo::{Budget, Memo};
 use crate::{Element, Error, EventType, Predicate, Representation, Scope};
 
+pub(crate) use slab::Slab;
 pub use snapshot::Snapshot;
 pub(crate) use snapshot::{Walk, advance, rewind};
 pub(crate) use state::{Position, Read, State, Taken};
@@ -92,6 +93,9 @@ pub(crate) struct Selection {
     pub(crate) scope: Scope,
     /// Which elements are wanted.
     pub(crate) predicate: Predicate,
+    /// Take what cannot be read for wanted instead of failing over it. For everything alone: nobody knows
+    /// what such an element would have matched.
+    pub(crate) lenient: bool,
 }
 
 /// A change of one key as watches see it. Shared by all of them.
@@ -128,8 +132,13 @@ impl Change {
         if !selection.scope.contains(self.key()) {
             return Ok(None);
         }
-        let wanted = |element| wanted(element, &selection.predicate);
-        let (prev, new) = (wanted(self.prev.as_ref())?, wanted(self.new.as_ref())?);
+        let (prev, new) = match selection.lenient {
+            true => (self.prev.as_ref(), self.new.as_ref()),
+            false => {
+                let wanted = |element| wanted(element, &selection.predicate);
+                (wanted(self.prev.as_ref())?, wanted(self.new.as_ref())?)
+            }
+        };
         Ok(match (prev, new) {
             (None, None) => None,
             (None, Some(new)) => Some((EventType::Added, new)),

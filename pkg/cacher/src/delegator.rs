@@ -2,21 +2,19 @@
 
 mod compare;
 mod read;
+mod resources;
 mod route;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use storage::{Revision, Storage};
-use tokio::sync::watch;
-use tokio::time::Instant;
 
-use crate::cache::{Cache, CacheConfig};
 use crate::freshness::Frontier;
 use crate::read_index::ReadIndex;
 use crate::{Budget, Driver, Element, Options, Resource, ResourceConfig};
 
 pub use compare::Difference;
+pub(crate) use resources::{Resources, Set};
 
 /// How fresh an answer must be (KEP-2340 and the list semantics of the API).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,7 +87,7 @@ pub struct Found {
 /// Answers the reads of one store. Cheap to clone.
 #[derive(Clone)]
 pub struct Delegator {
-    inner: Arc<Inner>,
+    pub(crate) inner: Arc<Inner>,
 }
 
 /// What the delegator and its driver share.
@@ -97,21 +95,13 @@ pub(crate) struct Inner {
     pub(crate) store: Arc<dyn Storage>,
     /// What all keys begin with; ends in `/`.
     pub(crate) prefix: String,
-    /// By prefix.
-    pub(crate) resources: BTreeMap<String, Arc<Resource>>,
+    pub(crate) resources: Resources,
     pub(crate) budget: Arc<Budget>,
+    /// What the frames of all caches together may take.
+    pub(crate) frames: Arc<Budget>,
     pub(crate) frontier: Frontier,
     pub(crate) read_index: ReadIndex,
     pub(crate) options: Options,
-    /// How many caches are not filled.
-    pub(crate) unready: watch::Sender<usize>,
-}
-
-impl Inner {
-    /// What is cached.
-    pub(crate) fn cached(&self) -> impl Iterator<Item = (&Resource, &Cache)> {
-        self.resources.values().filter_map(|resource| Some((&**resource, resource.cache.as_deref()?)))
-    }
 }
 
 impl Delegator {
@@ -131,32 +121,22 @@ impl Delegator {
         resources: Vec<ResourceConfig>,
         options: Options,
     ) -> (Self, Driver) {
-        let frontier = Frontier::default();
-        let frames = Budget::new(options.frames_bytes_max);
-        let now = Instant::now();
-        let make = |config: ResourceConfig| {
-            let (prefix, index) = (config.prefix.clone(), config.index);
-            let cache = (options.enabled && config.cached).then(|| {
-                let (frames, fresh) = (Arc::clone(&frames), frontier.handle());
-                Arc::new(Cache::new(
-                    CacheConfig { prefix, index, limits: options.limits, frames, fresh },
-                    now,
-                ))
-            });
-            (config.prefix.clone(), Arc::new(Resource::new(config, cache)))
-        };
-        let resources: BTreeMap<String, Arc<Resource>> = resources.into_iter().map(make).collect();
-        let unready = resources.values().filter(|resource| resource.cache.is_some()).count();
-        let inner = Arc::new(Inner {
+        let mut inner = Inner {
             read_index: ReadIndex::new(Arc::clone(&store)),
             store,
             prefix: format!("{}/", prefix.trim_end_matches('/')),
-            resources,
+            resources: Resources::new(Set::default()),
             budget: Budget::new(options.forms_bytes_max),
-            frontier,
+            frames: Budget::new(options.frames_bytes_max),
+            frontier: Frontier::default(),
             options,
-            unready: watch::Sender::new(unready),
-        });
+        };
+        let mut set = Set::default();
+        for config in resources {
+            set.insert(inner.resource(config, true));
+        }
+        inner.resources = Resources::new(set);
+        let inner = Arc::new(inner);
         (Delegator { inner: Arc::clone(&inner) }, Driver::new(inner))
     }
 
@@ -171,18 +151,21 @@ impl Delegator {
     }
 
     /// The resource with this prefix.
-    pub fn resource(&self, prefix: &str) -> Option<&Arc<Resource>> {
-        self.inner.resources.get(prefix)
+    pub fn resource(&self, prefix: &str) -> Option<Arc<Resource>> {
+        self.inner.resources.load().get(prefix).cloned()
     }
 
-    /// All resources, in order of their prefixes.
-    pub fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.inner.resources.values().map(|resource| &**resource)
+    /// All resources that there are now, in order of their prefixes.
+    pub fn resources(&self) -> Vec<Arc<Resource>> {
+        self.inner.resources.load().iter().cloned().collect()
     }
 
-    /// Waits until every cache is filled, which may take for ever.
+    /// Waits until each cache of the resources that the delegator began with has been filled, which may
+    /// take for ever. Those that were [installed](Self::install) later are not waited for, nor are those
+    /// that were retired.
     pub async fn ready(&self) {
-        // The sender lives as long as `self`, so there is no error.
-        let _ = self.inner.unready.subscribe().wait_for(|unready| *unready == 0).await;
+        for resource in self.inner.resources.load().iter().filter(|resource| resource.founding) {
+            resource.ready().await;
+        }
     }
 }

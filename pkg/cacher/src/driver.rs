@@ -6,6 +6,9 @@
 //! are skipped. So a resource needs nothing but its own list to become ready, and what is complete up
 //! to one revision in the watch is complete up to it in every cache that is ready: the
 //! [frontier](crate::freshness::Frontier).
+//!
+//! That a resource is installed later changes nothing in this: what the watch delivered before its list
+//! began was in the store by then, so its list shows it.
 
 mod backoff;
 mod feed;
@@ -19,6 +22,7 @@ use std::time::Duration;
 use tokio::time::{Instant, interval};
 
 use crate::delegator::Inner;
+use crate::resource::Stage;
 use backoff::Backoff;
 use feed::End;
 use life::Life;
@@ -44,7 +48,7 @@ impl Driver {
     /// Drives the caches until the store shuts down or the future is dropped. Spawns nothing.
     pub async fn run(self) {
         let inner = &*self.inner;
-        if inner.cached().next().is_none() {
+        if !inner.options.enabled {
             return std::future::pending().await;
         }
         tokio::select! {
@@ -85,7 +89,7 @@ async fn sweep(inner: &Inner) {
     loop {
         ticks.tick().await;
         inner.budget.next_epoch();
-        for (_, cache) in inner.cached() {
+        for cache in inner.resources.load().iter().filter_map(|resource| resource.cache.as_ref()) {
             cache.sweep(&inner.budget);
             tokio::task::yield_now().await;
         }
@@ -96,9 +100,11 @@ impl Inner {
     /// Takes every cache out of service.
     fn reset(&self, reason: &str) {
         let now = Instant::now();
-        for (_, cache) in self.cached() {
-            cache.reset(Some(reason.to_owned()), now);
+        for resource in self.resources.load().iter() {
+            if let Some(cache) = &resource.cache {
+                resource.enter(Stage::Filling);
+                cache.reset(Some(reason.to_owned()), now);
+            }
         }
-        self.unready.send_replace(self.cached().count());
     }
 }

@@ -67,7 +67,8 @@ impl Items {
     /// What a query selects from a snapshot, its limit aside.
     pub(crate) fn selected(snapshot: Arc<Snapshot>, query: &ListQuery) -> Self {
         let version = Some(snapshot.revision());
-        let selection = Selection { scope: query.scope.clone(), predicate: query.predicate.clone() };
+        let (scope, predicate) = (query.scope.clone(), query.predicate.clone());
+        let selection = Selection { scope, predicate, lenient: false };
         let selected = Selected { snapshot, selection, start: query.start.clone() };
         Items { source: Source::Selected(Arc::new(selected)), version }
     }
@@ -104,7 +105,7 @@ impl Items {
 
 impl Selected {
     fn walk(&self) -> Walk {
-        let Selection { scope, predicate } = &self.selection;
+        let Selection { scope, predicate, .. } = &self.selection;
         self.snapshot.walk(scope, self.start.as_deref(), predicate)
     }
 }

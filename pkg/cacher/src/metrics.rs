@@ -224,9 +224,9 @@ impl Delegator {
     /// Appends the metrics of all resources in the Prometheus text format. Resources that nothing has
     /// happened to yet are left out of the counters.
     pub fn write_metrics(&self, out: &mut String) {
-        let mut resources: Vec<&Resource> = self.resources().collect();
-        resources.sort_by_key(|resource| (&resource.config.group, &resource.config.resource));
-        let rows: Vec<Row> = resources.into_iter().map(Row::of).collect();
+        let resources = self.resources();
+        let mut rows: Vec<Row> = resources.iter().map(|resource| Row::of(resource)).collect();
+        rows.sort_by(|a, b| a.labels.cmp(&b.labels));
         for (name, kind, help, value) in SIMPLE {
             head(out, name, kind, help);
             for row in &rows {

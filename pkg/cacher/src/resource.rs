@@ -1,9 +1,12 @@
 //! A resource as the cache knows it, and the part of it that a read is about.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
+use std::pin::pin;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
+use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::cache::Cache;
 use crate::metrics::ResourceMetrics;
@@ -26,11 +29,27 @@ pub struct ResourceConfig {
     pub ingest: Arc<dyn Ingest>,
 }
 
+/// Where a resource is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Its cache is not filled.
+    Filling,
+    /// Its cache is filled, or it has none.
+    Ready,
+    /// The delegator has let it go, for good.
+    Retired,
+}
+
 /// A resource of a [`crate::Delegator`].
 pub struct Resource {
     pub(crate) config: ResourceConfig,
     /// `None` for what is read from storage every time.
     pub(crate) cache: Option<Arc<Cache>>,
+    /// Whether the delegator began with it.
+    pub(crate) founding: bool,
+    stage: Mutex<Stage>,
+    /// Wakes those who wait for a stage, in order: the same course of events has the same outcome.
+    moved: Notify,
     pub(crate) metrics: ResourceMetrics,
 }
 
@@ -47,9 +66,11 @@ impl Ingest for Guarded {
 }
 
 impl Resource {
-    pub(crate) fn new(mut config: ResourceConfig, cache: Option<Arc<Cache>>) -> Self {
+    pub(crate) fn new(mut config: ResourceConfig, cache: Option<Arc<Cache>>, founding: bool) -> Self {
         config.ingest = Arc::new(Guarded(config.ingest));
-        Resource { config, cache, metrics: ResourceMetrics::default() }
+        let stage = if cache.is_some() { Stage::Filling } else { Stage::Ready };
+        let (stage, moved, metrics) = (Mutex::new(stage), Notify::new(), ResourceMetrics::default());
+        Resource { config, cache, founding, stage, moved, metrics }
     }
 
     /// What it was made from.
@@ -60,6 +81,57 @@ impl Resource {
     /// How many objects its cache holds; `None` without a cache and while that is not filled.
     pub fn cached_objects(&self) -> Option<usize> {
         Some(self.cache.as_ref()?.snapshot()?.len())
+    }
+
+    /// Waits until its cache is filled; what has none is ready at once. Says whether it is ready: one that
+    /// was retired never is.
+    pub async fn ready(&self) -> bool {
+        self.reaches(|stage| stage != Stage::Filling).await == Stage::Ready
+    }
+
+    /// Waits until the delegator lets it go.
+    pub async fn retired(&self) {
+        self.reaches(|stage| stage == Stage::Retired).await;
+    }
+
+    async fn reaches(&self, wanted: impl Fn(Stage) -> bool) -> Stage {
+        loop {
+            let mut moved = pin!(self.moved.notified());
+            // From here on no move is missed; so look only now.
+            moved.as_mut().enable();
+            let stage = self.stage();
+            if wanted(stage) {
+                return stage;
+            }
+            moved.await;
+        }
+    }
+
+    fn stage(&self) -> Stage {
+        *self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether its cache is filled.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.stage() == Stage::Ready
+    }
+
+    /// Takes note of what the driver has done with its cache. Nothing comes after retirement.
+    pub(crate) fn enter(&self, stage: Stage) {
+        let mut current = self.stage.lock().unwrap_or_else(PoisonError::into_inner);
+        if *current != stage && *current != Stage::Retired {
+            *current = stage;
+            drop(current);
+            self.moved.notify_waiters();
+        }
+    }
+
+    /// Ends its watches and empties its cache, for good.
+    pub(crate) fn retire(&self) {
+        self.enter(Stage::Retired);
+        if let Some(cache) = &self.cache {
+            cache.retire(Instant::now());
+        }
     }
 
     /// The scope of all its objects.

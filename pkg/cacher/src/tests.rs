@@ -8,6 +8,7 @@ mod gap;
 mod list;
 mod metrics;
 mod model;
+mod resources;
 mod watch;
 
 use std::sync::{Arc, Mutex};
@@ -151,7 +152,7 @@ struct Reader {
 
 impl Reader {
     fn new(delegator: &Delegator, prefix: &str) -> Self {
-        let resource = Arc::clone(delegator.resource(prefix).unwrap());
+        let resource = delegator.resource(prefix).unwrap();
         Reader { delegator: delegator.clone(), resource }
     }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use storage::{KeyValue, ListOptions, Listing, Revision, Storage};
 
-use crate::{Element, Error, Found, Freshness, Items, ListQuery, Page, Resource};
+use crate::{Element, Error, Found, Freshness, Items, ListQuery, Page, Predicate, Resource};
 
 pub(crate) use watch::watch;
 
@@ -51,9 +51,19 @@ async fn get_at(
 
 /// Lists a scope, in pages as far as a predicate drops items.
 pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {
-    if query.scope.exact {
-        return list_one(store, resource, query).await;
+    match query.scope.exact {
+        true => list_one(store, resource, query).await,
+        false => list_range(store, resource, query, false).await,
     }
+}
+
+/// Lists a scope that is not one key; a lenient list, of everything, has also what cannot be read.
+async fn list_range(
+    store: &dyn Storage,
+    resource: &Resource,
+    query: &ListQuery,
+    lenient: bool,
+) -> Result<Page, Error> {
     let exact = match query.freshness {
         Freshness::Exact(revision) => revision,
         _ => 0,
@@ -76,7 +86,7 @@ pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQ
         let last = listing.kvs.last().map(|kv| kv.key.clone());
         metrics.storage_fetched.add(read);
         metrics.storage_evaluated.add(read);
-        let wanted = keep(listing.kvs, resource, query, &mut items)?;
+        let wanted = keep(listing.kvs, resource, query, lenient, &mut items)?;
         let next = wanted.or(if more { last } else { None }).map(|key| key + "\0");
         let full = query.limit > 0 && items.len() >= query.limit;
         if next.is_none() || full || read == 0 {
@@ -96,6 +106,20 @@ async fn list_one(store: &dyn Storage, resource: &Resource, query: &ListQuery) -
     let found = get(store, resource, &query.scope.prefix, query.freshness).await?;
     let items = found.element.into_iter().filter(|element| query.predicate.matches(element)).collect();
     Ok(Page { items: Items::listed(items), revision: found.revision, next: None, remaining: None })
+}
+
+/// The element of a pair if it is wanted. A lenient reader wants everything, one that cannot be read
+/// included.
+fn selected(
+    resource: &Resource,
+    kv: KeyValue,
+    predicate: &Predicate,
+    lenient: bool,
+) -> Result<Option<Arc<Element>>, Error> {
+    match lenient {
+        true => Ok(Some(Element::new(kv, &*resource.config.ingest))),
+        false => readable(resource, kv).map(|element| Some(element).filter(|it| predicate.matches(it))),
+    }
 }
 
 /// The element of a pair, which must be readable.
@@ -128,14 +152,12 @@ fn keep(
     kvs: Vec<KeyValue>,
     resource: &Resource,
     query: &ListQuery,
+    lenient: bool,
     items: &mut Vec<Arc<Element>>,
 ) -> Result<Option<String>, Error> {
     let mut kvs = kvs.into_iter().peekable();
     while let Some(kv) = kvs.next() {
-        let element = readable(resource, kv)?;
-        if !query.predicate.matches(&element) {
-            continue;
-        }
+        let Some(element) = selected(resource, kv, &query.predicate, lenient)? else { continue };
         items.push(element);
         if query.limit > 0 && items.len() >= query.limit && kvs.peek().is_some() {
             return Ok(items.last().map(|element| element.key().to_owned()));

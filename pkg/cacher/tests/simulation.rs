@@ -1,7 +1,8 @@
 //! Seeded simulation of the watch cache and its store.
 //!
 //! Each run is one seed: writers, readers and watchers of every kind work on the cache, while what is
-//! between it and its store delays, fails, breaks off, compacts and lets leases expire. Time is
+//! between it and its store delays, fails, breaks off, compacts and lets leases expire, and resources come
+//! and go. Time is
 //! virtual and all randomness comes from the seed. The store keeps the true history on the side, and
 //! every answer is held against it:
 //!
@@ -48,7 +49,7 @@ const SEEDS: u64 = 200;
 const BUG_SEEDS: u64 = 20;
 
 /// What must have happened, or the runs claim more than they show.
-const COVERED: [&str; 41] = [
+const COVERED: [&str; 46] = [
     "bookmark",
     "bookmark before the deadline",
     "blackout",
@@ -72,6 +73,10 @@ const COVERED: [&str; 41] = [
     "of everything",
     "of one object",
     "request for progress lost",
+    "resource installed",
+    "resource replaced",
+    "resource retired",
+    "resource retired while it was listed",
     "several deletions at one revision",
     "too old",
     "unavailable",
@@ -80,6 +85,7 @@ const COVERED: [&str; 41] = [
     "watch delayed",
     "watch dropped",
     "watch ended by a gap",
+    "watch ended by a retirement",
     "watch from a revision",
     "watch from a state not older",
     "watch from any state",

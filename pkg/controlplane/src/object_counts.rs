@@ -5,14 +5,12 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicI64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use cacher::{Delegator, Resource};
 use server::metrics::Collector;
 
-/// A count that nobody has taken yet.
-const UNKNOWN: i64 = i64::MIN;
 /// A count that could not be taken, as the metric shows it.
 const FAILED: i64 = -1;
 /// By how much a pause may be longer than the period, in multiples of it (upstream's
@@ -22,24 +20,24 @@ const JITTER: f64 = 1.2;
 /// The numbers of objects.
 pub(crate) struct ObjectCounts {
     delegator: Delegator,
-    /// By prefix of keys: what the store said last.
-    polled: BTreeMap<String, AtomicI64>,
+    /// By prefix of keys: what the store said last, of resources that there were then.
+    polled: Mutex<BTreeMap<String, i64>>,
 }
 
 impl ObjectCounts {
     /// Of all resources of `delegator`; none is counted yet.
     pub(crate) fn new(delegator: Delegator) -> Self {
-        let unknown = |resource: &Resource| (resource.config().prefix.clone(), AtomicI64::new(UNKNOWN));
-        let polled = delegator.resources().map(unknown).collect();
-        ObjectCounts { delegator, polled }
+        ObjectCounts { delegator, polled: Mutex::default() }
     }
 
     /// Counts in the store what the cache does not know, one resource after the other.
     pub(crate) async fn poll(&self) {
-        for (prefix, count) in &self.polled {
-            if self.cached(prefix).is_some() {
+        let mut polled = BTreeMap::new();
+        for resource in self.delegator.resources() {
+            if cached(&resource).is_some() {
                 continue;
             }
+            let prefix = &resource.config().prefix;
             let counted = match self.delegator.storage().count(prefix).await {
                 Ok(counted) => i64::try_from(counted).unwrap_or(i64::MAX),
                 Err(error) => {
@@ -47,8 +45,9 @@ impl ObjectCounts {
                     FAILED
                 }
             };
-            count.store(counted, Relaxed);
+            polled.insert(prefix.clone(), counted);
         }
+        *self.polled.lock().unwrap_or_else(PoisonError::into_inner) = polled;
     }
 
     /// Goes on counting, with a pause of `period` or somewhat more each time. `jitter` is uniformly
@@ -59,23 +58,23 @@ impl ObjectCounts {
             self.poll().await;
         }
     }
+}
 
-    fn cached(&self, prefix: &str) -> Option<i64> {
-        let count = self.delegator.resource(prefix)?.cached_objects()?;
-        Some(i64::try_from(count).unwrap_or(i64::MAX))
-    }
+fn cached(resource: &Resource) -> Option<i64> {
+    Some(i64::try_from(resource.cached_objects()?).unwrap_or(i64::MAX))
 }
 
 impl Collector for ObjectCounts {
     fn collect(&self, out: &mut String) {
-        let mut rows: Vec<(&str, &str, i64)> = Vec::with_capacity(self.polled.len());
-        for (prefix, polled) in &self.polled {
-            let Some(resource) = self.delegator.resource(prefix) else { continue };
-            let count = self.cached(prefix).unwrap_or_else(|| polled.load(Relaxed));
-            if count != UNKNOWN {
-                rows.push((&resource.config().group, &resource.config().resource, count));
-            }
+        let resources = self.delegator.resources();
+        let mut rows: Vec<(&str, &str, i64)> = Vec::with_capacity(resources.len());
+        let polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
+        for resource in &resources {
+            let config = resource.config();
+            let count = cached(resource).or_else(|| polled.get(&config.prefix).copied());
+            rows.extend(count.map(|count| (&*config.group, &*config.resource, count)));
         }
+        drop(polled);
         rows.sort_unstable();
         out.push_str("# HELP apiserver_resource_objects [ALPHA] Stored objects; -1 when they could not be counted.\n# TYPE apiserver_resource_objects gauge\n");
         for (group, resource, count) in &rows {

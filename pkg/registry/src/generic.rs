@@ -133,7 +133,6 @@ impl Registry {
         let prefix = prefix.trim_matches('/');
         let stored = ingest::stored_rows().filter_map(|(_, storage)| {
             let resource = delegator.resource(&format!("/{prefix}/{}/", storage.prefix))?;
-            let resource = Arc::clone(resource);
             Some((storage.prefix, StoredResource { resource, fields: Fields::of(storage.prefix) }))
         });
         let stored = Arc::new(stored.collect());

@@ -58,7 +58,7 @@ pub(crate) fn select(prefix: &str, node: &str, app: &str) -> Selection {
     if !app.is_empty() {
         predicate.labels = labels::Selector::parse(&format!("app={app}")).unwrap();
     }
-    Selection { scope, predicate }
+    Selection { scope, predicate, lenient: false }
 }
 
 /// An event as a test writes it: what, key, value, revision.

@@ -31,8 +31,10 @@ impl Delegator {
     /// storage in time.
     pub async fn differences(&self) -> Result<Vec<Difference>, Error> {
         let mut differences = Vec::new();
-        for (resource, cache) in self.inner.cached() {
-            self.compare(resource, cache, &mut differences).await?;
+        for resource in self.inner.resources.load().iter() {
+            if let Some(cache) = &resource.cache {
+                self.compare(resource, cache, &mut differences).await?;
+            }
         }
         Ok(differences)
     }

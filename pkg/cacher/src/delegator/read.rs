@@ -11,11 +11,14 @@ use super::route::{self, ListRoute, Need};
 use super::{Delegator, Error, Found, Freshness};
 use crate::cache::{Cache, Snapshot};
 use crate::freshness::WAIT_MAX;
-use crate::{Element, ListQuery, Page, Resource, Watch, WatchQuery, WatchStart, uncached};
+use crate::{Element, ListQuery, Page, Predicate, Resource, Watch, WatchQuery, WatchStart, uncached};
 
 /// What clients are told to wait when a revision is not reached, in seconds (upstream's
 /// `resourceVersionTooHighRetrySeconds`).
 const RETRY_AFTER_SECONDS: u32 = 1;
+
+/// How long the process itself follows a resource at once.
+const FOLLOWED_FOR: Duration = Duration::from_secs(24 * 3600);
 
 /// Why the cache is not fresh enough.
 enum Stale {
@@ -140,8 +143,31 @@ impl Delegator {
     /// # Errors
     /// Those of the initial read and of the store's `watch`; [`Error::TooOld`]; [`Error::NotReady`].
     pub async fn watch(&self, resource: &Arc<Resource>, query: WatchQuery) -> Result<Watch, Error> {
+        self.start(resource, query, false).await
+    }
+
+    /// Watches all of a resource for the process itself: with bookmarks, and without an end of its own for
+    /// a long time. What cannot be read does not fail the watch but is delivered as it is: who looks at
+    /// the [value](Element::value) is told. One bad object must not keep a server from knowing the others.
+    ///
+    /// # Errors
+    /// As [`watch`](Self::watch), but for [`Error::Corrupt`].
+    pub async fn follow(&self, resource: &Arc<Resource>, start: WatchStart) -> Result<Watch, Error> {
+        let (scope, predicate) = (resource.everything(), Predicate::default());
+        let deadline = Instant::now() + FOLLOWED_FOR;
+        let query = WatchQuery { scope, start, predicate, bookmarks: true, deadline };
+        self.start(resource, query, true).await
+    }
+
+    async fn start(
+        &self,
+        resource: &Arc<Resource>,
+        query: WatchQuery,
+        lenient: bool,
+    ) -> Result<Watch, Error> {
         let Some(cache) = &resource.cache else {
-            return uncached::watch(Arc::clone(&self.inner.store), Arc::clone(resource), query).await;
+            let store = Arc::clone(&self.inner.store);
+            return uncached::watch(store, Arc::clone(resource), query, lenient).await;
         };
         if cache.snapshot().is_none() {
             return Err(cache.not_ready(Instant::now()));
@@ -149,7 +175,7 @@ impl Delegator {
         if let WatchStart::State(freshness) = query.start {
             self.wait(resource, route::need(freshness)).await.map_err(|stale| self.stale(stale))?;
         }
-        cache.watch(query)
+        cache.start(query, lenient)
     }
 
     /// Waits until the caches have what is needed.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures::StreamExt;
-use futures::future::BoxFuture;
+use futures::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures::stream::FuturesUnordered;
 use storage::{Error, Revision, WatchEvent, WatchItem};
 use tokio::sync::{Semaphore, watch};
@@ -12,19 +12,19 @@ use tokio::time::Instant;
 
 use super::feed::{End, Feed};
 use super::fill::{Filled, fill};
-use super::slot::{Index, Slot};
+use super::slot::Slots;
 use crate::delegator::Inner;
 
-type Fills<'a> = FuturesUnordered<BoxFuture<'a, (usize, Filled)>>;
+/// Lists under way, with the numbers of their slots. One that was ended gives nothing any more.
+type Fills<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<Filled, Aborted>)>>;
 
 /// The caches between two gaps.
 pub(super) struct Life<'a> {
     inner: &'a Inner,
     feed: Feed<'a>,
-    slots: Vec<Slot<'a>>,
-    index: Index,
+    slots: Slots,
     /// Slots with changes in the batch that is coming in.
-    touched: Vec<usize>,
+    touched: Vec<u32>,
     fills: Fills<'a>,
     pages: Arc<Semaphore>,
     compacted: watch::Receiver<Revision>,
@@ -37,20 +37,16 @@ impl<'a> Life<'a> {
         let feed = Feed::open(&*inner.store, &inner.prefix, start).await?;
         // No cache is ready, and each will be listed at this revision or a later one.
         inner.frontier.publish(start);
-        let resources = || inner.resources.values();
         let mut life = Life {
             inner,
             feed,
-            slots: resources().map(|resource| Slot::new(resource, inner.options.held_back_max)).collect(),
-            index: Index::new(&inner.prefix, resources().map(|resource| &*resource.config.prefix)),
+            slots: Slots::new(&inner.prefix),
             touched: Vec::new(),
             fills: Fills::new(),
             pages: Arc::new(Semaphore::new(inner.options.fills_max.max(1))),
             compacted: inner.store.compacted(),
         };
-        for at in 0..life.slots.len() {
-            life.list(at);
-        }
+        life.on_changed();
         Ok(life)
     }
 
@@ -62,8 +58,11 @@ impl<'a> Life<'a> {
             // comes first.
             tokio::select! {
                 biased;
-                Some((at, filled)) = self.fills.next() => self.on_filled(at, filled),
+                Some((at, filled)) = self.fills.next() => if let Ok(filled) = filled {
+                    self.on_filled(at, filled);
+                },
                 Ok(()) = self.compacted.changed() => self.on_compacted(),
+                () = self.inner.resources.changed() => self.on_changed(),
                 item = self.feed.next() => match item {
                     Ok(Some(WatchItem::Event(event))) => self.on_event(event),
                     Ok(Some(WatchItem::Progress(revision))) => self.on_progress(revision),
@@ -74,8 +73,17 @@ impl<'a> Life<'a> {
         }
     }
 
+    /// Resources were installed or retired. The watch delivers what belongs to new ones from here on; what
+    /// it has delivered already is in the store, where their lists will find it.
+    fn on_changed(&mut self) {
+        let set = self.inner.resources.load();
+        for at in self.slots.become_those_of(&set, self.inner.options.held_back_max) {
+            self.list(at);
+        }
+    }
+
     fn on_event(&mut self, event: WatchEvent) {
-        let Some(at) = self.index.slot(&event.kv.key) else { return };
+        let Some(at) = self.slots.of_key(&event.kv.key) else { return };
         let Some(slot) = self.slots.get_mut(at) else { return };
         if slot.take(event) {
             self.touched.push(at);
@@ -102,32 +110,38 @@ impl<'a> Life<'a> {
         }
     }
 
-    fn on_filled(&mut self, at: usize, filled: Filled) {
+    fn on_filled(&mut self, at: u32, filled: Filled) {
         let Some(slot) = self.slots.get_mut(at) else { return };
-        if slot.fill(filled, Instant::now()) {
-            if let Some((_, cache)) = slot.cached() {
-                cache.compacted(*self.compacted.borrow());
-            }
-            self.inner.unready.send_modify(|unready| *unready = unready.saturating_sub(1));
-            if *self.inner.unready.borrow() == 0 {
-                tracing::info!(resources = self.inner.cached().count(), "the watch cache is filled");
-            }
-        } else {
-            self.list(at);
+        if !slot.fill(filled, Instant::now()) {
+            return self.list(at);
+        }
+        if let Some(cache) = slot.cache() {
+            cache.compacted(*self.compacted.borrow());
+        }
+        let prefix = &slot.resource().config.prefix;
+        match slot.resource().founding {
+            true if self.inner.is_ready() => tracing::info!("the watch cache is filled"),
+            true => {}
+            false => tracing::debug!(prefix, "an installed resource is cached"),
         }
     }
 
     fn on_compacted(&mut self) {
         let revision = *self.compacted.borrow_and_update();
-        for (_, cache) in self.inner.cached() {
+        for cache in self.slots.iter_mut().filter_map(|slot| slot.cache()) {
             cache.compacted(revision);
         }
     }
 
     /// Begins to list a resource, if it is one that is cached.
-    fn list(&mut self, at: usize) {
-        let Some((resource, cache)) = self.slots.get(at).and_then(Slot::cached) else { return };
+    fn list(&mut self, at: u32) {
+        let Some(slot) = self.slots.get_mut(at) else { return };
+        let (resource, Some(cache)) = (Arc::clone(slot.resource()), slot.cache().cloned()) else { return };
         let (store, pages) = (&*self.inner.store, Arc::clone(&self.pages));
-        self.fills.push(Box::pin(async move { (at, fill(store, resource, cache, &pages).await) }));
+        let (abort, registration) = AbortHandle::new_pair();
+        slot.lists(abort);
+        let filled = async move { fill(store, &resource, &cache, &pages).await };
+        let filled = Abortable::new(filled, registration);
+        self.fills.push(Box::pin(async move { (at, filled.await) }));
     }
 }

@@ -3,20 +3,22 @@
 
 use std::collections::HashMap;
 use std::mem;
+use std::sync::Arc;
 
+use futures::future::AbortHandle;
 use storage::{EventKind, WatchEvent};
 use tokio::time::Instant;
 
 use super::fill::Filled;
 use crate::cache::Cache;
-use crate::core::Incoming;
+use crate::core::{Incoming, Slab};
+use crate::delegator::Set;
+use crate::resource::Stage;
 use crate::{Element, Resource};
 
 /// A resource of the driver.
-pub(super) struct Slot<'a> {
-    resource: &'a Resource,
-    /// `None` for what is only counted.
-    cache: Option<&'a Cache>,
+pub(super) struct Slot {
+    resource: Arc<Resource>,
     /// Changes of a batch that is not complete yet.
     batch: Vec<Incoming>,
     /// Complete changes that wait for the list; `None` once the cache is filled.
@@ -24,30 +26,42 @@ pub(super) struct Slot<'a> {
     held_back_max: usize,
     /// More came in than may be held back, so the list is of no use.
     overflown: bool,
+    /// Ends the list that is under way.
+    list: Option<AbortHandle>,
 }
 
-impl<'a> Slot<'a> {
+impl Slot {
     /// A resource that is not filled yet.
-    pub(super) fn new(resource: &'a Resource, held_back_max: usize) -> Self {
+    pub(super) fn new(resource: Arc<Resource>, held_back_max: usize) -> Self {
         Slot {
             resource,
-            cache: resource.cache.as_deref(),
             batch: Vec::new(),
             held_back: Some(Vec::new()),
             held_back_max,
             overflown: false,
+            list: None,
         }
     }
 
-    /// The resource and its cache, if there is one.
-    pub(super) fn cached(&self) -> Option<(&'a Resource, &'a Cache)> {
-        self.cache.map(|cache| (self.resource, cache))
+    /// The resource.
+    pub(super) fn resource(&self) -> &Arc<Resource> {
+        &self.resource
+    }
+
+    /// Its cache; `None` for what is only counted.
+    pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
+        self.resource.cache.as_ref()
+    }
+
+    /// A list is under way that this ends.
+    pub(super) fn lists(&mut self, list: AbortHandle) {
+        self.list = Some(list);
     }
 
     /// Takes the next change of the batch. Says whether it is the first one.
     pub(super) fn take(&mut self, event: WatchEvent) -> bool {
         self.resource.metrics.events.increment();
-        if self.cache.is_none() {
+        if self.cache().is_none() {
             return false;
         }
         let kv = event.kv;
@@ -68,7 +82,7 @@ impl<'a> Slot<'a> {
     /// The batch is complete.
     pub(super) fn apply(&mut self, now: Instant) {
         let batch = mem::take(&mut self.batch);
-        match (&mut self.held_back, self.cache) {
+        match (&mut self.held_back, &self.resource.cache) {
             (Some(held_back), _) if held_back.len() + batch.len() > self.held_back_max => {
                 *held_back = Vec::new();
                 self.overflown = true;
@@ -82,52 +96,147 @@ impl<'a> Slot<'a> {
     /// The list is there: the cache becomes ready. Says whether it did; if not, it must be listed
     /// again.
     pub(super) fn fill(&mut self, filled: Filled, now: Instant) -> bool {
-        let (Some(cache), false) = (self.cache, mem::take(&mut self.overflown)) else { return false };
+        self.list = None;
+        let (Some(cache), false) = (&self.resource.cache, mem::take(&mut self.overflown)) else {
+            return false;
+        };
         let later = self.held_back.take().unwrap_or_default();
         cache.fill(filled.elements, filled.revision, later, now);
         self.resource.metrics.initializations.increment();
+        self.resource.enter(Stage::Ready);
         true
     }
 }
 
-/// Finds the slot of a key. Prefixes of resources have one or two segments behind that of the store.
-pub(super) struct Index {
+/// The resources of the driver, under numbers that are used again. Prefixes of resources have one or two
+/// segments behind that of the store.
+pub(super) struct Slots {
     root: usize,
-    slots: HashMap<String, usize>,
+    slots: Slab<Slot>,
+    numbers: HashMap<String, u32>,
 }
 
-impl Index {
-    /// Of resources with these prefixes; `root` is what all keys begin with.
-    pub(super) fn new<'a>(root: &str, prefixes: impl Iterator<Item = &'a str>) -> Self {
-        let slots = prefixes.enumerate().map(|(at, prefix)| (prefix.to_owned(), at));
-        Index { root: root.len(), slots: slots.collect() }
+impl Slots {
+    /// None; `root` is what all keys begin with.
+    pub(super) fn new(root: &str) -> Self {
+        Slots { root: root.len(), slots: Slab::default(), numbers: HashMap::new() }
     }
 
     /// The number of the resource that a key belongs to, if it is known.
-    pub(super) fn slot(&self, key: &str) -> Option<usize> {
+    pub(super) fn of_key(&self, key: &str) -> Option<u32> {
         let ends = key.get(self.root..)?.match_indices('/').take(2);
         ends.filter_map(|(at, _)| key.get(..self.root + at + 1))
-            .find_map(|prefix| self.slots.get(prefix).copied())
+            .find_map(|prefix| self.numbers.get(prefix).copied())
+    }
+
+    /// The slot with a number.
+    pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Slot> {
+        self.slots.get_mut(number)
+    }
+
+    /// All slots.
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut Slot> {
+        self.slots.iter_mut()
+    }
+
+    /// Drops the slots of resources that are not in a set, with the lists that are under way for them, and
+    /// makes slots for those that have none. Returns the numbers of the new ones.
+    pub(super) fn become_those_of(&mut self, set: &Set, held_back_max: usize) -> Vec<u32> {
+        let is_of_set = |slot: &Slot| {
+            let of_set = set.get(&slot.resource.config.prefix);
+            of_set.is_some_and(|resource| Arc::ptr_eq(resource, &slot.resource))
+        };
+        let (slots, mut gone) = (&mut self.slots, Vec::new());
+        self.numbers.retain(|_, number| {
+            let stays = slots.get(*number).is_some_and(is_of_set);
+            if !stays {
+                gone.push(*number);
+            }
+            stays
+        });
+        // In a fixed order, so that the same course of events has the same outcome.
+        gone.sort_unstable();
+        for list in gone.into_iter().filter_map(|number| slots.remove(number)?.list) {
+            list.abort();
+        }
+        let mut new = Vec::new();
+        for resource in set.iter().filter(|resource| !self.numbers.contains_key(&resource.config.prefix)) {
+            let number = slots.insert(Slot::new(Arc::clone(resource), held_back_max));
+            new.push((resource.config.prefix.clone(), number));
+        }
+        let numbers = new.iter().map(|(_, number)| *number).collect();
+        self.numbers.extend(new);
+        numbers
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use bytes::Bytes;
+
     use super::*;
+    use crate::{HeaderBuilder, Ingest, ResourceConfig};
+
+    struct Anything;
+
+    impl Ingest for Anything {
+        fn ingest(&self, value: Bytes, _: &mut HeaderBuilder) -> Result<Bytes, String> {
+            Ok(value)
+        }
+    }
+
+    fn resource(prefix: &str) -> Arc<Resource> {
+        let (prefix, ingest) = (prefix.to_owned(), Arc::new(Anything));
+        let (group, resource) = (String::new(), prefix.clone());
+        let config = ResourceConfig { prefix, group, resource, cached: false, index: None, ingest };
+        Arc::new(Resource::new(config, None, true))
+    }
+
+    fn set(resources: &[&Arc<Resource>]) -> Set {
+        let mut set = Set::default();
+        for resource in resources {
+            set.insert(Arc::clone(resource));
+        }
+        set
+    }
 
     #[test]
     fn a_key_belongs_to_the_resource_whose_prefix_it_has() {
         let prefixes = ["/r/pods/", "/r/services/specs/", "/r/services/endpoints/", "/r/example.com/foos/"];
-        let index = Index::new("/r/", prefixes.into_iter());
-        let check = |key: &str, expected| assert_eq!(index.slot(key), expected, "{key}");
-        check("/r/pods/ns/a", Some(0));
-        check("/r/pods/a", Some(0));
-        check("/r/services/specs/ns/a", Some(1));
-        check("/r/services/endpoints/ns/a", Some(2));
-        check("/r/example.com/foos/a", Some(3));
+        let resources = prefixes.map(resource);
+        let mut slots = Slots::new("/r/");
+        slots.become_those_of(&set(&resources.each_ref()), 1);
+        let mut check = |key: &str, expected: Option<&str>| {
+            let number = slots.of_key(key);
+            let slot = number.and_then(|number| slots.get_mut(number));
+            assert_eq!(slot.map(|slot| slot.resource().config.prefix.clone()).as_deref(), expected, "{key}");
+        };
+        check("/r/pods/ns/a", Some("/r/pods/"));
+        check("/r/pods/a", Some("/r/pods/"));
+        check("/r/services/specs/ns/a", Some("/r/services/specs/"));
+        check("/r/services/endpoints/ns/a", Some("/r/services/endpoints/"));
+        check("/r/example.com/foos/a", Some("/r/example.com/foos/"));
         for key in ["/r/pods", "/r/podsy/a", "/r/services/a", "/r/example.com/bars/a", "/r", "/q/pods/a", ""]
         {
             check(key, None);
         }
+    }
+
+    #[test]
+    fn slots_become_those_of_a_set_and_the_others_stay_as_they_are() {
+        let (a, b, again) = (resource("/r/a/"), resource("/r/b/"), resource("/r/a/"));
+        let mut slots = Slots::new("/r/");
+        let first = slots.become_those_of(&set(&[&a, &b]), 1);
+        let of_b = slots.of_key("/r/b/x").unwrap();
+        assert_eq!(first.len(), 2);
+        assert!(slots.become_those_of(&set(&[&a, &b]), 1).is_empty());
+        // Another resource with the same prefix is a new one.
+        let second = slots.become_those_of(&set(&[&again, &b]), 1);
+        assert_eq!(second, [slots.of_key("/r/a/x").unwrap()]);
+        assert_eq!((slots.of_key("/r/b/x"), Arc::strong_count(&a)), (Some(of_b), 1));
+        assert!(slots.become_those_of(&set(&[]), 1).is_empty());
+        assert_eq!((slots.iter_mut().count(), slots.numbers.len()), (0, 0));
     }
 }

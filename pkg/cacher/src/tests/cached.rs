@@ -67,7 +67,7 @@ async fn a_peek_shows_what_is_cached_and_asks_nobody() {
     let driven = Driven::ready(store.clone()).await;
     let peek = |key: &str| {
         let resource = driven.delegator.resource(PREFIX).unwrap();
-        driven.delegator.peek(resource, key).map(|element| element.revision())
+        driven.delegator.peek(&resource, key).map(|element| element.revision())
     };
     let gets = store.calls(Operation::Get);
     assert_eq!((peek(&key), peek("/registry/none/a")), (Some(written), None));

@@ -36,10 +36,8 @@ async fn every_cache_comes_to_equal_storage_and_stays_so() {
         set(&*store, &format!("00/{:05}", n * 10), None).await;
     }
     assert_eq!(driven.delegator.differences().await.unwrap(), []);
-    let counts = ["/r/p/", "/r/group/q/", "/r/s/"].map(|prefix| {
-        let cache = driven.delegator.resource(prefix).unwrap().cache.as_ref().unwrap();
-        cache.snapshot().unwrap().len()
-    });
+    let counts = ["/r/p/", "/r/group/q/", "/r/s/"]
+        .map(|prefix| driven.delegator.resource(prefix).unwrap().cached_objects().unwrap());
     assert_eq!(counts, [1150, 51, 50]);
 }
 

@@ -177,3 +177,31 @@ async fn bookmarks_come_every_minute_and_shortly_before_the_end() {
         assert_eq!(begun.elapsed().as_secs(), seconds);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn whoever_follows_a_resource_is_told_of_what_cannot_be_read() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "broken")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    for reader in [driven.reader(), uncached(&store)] {
+        let start = WatchStart::State(Freshness::Consistent);
+        assert!(matches!(reader.watch(watching(start)).await, Err(crate::Error::Corrupt { .. })));
+        let mut events = reader.delegator.follow(&reader.resource, start).await.unwrap();
+        let mut next = async || {
+            let event = events.next().await.unwrap().unwrap();
+            let element = event.element.map(|element| (element.name().to_owned(), element.value().is_ok()));
+            (event.kind, element)
+        };
+        let named = |name: &str, readable| Some((name.to_owned(), readable));
+        assert_eq!(next().await, (EventType::Added, named("a", true)));
+        assert_eq!(next().await, (EventType::Added, named("b", false)));
+        assert_eq!(next().await, (EventType::Bookmark, None));
+        store.set("a", Some("broken")).await;
+        assert_eq!(next().await, (EventType::Modified, named("a", false)));
+        store.set("a", Some("yes")).await;
+        assert_eq!(next().await, (EventType::Modified, named("a", true)));
+        store.set("b", None).await;
+        assert_eq!(next().await, (EventType::Deleted, named("b", false)));
+        store.set("b", Some("broken")).await;
+        assert_eq!(next().await, (EventType::Added, named("b", false)));
+    }
+}

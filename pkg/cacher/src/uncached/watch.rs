@@ -9,7 +9,7 @@ use futures::stream::BoxStream;
 use storage::{EventKind, Revision, Storage, WatchItem, WatchOptions, WatchStream};
 use tokio::time::{Instant, interval_at, sleep_until};
 
-use super::{list, readable};
+use super::{list, list_range, selected};
 use crate::{
     Error, Event, EventType, Freshness, Items, ListQuery, Predicate, Resource, Watch, WatchQuery, WatchStart,
 };
@@ -19,21 +19,22 @@ const BOOKMARK_INTERVAL: Duration = Duration::from_secs(60);
 /// A last bookmark is sent so long before a watch reaches its deadline.
 const BOOKMARK_BEFORE_END: Duration = Duration::from_secs(2);
 
-/// Starts a watch.
+/// Starts a watch; a lenient one, of everything, delivers also what cannot be read.
 pub(crate) async fn watch(
     store: Arc<dyn Storage>,
     resource: Arc<Resource>,
     query: WatchQuery,
+    lenient: bool,
 ) -> Result<Watch, Error> {
     let (initial, after) = match query.start {
         WatchStart::After(revision) => (Items::listed(Vec::new()), revision),
-        WatchStart::State(freshness) => state(&*store, &resource, &query, freshness).await?,
+        WatchStart::State(freshness) => state(&*store, &resource, &query, freshness, lenient).await?,
     };
     let start = if after == 0 { 0 } else { after + 1 };
     let options = WatchOptions { start, prev_kv: true, exact: query.scope.exact, progress: query.bookmarks };
     let changes = store.watch(&query.scope.prefix, options).await?;
     let end = (matches!(query.start, WatchStart::State(_)) && query.bookmarks).then_some(after);
-    Ok(Watch::from_storage(run(store, resource, query, initial, end, changes)))
+    Ok(Watch::from_storage(run(store, resource, query, initial, end, changes, lenient)))
 }
 
 async fn state(
@@ -41,6 +42,7 @@ async fn state(
     resource: &Resource,
     query: &WatchQuery,
     freshness: Freshness,
+    lenient: bool,
 ) -> Result<(Items, Revision), Error> {
     let list_query = ListQuery {
         scope: query.scope.clone(),
@@ -49,7 +51,10 @@ async fn state(
         freshness,
         predicate: query.predicate.clone(),
     };
-    let page = list(store, resource, &list_query).await?;
+    let page = match lenient {
+        true => list_range(store, resource, &list_query, true).await?,
+        false => list(store, resource, &list_query).await?,
+    };
     Ok((page.items, page.revision))
 }
 
@@ -60,6 +65,7 @@ fn run(
     initial: Items,
     end: Option<Revision>,
     mut changes: WatchStream,
+    lenient: bool,
 ) -> BoxStream<'static, Result<Event, Error>> {
     let stream = async_stream::stream! {
         for element in initial.iter() {
@@ -76,7 +82,8 @@ fn run(
         let mut tick = interval_at(Instant::now() + BOOKMARK_INTERVAL, BOOKMARK_INTERVAL);
         let last = sleep_until(query.deadline.checked_sub(BOOKMARK_BEFORE_END).unwrap_or(query.deadline));
         let over = sleep_until(query.deadline);
-        tokio::pin!(last, over);
+        let retired = resource.retired();
+        tokio::pin!(last, over, retired);
         let mut last_sent = false;
         let mut due = false;
         loop {
@@ -85,6 +92,7 @@ fn run(
             tokio::select! {
                 biased;
                 () = &mut over => return,
+                () = &mut retired => return,
                 _ = tick.tick(), if query.bookmarks => { due = true; ask_for_progress(&*store).await; }
                 () = &mut last, if query.bookmarks && !last_sent => {
                     last_sent = true;
@@ -98,7 +106,7 @@ fn run(
                         due = false;
                         yield Ok(Event::bookmark(revision, false));
                     },
-                    Some(Ok(WatchItem::Event(event))) => match transform(&resource, &query.predicate, event) {
+                    Some(Ok(WatchItem::Event(event))) => match transform(&resource, &query.predicate, event, lenient) {
                         Ok(Some(event)) => yield Ok(event),
                         Ok(None) => {}
                         Err(error) => { yield Err(error); return; }
@@ -123,15 +131,17 @@ fn transform(
     resource: &Resource,
     predicate: &Predicate,
     event: storage::WatchEvent,
+    lenient: bool,
 ) -> Result<Option<Event>, Error> {
     let revision = event.kv.mod_revision;
+    let wanted = |kv| selected(resource, kv, predicate, lenient);
     let now = match event.kind {
         EventKind::Delete => None,
-        _ => Some(readable(resource, event.kv)?).filter(|element| predicate.matches(element)),
+        _ => wanted(event.kv)?,
     };
     let before = match (event.prev, event.kind) {
         (_, EventKind::Create) => None,
-        (Some(prev), _) => Some(readable(resource, prev)?).filter(|element| predicate.matches(element)),
+        (Some(prev), _) => wanted(prev)?,
         (None, _) => {
             let message = format!("no previous value for a change at {revision}");
             return Err(Error::Storage(storage::Error::Internal(message)));

@@ -90,8 +90,10 @@ impl CachedWatch {
         match start {
             Start::After(revision) => self.after = revision,
             Start::With(snapshot, revision) => {
-                let Selection { scope, predicate } = &self.selection;
-                snapshot.all_readable(scope, None, None)?;
+                let Selection { scope, predicate, lenient } = &self.selection;
+                if !lenient {
+                    snapshot.all_readable(scope, None, None)?;
+                }
                 let walk = snapshot.walk(scope, None, predicate);
                 self.initial = Some(Box::new(Initial { walk, sent: 0 }));
                 self.after = snapshot.revision().max(revision);
@@ -149,7 +151,7 @@ impl CachedWatch {
                 self.end_initial();
                 return self.bookmarks.then(|| Event::bookmark(self.after, true));
             };
-            if self.selection.predicate.matches(element) {
+            if self.selection.lenient || self.selection.predicate.matches(element) {
                 initial.sent += 1;
                 self.over = initial.sent.is_multiple_of(SENT_PER_CHECK) && Instant::now() >= self.deadline;
                 return Some(Event::object(EventType::Added, Arc::clone(element), element.revision()));

@@ -32,21 +32,28 @@ pub struct Kind {
     pub cached: bool,
     /// The node is indexed.
     pub indexed: bool,
+    /// The resource is installed and retired again and again.
+    pub comes_and_goes: bool,
 }
 
-/// All resources: an indexed one, one whose prefix has two segments, one without namespaces, and one
-/// that is not cached.
-pub static KINDS: [Kind; 4] = [
-    Kind { prefix: "/registry/pods/", namespaced: true, cached: true, indexed: true },
-    Kind { prefix: "/registry/services/specs/", namespaced: true, cached: true, indexed: false },
-    Kind { prefix: "/registry/minions/", namespaced: false, cached: true, indexed: false },
-    Kind { prefix: "/registry/events/", namespaced: true, cached: false, indexed: false },
+/// What resources have in common.
+const KIND: Kind = Kind { prefix: "", namespaced: true, cached: true, indexed: false, comes_and_goes: false };
+
+/// All resources: an indexed one, one whose prefix has two segments, one without namespaces, one that is
+/// not cached, and two that come and go.
+pub static KINDS: [Kind; 6] = [
+    Kind { prefix: "/registry/pods/", indexed: true, ..KIND },
+    Kind { prefix: "/registry/services/specs/", ..KIND },
+    Kind { prefix: "/registry/minions/", namespaced: false, ..KIND },
+    Kind { prefix: "/registry/events/", cached: false, ..KIND },
+    Kind { prefix: "/registry/example.com/widgets/", comes_and_goes: true, indexed: true, ..KIND },
+    Kind { prefix: "/registry/example.com/gadgets/", comes_and_goes: true, cached: false, ..KIND },
 ];
 
 impl Kind {
-    /// A kind, the first two more often than the others.
+    /// A kind, some more often than others.
     pub fn random(random: &mut Random) -> &'static Kind {
-        &KINDS[random.pick(&[0usize, 0, 0, 0, 1, 1, 2, 3])]
+        &KINDS[random.pick(&[0usize, 0, 0, 0, 1, 1, 2, 3, 4, 4, 5])]
     }
 
     pub fn config(&self) -> ResourceConfig {

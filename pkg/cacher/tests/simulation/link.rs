@@ -18,8 +18,9 @@ use tokio::sync::watch;
 use tokio::task::{Id, try_id};
 use tokio::time::{Instant, sleep};
 
+use super::history::History;
 use super::journal::Journal;
-use super::kinds::KINDS;
+use super::kinds::{KINDS, Kind};
 use super::ledger::Ledger;
 use super::random::Random;
 use super::sabotage::{Bug, StoredEvents};
@@ -74,6 +75,8 @@ pub struct Link {
     pub ledger: Arc<Ledger>,
     conditions: Arc<Conditions>,
     fillings: Mutex<HashMap<String, Filling>>,
+    /// How often resources have come and gone.
+    turnover: AtomicU64,
     reads: AtomicU64,
     bug: Option<Bug>,
     stored: Arc<StoredEvents>,
@@ -118,6 +121,7 @@ impl Link {
             ledger,
             conditions: Arc::new(conditions),
             fillings: Mutex::default(),
+            turnover: AtomicU64::new(0),
             reads: AtomicU64::new(0),
             bug,
             stored: Arc::new(StoredEvents::new(bug, random)),
@@ -159,13 +163,27 @@ impl Link {
         self.reads.load(Relaxed)
     }
 
-    /// Whether caches may be not ready: they have not been filled since the last gap, or are being filled
-    /// now, or were a moment ago. They wait for each other, so it does not matter which.
-    pub fn may_be_unready(&self) -> bool {
+    /// How often resources have come and gone.
+    pub fn turnover(&self) -> u64 {
+        self.turnover.load(Relaxed)
+    }
+
+    /// A resource comes or goes: what is known of its cache does not count any more.
+    pub fn turn_over(&self, prefix: &str) {
+        self.turnover.fetch_add(1, Relaxed);
+        self.fillings.lock().unwrap().remove(prefix);
+    }
+
+    /// Whether the cache of a kind may be not ready: it has not been filled since the last gap, or is being
+    /// filled now, or was a moment ago. Lists wait for each other, so it does not matter which of those that
+    /// are under way; but nobody waits for what is not there.
+    pub fn may_be_unready(&self, of: &Kind) -> bool {
         let fillings = self.fillings.lock().unwrap();
         let gap = *self.conditions.gap_at.lock().unwrap();
         KINDS.iter().filter(|kind| kind.cached).any(|kind| {
-            let filling = fillings.get(kind.prefix).copied().unwrap_or_default();
+            let Some(filling) = fillings.get(kind.prefix) else {
+                return !kind.comes_and_goes || kind.prefix == of.prefix;
+            };
             let Some(done) = filling.done else { return true };
             filling.under_way || gap >= Some(done) || done.elapsed() < Duration::from_millis(100)
         })
@@ -188,10 +206,19 @@ impl Link {
             change(self.fillings.lock().unwrap().entry(prefix.to_owned()).or_default());
         };
         filling(&|filling| filling.under_way = true);
-        let (first, at) = (options.start.is_none(), options.revision);
-        let listing = self.store.list(prefix, options).await;
+        let (first, mut at) = (options.start.is_none(), options.revision);
+        let old =
+            self.bug == Some(Bug::OldFill) && KINDS.iter().any(|k| k.comes_and_goes && k.prefix == prefix);
+        if first && old {
+            let newest = self.ledger.history(History::revision);
+            at = (newest - 20).max(self.ledger.compacted_to() + 1).min(newest);
+        }
+        let mut listing = self.store.list(prefix, ListOptions { revision: at, ..options }).await;
         self.conditions.dawdle().await;
-        if let Ok(listing) = &listing {
+        if let Ok(listing) = &mut listing {
+            if first && old {
+                listing.revision = at;
+            }
             let revision = if first { listing.revision } else { at };
             if !listing.more() {
                 self.conditions.journal.note("link", &format!("fills {prefix} at {revision}"));

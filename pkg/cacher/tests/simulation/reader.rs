@@ -57,7 +57,8 @@ impl Reader {
         let (key, freshness) = (kind.random_key(&mut self.random), self.freshness(false));
         let world = Arc::clone(&self.world);
         let (asked, reads) = (world.ask(), world.link.reads());
-        let request = world.delegator.get(world.resource(kind), &key, freshness);
+        let Some(resource) = world.resource(kind) else { return Ok(()) };
+        let request = world.delegator.get(&resource, &key, freshness);
         let what = format!("get {key} {freshness:?}");
         let found = match world.answer(&what, request).await? {
             Ok(found) => found,
@@ -144,7 +145,8 @@ impl Reader {
     async fn page(&mut self, view: &View, query: &ListQuery) -> Result<Option<Page>, Violation> {
         let world = Arc::clone(&self.world);
         let (asked, reads) = (world.ask(), world.link.reads());
-        let request = world.delegator.list(world.resource(view.kind), query.clone());
+        let Some(resource) = world.resource(view.kind) else { return Ok(None) };
+        let request = world.delegator.list(&resource, query.clone());
         let what = format!("list {} {:?} from {:?}", view.scope.prefix, query.freshness, query.start);
         let forgotten = world.link.ledger.compacted_before(COMPACTED_WITHIN);
         let needed = if let Freshness::Exact(revision) = query.freshness { revision } else { asked.revision };

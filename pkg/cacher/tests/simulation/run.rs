@@ -81,7 +81,7 @@ async fn simulate(seed: u64, bug: Option<Bug>, journal: &Arc<Journal>) -> Result
     let options = options(&mut random);
     journal.note("run", &format!("{storm:?} {options:?}"));
     let link = Arc::new(Link::new(storm, random.fork(), Arc::clone(journal), bug));
-    let resources = KINDS.iter().map(Kind::config).collect();
+    let resources = KINDS.iter().filter(|kind| !kind.comes_and_goes).map(Kind::config).collect();
     let store: Arc<dyn Storage> = Arc::clone(&link) as _;
     let (delegator, driver) = Delegator::new(store, ROOT, resources, options);
     let world = Arc::new(World {
@@ -133,6 +133,9 @@ fn populate(world: &Arc<World>, random: &mut Random, clients: &mut Tasks, watche
     clients.spawn(weather::expire(Arc::clone(world), random.fork()));
     clients.spawn(weather::compact(Arc::clone(world), random.fork()));
     clients.spawn(weather::cut(Arc::clone(world), random.fork()));
+    for kind in KINDS.iter().filter(|kind| kind.comes_and_goes) {
+        clients.spawn(weather::come_and_go(Arc::clone(world), random.fork(), kind));
+    }
     for number in 0..5 + random.below(8) {
         let watcher = Watcher {
             world: Arc::clone(world),
@@ -187,8 +190,10 @@ async fn settle(
     world.storm.store(false, Relaxed);
     world.link.calm();
     join("clients", clients).await?;
-    if timeout(RECOVERS_WITHIN, world.delegator.ready()).await.is_err() {
-        return violation("the caches are not filled again");
+    for resource in world.delegator.resources() {
+        if timeout(RECOVERS_WITHIN, resource.ready()).await != Ok(true) {
+            return violation(format!("{} is not filled again", resource.config().prefix));
+        }
     }
     sleep(RECOVERS_WITHIN / 4).await;
     world.calm_since.set(Instant::now()).unwrap();
@@ -225,7 +230,10 @@ async fn check_present(world: &World, kind: &'static Kind) -> Result<(), Violati
         predicate: view.predicate(),
     };
     let (asked, reads) = (world.ask(), world.link.reads());
-    let request = world.delegator.list(world.resource(kind), query);
+    let Some(resource) = world.resource(kind) else {
+        return violation(format!("{} is not there", kind.prefix));
+    };
+    let request = world.delegator.list(&resource, query);
     let page = match timeout(ANSWERS_WITHIN, request).await {
         Ok(Ok(page)) => page,
         Ok(Err(error)) => return violation(format!("list {} fails in calm weather: {error:?}", kind.prefix)),

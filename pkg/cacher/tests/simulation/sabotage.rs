@@ -32,11 +32,13 @@ pub enum Bug {
     EarlyProgress,
     /// Consistent reads do not learn of the latest writes.
     OldReadIndex,
+    /// What is installed is listed as it was some time ago.
+    OldFill,
 }
 
 impl Bug {
     /// All of them.
-    pub const ALL: [Bug; 9] = [
+    pub const ALL: [Bug; 10] = [
         Bug::MissingEvent,
         Bug::RepeatedEvent,
         Bug::SwappedEvents,
@@ -46,6 +48,7 @@ impl Bug {
         Bug::MissingChange,
         Bug::EarlyProgress,
         Bug::OldReadIndex,
+        Bug::OldFill,
     ];
 }
 

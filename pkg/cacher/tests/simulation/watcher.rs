@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use cacher::{Error, Event, EventType, Freshness, ListQuery, WatchQuery, WatchStart};
+use cacher::{Error, Event, EventType, Freshness, ListQuery, Resource, WatchQuery, WatchStart};
 use futures::StreamExt;
 use storage::Revision;
 use tokio::time::{Instant, sleep, timeout_at};
@@ -46,6 +46,7 @@ pub struct Watcher {
 
 /// A watch under way.
 struct Running {
+    resource: Arc<Resource>,
     watch: Tampered,
     session: Session,
     asked: Asked,
@@ -65,6 +66,8 @@ enum End {
     Resume,
     /// Begin again.
     Restart,
+    /// There is nothing to watch: look again later.
+    Absent,
 }
 
 impl Watcher {
@@ -76,6 +79,7 @@ impl Watcher {
                 End::Done => return Ok(()),
                 End::Resume => self.world.journal.count("watch resumed"),
                 End::Restart => seen = None,
+                End::Absent => {}
             }
             let time = self.random.millis(1..1500);
             sleep(time).await;
@@ -103,7 +107,8 @@ impl Watcher {
         let asked = self.world.ask();
         let world = Arc::clone(&self.world);
         let what = format!("watch {} {start:?}", self.view.scope.prefix);
-        let request = world.delegator.watch(world.resource(self.view.kind), query);
+        let Some(resource) = world.resource(self.view.kind) else { return Ok(End::Absent) };
+        let request = world.delegator.watch(&resource, query);
         match world.answer(&what, request).await? {
             Ok(watch) => {
                 world.journal.count(kind_of_start(start));
@@ -113,8 +118,9 @@ impl Watcher {
                 let watch = Tampered::new(watch, world.bug, &mut self.random);
                 let granted = Instant::now();
                 let ahead = self.ahead(start).await;
+                let last_bookmark = None;
                 let running =
-                    Running { watch, session, asked, granted, ahead, deadline, last_bookmark: None };
+                    Running { resource, watch, session, asked, granted, ahead, deadline, last_bookmark };
                 let (end, last) = self.follow(running).await?;
                 *seen = last;
                 Ok(end)
@@ -176,7 +182,8 @@ impl Watcher {
         let query = ListQuery { scope, start: None, limit: 0, freshness, predicate };
         let world = &self.world;
         let asked = world.ask();
-        let request = world.delegator.list(world.resource(self.view.kind), query);
+        let Some(resource) = world.resource(self.view.kind) else { return Ok(None) };
+        let request = world.delegator.list(&resource, query);
         match world.answer("list", request).await? {
             Ok(page) => {
                 world.check_revision(&asked, freshness, page.revision)?;
@@ -230,6 +237,9 @@ impl Watcher {
                     self.ended(&running)?;
                     return Ok(self.left(&running));
                 }
+                Err(_) if !self.is_current(&running.resource) => {
+                    return violation(format!("{:?} goes on although its resource was retired", self.view));
+                }
                 Err(_) if finish > 0 => {
                     let unread = world.history(|history| running.session.unread(&self.view, history).count());
                     return violation(format!("{:?} is silent, {unread} changes are unread", self.view));
@@ -237,6 +247,11 @@ impl Watcher {
                 Err(_) => {}
             }
         }
+    }
+
+    /// Whether a resource is the one that there is now.
+    fn is_current(&self, resource: &Arc<Resource>) -> bool {
+        self.world.resource(self.view.kind).is_some_and(|current| Arc::ptr_eq(&current, resource))
     }
 
     /// What to do after a watch that did not deliver everything.
@@ -296,6 +311,10 @@ impl Watcher {
         let world = &self.world;
         if world.link.gaps() > running.asked.gaps {
             world.journal.count("watch ended by a gap");
+            return Ok(());
+        }
+        if !self.is_current(&running.resource) {
+            world.journal.count("watch ended by a retirement");
             return Ok(());
         }
         // Who has far to go reads everything until it gets near.

@@ -75,6 +75,26 @@ pub async fn expire(world: Arc<World>, mut random: Random) -> Result<(), Violati
     Ok(())
 }
 
+/// Has the resource of a kind come and go. In the end it is there.
+pub async fn come_and_go(
+    world: Arc<World>,
+    mut random: Random,
+    kind: &'static Kind,
+) -> Result<(), Violation> {
+    while world.is_stormy() {
+        let pause = if random.chance(250) { random.millis(0..300) } else { random.millis(300..12_000) };
+        sleep(pause).await;
+        match world.resource(kind) {
+            Some(_) if random.chance(800) => world.retire(kind),
+            _ => world.install(kind),
+        }
+    }
+    if world.resource(kind).is_none() {
+        world.install(kind);
+    }
+    Ok(())
+}
+
 /// Compacts the history, mostly what everybody has seen, sometimes all of it.
 pub async fn compact(world: Arc<World>, mut random: Random) -> Result<(), Violation> {
     while world.is_stormy() {

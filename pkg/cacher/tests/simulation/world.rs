@@ -60,6 +60,8 @@ pub struct Asked {
     at: Instant,
     failures: u64,
     pub gaps: u64,
+    /// How often resources had come and gone.
+    turnover: u64,
     /// What was known to exist.
     pub observed: Revision,
     /// What existed.
@@ -67,9 +69,34 @@ pub struct Asked {
 }
 
 impl World {
-    /// The resource of a kind.
-    pub fn resource(&self, kind: &Kind) -> &Arc<Resource> {
-        self.delegator.resource(kind.prefix).unwrap()
+    /// The resource of a kind; `None` while that is gone.
+    pub fn resource(&self, kind: &Kind) -> Option<Arc<Resource>> {
+        self.delegator.resource(kind.prefix)
+    }
+
+    /// Installs the resource of a kind, or replaces it.
+    pub fn install(&self, kind: &'static Kind) {
+        let replaces = self.resource(kind).is_some();
+        let what = if replaces { "resource replaced" } else { "resource installed" };
+        self.journal.count(what);
+        self.journal.note("installer", &format!("{what}: {}", kind.prefix));
+        self.link.turn_over(kind.prefix);
+        self.delegator.install(kind.config());
+    }
+
+    /// Retires the resource of a kind.
+    pub fn retire(&self, kind: &'static Kind) {
+        let listed = kind.cached && self.link.may_be_unready(kind);
+        let what = if listed { "resource retired while it was listed" } else { "resource retired" };
+        self.journal.count(what);
+        self.journal.note("installer", &format!("{what}: {}", kind.prefix));
+        self.link.turn_over(kind.prefix);
+        self.delegator.retire(kind.prefix);
+    }
+
+    /// Whether a resource of this kind may have been retired since something was asked.
+    pub fn may_be_retired_since(&self, asked: &Asked, kind: &Kind) -> bool {
+        kind.comes_and_goes && self.link.turnover() > asked.turnover
     }
 
     /// Looks something up in the history.
@@ -89,8 +116,9 @@ impl World {
 
     /// How far the cache has come. It says so at once.
     pub async fn cached_to(&self, kind: &Kind) -> Revision {
-        let anything = self.delegator.get(self.resource(kind), "", Freshness::NotOlderThan(0));
-        if kind.cached { anything.await.map_or(0, |found| found.revision) } else { 0 }
+        let Some(resource) = self.resource(kind).filter(|_| kind.cached) else { return 0 };
+        let anything = self.delegator.get(&resource, "", Freshness::NotOlderThan(0));
+        anything.await.map_or(0, |found| found.revision)
     }
 
     /// Takes note of the circumstances before a request.
@@ -99,6 +127,7 @@ impl World {
             at: Instant::now(),
             failures: self.link.failures(),
             gaps: self.link.gaps(),
+            turnover: self.link.turnover(),
             observed: self.observed.load(Relaxed),
             revision: self.history(History::revision),
         }
@@ -148,7 +177,10 @@ impl World {
                 ("future revision, from storage", *requested > asked.revision)
             }
             Error::FutureRevision { .. } => ("future revision, from the cache", waited && kind.cached),
-            Error::NotReady { .. } => ("not ready", kind.cached && self.link.may_be_unready()),
+            Error::NotReady { .. } => {
+                let retired = self.may_be_retired_since(asked, kind);
+                ("not ready", kind.cached && (retired || self.link.may_be_unready(kind)))
+            }
             Error::TooOld { requested, oldest } => {
                 let named = *requested == needed && requested < oldest;
                 ("too old", named && self.may_begin_after(kind, *oldest))

@@ -38,7 +38,7 @@ impl Fixture {
     }
 
     fn query(start: WatchStart, bookmarks: bool, seconds: u64) -> WatchQuery {
-        let Selection { scope, predicate } = select(PODS, "", "");
+        let Selection { scope, predicate, .. } = select(PODS, "", "");
         let deadline = Instant::now() + Duration::from_secs(seconds);
         WatchQuery { scope, start, predicate, bookmarks, deadline }
     }
@@ -179,7 +179,7 @@ async fn a_watch_that_is_too_slow_ends_after_what_it_had_taken() {
 #[tokio::test(start_paused = true)]
 async fn a_slow_reader_of_the_state_is_not_overrun_by_what_is_not_its_own() {
     let fixture = Fixture::new(Limits { events_max: 50, ..Limits::default() });
-    let Selection { scope, predicate } = select("/r/pods/a/", "", "");
+    let Selection { scope, predicate, .. } = select("/r/pods/a/", "", "");
     let query = WatchQuery { scope, predicate, ..Fixture::query(STATE, true, 3600) };
     let mut watch = fixture.cache.watch(query).unwrap();
     assert_eq!(next(&mut watch).await, "Added 1 5");
@@ -224,7 +224,7 @@ async fn a_watch_that_looks_for_long_in_vain_gives_way_and_goes_on() {
     let cache = Arc::new(Cache::new(config, Instant::now()));
     let pod = |at: usize| element(&format!("/r/pods/a/{at:05}"), 1, if at < 5000 { "n1 x" } else { "n2 x" });
     cache.fill((0..5001).map(pod).collect(), 1, Vec::new(), Instant::now());
-    let Selection { scope, predicate } = select(PODS, "n2", "");
+    let Selection { scope, predicate, .. } = select(PODS, "n2", "");
     let query = WatchQuery { scope, predicate, ..Fixture::query(STATE, false, 3600) };
     let (mut watch, wakes) = (cache.watch(query).unwrap(), Arc::new(Wakes::default()));
     let waker = wakes.waker();
