@@ -242,7 +242,8 @@ fn authenticator(
     }
     let accounts = &config.service_accounts;
     let (keys, api_audiences) = (&keys.verifying, accounts.api_audiences().to_vec());
-    let objects: Arc<dyn TokenObjects> = Arc::new(StoredTokenObjects(registry.clone()));
+    let objects: Arc<dyn TokenObjects> =
+        Arc::new(StoredTokenObjects::new(registry).map_err(RunError::Bootstrap)?);
     let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
     tokens.push(Arc::new(LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up)));
     let (issuers, clock): (_, Arc<dyn Clock>) = (accounts.issuers.clone(), Arc::new(SystemClock));

@@ -14,11 +14,11 @@ use std::time::Duration;
 
 use api::tree;
 use registry::Registry;
+use registry::client::{Client, Read};
 use schema::object::Object;
 use serde_json::json;
 
 use crate::api::PostStartHook;
-use crate::bootstrap::keeper::Keeper;
 use crate::bootstrap::object;
 use crate::config::{AuthenticationConfig, RequestHeaderConfig};
 use crate::tasks::{First, Rounds, Tasks};
@@ -37,7 +37,7 @@ const PERIOD: Duration = Duration::from_secs(60);
 pub(crate) struct AuthenticationInfo {
     client_authorities: Vec<PathBuf>,
     headers: RequestHeaderConfig,
-    keeper: Keeper,
+    client: Client,
 }
 
 /// What is known, by this server or by whoever wrote the ConfigMap.
@@ -72,7 +72,7 @@ impl AuthenticationInfo {
         Ok(AuthenticationInfo {
             client_authorities,
             headers,
-            keeper: Keeper::new(registry, "", "configmaps")?,
+            client: Client::find(registry, "", "configmaps")?,
         })
     }
 
@@ -93,12 +93,13 @@ impl AuthenticationInfo {
     }
 
     async fn sync(&self) -> Result<(), String> {
-        let (own, now) = (self.known()?, self.keeper.now().seconds);
+        let (own, now) = (self.known()?, self.client.now().seconds);
         // What cannot be understood is left alone, and reported.
-        let current = self.keeper.cached(NAMESPACE, NAME).await.map_err(|status| status.message)?;
+        let current =
+            self.client.get(NAMESPACE, NAME, Read::Cached).await.map_err(|status| status.message)?;
         current.map_or(Ok(Known::default()), |current| Known::read(&current))?;
         let wanted = |current: Option<&Object>| wanted(current, &own, now).ok().flatten();
-        let kept = self.keeper.keep(NAMESPACE, NAME, &wanted).await;
+        let kept = self.client.keep(NAMESPACE, NAME, &wanted).await;
         kept.map(drop).map_err(|status| status.message)
     }
 

@@ -3,7 +3,6 @@
 //! groups). All of it begins with a start hook and most goes on in rounds.
 
 mod flow_control;
-pub(crate) mod keeper;
 mod objects;
 mod rbac;
 
@@ -12,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join};
-use registry::{Registry, meta};
+use registry::{Client, Registry, meta};
 use schema::object::Object;
 use serde_json::{Value, json};
 use storage::Storage;
@@ -25,7 +24,6 @@ use crate::kubernetes_service::KubernetesService;
 use crate::service_cidr::DefaultServiceCidr;
 use crate::tasks::{First, Rounds, Tasks, until_done};
 use flow_control::FlowControl;
-use keeper::Keeper;
 use rbac::Policy;
 
 /// The namespaces that every cluster has (upstream's system namespaces controller).
@@ -81,9 +79,9 @@ pub(crate) fn duties(
 }
 
 /// Sees to it that these cluster-scoped objects exist.
-async fn existing(keeper: &Keeper, objects: &[Object]) -> Result<(), String> {
+async fn existing(client: &Client, objects: &[Object]) -> Result<(), String> {
     for object in objects {
-        let kept = keeper.keep("", meta::text(object, "name"), &|current| missing(current, object)).await;
+        let kept = client.keep("", meta::text(object, "name"), &|current| missing(current, object)).await;
         kept.map_err(|status| status.message)?;
     }
     Ok(())
@@ -91,12 +89,12 @@ async fn existing(keeper: &Keeper, objects: &[Object]) -> Result<(), String> {
 
 /// The system namespaces; upstream looks after them every minute.
 fn namespaces(registry: &Registry, tasks: &Tasks) -> Result<PostStartHook, String> {
-    let keeper = Arc::new(Keeper::new(registry, "", "namespaces")?);
+    let client = Arc::new(Client::find(registry, "", "namespaces")?);
     let tasks = tasks.clone();
     let round = move || {
-        let keeper = Arc::clone(&keeper);
+        let client = Arc::clone(&client);
         let namespaces = SYSTEM_NAMESPACES.map(|name| object(json!({"metadata": {"name": name}})));
-        async move { existing(&keeper, &namespaces).await }
+        async move { existing(&client, &namespaces).await }
     };
     let work = Box::pin(async move {
         until_done("system namespaces", EAGER, round.clone()).await?;
@@ -117,10 +115,10 @@ fn roles(registry: &Registry) -> Result<PostStartHook, String> {
 
 /// The system's priority classes. Nobody can change them, so only missing ones are looked for.
 fn priority_classes(registry: &Registry) -> Result<PostStartHook, String> {
-    let keeper = Keeper::new(registry, "scheduling.k8s.io", "priorityclasses")?;
+    let client = Client::find(registry, "scheduling.k8s.io", "priorityclasses")?;
     let classes = objects::of_kind("scheduling.k8s.io/v1", "PriorityClass")?;
     let work = Box::pin(async move {
-        let done = until_done("system priority classes", EAGER, || existing(&keeper, &classes)).await;
+        let done = until_done("system priority classes", EAGER, || existing(&client, &classes)).await;
         done.map_err(|reason| format!("unable to add default system priority classes: {reason}"))
     });
     Ok(PostStartHook { name: "scheduling/bootstrap-system-priority-classes", work })

@@ -5,8 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::options::Preconditions;
 use api::tree;
 use apimachinery::time::{UnixTime, parse_micro_time};
+use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 use serde_json::json;
@@ -15,7 +17,6 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::api::PostStartHook;
-use crate::bootstrap::keeper::Keeper;
 use crate::bootstrap::object;
 use crate::config::Config;
 use crate::system;
@@ -44,7 +45,7 @@ const REMOVAL_MAX: Duration = Duration::from_secs(10);
 /// This server's Lease.
 pub(crate) struct IdentityLease {
     lease: Lease,
-    keeper: Keeper,
+    client: Client,
     /// Whether it has been given up; held while it is written.
     left: Mutex<bool>,
 }
@@ -68,8 +69,8 @@ impl IdentityLease {
         let address = SocketAddr::new(config.advertise_address, config.serving.bind.address.port());
         let holder = format!("{name}_{}", system::uid());
         let lease = Lease { name, holder, host, address: address.to_string() };
-        let keeper = Keeper::new(registry, "coordination.k8s.io", "leases")?;
-        Ok(IdentityLease { lease, keeper, left: Mutex::new(false) })
+        let client = Client::find(registry, "coordination.k8s.io", "leases")?;
+        Ok(IdentityLease { lease, client, left: Mutex::new(false) })
     }
 
     /// Removes what an earlier process on this machine left behind, then claims and renews the Lease.
@@ -113,7 +114,8 @@ impl IdentityLease {
 
     /// Removes the Lease. It is no harm if that fails: it is taken over or expires.
     async fn remove(&self) {
-        let removed = timeout(REMOVAL_MAX, self.keeper.delete_named(NAMESPACE, &self.lease.name)).await;
+        let removal = self.client.delete(NAMESPACE, &self.lease.name, Preconditions::default());
+        let removed = timeout(REMOVAL_MAX, removal).await;
         if let Ok(Err(error)) = removed {
             tracing::warn!(lease = self.lease.name, %error, "the identity lease was not removed");
         }
@@ -124,21 +126,21 @@ impl IdentityLease {
         if *left {
             return Ok(());
         }
-        let now = self.keeper.now();
+        let now = self.client.now();
         let renewed = |current: Option<&Object>| Some(self.lease.renewed(current, now));
-        let kept = self.keeper.keep(NAMESPACE, &self.lease.name, &renewed).await;
+        let kept = self.client.keep(NAMESPACE, &self.lease.name, &renewed).await;
         kept.map(drop).map_err(|status| status.message)
     }
 
     async fn collect(&self) -> Result<(), String> {
-        let now = self.keeper.now();
-        let leases = self.keeper.list(NAMESPACE).await.map_err(|status| status.message)?;
+        let now = self.client.now();
+        let leases = self.client.list(NAMESPACE, Read::Cached).await.map_err(|status| status.message)?;
         for lease in leases.iter().filter(|lease| is_of_a_server(lease) && is_expired(lease, now)) {
-            match self.keeper.delete(lease).await {
+            match self.client.delete_as_seen(lease).await {
                 // It was renewed after all.
                 Err(status) if status.reason == "Conflict" => {}
                 Err(status) => return Err(status.message),
-                Ok(()) => {
+                Ok(_) => {
                     tracing::info!(lease = meta::text(lease, "name"), "removed an expired identity lease")
                 }
             }

@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::resources::Resource;
+use registry::client::{Client, Read, Wanted};
 use registry::{Registry, meta};
 use schema::object::Object;
 use serde_json::json;
@@ -24,7 +25,6 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use crate::api::PostStartHook;
-use crate::bootstrap::keeper::{Failure, Keeper, Wanted};
 use crate::bootstrap::{missing, object};
 use crate::config::{Config, EndpointReconciler};
 use crate::tasks::{First, Rounds, Tasks};
@@ -48,7 +48,7 @@ const LEAVE_MAX: Duration = Duration::from_secs(20);
 /// Keeps the Service and its endpoints.
 pub(crate) struct KubernetesService {
     service: Object,
-    services: Keeper,
+    services: Client,
     /// `None` where somebody else says who is behind it (`--endpoint-reconciler-type=none`).
     membership: Option<Membership>,
 }
@@ -66,8 +66,8 @@ struct Membership {
     address: IpAddr,
     port: u16,
     rule: Rule,
-    endpoints: Keeper,
-    slices: Keeper,
+    endpoints: Client,
+    slices: Client,
     /// Whether this server has left for good; held while anything is written.
     left: Mutex<bool>,
 }
@@ -83,7 +83,7 @@ impl KubernetesService {
         storage: Arc<dyn Storage>,
     ) -> Result<Self, String> {
         let port = config.serving.bind.address.port();
-        let services = Keeper::new(registry, "", "services")?;
+        let services = Client::find(registry, "", "services")?;
         let primary = config.services.cidrs.first().ok_or("there is no range of service addresses")?;
         let service = service(primary.first_host(), port, config.services.kubernetes_node_port);
         let rule = match config.services.endpoint_reconciler {
@@ -96,8 +96,8 @@ impl KubernetesService {
                 address: config.advertise_address,
                 port,
                 rule,
-                endpoints: Keeper::new(registry, "", "endpoints")?,
-                slices: Keeper::new(registry, "discovery.k8s.io", "endpointslices")?,
+                endpoints: Client::find(registry, "", "endpoints")?,
+                slices: Client::find(registry, "discovery.k8s.io", "endpointslices")?,
                 left: Mutex::new(false),
             })
         };
@@ -234,13 +234,13 @@ impl Membership {
 }
 
 /// A slice of another family is replaced: the type of its addresses cannot be changed.
-async fn keep_slice(slices: &Keeper, slice: &Object) -> Result<(), Failure> {
+async fn keep_slice(slices: &Client, slice: &Object) -> registry::Result<()> {
     let row: &Resource = slices.row();
-    let current = slices.cached(NAMESPACE, NAME).await?;
+    let current = slices.get(NAMESPACE, NAME, Read::Cached).await?;
     if let Some(current) = &current
         && endpoints::slice_change(row, Some(current), slice) == SliceChange::Replace
     {
-        slices.delete(current).await?;
+        slices.delete_as_seen(current).await?;
     }
     let wanted = |current: Option<&Object>| match endpoints::slice_change(row, current, slice) {
         SliceChange::Write(slice) => Some(slice),

@@ -5,12 +5,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use admission::{Objects, Writes};
 use api::options::ListOptions;
-use api::resources::{self, Resource};
+use api::resources::Resource;
 use apimachinery::status::Status;
-use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
-use registry::generic::{AdmitAll, CreateRequest, UpdateRequest};
-use registry::{Element, Registry, StoredRef, Target, codec, meta};
+use registry::{Client, Element, Registry, StoredRef, Target, codec, meta};
 use schema::object::Object;
 
 /// Decoded objects that are remembered. More than there are of classes, limits and quotas; of accounts and
@@ -26,11 +24,23 @@ type Remembered = HashMap<Box<str>, (i64, Arc<Object>)>;
 pub(crate) struct StoredObjects {
     registry: Registry,
     decoded: Mutex<Remembered>,
+    /// Clients of the statuses that were written; one is not made quickly.
+    statuses: Mutex<Vec<Client>>,
 }
 
 impl StoredObjects {
     pub(crate) fn new(registry: Registry) -> Self {
-        StoredObjects { registry, decoded: Mutex::default() }
+        StoredObjects { registry, decoded: Mutex::default(), statuses: Mutex::default() }
+    }
+
+    fn status_client(&self, row: &'static Resource<'static>) -> Result<Client, Box<Status>> {
+        let mut statuses = self.statuses.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = statuses.iter().find(|client| std::ptr::eq(client.row(), row)) {
+            return Ok(client.clone());
+        }
+        let client = Client::of(&self.registry, row).through("status").map_err(Status::internal_error)?;
+        statuses.push(client.clone());
+        Ok(client)
     }
 
     async fn look_up(
@@ -101,20 +111,10 @@ impl Objects for StoredObjects {
     }
 }
 
-/// Who writes for admission.
-fn server() -> UserInfo {
-    UserInfo { name: "system:apiserver".to_owned(), ..UserInfo::default() }
-}
-
 #[async_trait]
 impl Writes for StoredObjects {
-    async fn create(&self, row: &'static Resource<'static>, mut object: Object) -> Result<(), Box<Status>> {
-        api::defaults::apply(row.group_version, row.kind, &mut object);
-        let (name, namespace) =
-            (meta::text(&object, "name").to_owned(), meta::text(&object, "namespace").to_owned());
-        let target = Target { row, namespace: &namespace, name: &name };
-        let request = CreateRequest { user: &server(), dry_run: false, admit: &AdmitAll };
-        self.registry.create(&target, object, request).await.map(drop)
+    async fn create(&self, row: &'static Resource<'static>, object: Object) -> Result<(), Box<Status>> {
+        Client::of(&self.registry, row).create(object).await.map(drop)
     }
 
     async fn replace_status(
@@ -122,22 +122,8 @@ impl Writes for StoredObjects {
         row: &'static Resource<'static>,
         object: Object,
     ) -> Result<Object, Box<Status>> {
-        let endpoint = resources::find(row.group, row.version, row.plural, "status")
-            .ok_or_else(|| Status::internal_error("this has no status"))?;
-        let (name, namespace) =
-            (meta::text(&object, "name").to_owned(), meta::text(&object, "namespace").to_owned());
-        let target = Target { row, namespace: &namespace, name: &name };
-        let request = UpdateRequest {
-            endpoint,
-            uid: meta::text(&object, "uid").to_owned(),
-            user: &server(),
-            dry_run: false,
-            force_allow_create: false,
-            keeps_managers: false,
-            admit: &AdmitAll,
-        };
-        let outcome = self.registry.update(&target, &request, &mut |_| Ok(object.clone())).await?;
-        let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
-        codec::decode(storage, outcome.stored.as_ref()).map_err(|text| Status::internal_error(text).into())
+        let (namespace, name) = (meta::text(&object, "namespace"), meta::text(&object, "name"));
+        let client = self.status_client(row)?;
+        client.update(namespace, name, &mut |_| Ok(object.clone())).await
     }
 }

@@ -8,13 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use api::tree;
-use registry::{Registry, meta};
+use registry::{Client, Registry, meta};
 use schema::object::{self, Object};
 use serde_json::{Value, json};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use crate::api::PostStartHook;
-use crate::bootstrap::keeper::Keeper;
 use crate::bootstrap::object;
 use crate::config::Cidr;
 use crate::tasks::{First, Rounds, Tasks, until_done};
@@ -33,8 +32,8 @@ const AT_START: (Duration, Duration) = (Duration::from_millis(100), Duration::fr
 /// Keeps the object.
 pub(crate) struct DefaultServiceCidr {
     cidrs: Vec<String>,
-    keeper: Keeper,
-    status: Keeper,
+    client: Client,
+    status: Client,
     /// It has been said that the object differs, or that it is not ready.
     reported: AtomicBool,
 }
@@ -60,8 +59,10 @@ impl DefaultServiceCidr {
     pub(crate) fn new(cidrs: &[Cidr], registry: &Registry) -> Result<Self, String> {
         Ok(DefaultServiceCidr {
             cidrs: cidrs.iter().map(Cidr::to_string).collect(),
-            keeper: Keeper::new(registry, GROUP, "servicecidrs")?,
-            status: Keeper::through(registry, GROUP, "servicecidrs", "status", FIELD_MANAGER)?,
+            client: Client::find(registry, GROUP, "servicecidrs")?,
+            status: Client::find(registry, GROUP, "servicecidrs")?
+                .through("status")?
+                .managed_by(FIELD_MANAGER),
             reported: AtomicBool::new(false),
         })
     }
@@ -83,13 +84,13 @@ impl DefaultServiceCidr {
 
     async fn sync(&self) -> Result<(), String> {
         let wanted = |current: Option<&Object>| wanted(current, &self.cidrs);
-        let kept = self.keeper.keep("", NAME, &wanted).await.map_err(|status| status.message)?;
+        let kept = self.client.keep("", NAME, &wanted).await.map_err(|status| status.message)?;
         let Some(current) = kept.object else { return Ok(()) };
         let had = tree::child(&current, "spec").map(|spec| tree::texts(spec, "cidrs").collect::<Vec<_>>());
         match verdict(&current, &self.cidrs) {
             Verdict::Fine => self.reported.store(false, Relaxed),
             Verdict::MakeReady => {
-                let configuration = ready(&self.keeper.now().rfc3339().to_string());
+                let configuration = ready(&self.client.now().rfc3339().to_string());
                 let applied = self.status.apply("", NAME, &configuration).await;
                 applied.map_err(|status| status.message)?;
             }

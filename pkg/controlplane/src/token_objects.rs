@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use api::resources::{self, Storage as StorageRow};
-use apimachinery::status::Status;
+use api::resources::Storage as StorageRow;
+use apimachinery::go_quote::quote;
 use async_trait::async_trait;
 use authentication::service_account::{ObjectKind, ObjectState, SecretState, TokenObjects};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use registry::{Element, Registry, StoredRef, Target, codec, meta};
+use registry::client::{Client, Read};
+use registry::{Element, Registry, StoredRef, codec, meta};
 use schema::object::{Object, get_str};
 use schema::proto::{Envelope, meta::Header};
 
@@ -17,39 +18,53 @@ const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
 /// Looks objects up through the registry: in the watch cache, and only if they are not there in the
 /// store (upstream's `tokengetter`).
-pub(crate) struct StoredTokenObjects(pub(crate) Registry);
+pub(crate) struct StoredTokenObjects {
+    accounts: Client,
+    pods: Client,
+    secrets: Client,
+    nodes: Client,
+}
 
 impl StoredTokenObjects {
-    async fn find(
-        &self,
-        plural: &str,
-        namespace: &str,
-        name: &str,
-    ) -> Result<(&'static StorageRow<'static>, Arc<Element>), String> {
-        if name.is_empty() {
-            return Err("resource name may not be empty".to_owned());
-        }
-        let row = resources::find("", "v1", plural, "").ok_or_else(|| format!("{plural} are not served"))?;
-        let storage = row.storage.as_ref().ok_or_else(|| format!("{plural} are not stored"))?;
-        let target = Target { row, namespace, name };
-        let found = match self.0.get(&target, "0").await {
-            Err(_) => self.0.get(&target, "").await,
-            found => found,
-        };
-        found.map(|element| (storage, element)).map_err(|status: Box<Status>| status.message)
+    /// # Errors
+    /// One of the kinds is not served.
+    pub(crate) fn new(registry: &Registry) -> Result<Self, String> {
+        let client = |plural| Client::find(registry, "", plural);
+        let (accounts, pods) = (client("serviceaccounts")?, client("pods")?);
+        Ok(StoredTokenObjects { accounts, pods, secrets: client("secrets")?, nodes: client("nodes")? })
     }
+}
+
+/// The object, and how it is stored.
+async fn find(
+    client: &Client,
+    namespace: &str,
+    name: &str,
+) -> Result<(&'static StorageRow<'static>, Arc<Element>), String> {
+    if name.is_empty() {
+        return Err("resource name may not be empty".to_owned());
+    }
+    let plural = client.row().plural;
+    let storage = client.row().storage.as_ref().ok_or_else(|| format!("{plural} are not stored"))?;
+    let found = match client.element(namespace, name, Read::Cached).await {
+        Ok(Some(element)) => Some(element),
+        Ok(None) | Err(_) => {
+            client.element(namespace, name, Read::Latest).await.map_err(|status| status.message)?
+        }
+    };
+    Ok((storage, found.ok_or_else(|| format!("{plural} {} not found", quote(name)))?))
 }
 
 #[async_trait]
 impl TokenObjects for StoredTokenObjects {
     async fn state(&self, kind: ObjectKind, namespace: &str, name: &str) -> Result<ObjectState, String> {
-        let plural = match kind {
-            ObjectKind::ServiceAccount => "serviceaccounts",
-            ObjectKind::Pod => "pods",
-            ObjectKind::Secret => "secrets",
-            ObjectKind::Node => "nodes",
+        let client = match kind {
+            ObjectKind::ServiceAccount => &self.accounts,
+            ObjectKind::Pod => &self.pods,
+            ObjectKind::Secret => &self.secrets,
+            ObjectKind::Node => &self.nodes,
         };
-        let (storage, element) = self.find(plural, namespace, name).await?;
+        let (storage, element) = find(client, namespace, name).await?;
         match living_uid(&element) {
             Some(uid) => Ok(ObjectState { uid, deletion: None }),
             None => Ok(state(&codec::decode(storage, StoredRef::element(&element))?)),
@@ -57,7 +72,7 @@ impl TokenObjects for StoredTokenObjects {
     }
 
     async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, String> {
-        let (storage, element) = self.find("secrets", namespace, name).await?;
+        let (storage, element) = find(&self.secrets, namespace, name).await?;
         let secret = codec::decode(storage, StoredRef::element(&element))?;
         let token = STANDARD.decode(get_str(&secret, &["data", "token"]).unwrap_or(""));
         let token = token.map_err(|error| error.to_string())?;

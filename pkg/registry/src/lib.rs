@@ -1,14 +1,20 @@
 //! Verb semantics, once: every resource is a row and, where it needs one, a [`strategy`].
 //! Knows nothing of HTTP or of how users are proved.
 
+pub mod client;
 pub mod codec;
 pub mod continue_token;
+pub mod follow;
 pub mod generic;
 pub mod ingest;
 pub mod services;
 pub mod strategy;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use api::meta;
 pub use cacher::{Budget, Element, Items, ItemsIter, Memo};
+pub use client::Client;
 pub use codec::{Stored, StoredRef};
+pub use follow::{Follower, Following, View};
 pub use generic::{Entropy, Registry, Result, Target};

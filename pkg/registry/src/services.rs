@@ -20,8 +20,7 @@ use std::net::IpAddr;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 
-use api::options::{DeleteOptions, ListOptions};
-use api::resources::{self, Resource};
+use api::options::Preconditions;
 use api::tree;
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
@@ -33,8 +32,8 @@ use storage::Storage;
 use self::addresses::{Addresses, Missing};
 use self::bitmap::PortRange;
 use self::port_store::PortStore;
-use crate::generic::{AdmitAll, Allocator, Claim, DeleteRequest, Entropy, Registry, Result, Target};
-use crate::{Element, StoredRef, codec, meta};
+use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
+use crate::{Client, meta};
 
 pub use families::Families;
 pub use range::Family;
@@ -60,9 +59,8 @@ pub struct Options {
 /// The pools of services.
 pub struct Services {
     pools: Arc<Pools>,
-    registry: Registry,
-    services: &'static Resource<'static>,
-    endpoints: &'static Resource<'static>,
+    services: Client,
+    endpoints: Client,
     families: Families,
 }
 
@@ -77,28 +75,20 @@ impl Services {
     /// # Errors
     /// The text of what is not built in.
     pub fn new(registry: Registry, options: Options) -> std::result::Result<Self, String> {
-        let row =
-            |plural| resources::find("", "v1", plural, "").ok_or_else(|| format!("{plural} are not served"));
         let Options { families, node_ports, storage, prefix, entropy } = options;
-        let addresses = Addresses::new(registry.clone(), Arc::clone(&entropy))
-            .ok_or("addresses of services are not served")?;
+        let addresses = Addresses::new(&registry, Arc::clone(&entropy))?;
         let ports = PortStore::new(storage, &prefix, PortRange::new(&node_ports), entropy);
-        let (services, endpoints) = (row("services")?, row("endpoints")?);
-        Ok(Services { pools: Arc::new(Pools { addresses, ports }), registry, services, endpoints, families })
+        let client = |plural| Client::find(&registry, "", plural);
+        let (services, endpoints) = (client("services")?, client("endpoints")?);
+        Ok(Services { pools: Arc::new(Pools { addresses, ports }), services, endpoints, families })
     }
 
     /// Deletes the endpoints of a service that is gone, lest the next one of its name begin with them.
     async fn delete_endpoints(&self, service: &Object) {
         let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
-        let target = Target { row: self.endpoints, namespace, name };
-        let options = DeleteOptions::default();
-        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
-        match self.registry.delete(&target, &request).await {
-            Err(status) if status.reason != "NotFound" => {
-                let message = status.message;
-                tracing::warn!(namespace, name, message, "endpoints of a service stay behind");
-            }
-            _ => {}
+        if let Err(status) = self.endpoints.delete(namespace, name, Preconditions::default()).await {
+            let message = status.message;
+            tracing::warn!(namespace, name, message, "endpoints of a service stay behind");
         }
     }
 }
@@ -265,20 +255,6 @@ impl Pools {
         };
         Ok((taken, let_go))
     }
-}
-
-/// All objects of a kind: as they are, or as a cache has them.
-///
-/// # Errors
-/// The Status of why they cannot be listed; one that cannot be read is such a reason.
-async fn list(registry: &Registry, row: &'static Resource<'static>, latest: bool) -> Result<Vec<Object>> {
-    let resource_version = if latest { "" } else { "0" }.to_owned();
-    let options = ListOptions { resource_version, ..ListOptions::default() };
-    let page = registry.list(&Target { row, namespace: "", name: "" }, &options).await?;
-    let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
-    let decode = |element: &Element| codec::decode(storage, StoredRef::element(element));
-    let objects = page.items.iter().map(|item| decode(&item)).collect::<std::result::Result<_, _>>();
-    objects.map_err(|message| Status::internal_error(message).into())
 }
 
 /// 422 for a service.

@@ -8,11 +8,11 @@ mod dangling;
 
 use api::resources::Resource;
 use api::{semantic, tree};
+use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 use serde_json::json;
 
-use super::keeper::{Failure, Keeper};
 use super::objects;
 use dangling::Dangling;
 
@@ -28,8 +28,8 @@ const FIELD_MANAGER: &str = "api-priority-and-fairness-config-producer-v1";
 
 /// Keeps both kinds.
 pub(super) struct FlowControl {
-    levels: (Keeper, Vec<Object>),
-    schemas: (Keeper, Vec<Object>),
+    levels: (Client, Vec<Object>),
+    schemas: (Client, Vec<Object>),
     dangling: Dangling,
 }
 
@@ -40,8 +40,8 @@ impl FlowControl {
     /// The data are not what they should be.
     pub(super) fn new(registry: &Registry) -> Result<Self, String> {
         let of = |plural: &str, kind: &str| {
-            let keeper = Keeper::through(registry, GROUP, plural, "", FIELD_MANAGER)?;
-            Ok::<_, String>((keeper, objects::of_kind(GROUP_VERSION, kind)?))
+            let client = Client::find(registry, GROUP, plural)?.managed_by(FIELD_MANAGER);
+            Ok::<_, String>((client, objects::of_kind(GROUP_VERSION, kind)?))
         };
         Ok(FlowControl {
             levels: of("prioritylevelconfigurations", "PriorityLevelConfiguration")?,
@@ -57,10 +57,10 @@ impl FlowControl {
     pub(super) async fn ensure(&self) -> Result<(), String> {
         let (levels, _) = &self.levels;
         // Levels first: schemas refer to them.
-        for (keeper, objects) in [&self.levels, &self.schemas] {
+        for (client, objects) in [&self.levels, &self.schemas] {
             for wanted in objects {
                 let name = meta::text(wanted, "name");
-                let kept = keeper.keep("", name, &|current| revised(keeper.row(), current, wanted)).await;
+                let kept = client.keep("", name, &|current| revised(client.row(), current, wanted)).await;
                 let kept = settled(kept)?.and_then(|kept| kept.object);
                 if let Some(schema) = kept.filter(|object| tree::text(object, "kind") == "FlowSchema") {
                     settled(self.dangling.report(levels, &schema).await)?;
@@ -77,14 +77,14 @@ impl FlowControl {
     /// As that.
     pub(super) async fn maintain(&self) -> Result<(), String> {
         self.ensure().await?;
-        for (keeper, objects) in [&self.schemas, &self.levels] {
-            let present = keeper.list("").await.map_err(|status| status.message)?;
+        for (client, objects) in [&self.schemas, &self.levels] {
+            let present = client.list("", Read::Cached).await.map_err(|status| status.message)?;
             for unwanted in present.iter().filter(|object| is_left_over(object, objects)) {
-                settled(keeper.delete(unwanted).await)?;
+                settled(client.delete_as_seen(unwanted).await)?;
             }
         }
         let ((schemas, _), (levels, _)) = (&self.schemas, &self.levels);
-        for schema in schemas.list("").await.map_err(|status| status.message)? {
+        for schema in schemas.list("", Read::Cached).await.map_err(|status| status.message)? {
             settled(self.dangling.report(levels, &schema).await)?;
         }
         Ok(())
@@ -92,7 +92,7 @@ impl FlowControl {
 }
 
 /// What came of a step; `None` if somebody else was faster, which the next round will see.
-fn settled<T>(outcome: Result<T, Failure>) -> Result<Option<T>, String> {
+fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
     match outcome {
         Ok(value) => Ok(Some(value)),
         Err(status) if matches!(status.reason, "Conflict" | "NotFound") => Ok(None),

@@ -8,11 +8,11 @@ mod cover;
 use api::tree;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
+use registry::client::{Client, Kept, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 use serde_json::{Value, json};
 
-use super::keeper::{Failure, Keeper, Kept};
 use super::objects;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
@@ -34,8 +34,8 @@ const SPLIT: (&str, &str) = ("system:discovery", "system:public-info-viewer");
 
 /// Keeps the four kinds.
 pub(super) struct Policy {
-    roles: [(Keeper, Vec<Object>); 2],
-    bindings: [(Keeper, Vec<Object>); 2],
+    roles: [(Client, Vec<Object>); 2],
+    bindings: [(Client, Vec<Object>); 2],
 }
 
 impl Policy {
@@ -45,7 +45,7 @@ impl Policy {
     /// The data are not what they should be.
     pub(super) fn new(registry: &Registry) -> Result<Self, String> {
         let of = |plural: &str, kind: &str| {
-            Ok::<_, String>((Keeper::new(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
+            Ok::<_, String>((Client::find(registry, GROUP, plural)?, objects::of_kind(GROUP_VERSION, kind)?))
         };
         Ok(Policy {
             roles: [of("clusterroles", "ClusterRole")?, of("roles", "Role")?],
@@ -60,14 +60,14 @@ impl Policy {
     pub(super) async fn ensure(&self) -> Result<(), String> {
         self.carry_over().await.map_err(|status| status.message)?;
         let mut work: Vec<BoxFuture<'_, Result<(), String>>> = Vec::new();
-        for (keeper, roles) in &self.roles {
+        for (client, roles) in &self.roles {
             for role in roles {
-                work.push(Box::pin(async move { outcome(role, ensure_role(keeper, role).await) }));
+                work.push(Box::pin(async move { outcome(role, ensure_role(client, role).await) }));
             }
         }
-        for (keeper, bindings) in &self.bindings {
+        for (client, bindings) in &self.bindings {
             for binding in bindings {
-                work.push(Box::pin(async move { outcome(binding, ensure_binding(keeper, binding).await) }));
+                work.push(Box::pin(async move { outcome(binding, ensure_binding(client, binding).await) }));
             }
         }
         let outcomes: Vec<_> = stream::iter(work).buffered(AT_ONCE).collect().await;
@@ -75,13 +75,13 @@ impl Policy {
     }
 
     /// Takes along what an older release kept elsewhere.
-    async fn carry_over(&self) -> Result<(), Failure> {
+    async fn carry_over(&self) -> registry::Result<()> {
         let [(roles, _), _] = &self.roles;
         for (from, to) in AGGREGATED {
-            if roles.cached("", to).await?.is_some() {
+            if roles.get("", to, Read::Cached).await?.is_some() {
                 continue;
             }
-            match roles.cached("", from).await? {
+            match roles.get("", from, Read::Cached).await? {
                 Some(old) if old.contains_key("aggregationRule") => break,
                 Some(old) => keep_missing(roles, to, old).await?,
                 None => {}
@@ -90,7 +90,7 @@ impl Policy {
         let ([(bindings, known), _], (from, to)) = (&self.bindings, SPLIT);
         let template = known.iter().find(|binding| meta::text(binding, "name") == to);
         let Some(template) = template else { return Ok(()) };
-        match bindings.cached("", from).await? {
+        match bindings.get("", from, Read::Cached).await? {
             Some(old) => keep_missing(bindings, to, bound_as(template, &old)).await,
             None => Ok(()),
         }
@@ -98,12 +98,12 @@ impl Policy {
 }
 
 /// Creates a copy under another name, unless there is something by that name.
-async fn keep_missing(keeper: &Keeper, name: &str, mut object: Object) -> Result<(), Failure> {
+async fn keep_missing(client: &Client, name: &str, mut object: Object) -> registry::Result<()> {
     for system in ["uid", "resourceVersion", "creationTimestamp", "managedFields"] {
         meta::set(&mut object, system, None);
     }
     meta::set_text(&mut object, "name", name);
-    keeper.keep("", name, &|current| current.is_none().then(|| object.clone())).await.map(drop)
+    client.keep("", name, &|current| current.is_none().then(|| object.clone())).await.map(drop)
 }
 
 /// A binding to the role of `template` with everybody whom `old` binds.
@@ -120,19 +120,19 @@ fn bound_as(template: &Object, old: &Object) -> Object {
     binding
 }
 
-async fn ensure_role(keeper: &Keeper, expected: &Object) -> Result<Kept, Failure> {
+async fn ensure_role(client: &Client, expected: &Object) -> registry::Result<Kept> {
     let (namespace, name) = place(expected);
-    keeper.keep(namespace, name, &|current| role(current, expected)).await
+    client.keep(namespace, name, &|current| role(current, expected)).await
 }
 
 /// A binding to another role is not changed but replaced: who may bind that role is asked anew.
-async fn ensure_binding(keeper: &Keeper, expected: &Object) -> Result<Kept, Failure> {
+async fn ensure_binding(client: &Client, expected: &Object) -> registry::Result<Kept> {
     let (namespace, name) = place(expected);
-    let current = keeper.cached(namespace, name).await?;
+    let current = client.get(namespace, name, Read::Cached).await?;
     if let Some(current) = current.filter(|current| !is_protected(current) && !same_role(current, expected)) {
-        keeper.delete(&current).await?;
+        client.delete_as_seen(&current).await?;
     }
-    keeper.keep(namespace, name, &|current| binding(current, expected)).await
+    client.keep(namespace, name, &|current| binding(current, expected)).await
 }
 
 fn place(object: &Object) -> (&str, &str) {
@@ -140,7 +140,7 @@ fn place(object: &Object) -> (&str, &str) {
 }
 
 /// A failure in words, with the object's name.
-fn outcome(object: &Object, outcome: Result<Kept, Failure>) -> Result<(), String> {
+fn outcome(object: &Object, outcome: registry::Result<Kept>) -> Result<(), String> {
     let kind = tree::text(object, "kind").to_ascii_lowercase();
     let (namespace, name) = place(object);
     let kept =

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use api::resources::{self, Resource};
 use cacher::{Delegator, Options};
+use registry::client::Read;
 use schema::object;
 use storage::memory::Memory;
 use storage::{ListOptions, Revision};
@@ -44,13 +45,13 @@ impl Cluster {
         names
     }
 
-    fn keeper(&self, group: &str, plural: &str) -> Keeper {
-        Keeper::new(&self.registry, group, plural).unwrap()
+    fn client(&self, group: &str, plural: &str) -> Client {
+        Client::find(&self.registry, group, plural).unwrap()
     }
 
     /// An object of the store without what no two objects share.
     async fn object(&self, group: &str, plural: &str, name: &str) -> Value {
-        let mut object = self.keeper(group, plural).cached("", name).await.unwrap().unwrap();
+        let mut object = self.client(group, plural).get("", name, Read::Cached).await.unwrap().unwrap();
         unify(&mut object);
         object.into()
     }
@@ -105,7 +106,7 @@ async fn a_fresh_cluster_gets_what_every_cluster_has() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
     for (row, mut expected) in kinds() {
-        let mut found = cluster.keeper(row.group, row.plural).list("").await.unwrap();
+        let mut found = cluster.client(row.group, row.plural).list("", Read::Cached).await.unwrap();
         for object in &mut found {
             unify(object);
             meta::set(object, "managedFields", None);
@@ -214,15 +215,15 @@ async fn a_second_start_writes_nothing_and_repairs_what_is_missing() {
 async fn a_binding_to_another_role_is_replaced() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
-    let keeper = cluster.keeper("rbac.authorization.k8s.io", "clusterrolebindings");
-    let binding = keeper.cached("", "cluster-admin").await.unwrap().unwrap();
+    let client = cluster.client("rbac.authorization.k8s.io", "clusterrolebindings");
+    let binding = client.get("", "cluster-admin", Read::Cached).await.unwrap().unwrap();
     cluster.delete("/registry/clusterrolebindings/cluster-admin").await;
     let mut wrong = binding.clone();
     unify(&mut wrong);
     object::set(&mut wrong, &["roleRef", "name"], "view");
-    keeper.keep("", "cluster-admin", &|current| missing(current, &wrong)).await.unwrap();
+    client.keep("", "cluster-admin", &|current| missing(current, &wrong)).await.unwrap();
     cluster.start(|_| {}).await;
-    let replaced = keeper.cached("", "cluster-admin").await.unwrap().unwrap();
+    let replaced = client.get("", "cluster-admin", Read::Cached).await.unwrap().unwrap();
     assert_eq!(replaced.get("roleRef"), binding.get("roleRef"));
     assert_eq!(replaced.get("subjects"), binding.get("subjects"));
 }
@@ -231,7 +232,7 @@ async fn a_binding_to_another_role_is_replaced() {
 async fn what_an_earlier_release_made_goes_and_what_others_made_is_looked_after() {
     let cluster = Cluster::new();
     cluster.start(|_| {}).await;
-    let keeper = cluster.keeper("flowcontrol.apiserver.k8s.io", "flowschemas");
+    let client = cluster.client("flowcontrol.apiserver.k8s.io", "flowschemas");
     let probes = cluster.object("flowcontrol.apiserver.k8s.io", "flowschemas", "probes").await;
     for (name, annotation) in [("old", "true"), ("mine", "false")] {
         let mut schema = object(probes.clone());
@@ -243,10 +244,10 @@ async fn what_an_earlier_release_made_goes_and_what_others_made_is_looked_after(
         );
         object::set(&mut schema, &["spec", "priorityLevelConfiguration", "name"], "none");
         schema.remove("status");
-        keeper.keep("", name, &|current| missing(current, &schema)).await.unwrap();
+        client.keep("", name, &|current| missing(current, &schema)).await.unwrap();
     }
     FlowControl::new(&cluster.registry).unwrap().maintain().await.unwrap();
-    assert!(keeper.cached("", "old").await.unwrap().is_none());
+    assert!(client.get("", "old", Read::Cached).await.unwrap().is_none());
     let dangling = async |name: &str| {
         let schema = cluster.object("flowcontrol.apiserver.k8s.io", "flowschemas", name).await;
         schema["status"]["conditions"][0]["status"].clone()

@@ -4,6 +4,7 @@
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
+use api::options::Preconditions;
 use api::tree;
 use cacher::{Delegator, Options};
 use serde_json::Value;
@@ -22,8 +23,8 @@ const A_WHILE: Duration = Duration::from_secs(100);
 /// One of the servers, which is not ready yet.
 struct Server {
     service: Arc<KubernetesService>,
-    endpoints: Keeper,
-    slices: Keeper,
+    endpoints: Client,
+    slices: Client,
     tasks: Tasks,
 }
 
@@ -43,15 +44,15 @@ impl Server {
         let tasks = Tasks::new(CancellationToken::new());
         cidr.hook(&tasks).work.await.unwrap();
         service.hook(&tasks).work.await.unwrap();
-        let endpoints = Keeper::new(&registry, "", "endpoints").unwrap();
-        let slices = Keeper::new(&registry, "discovery.k8s.io", "endpointslices").unwrap();
+        let endpoints = Client::find(&registry, "", "endpoints").unwrap();
+        let slices = Client::find(&registry, "discovery.k8s.io", "endpointslices").unwrap();
         Server { service, endpoints, slices, tasks }
     }
 
     /// The addresses of the Endpoints and of the slice, which are the same; `None` when there are none yet.
     async fn addresses(&self) -> Option<Vec<String>> {
-        let endpoints = self.endpoints.cached("default", "kubernetes").await.unwrap()?;
-        let slice = self.slices.cached("default", "kubernetes").await.unwrap().unwrap();
+        let endpoints = self.endpoints.get("default", "kubernetes", Read::Cached).await.unwrap()?;
+        let slice = self.slices.get("default", "kubernetes", Read::Cached).await.unwrap().unwrap();
         let subsets = tree::children(&endpoints, "subsets");
         let of_endpoints = subsets.flat_map(|subset| tree::children(subset, "addresses"));
         let of_endpoints: Vec<String> = of_endpoints.map(|a| tree::text(a, "ip").to_owned()).collect();
@@ -174,9 +175,9 @@ async fn a_service_that_was_changed_is_left_alone_and_one_that_is_gone_comes_bac
     sleep(A_WHILE).await;
     let now = storage.get(key).await.unwrap().kv.unwrap().mod_revision;
     assert_eq!(now, revision);
-    services.delete_named("default", "kubernetes").await.unwrap();
+    services.delete("default", "kubernetes", Preconditions::default()).await.unwrap();
     sleep(A_WHILE).await;
-    let service = services.cached("default", "kubernetes").await.unwrap().unwrap();
+    let service = services.get("default", "kubernetes", Read::Cached).await.unwrap().unwrap();
     assert_eq!(service["metadata"]["labels"], json!({"component": "apiserver", "provider": "kubernetes"}));
 }
 

@@ -1,9 +1,11 @@
 //! Watches: where they start and what their failures look like.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use api::options::ListOptions;
+use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use cacher::{Event, Freshness, Watch, WatchQuery, WatchStart};
@@ -69,6 +71,32 @@ impl Registry {
         };
         let marks_end = options.send_initial_events == Some(true);
         Ok(WatchEvents { resource: target.group_resource(), marks_end, state })
+    }
+}
+
+impl Registry {
+    /// Follows all objects of a resource: see [`cacher::Delegator::follow`].
+    ///
+    /// # Errors
+    /// As that.
+    pub(crate) async fn follow(
+        &self,
+        row: &Resource<'_>,
+        start: WatchStart,
+    ) -> std::result::Result<Watch, cacher::Error> {
+        let resource = self
+            .resource_of(row)
+            .map_err(|status| cacher::Error::Storage(storage::Error::Internal(status.message)))?;
+        self.delegator.follow(&resource, start).await
+    }
+
+    /// The resource of a row as the delegator knows it.
+    ///
+    /// # Errors
+    /// 405 for one that is not stored, 500 for one that the delegator was not given.
+    pub(crate) fn resource_of(&self, row: &Resource<'_>) -> Result<Arc<cacher::Resource>> {
+        let storage = self.storage_of(&Target { row, namespace: "", name: "" }, "watch")?;
+        Ok(Arc::clone(&self.stored(storage)?.resource))
     }
 }
 

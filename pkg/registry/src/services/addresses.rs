@@ -4,19 +4,16 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use api::managed_fields::FieldManager;
-use api::options::{DeleteOptions, Preconditions};
-use api::resources::{self, Resource};
+use api::options::Preconditions;
 use api::tree;
 use apimachinery::status::Status;
-use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use serde_json::{Value, json};
 
-use super::list;
 use super::range::{AddressRange, Family, parse_address};
-use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, Entropy, Registry, Result, Target};
-use crate::{StoredRef, codec, meta};
+use crate::client::{Client, Read};
+use crate::generic::{Entropy, Registry, Result};
+use crate::meta;
 
 /// Who manages the objects that are addresses of services.
 pub(super) const MANAGED_BY: &str = "ipallocator.k8s.io";
@@ -25,10 +22,6 @@ pub(super) const MANAGED_BY_LABEL: &str = "ipaddress.kubernetes.io/managed-by";
 /// The label of the family.
 pub(super) const FAMILY_LABEL: &str = "ipaddress.kubernetes.io/ip-family";
 
-/// The name under which the server does its own work.
-const APISERVER_USER: &str = "system:apiserver";
-/// The manager of what it writes.
-const FIELD_MANAGER: &str = "kube-apiserver";
 /// Candidates that are looked at before others get the thread.
 const CANDIDATES_AT_ONCE: usize = 1024;
 
@@ -81,51 +74,34 @@ pub(super) struct KnownRange {
 
 /// The addresses of a cluster's services.
 pub(super) struct Addresses {
-    registry: Registry,
-    addresses: &'static Resource<'static>,
-    ranges: &'static Resource<'static>,
-    fields: Option<FieldManager>,
+    addresses: Client,
+    ranges: Client,
     entropy: Arc<dyn Entropy>,
-    user: UserInfo,
 }
 
 impl Addresses {
-    /// `None` if the kinds are not built in.
-    pub(super) fn new(registry: Registry, entropy: Arc<dyn Entropy>) -> Option<Self> {
-        let row = |plural| resources::find("networking.k8s.io", "v1", plural, "");
-        let (addresses, ranges) = (row("ipaddresses")?, row("servicecidrs")?);
-        let fields = FieldManager::new(addresses, |row| !row.off_by_default);
-        let user = UserInfo { name: APISERVER_USER.to_owned(), ..UserInfo::default() };
-        Some(Addresses { registry, addresses, ranges, fields, entropy, user })
-    }
-
-    fn target<'n>(&self, name: &'n str) -> Target<'n> {
-        Target { row: self.addresses, namespace: "", name }
+    /// # Errors
+    /// The text of what is not built in.
+    pub(super) fn new(registry: &Registry, entropy: Arc<dyn Entropy>) -> std::result::Result<Self, String> {
+        let client = |plural| Client::find(registry, "networking.k8s.io", plural);
+        Ok(Addresses { addresses: client("ipaddresses")?, ranges: client("servicecidrs")?, entropy })
     }
 
     /// Every IPAddress object, as it is.
     pub(super) async fn all(&self) -> Result<Vec<Object>> {
-        list(&self.registry, self.addresses, true).await
+        self.addresses.list("", Read::Latest).await
     }
 
     /// One IPAddress object, as a cache has it; `None` if there is none.
     pub(super) async fn cached(&self, name: &str) -> Result<Option<Object>> {
-        let storage = self.addresses.storage.as_ref();
-        let storage = storage.ok_or_else(|| Status::internal_error("nothing stores addresses"))?;
-        match self.registry.get(&self.target(name), "0").await {
-            Ok(element) => codec::decode(storage, StoredRef::element(&element))
-                .map(Some)
-                .map_err(|message| Status::internal_error(message).into()),
-            Err(status) if status.reason == "NotFound" => Ok(None),
-            Err(status) => Err(status),
-        }
+        self.addresses.get("", name, Read::Cached).await
     }
 
     /// The ranges of all ServiceCIDR objects. One that several have counts once, and is ready if it is in
     /// one of them.
     pub(super) async fn ranges(&self) -> Result<Vec<KnownRange>> {
         let mut known: Vec<KnownRange> = Vec::new();
-        for object in list(&self.registry, self.ranges, false).await? {
+        for object in self.ranges.list("", Read::Cached).await? {
             let ready = is_ready(&object) && !meta::is_deleting(&object);
             let Some(spec) = tree::child(&object, "spec") else { continue };
             for text in tree::texts(spec, "cidrs") {
@@ -171,7 +147,7 @@ impl Addresses {
                 if count % CANDIDATES_AT_ONCE == CANDIDATES_AT_ONCE - 1 {
                     tokio::task::yield_now().await;
                 }
-                if self.registry.is_cached(&self.target(&address.to_string())) {
+                if self.addresses.is_cached("", &address.to_string()) {
                     continue;
                 }
                 match self.create(service, address).await {
@@ -187,15 +163,7 @@ impl Addresses {
     /// Creates the object that is an address of a service.
     pub(super) async fn create(&self, service: &Object, address: IpAddr) -> std::result::Result<(), Missing> {
         let name = address.to_string();
-        let mut object = object_of(service, &name, Family::of(address));
-        api::defaults::apply(self.addresses.group_version, self.addresses.kind, &mut object);
-        if let Some(fields) = &self.fields
-            && let Err(error) = fields.update(None, &mut object, FIELD_MANAGER, self.registry.now())
-        {
-            tracing::warn!(error, name, "an address goes without managed fields");
-        }
-        let request = CreateRequest { user: &self.user, dry_run: false, admit: &AdmitAll };
-        match self.registry.create(&self.target(&name), object, request).await {
+        match self.addresses.create(object_of(service, &name, Family::of(address))).await {
             Ok(_) => Ok(()),
             Err(status) if status.reason == "AlreadyExists" => Err(Missing::Allocated),
             Err(status) => Err(status.into()),
@@ -217,15 +185,8 @@ impl Addresses {
     /// # Errors
     /// The Status of why it is still there.
     pub(super) async fn delete(&self, name: &str, uid: Option<&str>) -> Result<()> {
-        let preconditions =
-            uid.map(|uid| Preconditions { uid: Some(uid.to_owned()), ..Preconditions::default() });
-        let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
-        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
-        match self.registry.delete(&self.target(name), &request).await {
-            Ok(_) => Ok(()),
-            Err(status) if status.reason == "NotFound" => Ok(()),
-            Err(status) => Err(status),
-        }
+        let preconditions = Preconditions { uid: uid.map(str::to_owned), resource_version: None };
+        self.addresses.delete("", name, preconditions).await.map(drop)
     }
 }
 

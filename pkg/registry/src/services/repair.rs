@@ -4,7 +4,6 @@
 
 use std::collections::{HashMap, HashSet};
 
-use api::options::ListOptions;
 use api::tree;
 use apimachinery::time::{UnixTime, parse_time};
 use futures::StreamExt;
@@ -16,7 +15,8 @@ use super::bitmap::{Bitmap, PortRange};
 use super::families::default_on_read;
 use super::port_store::Allocation;
 use super::range::{Family, parse_address};
-use super::{Services, Target, address_plan, list};
+use super::{Services, address_plan};
+use crate::client::Read;
 use crate::generic::{EventType, WatchEvent, WatchEvents};
 use crate::{Element, StoredRef, codec, meta};
 
@@ -86,7 +86,7 @@ impl Services {
                 self.repair_holding(service, &holding, found, &holders, &ranges).await?;
             }
         }
-        let now = self.registry.now();
+        let now = self.services.now();
         for address in addresses.iter().filter(|address| is_leaked(address, &holders, now)) {
             let (name, uid) = (meta::text(address, "name"), meta::text(address, "uid"));
             tracing::warn!(name, "an address belongs to no service: it is released");
@@ -110,13 +110,7 @@ impl Services {
     /// # Errors
     /// The text of why they cannot be followed.
     pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents, String> {
-        let target = Target { row: self.services, namespace: "", name: "" };
-        let options = ListOptions {
-            resource_version: "0".to_owned(),
-            send_initial_events: Some(false),
-            ..ListOptions::default()
-        };
-        self.registry.watch(&target, &options, deadline).await.map_err(|status| status.message)
+        self.services.changes(deadline).await.map_err(|status| status.message)
     }
 
     /// Waits until a service is written that has an address without the right IPAddress object. `false` when
@@ -135,7 +129,7 @@ impl Services {
 
     /// What cannot be read or asked for is left to the next repair.
     async fn has_its_addresses(&self, service: &Element) -> bool {
-        let Some(storage) = &self.services.storage else { return true };
+        let storage = self.services.row().stored_form();
         let Ok(mut service) = codec::decode(storage, StoredRef::element(service)) else { return true };
         default_on_read(&mut service, self.families);
         for holding in holdings(&service) {
@@ -152,8 +146,8 @@ impl Services {
 
     /// All services, with what those of before there were families leave out.
     async fn all_services(&self) -> Result<Vec<Object>, String> {
-        let mut services =
-            list(&self.registry, self.services, true).await.map_err(|status| status.message)?;
+        let services = self.services.list("", Read::Latest).await;
+        let mut services = services.map_err(|status| status.message)?;
         services.iter_mut().for_each(|service| default_on_read(service, self.families));
         Ok(services)
     }

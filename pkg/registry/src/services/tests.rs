@@ -16,6 +16,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
+use api::options::DeleteOptions;
+use api::resources::{self, Resource};
 use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
@@ -25,7 +27,9 @@ use storage::memory::Memory;
 
 use super::range::AddressRange;
 use super::*;
-use crate::generic::{AdmitAll, CreateRequest, UpdateRequest};
+use crate::client::Read;
+use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, Target, UpdateRequest};
+use crate::{StoredRef, codec};
 
 const NAMESPACE: &str = "ns";
 
@@ -220,7 +224,7 @@ impl Server {
 
     /// What services hold is what is taken.
     async fn assert_settled(&self, after: &str) {
-        let services = list(&self.registry, row("", "services"), true).await.unwrap();
+        let services = self.services.services.list("", Read::Latest).await.unwrap();
         let specs: Vec<&Object> =
             services.iter().filter_map(|service| tree::child(service, "spec")).collect();
         let addresses: Vec<String> = specs.iter().flat_map(|spec| address_plan::held(spec)).collect();

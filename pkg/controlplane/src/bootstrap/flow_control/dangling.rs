@@ -3,12 +3,12 @@
 
 use api::tree;
 use apimachinery::go_quote::quote;
+use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
 use serde_json::{Value, json};
 
 use super::GROUP;
-use crate::bootstrap::keeper::{Failure, Keeper};
 
 /// Under this name the server manages the condition.
 const FIELD_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
@@ -16,7 +16,7 @@ const TYPE: &str = "Dangling";
 
 /// Sets the condition.
 pub(super) struct Dangling {
-    status: Keeper,
+    status: Client,
 }
 
 impl Dangling {
@@ -25,20 +25,23 @@ impl Dangling {
     /// # Errors
     /// Flow schemas are not served.
     pub(super) fn new(registry: &Registry) -> Result<Self, String> {
-        let status = Keeper::through(registry, GROUP, "flowschemas", "status", FIELD_MANAGER)?;
+        let status =
+            Client::find(registry, GROUP, "flowschemas")?.through("status")?.managed_by(FIELD_MANAGER);
         Ok(Dangling { status })
     }
 
     /// Makes a schema say whether its level, one of `levels`, exists.
     ///
     /// # Errors
-    /// As [`Keeper::cached`] and [`Keeper::apply`].
-    pub(super) async fn report(&self, levels: &Keeper, schema: &Object) -> Result<(), Failure> {
+    /// As [`Client::get`] and [`Client::apply`].
+    pub(super) async fn report(&self, levels: &Client, schema: &Object) -> registry::Result<()> {
         let level = object::get_str(schema, &["spec", "priorityLevelConfiguration", "name"]).unwrap_or("");
-        let exists = levels.cached("", level).await?.is_some();
+        let exists = levels.get("", level, Read::Cached).await?.is_some();
         let now = self.status.now().rfc3339().to_string();
         match configuration(schema, level, exists, &now) {
-            Some(configuration) => self.status.apply("", meta::text(schema, "name"), &configuration).await,
+            Some(configuration) => {
+                self.status.apply("", meta::text(schema, "name"), &configuration).await.map(drop)
+            }
             None => Ok(()),
         }
     }

@@ -1,0 +1,302 @@
+//! Reads and writes of one resource from inside the process: what a client of the server would do, under a
+//! user's name and with managed fields, without the way over the wire.
+//!
+//! Upstream's controllers are clients of their own server. Here the verbs are called directly. Admission is
+//! not asked: what it could say of objects that the server itself needs is that the cluster cannot work.
+
+mod keep;
+
+use std::sync::{Arc, OnceLock};
+
+use api::managed_fields::{ApplyOptions, FieldManager};
+use api::options::{DeleteOptions, ListOptions, Preconditions};
+use api::resources::{self, Resource};
+use apimachinery::status::Status;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
+use cacher::Element;
+use schema::object::Object;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use crate::generic::{AdmitAll, CreateRequest, DeleteRequest, UpdateOutcome, UpdateRequest, WatchEvents};
+use crate::{Registry, Result, StoredRef, Target, codec, meta};
+
+pub use keep::{Kept, Wanted};
+
+/// The name under which the server does its own work.
+pub const APISERVER_USER: &str = "system:apiserver";
+/// The manager of what it writes, unless a controller has a name of its own.
+pub const FIELD_MANAGER: &str = "kube-apiserver";
+
+/// How fresh a read is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Read {
+    /// Whatever the watch cache has, without waiting. What is not cached, or not yet, comes from the store.
+    Cached,
+    /// As new as everything acknowledged before the read.
+    Latest,
+}
+
+impl Read {
+    /// As clients write it.
+    fn resource_version(self) -> &'static str {
+        match self {
+            Read::Cached => "0",
+            Read::Latest => "",
+        }
+    }
+}
+
+/// A client of one resource, or of one of its subresources. Objects are trees of the version that the
+/// resource is stored in. Cheap to clone.
+#[derive(Clone)]
+pub struct Client {
+    registry: Registry,
+    row: &'static Resource<'static>,
+    /// What is written through: the resource itself or its subresource.
+    endpoint: &'static Resource<'static>,
+    /// Made by the first write; `None` for what has no metadata.
+    fields: Arc<OnceLock<Option<FieldManager>>>,
+    user: Arc<UserInfo>,
+    manager: &'static str,
+}
+
+impl Client {
+    /// A client of `plural` in version `v1` of `group`, as the server itself.
+    ///
+    /// # Errors
+    /// There is no such resource.
+    pub fn find(registry: &Registry, group: &str, plural: &str) -> std::result::Result<Self, String> {
+        let row = resources::find(group, "v1", plural, "");
+        let row = row.ok_or_else(|| format!("{plural}.{group} are not served"))?;
+        Ok(Self::of(registry, row))
+    }
+
+    /// A client of a resource, as the server itself.
+    pub fn of(registry: &Registry, row: &'static Resource<'static>) -> Self {
+        let user = UserInfo { name: APISERVER_USER.to_owned(), ..UserInfo::default() };
+        Client {
+            registry: registry.clone(),
+            row,
+            endpoint: row,
+            fields: Arc::default(),
+            user: Arc::new(user),
+            manager: FIELD_MANAGER,
+        }
+    }
+
+    /// The same, writing through a subresource.
+    ///
+    /// # Errors
+    /// There is no such subresource.
+    pub fn through(self, subresource: &str) -> std::result::Result<Self, String> {
+        let Resource { group, version, plural, .. } = *self.row;
+        let endpoint = resources::find(group, version, plural, subresource);
+        let endpoint = endpoint.ok_or_else(|| format!("{plural}.{group} have no {subresource}"))?;
+        Ok(Client { endpoint, fields: Arc::default(), ..self })
+    }
+
+    /// The same, under another manager's name.
+    #[must_use]
+    pub fn managed_by(self, manager: &'static str) -> Self {
+        Client { manager, ..self }
+    }
+
+    /// The same, under another user's name.
+    #[must_use]
+    pub fn on_behalf_of(self, user: UserInfo) -> Self {
+        Client { user: Arc::new(user), ..self }
+    }
+
+    /// The row of the resource.
+    pub fn row(&self) -> &'static Resource<'static> {
+        self.row
+    }
+
+    /// The time.
+    pub fn now(&self) -> UnixTime {
+        self.registry.now()
+    }
+
+    /// Reads an object; `None` when there is none.
+    ///
+    /// # Errors
+    /// As [`Registry::get`], and 500 for one that cannot be read.
+    pub async fn get(&self, namespace: &str, name: &str, read: Read) -> Result<Option<Object>> {
+        let element = self.element(namespace, name, read).await?;
+        element.map(|element| self.decoded(StoredRef::element(&element))).transpose()
+    }
+
+    /// As [`get`](Self::get), without decoding what is found.
+    ///
+    /// # Errors
+    /// As [`Registry::get`].
+    pub async fn element(&self, namespace: &str, name: &str, read: Read) -> Result<Option<Arc<Element>>> {
+        match self.registry.get(&self.target(namespace, name), read.resource_version()).await {
+            Ok(element) => Ok(Some(element)),
+            Err(status) if status.reason == "NotFound" => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Whether the watch cache has an object. It is not known to be without one that it does not have.
+    pub fn is_cached(&self, namespace: &str, name: &str) -> bool {
+        self.registry.is_cached(&self.target(namespace, name))
+    }
+
+    /// Reads all objects of a namespace, or of all for an empty one.
+    ///
+    /// # Errors
+    /// As [`Registry::list`], and 500 if one of them cannot be read.
+    pub async fn list(&self, namespace: &str, read: Read) -> Result<Vec<Object>> {
+        let options =
+            ListOptions { resource_version: read.resource_version().to_owned(), ..ListOptions::default() };
+        let page = self.registry.list(&self.target(namespace, ""), &options).await?;
+        page.items.iter().map(|element| self.decoded(StoredRef::element(&element))).collect()
+    }
+
+    /// Follows all objects from now on, until `deadline`.
+    ///
+    /// # Errors
+    /// As [`Registry::watch`].
+    pub async fn changes(&self, deadline: Instant) -> Result<WatchEvents> {
+        let options = ListOptions {
+            resource_version: "0".to_owned(),
+            send_initial_events: Some(false),
+            ..ListOptions::default()
+        };
+        self.registry.watch(&self.target("", ""), &options, deadline).await
+    }
+
+    /// Creates an object where its metadata say, and returns it as it is then.
+    ///
+    /// # Errors
+    /// As [`Registry::create`].
+    pub async fn create(&self, mut object: Object) -> Result<Object> {
+        self.complete(None, &mut object);
+        let (namespace, name) =
+            (meta::text(&object, "namespace").to_owned(), meta::text(&object, "name").to_owned());
+        let request = CreateRequest { user: &self.user, dry_run: false, admit: &AdmitAll };
+        let created = self.registry.create(&self.target(&namespace, &name), object, request).await?;
+        self.decoded(created.as_ref())
+    }
+
+    /// Makes the new state of an object from the current one, as often as it takes until the result is
+    /// written on top of exactly what it was made from, and returns it. A result with another
+    /// `resourceVersion` than the current one is refused.
+    ///
+    /// # Errors
+    /// As [`Registry::update`]; whatever `change` says.
+    pub async fn update(
+        &self,
+        namespace: &str,
+        name: &str,
+        change: &mut (dyn FnMut(&Object) -> Result<Object> + Send),
+    ) -> Result<Object> {
+        let mut complete = |old: &Object| {
+            let mut new = change(old)?;
+            self.complete(Some(old), &mut new);
+            Ok(new)
+        };
+        let outcome = self.write(namespace, name, &mut complete).await?;
+        self.decoded(outcome.stored.as_ref())
+    }
+
+    /// Applies a configuration to an object that exists, whoever owned its fields before, and returns it
+    /// as it is then.
+    ///
+    /// # Errors
+    /// As [`FieldManager::apply`] and [`Registry::update`].
+    pub async fn apply(&self, namespace: &str, name: &str, configuration: &Value) -> Result<Object> {
+        let no_metadata = || Status::internal_error(format!("{} have no metadata", self.row.plural));
+        let fields = self.fields().ok_or_else(no_metadata)?;
+        let options = ApplyOptions { manager: self.manager, force: true, now: self.now() };
+        let mut change = |old: &Object| {
+            fields.apply(Some(old), configuration, options, |object| {
+                api::defaults::apply(self.row.group_version, self.row.kind, object);
+            })
+        };
+        let outcome = self.write(namespace, name, &mut change).await?;
+        self.decoded(outcome.stored.as_ref())
+    }
+
+    /// Deletes an object by its name, if it is the one that is meant. Says whether there was one.
+    ///
+    /// # Errors
+    /// As [`Registry::delete`]: 409 where the preconditions do not hold. That there is none is no error.
+    pub async fn delete(&self, namespace: &str, name: &str, preconditions: Preconditions) -> Result<bool> {
+        let preconditions = Some(preconditions).filter(|it| *it != Preconditions::default());
+        let options = DeleteOptions { preconditions, ..DeleteOptions::default() };
+        let request = DeleteRequest { options: &options, dry_run: false, admit: &AdmitAll };
+        match self.registry.delete(&self.target(namespace, name), &request).await {
+            Ok(_) => Ok(true),
+            Err(status) if status.reason == "NotFound" => Ok(false),
+            Err(status) => Err(status),
+        }
+    }
+
+    /// Deletes exactly this state of an object. Says whether it was still there.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete).
+    pub async fn delete_as_seen(&self, object: &Object) -> Result<bool> {
+        let preconditions = Preconditions {
+            uid: Some(meta::text(object, "uid").to_owned()),
+            resource_version: Some(meta::text(object, "resourceVersion").to_owned()),
+        };
+        self.delete(meta::text(object, "namespace"), meta::text(object, "name"), preconditions).await
+    }
+
+    /// Writes what `change` makes of an object that exists.
+    async fn write(
+        &self,
+        namespace: &str,
+        name: &str,
+        change: &mut (dyn FnMut(&Object) -> Result<Object> + Send),
+    ) -> Result<UpdateOutcome> {
+        let target = self.target(namespace, name);
+        let request = UpdateRequest {
+            endpoint: self.endpoint,
+            uid: String::new(),
+            user: &self.user,
+            dry_run: false,
+            force_allow_create: false,
+            keeps_managers: false,
+            admit: &AdmitAll,
+        };
+        let mut change = |old: Option<&Object>| match old {
+            Some(old) => change(old),
+            None => Err(Status::not_found(&target.group_resource(), name).into()),
+        };
+        self.registry.update(&target, &request, &mut change).await
+    }
+
+    fn target<'a>(&self, namespace: &'a str, name: &'a str) -> Target<'a> {
+        Target { row: self.row, namespace, name }
+    }
+
+    fn fields(&self) -> Option<&FieldManager> {
+        self.fields.get_or_init(|| FieldManager::new(self.endpoint, |row| !row.off_by_default)).as_ref()
+    }
+
+    /// Fills in what every write of the object has to say.
+    fn complete(&self, old: Option<&Object>, object: &mut Object) {
+        object.insert("apiVersion".to_owned(), self.row.group_version.into());
+        object.insert("kind".to_owned(), self.row.kind.into());
+        api::defaults::apply(self.row.group_version, self.row.kind, object);
+        let Some(fields) = self.fields() else { return };
+        if let Err(error) = fields.update(old, object, self.manager, self.now()) {
+            tracing::error!(kind = self.row.kind, error, "managed fields could not be updated");
+        }
+    }
+
+    fn decoded(&self, stored: StoredRef<'_>) -> Result<Object> {
+        let storage = self.row.storage.as_ref();
+        let storage = storage.ok_or_else(|| Status::internal_error("nothing stores this"))?;
+        codec::decode(storage, stored).map_err(|text| Status::internal_error(text).into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! Claims about reads and writes from inside.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use schema::object;
+use serde_json::json;
+use storage::Storage;
+
+use super::*;
+use crate::testing::{Cluster, config_map, object};
+
+fn datum(object: &Object) -> &str {
+    object::get_str(object, &["data", "datum"]).unwrap_or("")
+}
+
+fn with_datum(old: &Object, datum: &str) -> Object {
+    let mut new = old.clone();
+    object::set(&mut new, &["data", "datum"], datum);
+    new
+}
+
+/// Manager, operation and subresource of each entry.
+fn managers(object: &Object) -> Vec<(String, String, String)> {
+    let entries = object::get_list(object, &["metadata", "managedFields"]);
+    let text = |entry: &Value, member: &str| entry[member].as_str().unwrap_or("").to_owned();
+    entries.iter().map(|e| (text(e, "manager"), text(e, "operation"), text(e, "subresource"))).collect()
+}
+
+fn entry(manager: &str, operation: &str, subresource: &str) -> (String, String, String) {
+    (manager.to_owned(), operation.to_owned(), subresource.to_owned())
+}
+
+fn failure<T>(result: Result<T>) -> (u16, &'static str) {
+    result.map_err(|status| (status.code, status.reason)).err().unwrap()
+}
+
+#[tokio::test]
+async fn what_is_created_is_found_and_says_who_manages_it() {
+    for cached in [true, false] {
+        let cluster = Cluster::empty(cached);
+        let client = cluster.client("configmaps").managed_by("keeper");
+        assert_eq!(client.get("ns", "a", Read::Latest).await.unwrap(), None);
+        let created = client.create(config_map("a", "1")).await.unwrap();
+        assert_eq!(managers(&created), [entry("keeper", "Update", "")]);
+        assert_eq!(client.get("ns", "a", Read::Latest).await.unwrap().as_ref(), Some(&created));
+        assert_eq!(client.list("ns", Read::Latest).await.unwrap(), [created]);
+        assert_eq!(client.list("other", Read::Latest).await.unwrap(), []);
+        assert_eq!(failure(client.create(config_map("a", "1")).await), (409, "AlreadyExists"));
+    }
+}
+
+#[tokio::test]
+async fn an_update_is_made_from_what_is_there_when_it_is_written() {
+    let cluster = Cluster::empty(false);
+    let client = cluster.client("configmaps");
+    client.create(config_map("a", "1")).await.unwrap();
+    let mut seen = Vec::new();
+    let rival = b"{\"kind\":\"ConfigMap\",\"apiVersion\":\"v1\",\"metadata\":{\"name\":\"a\",\"namespace\":\"ns\",\"uid\":\"u\"},\"data\":{\"datum\":\"2\"}}";
+    let mut change = |old: &Object| {
+        seen.push(datum(old).to_owned());
+        if seen.len() == 1 {
+            futures::executor::block_on(cluster.store_raw("/registry/configmaps/ns/a", rival));
+        }
+        Ok(with_datum(old, "3"))
+    };
+    let updated = client.update("ns", "a", &mut change).await.unwrap();
+    assert_eq!((datum(&updated), seen), ("3", vec!["1".to_owned(), "2".to_owned()]));
+    let missing = client.update("ns", "b", &mut |old| Ok(old.clone())).await;
+    assert_eq!(failure(missing), (404, "NotFound"));
+}
+
+#[tokio::test]
+async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_deleted() {
+    let cluster = Cluster::empty(true);
+    let client = cluster.client("configmaps");
+    let first = client.create(config_map("a", "1")).await.unwrap();
+    let second = client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
+    let stale = client.update("ns", "a", &mut |_| Ok(with_datum(&first, "3"))).await;
+    assert_eq!(failure(stale), (409, "Conflict"));
+    assert_eq!(failure(client.delete_as_seen(&first).await), (409, "Conflict"));
+    let other = Preconditions { uid: Some("other".to_owned()), ..Preconditions::default() };
+    assert_eq!(failure(client.delete("ns", "a", other).await), (409, "Conflict"));
+    assert!(client.delete_as_seen(&second).await.unwrap());
+    assert!(!client.delete("ns", "a", Preconditions::default()).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_status_is_updated_and_applied_as_a_status() {
+    let cluster = Cluster::empty(false);
+    let client = cluster.client("resourcequotas");
+    let quota = json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"hard": {"pods": "1"}}});
+    client.create(object(quota)).await.unwrap();
+    let status = client.clone().through("status").unwrap();
+    let mut change = |old: &Object| {
+        let mut new = old.clone();
+        object::set(&mut new, &["spec", "hard", "pods"], "2");
+        object::set(&mut new, &["status", "used", "pods"], "1");
+        Ok(new)
+    };
+    let updated = status.update("ns", "q", &mut change).await.unwrap();
+    let pods = |quota: &Object, path: &[&str]| object::get_str(quota, path).map(str::to_owned);
+    let expected = (Some("1".to_owned()), Some("1".to_owned()));
+    assert_eq!(
+        (pods(&updated, &["spec", "hard", "pods"]), pods(&updated, &["status", "used", "pods"])),
+        expected
+    );
+    let configuration = json!({
+        "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"},
+        "status": {"used": {"pods": "0"}},
+    });
+    let applied = status.managed_by("counter").apply("ns", "q", &configuration).await.unwrap();
+    assert_eq!(pods(&applied, &["status", "used", "pods"]), Some("0".to_owned()));
+    assert!(managers(&applied).contains(&entry("counter", "Apply", "status")), "{:?}", managers(&applied));
+    assert!(managers(&applied).contains(&entry(FIELD_MANAGER, "Update", "")));
+}
+
+#[tokio::test]
+async fn what_is_kept_is_written_only_when_it_differs() {
+    let cluster = Cluster::empty(true);
+    let client = cluster.client("configmaps");
+    let wanted = |current: Option<&Object>| match current {
+        None => Some(config_map("a", "1")),
+        Some(current) => (datum(current) != "1").then(|| with_datum(current, "1")),
+    };
+    assert!(client.keep("ns", "a", &wanted).await.unwrap().written);
+    let revision = cluster.memory.current_revision().await.unwrap();
+    let kept = client.keep("ns", "a", &wanted).await.unwrap();
+    assert_eq!((kept.written, datum(&kept.object.unwrap())), (false, "1"));
+    assert_eq!(cluster.memory.current_revision().await.unwrap(), revision);
+    client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
+    client.list("ns", Read::Latest).await.unwrap();
+    let kept = client.keep("ns", "a", &wanted).await.unwrap();
+    assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "1"));
+    let kept = client.keep("ns", "b", &|_| None).await.unwrap();
+    assert_eq!((kept.written, kept.object), (false, None));
+}

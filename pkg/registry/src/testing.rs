@@ -1,0 +1,97 @@
+//! A registry of config maps and secrets over a store that fails to a plan, for tests.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::time::Duration;
+
+use apimachinery::clock::TestClock;
+use apimachinery::time::UnixTime;
+use bytes::Bytes;
+use cacher::{Delegator, Options};
+use schema::object::Object;
+use serde_json::{Value, json};
+use storage::Storage;
+use storage::fault::{Fault, Faulty, Operation, Plan};
+use storage::memory::Memory;
+use tokio::task::JoinHandle;
+
+use crate::{Client, Entropy, Registry};
+
+/// Counts.
+#[derive(Default)]
+struct Counting(AtomicU32);
+
+impl Entropy for Counting {
+    fn uid(&self) -> String {
+        format!("uid-{}", self.number())
+    }
+
+    fn number(&self) -> u32 {
+        self.0.fetch_add(1, Relaxed)
+    }
+}
+
+/// A store and a server of it, while this lives.
+pub(crate) struct Cluster {
+    /// What really happens, past all faults.
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) store: Arc<Faulty<Memory>>,
+    pub(crate) registry: Registry,
+    driver: JoinHandle<()>,
+}
+
+impl Cluster {
+    /// Over a store in memory with these faults; what it has is cached if `cached` says so.
+    pub(crate) fn new(
+        memory: Arc<Memory>,
+        cached: bool,
+        faults: impl IntoIterator<Item = (Operation, u64, Fault)>,
+    ) -> Self {
+        let store = Arc::new(Faulty::new(Arc::clone(&memory), Plan::script(faults)));
+        let mut resources = crate::ingest::resources("/registry", |_| true);
+        let served = ["configmaps", "secrets", "resourcequotas"];
+        resources.retain(|resource| served.contains(&&*resource.resource));
+        let options = Options { enabled: cached, ..Options::default() };
+        let (delegator, driver) = Delegator::new(store.clone(), "/registry", resources, options);
+        let clock = Arc::new(TestClock::at(UnixTime { seconds: 1_735_689_600, nanos: 0 }));
+        let entropy = Arc::new(Counting::default());
+        let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(3600));
+        Cluster { memory, store, registry, driver: tokio::spawn(driver.run()) }
+    }
+
+    /// Whose store is empty and works.
+    pub(crate) fn empty(cached: bool) -> Self {
+        Cluster::new(Arc::default(), cached, [])
+    }
+
+    /// A client of a resource of the core group.
+    pub(crate) fn client(&self, plural: &str) -> Client {
+        Client::find(&self.registry, "", plural).unwrap()
+    }
+
+    /// Stores bytes as they are, whatever there was.
+    pub(crate) async fn store_raw(&self, key: &str, value: &'static [u8]) {
+        let found = self.memory.get(key).await.unwrap().kv.map_or(0, |kv| kv.mod_revision);
+        self.memory.put(key, Bytes::from_static(value), found, None).await.unwrap();
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}
+
+/// An object of a literal.
+pub(crate) fn object(literal: Value) -> Object {
+    match literal {
+        Value::Object(object) => object,
+        other => panic!("{other} is no object"),
+    }
+}
+
+/// A config map with one datum.
+pub(crate) fn config_map(name: &str, datum: &str) -> Object {
+    object(json!({"metadata": {"name": name, "namespace": "ns"}, "data": {"datum": datum}}))
+}
