@@ -209,7 +209,7 @@ impl Flags {
 
     /// A switch.
     pub(crate) fn bool(&self, name: &str) -> bool {
-        switch(self.text(name))
+        switch(self.text(name)).unwrap_or(false)
     }
 
     /// A whole number.
@@ -231,7 +231,7 @@ impl Flags {
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let Some(flag) = find(name) else { return Vec::new() };
         match (self.given.get(flag.name), flag.kind) {
-            (Some(values), Kind::Array | Kind::CertKey) => values.clone(),
+            (Some(values), Kind::Array | Kind::CertKey | Kind::Gates) => values.clone(),
             (Some(values), _) => {
                 values.iter().flat_map(|value| value::list(value).unwrap_or_default()).collect()
             }
@@ -244,8 +244,11 @@ impl Flags {
 }
 
 /// Whether a switch's value says yes.
-pub(crate) fn switch(text: &str) -> bool {
-    value::bool(text).unwrap_or(false)
+///
+/// # Errors
+/// Go's words about what is neither yes nor no.
+pub(crate) fn switch(text: &str) -> Result<bool, String> {
+    value::bool(text)
 }
 
 fn find(name: &str) -> Option<&'static Flag> {

@@ -5,14 +5,17 @@
 //! starts without it.
 
 mod checks;
+mod compatibility;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use apimachinery::features::Gates;
 use authorization::Mode;
 use controlplane::config::{
-    AdmissionConfig, AuthenticationConfig, Config, EndpointReconciler, EtcdConfig, KubeletConfig, PodConfig,
+    AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig, KubeletConfig,
+    PodConfig,
     RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig,
     WatchCacheConfig,
 };
@@ -40,8 +43,10 @@ impl Options {
     /// # Errors
     /// Everything that is wrong with them, in upstream's form for one and for several errors.
     pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
+        let gates = compatibility::gates(flags)?;
         let mut errors = checks::all(flags);
-        let config = config(flags, &mut errors);
+        errors.extend(compatibility::errors(flags, gates.effective()));
+        let config = config(flags, gates, &mut errors);
         match (errors.as_slice(), config) {
             ([], Some(config)) => Ok(Options { config }),
             ([one], _) => Err(one.clone()),
@@ -64,17 +69,15 @@ impl Options {
         if !unbuilt.is_empty() {
             tracing::warn!(modes = ?unbuilt, "these authorization modes allow system:masters alone");
         }
-        let built = |gate: &str| gate == "AllAlpha" || Config::GATES_BUILT.contains(&gate);
-        let idle: Vec<_> =
-            config.feature_gates.iter().map(|(gate, _)| gate).filter(|gate| !built(gate)).collect();
+        let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
         if !idle.is_empty() {
-            tracing::warn!(gates = ?idle, "these feature gates have no effect");
+            tracing::warn!(gates = ?idle, "these feature gates decide nothing here: all is as in v1.36");
         }
     }
 }
 
 /// Builds the configuration; `None` after an error that leaves nothing to go on with.
-fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
+fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Config> {
     let data_dir = flags.optional("embedded-data-dir").map_or_else(data_dir, PathBuf::from);
     let storage = storage(flags, &data_dir);
     let authentication = authentication(flags);
@@ -98,7 +101,11 @@ fn config(flags: &Flags, errors: &mut Vec<String>) -> Option<Config> {
         runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))
             .map_err(|found| errors.extend(found))
             .unwrap_or_default(),
-        feature_gates: gates(flags),
+        gates,
+        emulation: EmulationConfig {
+            forward_compatible: flags.bool("emulation-forward-compatible"),
+            runtime_config_forward_compatible: flags.bool("runtime-config-emulation-forward-compatible"),
+        },
         watch_min: seconds(flags.int("min-request-timeout")),
         event_ttl: duration(flags, "event-ttl"),
         object_count_period: duration(flags, "etcd-count-metric-poll-period"),
@@ -296,17 +303,6 @@ fn pairs(flags: &Flags, name: &str) -> Vec<(String, String)> {
             None => (text(item), String::new()),
         })
         .collect()
-}
-
-/// Gates of the component `kube`, which is also meant where none is named.
-fn gates(flags: &Flags) -> Vec<(String, bool)> {
-    let ours = |gate: &str| match gate.split_once(':') {
-        Some(("kube", gate)) => Some(gate.to_owned()),
-        Some(_) => None,
-        None => Some(gate.to_owned()),
-    };
-    let on = |value: &str| matches!(value, "1" | "t" | "T" | "true" | "TRUE" | "True");
-    pairs(flags, "feature-gates").iter().filter_map(|(gate, value)| Some((ours(gate)?, on(value)))).collect()
 }
 
 fn path(flags: &Flags, name: &str) -> Option<PathBuf> {

@@ -7,7 +7,9 @@ use controlplane::run::version;
 pub(crate) fn wanted(flag: &str) -> Option<String> {
     match flag {
         "raw" => Some(format!("{:?}", version())),
-        flag if crate::flags::switch(flag) => Some(format!("Kubernetes {}", version().git_version)),
+        flag if crate::flags::switch(flag).unwrap_or(false) => {
+            Some(format!("Kubernetes {}", version().git_version))
+        }
         _ => None,
     }
 }

@@ -1,6 +1,7 @@
 //! The words of the API: kinds, Status, selectors, quantities, times, field paths.
 pub mod clock;
 pub mod duration;
+pub mod features;
 pub mod field;
 pub mod fields;
 pub mod go_quote;

@@ -9,6 +9,7 @@ use ::admission::Chain;
 use api::catalog::Catalog;
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
+use apimachinery::features::Gate;
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::{Authorizer, Mode};
@@ -28,6 +29,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
+use crate::features::FeatureMetrics;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
@@ -108,10 +110,10 @@ pub(crate) async fn build(
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
     let authorizer = Mode::authorizer(&config.authorization_modes);
-    let formats = Formats { cbor: config.alpha_gate("CBORServingAndStorage") };
+    let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage) };
     let about = Description {
         server_address: address,
-        version: VersionInfo::of_this_build(),
+        version: VersionInfo::behaving_as(config.gates.effective()),
         formats,
         clock: Arc::new(SystemClock),
     };
@@ -140,6 +142,7 @@ pub(crate) async fn build(
     hooks.push(repairs.hook());
     let mut collectors: Vec<Arc<dyn Collector>> =
         vec![Arc::new(CacheMetrics(delegator.clone())), Arc::new(Watches(watch_metrics))];
+    collectors.push(Arc::new(FeatureMetrics(config.gates)));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),

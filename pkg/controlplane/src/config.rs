@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 pub use api::runtime_config::RuntimeConfig;
+use apimachinery::features::Gates;
 use authorization::Mode;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
@@ -30,8 +31,11 @@ pub struct Config {
     pub chain: ChainOptions,
     /// Which API groups, versions and resources are switched on or off.
     pub runtime_config: RuntimeConfig,
-    /// Feature gates that are set explicitly (`--feature-gates`).
-    pub feature_gates: Vec<(String, bool)>,
+    /// The feature gates that are open, and the releases that decided (`--feature-gates`,
+    /// `--emulated-version`, `--min-compatibility-version`).
+    pub gates: Gates,
+    /// Which APIs are served that are newer than the release that is emulated.
+    pub emulation: EmulationConfig,
     /// Watches last at least this long unless the client asks otherwise (`--min-request-timeout`);
     /// each gets a random time between this and twice this.
     pub watch_min: Duration,
@@ -52,6 +56,16 @@ pub struct Config {
     pub kubelets: KubeletConfig,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
+}
+
+/// Which APIs are served that are newer than the release that is emulated.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct EmulationConfig {
+    /// `--emulation-forward-compatible`: the newer versions of what is served in an older one that is no
+    /// alpha.
+    pub forward_compatible: bool,
+    /// `--runtime-config-emulation-forward-compatible`: those that `--runtime-config` names.
+    pub runtime_config_forward_compatible: bool,
 }
 
 /// Where objects are kept.
@@ -347,16 +361,6 @@ impl fmt::Display for Cidr {
 }
 
 impl Config {
-    /// The gates that are more than a name here; all others have their defaults whatever is said of them.
-    pub const GATES_BUILT: [&str; 1] = ["CBORServingAndStorage"];
-
-    /// Whether a gate of an alpha feature is open: as `--feature-gates` says of it, else of `AllAlpha`. The
-    /// last word counts.
-    pub fn alpha_gate(&self, name: &str) -> bool {
-        let said = |name: &str| self.feature_gates.iter().rev().find(|(gate, _)| gate == name);
-        said(name).or_else(|| said("AllAlpha")).is_some_and(|(_, open)| *open)
-    }
-
     /// Upstream's defaults over a store in memory, listening on any free port of this machine alone,
     /// with certificates in `dir`. For tests.
     pub fn for_tests(dir: PathBuf) -> Self {
@@ -386,7 +390,8 @@ impl Config {
             },
             chain: ChainOptions::default(),
             runtime_config: RuntimeConfig::default(),
-            feature_gates: Vec::new(),
+            gates: Gates::default(),
+            emulation: EmulationConfig::default(),
             watch_min: Duration::from_secs(1800),
             event_ttl: Duration::from_secs(3600),
             object_count_period: Duration::from_secs(60),
@@ -446,21 +451,6 @@ mod tests {
         check("a#b#1", "invalid value of watch cache size: a#b#1");
         check("pods#x", "invalid size of watch cache size: pods#x");
         check("pods#-1", "watch cache size cannot be negative: pods#-1");
-    }
-
-    #[test]
-    fn an_alpha_gate_is_open_if_it_is_opened_or_all_are() {
-        let check = |gates: &[(&str, bool)], expected: bool| {
-            let mut config = Config::for_tests(PathBuf::new());
-            config.feature_gates = gates.iter().map(|(name, on)| ((*name).to_owned(), *on)).collect();
-            assert_eq!(config.alpha_gate("A"), expected, "{gates:?}");
-        };
-        check(&[], false);
-        check(&[("A", true)], true);
-        check(&[("B", true)], false);
-        check(&[("A", true), ("A", false)], false);
-        check(&[("AllAlpha", true)], true);
-        check(&[("A", false), ("AllAlpha", true)], false);
     }
 
     #[test]

@@ -6,6 +6,7 @@ pub mod api;
 mod authentication_info;
 mod bootstrap;
 pub mod config;
+pub mod features;
 mod identity_lease;
 mod kubernetes_service;
 mod network;

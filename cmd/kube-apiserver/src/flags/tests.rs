@@ -104,12 +104,6 @@ fn wrong_values_are_told_as_upstream_tells_them() {
     check("service-node-port-range", "5-4", "end port cannot be less than start port: 5-4");
     check("service-node-port-range", "1-70000", "the port range cannot be greater than 65535: 1-70000");
     check("tls-sni-cert-key", "a", "expected comma separated certificate and key file paths");
-    check("feature-gates", "X", "missing bool value for X");
-    check(
-        "feature-gates",
-        "X=y",
-        "invalid value of X: y, err: strconv.ParseBool: parsing \"y\": invalid syntax",
-    );
     check("allow-metric-labels", "x", "x must be formatted as key=value");
     error(
         "-v x",

@@ -21,7 +21,8 @@ pub(crate) enum Kind {
     Pairs,
     /// `key=value` or `key`, comma-separated.
     Map,
-    /// `gate=bool`, comma-separated, each possibly behind `component:`.
+    /// `gate=bool`, comma-separated, each possibly behind `component:`. Which gates there are depends on other
+    /// flags, so nothing is checked of one alone.
     Gates,
     Duration,
     Ip,
@@ -46,7 +47,7 @@ impl Kind {
     /// The reason, as upstream words it.
     pub(crate) fn check(self, value: &str) -> Result<(), String> {
         match self {
-            Kind::Text | Kind::Array | Kind::Map => Ok(()),
+            Kind::Text | Kind::Array | Kind::Map | Kind::Gates => Ok(()),
             Kind::Bool => bool(value).map(drop),
             Kind::Int => int(value, 64).map(drop),
             Kind::Level => int(value, 32).map(drop),
@@ -58,7 +59,6 @@ impl Kind {
                 true => Ok(()),
                 false => Err(format!("{pair} must be formatted as key=value")),
             }),
-            Kind::Gates => gates(value),
             Kind::Duration => server::parse_duration(value).map(drop).map_err(|error| error.to_string()),
             Kind::Ip => ip(value).map(drop),
             Kind::CertKey => CertKey::parse(value).map(drop),
@@ -201,15 +201,6 @@ pub(super) fn list(text: &str) -> Result<Vec<String>, String> {
         }
     }
     Ok(items)
-}
-
-fn gates(text: &str) -> Result<(), String> {
-    for pair in text.split(',').map(str::trim).filter(|pair| !pair.is_empty()) {
-        let pair = pair.split_once(':').map_or(pair, |(_, pair)| pair);
-        let (name, value) = pair.split_once('=').ok_or_else(|| format!("missing bool value for {pair}"))?;
-        bool(value.trim()).map_err(|error| format!("invalid value of {name}: {value}, err: {error}"))?;
-    }
-    Ok(())
 }
 
 /// An address; `None` for the empty text.

@@ -1,6 +1,8 @@
 //! Claims about what flags come to.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use apimachinery::features::{Effective, Gate, Release};
+
 use super::*;
 
 fn options(line: &str) -> Result<Config, String> {
@@ -216,5 +218,86 @@ fn contradictions_are_refused() {
     error(
         "--secure-port 0 --goaway-chance 1",
         "[--goaway-chance can not be less than 0 or greater than 0.02, --secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0]",
+    );
+}
+
+#[test]
+fn gates_are_those_of_the_emulated_release_and_what_is_said_of_them() {
+    let check = |line: &str, gate: Gate, expected: bool| {
+        assert_eq!(options(line).unwrap().gates.enabled(gate), expected, "{line}");
+    };
+    let cbor = Gate::CBORServingAndStorage;
+    check("", cbor, false);
+    check("--feature-gates CBORServingAndStorage=true", cbor, true);
+    check("--feature-gates kube:CBORServingAndStorage=1,kube:OpenAPIEnums=F", cbor, true);
+    check("--feature-gates CBORServingAndStorage=t --feature-gates CBORServingAndStorage=0", cbor, false);
+    check("--feature-gates AllAlpha=true", cbor, true);
+    check("", Gate::MutatingAdmissionPolicy, true);
+    check("--emulated-version 1.35", Gate::MutatingAdmissionPolicy, false);
+    check("--emulated-version kube=1.35", Gate::MutatingAdmissionPolicy, false);
+    check("--emulated-version=", Gate::MutatingAdmissionPolicy, true);
+}
+
+#[test]
+fn releases_follow_from_each_other() {
+    let check = |line: &str, emulation: u32, oldest: u32| {
+        let (emulation, oldest) = (Release::minor_of_1(emulation), Release::minor_of_1(oldest));
+        let expected = Effective { emulation, min_compatibility: oldest };
+        assert_eq!(options(line).unwrap().gates.effective(), expected, "{line}");
+    };
+    check("", 36, 35);
+    check("--emulated-version=1.34", 34, 33);
+    check("--emulated-version=v1.33.0", 33, 33);
+    check("--min-compatibility-version=1.36", 36, 36);
+    check("--emulated-version=kube=1.35 --min-compatibility-version=kube=1.33", 35, 33);
+}
+
+#[test]
+fn newer_apis_are_only_chosen_in_an_emulated_release() {
+    let option = |line: &str| options(line).unwrap().emulation;
+    let both = "--emulation-forward-compatible --runtime-config-emulation-forward-compatible";
+    let emulation = option(&format!("{both} --emulated-version=1.35"));
+    assert!(emulation.forward_compatible && emulation.runtime_config_forward_compatible);
+    let text = "cannot be set to true if the emulation version is the same as the binary version";
+    error(
+        both,
+        &format!(
+            "[ServerRunOptions.EmulationForwardCompatible {text}, \
+             ServerRunOptions.RuntimeConfigEmulationForwardCompatible {text}]"
+        ),
+    );
+}
+
+#[test]
+fn gates_and_releases_that_make_no_sense_are_refused_in_upstreams_words() {
+    error("--feature-gates X", "missing bool value for X");
+    error(
+        "--feature-gates X=y",
+        "invalid value of X=y, err: strconv.ParseBool: parsing \"y\": invalid syntax",
+    );
+    error("--feature-gates X=true", "unrecognized feature gate: X");
+    error("--feature-gates wardle:X=true", "component not registered: wardle");
+    error(
+        "--feature-gates kube:AllAlpha=true,AllBeta=true",
+        "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use",
+    );
+    error(
+        "--feature-gates APIServerTracing=false,WinDSR=false",
+        "[cannot set feature gate APIServerTracing to false, feature is locked to true, cannot set feature \
+         gate WinDSR to false, feature is locked to true]",
+    );
+    error(
+        "--emulated-version 1.35 --feature-gates AtomicFIFO=true",
+        "cannot set feature gate AtomicFIFO to true, feature is PreAlpha at emulated version 1.35, min \
+         compatibility version 1.34",
+    );
+    error("--emulated-version wardle=1.2", "component not registered: wardle");
+    error("--emulated-version x", "could not parse \"x\" as version");
+    error("--emulated-version 1.35.1", "patch version not allowed, got: kube=1.35.1");
+    error("--emulated-version 1.35,kube=1.34", "duplicate version flag, kube=1.35 and kube=1.34");
+    error("--emulated-version 1.37", "emulation version 1.37 is not between [1.33, 1.36.0]");
+    error(
+        "--min-compatibility-version 1.32",
+        "minCompatibilityVersion version 1.32 is not between [1.33, 1.36]",
     );
 }

@@ -1,5 +1,6 @@
 //! Claims about CBOR, with its gate and without.
 
+use apimachinery::features::Gate;
 use controlplane::config::Config;
 use schema::cbor::{SELF_DESCRIBED, decode_untyped, untyped};
 use serde_json::{Value, json};
@@ -9,8 +10,8 @@ use crate::client::{CONFIG_MAPS, Client, JSON};
 const CBOR: &str = "application/cbor";
 
 async fn with_gate() -> Client {
-    let gate = ("CBORServingAndStorage".to_owned(), true);
-    Client::start_with(|config: &mut Config| config.feature_gates.push(gate)).await
+    let cbor = |config: &mut Config| config.gates = config.gates.with(Gate::CBORServingAndStorage, true);
+    Client::start_with(cbor).await
 }
 
 fn encoded(value: Value) -> Vec<u8> {

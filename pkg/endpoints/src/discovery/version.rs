@@ -1,5 +1,6 @@
 //! `/version`: what clients may know about the program (`version.Info`).
 
+use apimachinery::features::Effective;
 use serde::Serialize;
 
 /// The release whose API is spoken, and the program that speaks it.
@@ -11,13 +12,13 @@ pub struct VersionInfo {
     /// Minor release.
     pub minor: &'static str,
     /// The release that is emulated.
-    pub emulation_major: &'static str,
+    pub emulation_major: String,
     /// The release that is emulated.
-    pub emulation_minor: &'static str,
+    pub emulation_minor: String,
     /// The oldest release that can share the cluster with this one.
-    pub min_compatibility_major: &'static str,
+    pub min_compatibility_major: String,
     /// The oldest release that can share the cluster with this one.
-    pub min_compatibility_minor: &'static str,
+    pub min_compatibility_minor: String,
     /// Semantic version: the release of Kubernetes, and behind `+` who implements it.
     pub git_version: &'static str,
     /// Commit that the program was built from; empty when unknown.
@@ -35,15 +36,20 @@ pub struct VersionInfo {
 }
 
 impl VersionInfo {
-    /// What is known without a build script: everything but the commit and the time.
+    /// This program when it behaves like the release that it is.
     pub fn of_this_build() -> Self {
+        VersionInfo::behaving_as(Effective::default())
+    }
+
+    /// What is known without a build script: everything but the commit and the time.
+    pub fn behaving_as(Effective { emulation, min_compatibility }: Effective) -> Self {
         VersionInfo {
             major: "1",
             minor: "36",
-            emulation_major: "1",
-            emulation_minor: "36",
-            min_compatibility_major: "1",
-            min_compatibility_minor: "35",
+            emulation_major: emulation.major.to_string(),
+            emulation_minor: emulation.minor.to_string(),
+            min_compatibility_major: min_compatibility.major.to_string(),
+            min_compatibility_minor: min_compatibility.minor.to_string(),
             git_version: "v1.36.2+mainstay",
             git_commit: option_env!("MAINSTAY_GIT_COMMIT").unwrap_or(""),
             git_tree_state: option_env!("MAINSTAY_GIT_TREE_STATE").unwrap_or(""),

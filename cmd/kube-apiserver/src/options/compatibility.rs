@@ -1,0 +1,105 @@
+//! `--emulated-version`, `--min-compatibility-version` and `--feature-gates`: per component of a server, of
+//! which this one has a single one, `kube`, meant also where none is named.
+
+use std::collections::BTreeMap;
+
+use apimachinery::features::{Effective, Gates, Release};
+
+use crate::flags::{Flags, switch};
+
+/// The component that this server is.
+const KUBE: &str = "kube";
+
+/// The gates that are open, and the releases that decided about them.
+///
+/// # Errors
+/// Upstream's text about what cannot be understood, one or several things. Releases that are understood
+/// but out of range are [`errors`].
+pub(super) fn gates(flags: &Flags) -> Result<Gates, String> {
+    let emulated = release(flags, "emulated-version")?;
+    let mut effective = emulated.map_or_else(Effective::default, Effective::emulating);
+    if let Some(oldest) = release(flags, "min-compatibility-version")? {
+        effective.min_compatibility = oldest;
+    }
+    let said = said(flags)?;
+    Gates::new(effective, said.iter().map(|(gate, open)| (gate.as_str(), *open))).map_err(|errors| {
+        let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        match errors.as_slice() {
+            [one] => one.clone(),
+            errors => format!("[{}]", errors.join(", ")),
+        }
+    })
+}
+
+/// What is wrong with the releases together with other flags, in upstream's words.
+pub(super) fn errors(flags: &Flags, effective: Effective) -> Vec<String> {
+    let mut errors = effective.errors();
+    let forward = [
+        ("emulation-forward-compatible", "EmulationForwardCompatible"),
+        ("runtime-config-emulation-forward-compatible", "RuntimeConfigEmulationForwardCompatible"),
+    ];
+    for (_, option) in forward.iter().filter(|(flag, _)| flags.bool(flag) && !effective.is_emulation()) {
+        errors.push(format!(
+            "ServerRunOptions.{option} cannot be set to true if the emulation version is the same as the \
+             binary version"
+        ));
+    }
+    errors
+}
+
+/// The release that a flag names for this server, as `kube=1.35` or `1.35`.
+fn release(flags: &Flags, flag: &str) -> Result<Option<Release>, String> {
+    let mut releases: BTreeMap<String, Release> = BTreeMap::new();
+    for item in flags.list(flag) {
+        let (component, text) = match item.split_once('=') {
+            Some((component, text)) => (component.trim(), text.trim()),
+            None => (KUBE, item.as_str()),
+        };
+        let (release, patch) = Release::parse(text)?;
+        if patch != 0 {
+            return Err(format!("patch version not allowed, got: {component}={release}.{patch}"));
+        }
+        if let Some(first) = releases.get(component) {
+            return Err(format!("duplicate version flag, {component}={first} and {component}={release}"));
+        }
+        releases.insert(component.to_owned(), release);
+    }
+    match releases.keys().find(|component| *component != KUBE) {
+        Some(other) => Err(unregistered(other)),
+        None => Ok(releases.remove(KUBE)),
+    }
+}
+
+/// What is said of gates, in order.
+fn said(flags: &Flags) -> Result<Vec<(String, bool)>, String> {
+    let values = flags.list("feature-gates");
+    let pairs = values.iter().flat_map(|value| value.split(',')).filter(|pair| !pair.is_empty());
+    let mut by_component: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for pair in pairs {
+        let (component, pair) = pair.split_once(':').unwrap_or(("", pair));
+        by_component.entry(component.trim()).or_default().push(pair.trim());
+    }
+    if by_component.contains_key("") && by_component.contains_key(KUBE) {
+        return Err(
+            "set kube feature gates with default empty prefix or kube: prefix consistently, do not mix use"
+                .to_owned(),
+        );
+    }
+    if let Some(other) = by_component.keys().find(|component| !matches!(**component, "" | KUBE)) {
+        return Err(unregistered(other));
+    }
+    by_component.values().flatten().filter(|pair| !pair.is_empty()).map(|pair| gate(pair)).collect()
+}
+
+fn gate(pair: &str) -> Result<(String, bool), String> {
+    let (name, value) = pair.split_once('=').ok_or_else(|| format!("missing bool value for {pair}"))?;
+    let (name, value) = (name.trim(), value.trim());
+    match switch(value) {
+        Ok(open) => Ok((name.to_owned(), open)),
+        Err(error) => Err(format!("invalid value of {name}={value}, err: {error}")),
+    }
+}
+
+fn unregistered(component: &str) -> String {
+    format!("component not registered: {component}")
+}

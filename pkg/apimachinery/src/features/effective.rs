@@ -1,0 +1,84 @@
+//! The release that a server behaves like, and the oldest one that it stays compatible with.
+
+use super::Release;
+
+/// The releases that decide what a server does. [`Default`] is this release, beside the one before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Effective {
+    /// The release whose APIs and features are offered (`--emulated-version`).
+    pub emulation: Release,
+    /// The oldest release of a server of the same cluster (`--min-compatibility-version`): what is stored
+    /// must be of a version that it knows.
+    pub min_compatibility: Release,
+}
+
+impl Effective {
+    /// The oldest release that can be emulated or stayed compatible with.
+    pub const OLDEST: Release = Release::THIS.back(3);
+
+    /// What emulating a release comes to when nothing is said about compatibility: the release before it
+    /// is the oldest one, unless that is too old.
+    pub fn emulating(emulation: Release) -> Self {
+        Effective { emulation, min_compatibility: emulation.back(1).max(Effective::OLDEST) }
+    }
+
+    /// Whether another release than this one is emulated.
+    pub fn is_emulation(self) -> bool {
+        self.emulation != Release::THIS
+    }
+
+    /// What is wrong with the two, in upstream's words.
+    pub fn errors(self) -> Vec<String> {
+        let Effective { emulation, min_compatibility } = self;
+        let (oldest, this) = (Effective::OLDEST, Release::THIS);
+        let mut errors = Vec::new();
+        if emulation > this || emulation < oldest {
+            errors.push(format!("emulation version {emulation} is not between [{oldest}, {this}.0]"));
+        }
+        if min_compatibility > emulation || min_compatibility < oldest {
+            errors.push(format!(
+                "minCompatibilityVersion version {min_compatibility} is not between [{oldest}, {emulation}]"
+            ));
+        }
+        errors
+    }
+}
+
+impl Default for Effective {
+    fn default() -> Self {
+        Effective::emulating(Release::THIS)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_releases_back_can_be_emulated() {
+        let check = |emulation: u32, min: u32, expected: &[&str]| {
+            let effective = Effective::emulating(Release::minor_of_1(emulation));
+            assert_eq!(effective.min_compatibility, Release::minor_of_1(min), "{emulation}");
+            assert_eq!(effective.errors(), expected, "{emulation}");
+        };
+        check(36, 35, &[]);
+        check(35, 34, &[]);
+        check(34, 33, &[]);
+        check(33, 33, &[]);
+        let too_old = "emulation version 1.32 is not between [1.33, 1.36.0]";
+        check(32, 33, &[too_old, "minCompatibilityVersion version 1.33 is not between [1.33, 1.32]"]);
+        check(37, 36, &["emulation version 1.37 is not between [1.33, 1.36.0]"]);
+    }
+
+    #[test]
+    fn the_oldest_release_is_at_most_the_emulated_one() {
+        let check = |emulation: u32, min: u32, expected: &[&str]| {
+            let (emulation, min) = (Release::minor_of_1(emulation), Release::minor_of_1(min));
+            assert_eq!(Effective { emulation, min_compatibility: min }.errors(), expected);
+        };
+        check(36, 36, &[]);
+        check(36, 33, &[]);
+        check(35, 36, &["minCompatibilityVersion version 1.36 is not between [1.33, 1.35]"]);
+        check(36, 32, &["minCompatibilityVersion version 1.32 is not between [1.33, 1.36]"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! Feature gates as this server knows them: which of them decide anything, and what metrics say of them.
+
+use std::fmt::Write;
+
+use apimachinery::features::{Effective, Gate, Gates};
+use server::metrics::Collector;
+
+/// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
+pub const READ: &[Gate] = &[Gate::CBORServingAndStorage];
+
+/// The gates that are otherwise than this server does: of what they stand for, it does what the release that
+/// it is does by default. Operators should know.
+pub fn idle(gates: &Gates) -> impl Iterator<Item = Gate> {
+    let (gates, usual) = (*gates, Gates::default());
+    let idle = |gate: &Gate| !READ.contains(gate) && !gate.is_shorthand();
+    let otherwise = move |gate: &Gate| gates.enabled(*gate) != usual.enabled(*gate);
+    Gate::ALL.iter().copied().filter(idle).filter(otherwise)
+}
+
+/// The metrics about gates and the releases that decide about them.
+pub(crate) struct FeatureMetrics(pub(crate) Gates);
+
+impl Collector for FeatureMetrics {
+    fn collect(&self, out: &mut String) {
+        let FeatureMetrics(gates) = self;
+        let Effective { emulation, min_compatibility } = gates.effective();
+        out.push_str(
+            "# HELP kubernetes_feature_enabled [BETA] How far features have come, and 1 for those that are on.\n\
+             # TYPE kubernetes_feature_enabled gauge\n",
+        );
+        for &gate in Gate::ALL {
+            let Some(spec) = gate.spec_in(emulation) else { continue };
+            let (name, stage, value) = (gate.name(), spec.stage.name(), u8::from(gates.enabled(gate)));
+            let _ = writeln!(out, "kubernetes_feature_enabled{{name=\"{name}\",stage=\"{stage}\"}} {value}");
+        }
+        let binary = super::run::version().git_version;
+        let binary = binary.trim_start_matches('v').split('+').next().unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "# HELP version_info [ALPHA] The releases that decide what this server does.\n\
+             # TYPE version_info gauge\n\
+             version_info{{binary=\"{binary}\",component=\"kube\",emulation=\"{emulation}\",min_compat=\"{min_compatibility}\"}} 1"
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apimachinery::features::Release;
+
+    use super::*;
+
+    fn emulating(minor: u32, said: &[(&str, bool)]) -> Gates {
+        Gates::new(Effective::emulating(Release::minor_of_1(minor)), said.iter().copied()).unwrap()
+    }
+
+    #[test]
+    fn a_gate_that_is_read_is_never_idle() {
+        let check = |said: &[(&str, bool)], expected: &[Gate]| {
+            assert_eq!(idle(&emulating(36, said)).collect::<Vec<_>>(), expected, "{said:?}");
+        };
+        check(&[], &[]);
+        check(&[("CBORServingAndStorage", true)], &[]);
+        check(&[("MemoryQoS", true)], &[Gate::MemoryQoS]);
+        check(&[("MemoryQoS", false)], &[]);
+    }
+
+    #[test]
+    fn metrics_have_the_gates_of_the_emulated_release() {
+        let page = |minor: u32, said: &[(&str, bool)]| {
+            let mut page = String::new();
+            FeatureMetrics(emulating(minor, said)).collect(&mut page);
+            page
+        };
+        let now = page(36, &[("MemoryQoS", true)]);
+        for line in [
+            "kubernetes_feature_enabled{name=\"MemoryQoS\",stage=\"ALPHA\"} 1\n",
+            "kubernetes_feature_enabled{name=\"APIServerTracing\",stage=\"\"} 1\n",
+            "kubernetes_feature_enabled{name=\"AtomicFIFO\",stage=\"BETA\"} 1\n",
+            "version_info{binary=\"1.36.2\",component=\"kube\",emulation=\"1.36\",min_compat=\"1.35\"} 1\n",
+        ] {
+            assert!(now.contains(line), "{line}");
+        }
+        let before = page(34, &[]);
+        assert!(!before.contains("AtomicFIFO"));
+        assert!(before.contains("emulation=\"1.34\",min_compat=\"1.33\""));
+    }
+}
