@@ -102,7 +102,7 @@ pub(crate) async fn build(
         Arc::new(SystemEntropy),
         config.event_ttl,
     )
-    .with_settings(Settings { allow_privileged: config.pods.allow_privileged });
+    .with_settings(Settings { allow_privileged: config.pods.allow_privileged, gates: config.gates });
     let (registry, repairs) = services::with_pools(config, registry, delegator.storage())?;
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let watch_metrics = Arc::new(WatchMetrics::default());

@@ -20,6 +20,7 @@ use api::resources::{Builtin, Resource};
 use api::semantic::equal_members;
 use api::validation::kinds::{self, Settings};
 use api::validation::{NameRule, validate_object_meta, validate_object_meta_update};
+use apimachinery::features::Gates;
 use apimachinery::field::{self, Path};
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
@@ -49,6 +50,11 @@ impl Context<'_> {
     /// The time of the write as objects have it, in whole seconds.
     fn timestamp(&self) -> Value {
         Value::from(UnixTime { nanos: 0, ..self.now }.rfc3339().to_string())
+    }
+
+    /// The feature gates that are open.
+    fn gates(&self) -> &Gates {
+        &self.settings.gates
     }
 
     /// What validation is given.
@@ -148,7 +154,7 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
     if row.sets_generation {
         meta::set_generation(object, 1);
     }
-    gated::drop_unused(row, object, None);
+    gated::drop_unused(row, "", object, None, context.gates());
     of(row).prepare_for_create(object, context);
 }
 
@@ -186,7 +192,7 @@ pub fn prepare_for_update(
     if counts_first {
         count_change(endpoint, row, new, old);
     }
-    gated::drop_unused(row, new, Some(old));
+    gated::drop_unused(row, endpoint.subresource, new, Some(old), context.gates());
     of(row).prepare_for_update(endpoint.subresource, new, old, context);
     if !counts_first {
         count_change(endpoint, row, new, old);

@@ -1,9 +1,25 @@
-//! When an API version came, when it was deprecated, when it goes.
+//! When an API version came, when it was deprecated, when it goes; and what follows for a server that
+//! behaves like an earlier release.
 
 use std::fmt::Write;
 
-/// The minor release (of Kubernetes 1.x) whose API this server speaks.
-const CURRENT: u32 = 36;
+use apimachinery::features::{Gate, Gates, Release};
+
+use super::{Group, Resource};
+
+/// Resources that are stored in this release's version whatever older servers know (upstream's
+/// `NewStorageFactoryConfigEffectiveVersion`).
+const PINNED: [(&str, &str); 9] = [
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
+    ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("certificates.k8s.io", "clustertrustbundles"),
+    ("certificates.k8s.io", "podcertificaterequests"),
+    ("coordination.k8s.io", "leasecandidates"),
+    ("resource.k8s.io", "devicetaintrules"),
+    ("resource.k8s.io", "resourcepoolstatusrequests"),
+    ("scheduling.k8s.io", "podgroups"),
+    ("scheduling.k8s.io", "workloads"),
+];
 
 /// Minor releases of Kubernetes 1.x at which a kind of one version changes its standing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,9 +56,15 @@ impl Lifecycle {
         Lifecycle { replacement, ..self }
     }
 
+    /// Whether a release has it: from the one that introduced it, and no longer in the one that removed it.
+    pub fn is_of(&self, release: Release) -> bool {
+        let came = self.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= release);
+        came && self.removed.is_none_or(|minor| release < Release::minor_of_1(minor))
+    }
+
     /// The deprecation warning for a kind, or none while it is not deprecated yet.
     pub fn warning(&self, api_version: &str, kind: &str) -> Option<String> {
-        let deprecated = self.deprecated.filter(|&minor| minor <= CURRENT)?;
+        let deprecated = self.deprecated.filter(|&minor| minor <= Release::THIS.minor)?;
         let mut text = format!("{api_version} {kind} is deprecated in v1.{deprecated}+");
         if let Some(removed) = self.removed {
             let _ = write!(text, ", unavailable in v1.{removed}+");
@@ -51,5 +73,127 @@ impl Lifecycle {
             let _ = write!(text, "; use {}", self.replacement);
         }
         Some(text)
+    }
+}
+
+/// Whether a server serves an endpoint when nobody says anything about its API: it is on by default, of the
+/// release that is emulated, and its gate, if it has one, is open. A subresource goes with its resource.
+pub fn served_by_default(endpoint: &Resource, gates: &Gates) -> bool {
+    let release = gates.effective().emulation;
+    let gate = gate(endpoint.group, endpoint.plural, endpoint.subresource);
+    !endpoint.off_by_default && endpoint.lifecycle.is_of(release) && gate.is_none_or(|gate| gates.enabled(gate))
+}
+
+/// The gate without which a resource is not served, whatever `--runtime-config` says (upstream's
+/// `registry/*/rest`).
+pub fn gate(group: &str, plural: &str, subresource: &str) -> Option<Gate> {
+    match (group, plural, subresource) {
+        ("", "pods", "resize") => Some(Gate::InPlacePodVerticalScaling),
+        ("certificates.k8s.io", "clustertrustbundles", _) => Some(Gate::ClusterTrustBundle),
+        ("certificates.k8s.io", "podcertificaterequests", _) => Some(Gate::PodCertificateRequest),
+        ("scheduling.k8s.io", "podgroups" | "workloads", _) => Some(Gate::GenericWorkload),
+        ("storagemigration.k8s.io", "storageversionmigrations", _) => Some(Gate::StorageVersionMigrator),
+        _ => None,
+    }
+}
+
+/// The `apiVersion` in which a resource is stored beside servers of which the `oldest` is of that release:
+/// the most preferred one that it knows. What it does not know at all is stored as by this release alone,
+/// for there is nothing that it could misread. `None` for what is not stored.
+pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&'static str> {
+    let version = |version: &str| {
+        group.resources_of(version).iter().find(|row| row.plural == plural && row.subresource.is_empty())
+    };
+    let rows = || group.versions.iter().filter_map(|of| version(of.version));
+    let usual = rows().find_map(|row| row.storage)?.group_version;
+    let known = |row: &&Resource| {
+        row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
+    };
+    match PINNED.contains(&(group.name, plural)) {
+        true => Some(usual),
+        false => Some(rows().find(known).map_or(usual, |row| row.group_version)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use apimachinery::features::Effective;
+
+    use super::super::{all, find, groups};
+    use super::*;
+
+    fn emulating(minor: u32) -> Gates {
+        Gates::defaults(Effective::emulating(Release::minor_of_1(minor)))
+    }
+
+    #[test]
+    fn a_version_is_there_from_its_introduction_to_its_removal() {
+        let lifecycle = super::super::since(34).removed(36);
+        let has = |minor: u32| lifecycle.is_of(Release::minor_of_1(minor));
+        assert_eq!([33, 34, 35, 36].map(has), [false, true, true, false]);
+        assert!(UNVERSIONED.is_of(Release::minor_of_1(0)));
+    }
+
+    #[test]
+    fn an_emulated_release_lacks_what_came_later() {
+        let check = |group: &str, version: &str, plural: &str, minor: u32, expected: bool| {
+            let row = find(group, version, plural, "").unwrap();
+            let served = served_by_default(row, &emulating(minor));
+            assert_eq!(served, expected, "{group}/{version} {plural} in 1.{minor}");
+        };
+        check("resource.k8s.io", "v1", "deviceclasses", 36, true);
+        check("resource.k8s.io", "v1", "deviceclasses", 34, true);
+        check("resource.k8s.io", "v1", "deviceclasses", 33, false);
+        check("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", 36, true);
+        check("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", 35, false);
+        check("resource.k8s.io", "v1beta2", "deviceclasses", 36, false);
+        check("", "v1", "pods", 33, true);
+    }
+
+    #[test]
+    fn this_release_serves_everything_that_is_on_by_default() {
+        for row in all() {
+            let expected = !row.off_by_default;
+            assert_eq!(served_by_default(row, &Gates::default()), expected, "{}", row.path());
+        }
+    }
+
+    #[test]
+    fn a_gate_decides_whether_its_resource_is_served() {
+        let resize = find("", "v1", "pods", "resize").unwrap();
+        let closed = Gates::default().with(Gate::InPlacePodVerticalScaling, false);
+        assert!(!served_by_default(resize, &closed));
+        assert!(served_by_default(find("", "v1", "pods", "").unwrap(), &closed));
+    }
+
+    #[test]
+    fn beside_the_release_before_everything_is_stored_as_rows_have_it() {
+        for group in groups() {
+            for row in group.resources {
+                let Some(storage) = row.storage else { continue };
+                // Events of both groups are stored as those of the core group.
+                if !storage.group_version.starts_with(row.group) {
+                    continue;
+                }
+                let stored = storage_version(group, row.plural, Effective::default().min_compatibility);
+                assert_eq!(stored, Some(storage.group_version), "{}/{}", row.group_version, row.plural);
+            }
+        }
+    }
+
+    #[test]
+    fn beside_older_servers_objects_are_stored_in_what_they_know() {
+        let check = |name: &str, plural: &str, oldest: u32, expected: &str| {
+            let group = groups().iter().find(|group| group.name == name).unwrap();
+            let stored = storage_version(group, plural, Release::minor_of_1(oldest)).unwrap();
+            assert_eq!(stored, format!("{name}/{expected}"), "{plural} beside 1.{oldest}");
+        };
+        check("resource.k8s.io", "deviceclasses", 34, "v1");
+        check("resource.k8s.io", "deviceclasses", 33, "v1beta2");
+        check("storage.k8s.io", "volumeattributesclasses", 33, "v1beta1");
+        check("networking.k8s.io", "ipaddresses", 33, "v1");
+        check("admissionregistration.k8s.io", "mutatingadmissionpolicies", 36, "v1beta1");
+        // No version of it is so old.
+        check("storagemigration.k8s.io", "storageversionmigrations", 33, "v1beta1");
     }
 }

@@ -44,6 +44,7 @@ mod storage;
 mod trust_bundle;
 mod workload;
 
+use apimachinery::features::Gates;
 use apimachinery::field::{Error, Path};
 use apimachinery::time::UnixTime;
 use schema::object::Object;
@@ -73,11 +74,13 @@ pub struct Given {
     pub now: UnixTime,
 }
 
-/// What upstream's rules read from the server's flags.
+/// What upstream's rules read from the server's flags. Strategies read it too.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings {
     /// `--allow-privileged`: pods may have privileged containers, and processes of the host on Windows.
     pub allow_privileged: bool,
+    /// The feature gates that are open.
+    pub gates: Gates,
 }
 
 /// Rules that need more than the objects.
@@ -98,6 +101,7 @@ fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
         ("apps", "deployments") => Some(deployment::RULES),
         ("apps", "replicasets") => Some(replica_set::REPLICA_SETS),
         ("apps", "statefulsets") => Some(stateful_set::RULES),
+        ("autoscaling", "horizontalpodautoscalers") => Some(autoscaler::RULES),
         ("batch", "cronjobs") => Some(cron_job::RULES),
         ("batch", "jobs") => Some(job::RULES),
         ("certificates.k8s.io", "podcertificaterequests") => Some(pod_certificate::RULES),
@@ -135,7 +139,6 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("apiextensions.k8s.io", "customresourcedefinitions") => Some(custom_resource::RULES),
         ("apiregistration.k8s.io", "apiservices") => Some(api_service::RULES),
         ("apps", "controllerrevisions") => Some(controller_revision::RULES),
-        ("autoscaling", "horizontalpodautoscalers") => Some(autoscaler::RULES),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(certificate::RULES),
         ("certificates.k8s.io", "clustertrustbundles") => Some(trust_bundle::RULES),
         ("coordination.k8s.io", "leasecandidates") => Some(coordination::LEASE_CANDIDATES),

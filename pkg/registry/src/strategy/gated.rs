@@ -1,178 +1,90 @@
-//! Fields behind feature gates that v1.36 leaves off by default: an object keeps such a field only if
-//! it already had it, so that switching a gate off destroys nothing (upstream's `dropDisabledFields`
-//! functions). Which field belongs to which gate is data. Nodes' `configSource` and `config` have no gate
-//! any more, but go the same way.
+//! Fields behind feature gates: while its gate is closed, an object keeps such a field only if it already
+//! had it, so that closing a gate destroys nothing (upstream's `dropDisabledFields` functions). Which
+//! field belongs to which gate is data (`places`).
+
+mod places;
 
 use api::resources::Resource;
+use apimachinery::features::{Gate, Gates};
 use schema::object::Object;
 use serde_json::Value;
 
-/// A step into every item of a list, or every value of a map.
-const EACH: &str = "*";
+use places::{EACH, Path, Place};
 
 /// Fields that come and go together: if the old object has any of them, the new one may have all.
-struct Gate {
-    fields: &'static [&'static [&'static str]],
+struct Gated {
+    /// They are dropped while it is closed; without one, always.
+    gate: Option<Gate>,
+    fields: &'static [Path],
+    /// What else in the old object says that they are in use, in their stead; nothing for themselves.
+    used_by: &'static [Path],
     /// A parent that loses its last member goes too.
     with_empty_parent: bool,
 }
 
-/// Gates below one place of an object. [`EACH`] in the path of the place pairs the items of the new
-/// and the old object by their positions.
-struct Place {
-    at: &'static [&'static str],
-    gates: &'static [Gate],
-}
-
-const fn gate(fields: &'static [&'static [&'static str]]) -> Gate {
-    Gate { fields, with_empty_parent: false }
-}
-
-/// What a pod's spec may not have.
-const POD_SPEC: &[Gate] = &[
-    // ContainerStopSignals
-    Gate {
-        fields: &[
-            &["containers", EACH, "lifecycle", "stopSignal"],
-            &["initContainers", EACH, "lifecycle", "stopSignal"],
-            &["ephemeralContainers", EACH, "lifecycle", "stopSignal"],
-        ],
-        with_empty_parent: true,
-    },
-    // ClusterTrustBundleProjection
-    gate(&[&["volumes", EACH, "projected", "sources", EACH, "clusterTrustBundle"]]),
-    // PodCertificateRequest
-    gate(&[&["volumes", EACH, "projected", "sources", EACH, "podCertificate"]]),
-    // GenericWorkload
-    gate(&[&["schedulingGroup"]]),
-];
-
-const POD_STATUS: &[Gate] = &[
-    // ImageVolumeWithDigest
-    gate(&[
-        &["containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-        &["initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-        &["ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
-    ]),
-    // DRANodeAllocatableResources
-    gate(&[&["nodeAllocatableResourceClaimStatuses"]]),
-];
-
-const POD: &[Place] =
-    &[Place { at: &["spec"], gates: POD_SPEC }, Place { at: &["status"], gates: POD_STATUS }];
-
-const TEMPLATE: Place = Place { at: &["spec", "template", "spec"], gates: POD_SPEC };
-
-const STATEFUL_SET: &[Place] = &[
-    TEMPLATE,
-    Place {
-        at: &["spec", "updateStrategy", "rollingUpdate"],
-        // MaxUnavailableStatefulSet
-        gates: &[gate(&[&["maxUnavailable"]])],
-    },
-];
-
-const CRON_JOB: &[Place] =
-    &[Place { at: &["spec", "jobTemplate", "spec", "template", "spec"], gates: POD_SPEC }];
-
-const POD_TEMPLATE: &[Place] = &[Place { at: &["template", "spec"], gates: POD_SPEC }];
-
-const NODE: &[Place] = &[
-    Place { at: &["spec"], gates: &[gate(&[&["configSource"]])] },
-    Place { at: &["status"], gates: &[gate(&[&["config"]])] },
-];
-
-const LEASE: &[Place] = &[Place {
-    at: &["spec"],
-    // CoordinatedLeaderElection
-    gates: &[gate(&[&["strategy"]]), gate(&[&["preferredHolder"]])],
-}];
-
-const CSI_DRIVER: &[Place] = &[Place {
-    at: &["spec"],
-    // VolumeLimitScaling
-    gates: &[gate(&[&["preventPodSchedulingIfMissing"]])],
-}];
-
-const RESOURCE_SLICE: &[Place] = &[Place {
-    at: &["spec"],
-    gates: &[
-        // DRANodeAllocatableResources
-        gate(&[&["devices", EACH, "nodeAllocatableResourceMappings"]]),
-        // DRAListTypeAttributes
-        gate(&[
-            &["devices", EACH, "attributes", EACH, "bools"],
-            &["devices", EACH, "attributes", EACH, "ints"],
-            &["devices", EACH, "attributes", EACH, "strings"],
-            &["devices", EACH, "attributes", EACH, "versions"],
-        ]),
-    ],
-}];
-
-/// Of pod groups, and of the templates that workloads have for them.
-const POD_GROUP_SPEC: &[Gate] = &[
-    // TopologyAwareWorkloadScheduling
-    gate(&[&["schedulingConstraints"]]),
-    // DRAWorkloadResourceClaims
-    gate(&[&["resourceClaims"]]),
-    // WorkloadAwarePreemption
-    gate(&[&["disruptionMode"]]),
-    gate(&[&["priorityClassName"]]),
-    gate(&[&["priority"]]),
-];
-
-const POD_GROUP: &[Place] = &[Place { at: &["spec"], gates: POD_GROUP_SPEC }];
-
-const WORKLOAD: &[Place] = &[Place { at: &["spec", "podGroupTemplates", EACH], gates: POD_GROUP_SPEC }];
-
-fn places(row: &Resource) -> &'static [Place] {
-    match (row.group, row.plural) {
-        ("", "pods") => POD,
-        ("", "podtemplates") => POD_TEMPLATE,
-        ("", "replicationcontrollers")
-        | ("apps", "daemonsets" | "deployments" | "replicasets")
-        | ("batch", "jobs") => &[TEMPLATE],
-        ("apps", "statefulsets") => STATEFUL_SET,
-        ("batch", "cronjobs") => CRON_JOB,
-        ("", "nodes") => NODE,
-        ("coordination.k8s.io", "leases") => LEASE,
-        ("storage.k8s.io", "csidrivers") => CSI_DRIVER,
-        ("resource.k8s.io", "resourceslices") => RESOURCE_SLICE,
-        ("scheduling.k8s.io", "podgroups") => POD_GROUP,
-        ("scheduling.k8s.io", "workloads") => WORKLOAD,
-        _ => &[],
-    }
-}
-
-/// Takes from `new` the gated fields that `old` does not use; on create there is no old object.
-pub(super) fn drop_unused(row: &Resource, new: &mut Object, old: Option<&Object>) {
-    for place in places(row) {
-        let Some((first, rest)) = place.at.split_first() else { continue };
-        if let Some(new) = new.get_mut(*first) {
-            drop_below(new, old.and_then(|old| old.get(*first)), rest, place.gates);
+/// Takes from `new` the fields of closed gates that `old` does not use; on create there is no old object.
+/// `endpoint` is what the object is written through: the resource itself or a subresource.
+pub(super) fn drop_unused(
+    row: &Resource,
+    subresource: &str,
+    new: &mut Object,
+    old: Option<&Object>,
+    gates: &Gates,
+) {
+    for place in places::of(row) {
+        let closed = |fields: &&Gated| fields.gate.is_none_or(|gate| !gates.enabled(gate));
+        let fields: Vec<&Gated> = place.fields.iter().filter(closed).collect();
+        if fields.is_empty() || place.not_through == Some(subresource) {
+            continue;
+        }
+        match place.at.split_first() {
+            None => drop_from(new, old, &fields),
+            Some((first, rest)) => {
+                if let Some(new) = new.get_mut(*first) {
+                    drop_below(new, old.and_then(|old| old.get(*first)), rest, &fields);
+                }
+            }
         }
     }
 }
 
-fn drop_below(new: &mut Value, old: Option<&Value>, at: &[&str], gates: &[Gate]) {
+impl Gated {
+    /// Whether an object, or what is at a place of it, has what says that the fields are in use.
+    fn are_used_in<'o>(&self, get: impl Fn(&str) -> Option<&'o Value>) -> bool {
+        let used_by = if self.used_by.is_empty() { self.fields } else { self.used_by };
+        let mut steps = used_by.iter().filter_map(|path| path.split_first());
+        steps.any(|(first, rest)| get(first).is_some_and(|at| has(at, rest)))
+    }
+}
+
+fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[&Gated]) {
+    let unused = |gated: &&&Gated| !old.is_some_and(|old| gated.are_used_in(|name| old.get(name)));
+    for gated in gated.iter().filter(unused) {
+        for (first, rest) in gated.fields.iter().filter_map(|path| path.split_first()) {
+            match (new.get_mut(*first), rest) {
+                (Some(_), []) => _ = new.remove(*first),
+                (Some(at), rest) => _ = take(at, rest, gated.with_empty_parent),
+                (None, _) => {}
+            }
+        }
+    }
+}
+
+fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[&Gated]) {
     match at.split_first() {
         None => {
-            let unused =
-                |gate: &&Gate| !old.is_some_and(|old| gate.fields.iter().any(|field| has(old, field)));
-            for gate in gates.iter().filter(unused) {
-                for field in gate.fields {
-                    take(new, field, gate.with_empty_parent);
-                }
+            if let Some(new) = new.as_object_mut() {
+                drop_from(new, old.and_then(Value::as_object), gated);
             }
         }
         Some((&EACH, rest)) => {
             for (position, item) in new.as_array_mut().into_iter().flatten().enumerate() {
-                drop_below(item, old.and_then(|old| old.get(position)), rest, gates);
+                drop_below(item, old.and_then(|old| old.get(position)), rest, gated);
             }
         }
         Some((name, rest)) => {
             if let Some(new) = new.get_mut(*name) {
-                drop_below(new, old.and_then(|old| old.get(*name)), rest, gates);
+                drop_below(new, old.and_then(|old| old.get(*name)), rest, gated);
             }
         }
     }

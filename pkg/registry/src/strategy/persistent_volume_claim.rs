@@ -3,6 +3,7 @@
 //! `api/persistentvolumeclaim/util.go`).
 
 use api::tree;
+use apimachinery::features::{Gate, Gates};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -11,24 +12,24 @@ use super::{Context, Strategy};
 pub(super) struct PersistentVolumeClaims;
 
 impl Strategy for PersistentVolumeClaims {
-    fn prepare_for_create(&self, claim: &mut Object, _context: &Context<'_>) {
+    fn prepare_for_create(&self, claim: &mut Object, context: &Context<'_>) {
         if let Some(spec) = tree::child_mut(claim, "spec") {
-            prepare(spec, None);
+            prepare(spec, None, context.gates());
         }
     }
 
-    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
         if let (true, Some(spec)) = (subresource.is_empty(), tree::child_mut(new, "spec")) {
-            prepare(spec, tree::child(old, "spec"));
+            prepare(spec, tree::child(old, "spec"), context.gates());
         }
     }
 }
 
 /// Drops what a claim may not have unless it had it before, then fills in the field that is missing.
-fn prepare(spec: &mut Object, old: Option<&Object>) {
+fn prepare(spec: &mut Object, old: Option<&Object>, gates: &Gates) {
     let had = |name: &str| old.is_some_and(|old| tree::child(old, name).is_some());
-    // CrossNamespaceVolumeDataSource is off by default.
-    if tree::child(spec, "dataSourceRef").is_some_and(names_a_namespace) && !had("dataSourceRef") {
+    let elsewhere = tree::child(spec, "dataSourceRef").is_some_and(names_a_namespace);
+    if elsewhere && !gates.enabled(Gate::CrossNamespaceVolumeDataSource) && !had("dataSourceRef") {
         spec.remove("dataSourceRef");
     }
     if !had("dataSource") && !had("dataSourceRef") && tree::child(spec, "dataSourceRef").is_none() {

@@ -32,15 +32,15 @@ impl Strategy for Pods {
                 status.insert("conditions".to_owned(), vec![scheduling_gated(context)].into());
             }
         }
-        label_keys::merge(pod);
+        label_keys::merge(pod, context.gates());
         app_armor::fill_in(pod);
     }
 
-    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
         match subresource {
             "status" => status::preserve(new, old),
             "ephemeralcontainers" => keep_ephemeral_containers(new, old),
-            "resize" => resize::keep_resources(new, old),
+            "resize" => resize::keep_resources(new, old, context.gates()),
             _ => {}
         }
     }

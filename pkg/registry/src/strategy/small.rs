@@ -1,6 +1,7 @@
 //! Kinds with one rule each.
 
 use api::tree;
+use apimachinery::features::Gate;
 use schema::object::{self, Object};
 use serde_json::{Value, json};
 
@@ -97,13 +98,15 @@ impl Strategy for DeviceTaintRules {
     }
 }
 
-/// A pod group without claims has no claims' statuses while DRAWorkloadResourceClaims is off
+/// A pod group without claims has no claims' statuses while `DRAWorkloadResourceClaims` is closed
 /// (upstream's `registry/scheduling/podgroup/strategy.go`).
 pub(super) struct PodGroups;
 
 impl Strategy for PodGroups {
-    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, _context: &Context<'_>) {
-        if subresource == "status" && object::get_list(old, &["spec", "resourceClaims"]).is_empty() {
+    fn prepare_for_update(&self, subresource: &str, new: &mut Object, old: &Object, context: &Context<'_>) {
+        let closed = !context.gates().enabled(Gate::DRAWorkloadResourceClaims);
+        let without = || object::get_list(old, &["spec", "resourceClaims"]).is_empty();
+        if closed && subresource == "status" && without() {
             object::remove(new, &["status", "resourceClaimStatuses"]);
         }
     }

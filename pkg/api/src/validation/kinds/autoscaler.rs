@@ -3,17 +3,18 @@
 mod metric;
 
 use super::workload::none_negative;
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use crate::validation::NameRule;
 use crate::validation::resources::{nonnegative_quantity, quantity};
 use crate::validation::value::{invalid_each, one_of};
+use apimachinery::features::Gate;
 use apimachinery::field::{Error, Path};
 use apimachinery::names;
 use schema::object::Object;
 
 /// The rules of HorizontalPodAutoscalers.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 /// Longest period of a scaling policy, in seconds.
 const PERIOD_MAX: i64 = 1800;
@@ -39,15 +40,15 @@ struct Options {
     metrics: ApiVersion,
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
-    validate_spec(spec, &Options::new(spec, None), &mut errors);
+    validate_spec(spec, &Options::new(spec, None, given), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -56,14 +57,13 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
         return errors;
     }
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
-    validate_spec(new, &Options::new(new, Some(old)), &mut errors);
+    validate_spec(new, &Options::new(new, Some(old), given), &mut errors);
     errors
 }
 
 impl Options {
-    /// The options for a spec that replaces `old`, if anything. Zero replicas need a gate
-    /// (`HPAScaleToZero`) that is off.
-    fn new(new: &Object, old: Option<&Object>) -> Self {
+    /// The options for a spec that replaces `old`, if anything.
+    fn new(new: &Object, old: Option<&Object>, given: &Given) -> Self {
         let empty = Object::new();
         let target = child(new, "scaleTargetRef").unwrap_or(&empty);
         let same = old.is_some_and(|old| {
@@ -79,8 +79,10 @@ impl Options {
                     ApiVersion::Valid.problem(version).is_some()
                 })
         });
+        let was_zero = old.and_then(|old| maybe_integer(old, "minReplicas")) == Some(0);
+        let to_zero = was_zero || given.settings.gates.enabled(Gate::HPAScaleToZero);
         Self {
-            min_replicas: i64::from(old.and_then(|old| maybe_integer(old, "minReplicas")) != Some(0)),
+            min_replicas: if to_zero { 0 } else { 1 },
             target: match text(target, "kind") {
                 _ if same => ApiVersion::Any,
                 "ReplicationController" => ApiVersion::Valid,

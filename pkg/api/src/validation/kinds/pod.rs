@@ -70,7 +70,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     }
     errors.extend(metadata_and_spec(new, &options));
     if subresource == "resize" {
-        return resize::validate_pod_resize(new, old, errors);
+        return resize::validate_pod_resize(new, old, &options, errors);
     }
     annotation_updates(&path, (new, old), &options, &mut errors);
     match subresource {

@@ -33,7 +33,8 @@ async fn privileged_containers_need_the_flag() {
     let text = "Pod \"a\" is invalid: spec.containers[0].securityContext.privileged: Forbidden: disallowed by \
         cluster policy";
     assert_eq!(failure(refused), says(422, "Invalid", text));
-    world.registry = world.registry.clone().with_settings(Settings { allow_privileged: true });
+    world.registry =
+        world.registry.clone().with_settings(Settings { allow_privileged: true, ..Settings::default() });
     world.post("pods", pod(), false).await.unwrap();
 }
 

@@ -2,15 +2,20 @@
 //! labels become part of the selector (KEP-3633, KEP-3243).
 
 use api::tree;
+use apimachinery::features::{Gate, Gates};
 use schema::object::{self, Object};
 use serde_json::{Map, Value, json};
 
 /// Merges the label keys of a new pod.
-pub(super) fn merge(pod: &mut Object) {
+pub(super) fn merge(pod: &mut Object, gates: &Gates) {
     let labels = object::get_object(pod, &["metadata", "labels"]).cloned().unwrap_or_default();
     let Some(spec) = tree::child_mut(pod, "spec") else { return };
-    for constraint in tree::children_mut(spec, "topologySpreadConstraints") {
-        extend_selector(constraint, &[("matchLabelKeys", "In")], &labels);
+    let spread =
+        [Gate::MatchLabelKeysInPodTopologySpread, Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge];
+    if spread.iter().all(|gate| gates.enabled(*gate)) {
+        for constraint in tree::children_mut(spec, "topologySpreadConstraints") {
+            extend_selector(constraint, &[("matchLabelKeys", "In")], &labels);
+        }
     }
     let Some(affinity) = tree::child_mut(spec, "affinity") else { return };
     for kind in ["podAffinity", "podAntiAffinity"] {

@@ -1,6 +1,7 @@
 //! The `resize` subresource changes resources and nothing else (KEP-1287, KEP-5419).
 
 use api::tree;
+use apimachinery::features::{Gate, Gates};
 use schema::object::{self, Object};
 use serde_json::Value;
 
@@ -8,7 +9,7 @@ use super::super::{restore, restore_metadata};
 
 /// Takes everything from `old` but the resources of the pod and, with their resize policies, of its
 /// containers. Where containers come or go everything stays as asked for, and validation refuses it.
-pub(super) fn keep_resources(new: &mut Object, old: &Object) {
+pub(super) fn keep_resources(new: &mut Object, old: &Object, gates: &Gates) {
     let spec = |name| ["spec", name];
     let same_number =
         |name| object::get_list(new, &spec(name)).len() == object::get_list(old, &spec(name)).len();
@@ -25,6 +26,7 @@ pub(super) fn keep_resources(new: &mut Object, old: &Object) {
     restore_metadata(new, old);
     let Some(spec) = tree::child_mut(new, "spec") else { return };
     match resources {
+        _ if !gates.enabled(Gate::InPlacePodLevelResourcesVerticalScaling) => None,
         Some(resources) => spec.insert("resources".to_owned(), resources),
         None => spec.remove("resources"),
     };

@@ -20,11 +20,11 @@ fn texts_of(errors: &[Error]) -> Vec<String> {
 }
 
 fn check(spec: Value, expected: &[&str]) {
-    assert_eq!(texts_of(&create(&autoscaler(spec.clone()))), expected, "{spec}");
+    assert_eq!(texts_of(&create(&autoscaler(spec.clone()), &Given::default())), expected, "{spec}");
 }
 
 fn check_metric(metric: Value, expected: &[(&str, &str)]) {
-    let errors = create(&autoscaler(json!({"metrics": [metric.clone()]})));
+    let errors = create(&autoscaler(json!({"metrics": [metric.clone()]})), &Given::default());
     let strip =
         |error: &Error| error.field().strip_prefix("spec.metrics[0].").map(str::to_owned).unwrap_or_default();
     let got: Vec<(&str, String)> = errors.iter().map(|error| (error.reason(), strip(error))).collect();
@@ -64,8 +64,8 @@ fn zero_replicas_stay_if_they_were_there() {
     let metric = json!({"type": "External", "external": {
         "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"}}});
     let zero = autoscaler(json!({"minReplicas": 0, "metrics": [metric]}));
-    assert_eq!(texts_of(&update("", &zero, &zero)), [""; 0]);
-    assert_eq!(texts_of(&create(&zero)).len(), 1);
+    assert_eq!(texts_of(&update("", &zero, &zero, &Given::default())), [""; 0]);
+    assert_eq!(texts_of(&create(&zero, &Given::default())).len(), 1);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn targets_have_a_group_unless_they_had_none() {
     check(of("v1", "Pod"), &[&format!("{path} \"v1\": apiVersion must specify API group")]);
     check(of("a/b/c", "X"), &[&format!("{path} \"a/b/c\": unexpected GroupVersion string: a/b/c")]);
     let old = autoscaler(of("a/b/c", "X"));
-    assert_eq!(texts_of(&update("", &old, &old)), [""; 0]);
+    assert_eq!(texts_of(&update("", &old, &old, &Given::default())), [""; 0]);
 }
 
 #[test]
@@ -146,4 +146,15 @@ fn scaling_rules_are_within_bounds() {
         ],
     );
     check(of(json!({})), &[&format!("{path}.policies: Required value: must specify at least one Policy")]);
+}
+
+#[test]
+fn zero_replicas_need_a_gate_unless_there_were_none_before() {
+    let zero = autoscaler(json!({"minReplicas": 0, "metrics": [{"type": "External", "external": {
+        "metric": {"name": "m"}, "target": {"type": "Value", "value": "1"},
+    }}]}));
+    let mut given = Given::default();
+    assert_eq!(create(&zero, &given).len(), 1);
+    given.settings.gates = given.settings.gates.with(Gate::HPAScaleToZero, true);
+    assert_eq!(texts_of(&create(&zero, &given)), [""; 0]);
 }

@@ -1,10 +1,11 @@
 //! How strictly a pod is judged: what an old object already has wrong may stay, what none has must not
-//! come. Upstream's `PodValidationOptions`, with the feature gates of 1.36 as they stand by default.
+//! come, unless a feature gate lets it. Upstream's `PodValidationOptions`.
 
 use super::{affinity, security, spread, toleration, volumes};
 use crate::tree::{child, children, flag, list, text};
 use crate::validation::kinds::Given;
 use crate::validation::resources::has_partial_huge_pages;
+use apimachinery::features::Gate;
 use schema::object::Object;
 
 /// What is allowed, or whose rules count. All false for a template that is new.
@@ -40,14 +41,29 @@ pub(in crate::validation) struct PodOptions {
     pub user_namespace_host_network: bool,
     /// Init containers that are no sidecars may have a resize policy of `RestartContainer`.
     pub init_restart_on_resize: bool,
+    /// The resources of a pod as a whole may be resized.
+    pub pod_level_resize: bool,
 }
 
 impl PodOptions {
     /// The options for a pod, or for a template (`is_pod` false), that replaces `old`, if anything.
     /// Both have their members `metadata` and `spec`.
     pub(in crate::validation) fn new(is_pod: bool, old: Option<&Object>, given: &Given) -> Self {
-        let allow_privileged = given.settings.allow_privileged;
-        let Some(old) = old else { return Self { is_pod, allow_privileged, ..Self::default() } };
+        let gate = |gate| given.settings.gates.enabled(gate);
+        let spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpread);
+        let merged_spread_keys = gate(Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge);
+        let new = Self {
+            is_pod,
+            allow_privileged: given.settings.allow_privileged,
+            bad_deletion_cost: !gate(Gate::PodDeletionCost),
+            legacy_spread_keys: !spread_keys || !merged_spread_keys,
+            any_selinux_change_policy: gate(Gate::SELinuxMount),
+            toleration_comparisons: gate(Gate::TaintTolerationComparisonOperators),
+            user_namespace_host_network: gate(Gate::UserNamespacesHostNetworkSupport),
+            pod_level_resize: gate(Gate::InPlacePodLevelResourcesVerticalScaling),
+            ..Self::default()
+        };
+        let Some(old) = old else { return new };
         let bad_deletion_cost = child(old, "metadata")
             .and_then(|meta| child(meta, "annotations"))
             .is_some_and(|annotations| !super::annotations::deletion_cost_is_valid(annotations));
@@ -56,22 +72,27 @@ impl PodOptions {
         let in_user_namespace = spec.get("hostUsers").is_some_and(|users| users == false);
         let security = child(spec, "securityContext");
         Self {
-            is_pod,
-            allow_privileged,
-            bad_deletion_cost,
+            bad_deletion_cost: new.bad_deletion_cost || bad_deletion_cost,
             partial_huge_pages: uses_partial_huge_pages(spec),
             bad_affinity_selectors: affinity::has_bad_selectors(spec),
             bad_node_affinity: affinity::has_bad_node_values(spec),
             bad_spread_selectors: spread::has_bad_selectors(spec),
-            legacy_spread_keys: spread::has_bad_label_keys(spec),
+            legacy_spread_keys: match (spread_keys, merged_spread_keys) {
+                (true, true) => spread::has_bad_label_keys(spec),
+                (true, false) => !spread::has_bad_legacy_label_keys(spec),
+                (false, _) => true,
+            },
             nonlocal_token_paths: volumes::has_nonlocal_token_path(spec),
             host_sysctls: security::has_host_sysctls(spec),
-            any_selinux_change_policy: security.is_some_and(|s| s.contains_key("seLinuxChangePolicy")),
-            toleration_comparisons: toleration::has_comparisons(spec),
+            any_selinux_change_policy: new.any_selinux_change_policy
+                || security.is_some_and(|s| s.contains_key("seLinuxChangePolicy")),
+            toleration_comparisons: new.toleration_comparisons || toleration::has_comparisons(spec),
             user_namespace_devices: in_user_namespace
                 && all_containers(spec).any(|container| !list(container, "volumeDevices").is_empty()),
-            user_namespace_host_network: in_user_namespace && flag(spec, "hostNetwork"),
+            user_namespace_host_network: new.user_namespace_host_network
+                || (in_user_namespace && flag(spec, "hostNetwork")),
             init_restart_on_resize: children(spec, "initContainers").any(restarts_on_resize),
+            ..new
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use super::annotations::is_mirror_pod;
 use super::container::is_sidecar;
+use super::options::PodOptions;
 use crate::qos;
 use crate::semantic;
 use crate::tree::{child, child_mut, children, children_mut, list, text};
@@ -14,11 +15,18 @@ use schema::builtin::{
 use schema::object::Object;
 use serde_json::Value;
 
+const NO_POD_LEVEL: &str = "resize of pods with pod-level resources is forbidden when \
+                            InPlacePodLevelResourcesVerticalScalingEnabled feature gate is disabled";
 const ONLY_CPU_AND_MEMORY: &str = "only cpu and memory resources are mutable";
 
 /// Validates the change of a pod's resources, after `errors` have been found in its metadata and its
 /// spec.
-pub(super) fn validate_pod_resize(new: &Object, old: &Object, mut errors: Vec<Error>) -> Vec<Error> {
+pub(super) fn validate_pod_resize(
+    new: &Object,
+    old: &Object,
+    options: &PodOptions,
+    mut errors: Vec<Error>,
+) -> Vec<Error> {
     let forbidden = |detail: &str| Error::forbidden(&Path::root(""), detail);
     let empty = Object::new();
     let (new_spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
@@ -40,6 +48,10 @@ pub(super) fn validate_pod_resize(new: &Object, old: &Object, mut errors: Vec<Er
     // What is left of the new spec after all that may change has been changed back.
     let mut rest = new_spec.clone();
     if has_resources(old_spec) || has_resources(new_spec) {
+        if !options.pod_level_resize {
+            errors.push(forbidden(NO_POD_LEVEL));
+            return errors;
+        }
         pod_resources(new_spec, old_spec, &mut rest, &path, &mut errors);
     }
     let claims =

@@ -45,6 +45,15 @@ pub(super) fn has_bad_label_keys(spec: &Object) -> bool {
     !errors.is_empty()
 }
 
+/// Whether label keys break the rule from before they were merged into the selector.
+pub(super) fn has_bad_legacy_label_keys(spec: &Object) -> bool {
+    let mut errors = Vec::new();
+    for item in children(spec, "topologySpreadConstraints") {
+        legacy_label_keys(&Path::NIL, item, &mut errors);
+    }
+    !errors.is_empty()
+}
+
 /// What there may be only one constraint of.
 fn kind(item: &Object) -> (&str, &str) {
     (text(item, "topologyKey"), text(item, "whenUnsatisfiable"))

@@ -12,8 +12,10 @@ use schema::object;
 use serde_json::{Value, json};
 
 /// A pod that is right, defaulted, after these members of its spec were set.
-const GIVEN: Given =
-    Given { settings: Settings { allow_privileged: true }, now: UnixTime { seconds: 0, nanos: 0 } };
+const GIVEN: Given = Given {
+    settings: Settings { allow_privileged: true, ..Settings::default() },
+    now: UnixTime { seconds: 0, nanos: 0 },
+};
 
 fn pod(spec: Value) -> Object {
     let mut pod = json!({

@@ -1,0 +1,442 @@
+//! Which fields stand behind which gate, kind by kind.
+
+use api::resources::Resource;
+use apimachinery::features::Gate;
+
+use super::Gated;
+
+/// Names of members, one step each.
+pub(super) type Path = &'static [&'static str];
+
+/// A step into every item of a list, or every value of a map.
+pub(super) const EACH: &str = "*";
+
+/// Gated fields below one place of an object. [`EACH`] in the path of the place pairs the items of the new
+/// and the old object by their positions.
+pub(super) struct Place {
+    pub(super) at: Path,
+    pub(super) fields: &'static [Gated],
+    /// The subresource through which these are not dropped, although it writes them.
+    pub(super) not_through: Option<&'static str>,
+}
+
+const fn place(at: Path, fields: &'static [Gated]) -> Place {
+    Place { at, fields, not_through: None }
+}
+
+const fn behind(gate: Gate, fields: &'static [Path]) -> Gated {
+    Gated { gate: Some(gate), fields, used_by: &[], with_empty_parent: false }
+}
+
+/// Fields that are dropped whatever the gates are.
+const fn never(fields: &'static [Path]) -> Gated {
+    Gated { gate: None, fields, used_by: &[], with_empty_parent: false }
+}
+
+/// Fields of a gate that cannot be opened: there are no rules for their values yet.
+const fn unjudged(fields: &'static [Path]) -> Gated {
+    never(fields)
+}
+
+impl Gated {
+    const fn used_by(self, used_by: &'static [Path]) -> Self {
+        Gated { used_by, ..self }
+    }
+
+    const fn with_empty_parent(self) -> Self {
+        Gated { with_empty_parent: true, ..self }
+    }
+}
+
+/// What a pod's spec may not have.
+const POD_SPEC: &[Gated] = &[
+    behind(Gate::UserNamespacesSupport, &[&["hostUsers"]]),
+    behind(Gate::SupplementalGroupsPolicy, &[&["securityContext", "supplementalGroupsPolicy"]]),
+    behind(Gate::SELinuxChangePolicy, &[&["securityContext", "seLinuxChangePolicy"]]),
+    behind(Gate::PodLevelResources, &[&["resources"]])
+        .used_by(&[&["resources", "requests", EACH], &["resources", "limits", EACH]]),
+    behind(
+        Gate::MatchLabelKeysInPodTopologySpread,
+        &[&["topologySpreadConstraints", EACH, "matchLabelKeys"]],
+    ),
+    behind(
+        Gate::DynamicResourceAllocation,
+        &[
+            &["containers", EACH, "resources", "claims"],
+            &["initContainers", EACH, "resources", "claims"],
+            &["ephemeralContainers", EACH, "resources", "claims"],
+            &["resourceClaims"],
+        ],
+    )
+    .used_by(&[&["resourceClaims"]]),
+    behind(
+        Gate::ClusterTrustBundleProjection,
+        &[&["volumes", EACH, "projected", "sources", EACH, "clusterTrustBundle"]],
+    ),
+    behind(
+        Gate::PodCertificateRequest,
+        &[&["volumes", EACH, "projected", "sources", EACH, "podCertificate"]],
+    ),
+    behind(Gate::GenericWorkload, &[&["schedulingGroup"]]),
+    behind(
+        Gate::InPlacePodVerticalScaling,
+        &[
+            &["containers", EACH, "resizePolicy"],
+            &["initContainers", EACH, "resizePolicy"],
+            &["ephemeralContainers", EACH, "resizePolicy"],
+        ],
+    )
+    .used_by(&[&["containers", EACH, "resizePolicy"], &["initContainers", EACH, "resizePolicy"]]),
+    behind(Gate::HostnameOverride, &[&["hostnameOverride"]]),
+    behind(
+        Gate::EnvFiles,
+        &[
+            &["containers", EACH, "env", EACH, "valueFrom", "fileKeyRef"],
+            &["initContainers", EACH, "env", EACH, "valueFrom", "fileKeyRef"],
+            &["ephemeralContainers", EACH, "env", EACH, "valueFrom", "fileKeyRef"],
+        ],
+    ),
+    behind(
+        Gate::PodLifecycleSleepAction,
+        &[
+            &["containers", EACH, "lifecycle", "preStop", "sleep"],
+            &["containers", EACH, "lifecycle", "postStart", "sleep"],
+            &["initContainers", EACH, "lifecycle", "preStop", "sleep"],
+            &["initContainers", EACH, "lifecycle", "postStart", "sleep"],
+            &["ephemeralContainers", EACH, "lifecycle", "preStop", "sleep"],
+            &["ephemeralContainers", EACH, "lifecycle", "postStart", "sleep"],
+        ],
+    )
+    .with_empty_parent(),
+    behind(
+        Gate::ContainerStopSignals,
+        &[
+            &["containers", EACH, "lifecycle", "stopSignal"],
+            &["initContainers", EACH, "lifecycle", "stopSignal"],
+            &["ephemeralContainers", EACH, "lifecycle", "stopSignal"],
+        ],
+    )
+    .with_empty_parent(),
+];
+
+/// What a pod's status may not have, seen from the pod: some of it is in use if its spec says so.
+const POD_STATUS: &[Gated] = &[
+    behind(
+        Gate::InPlacePodLevelResourcesVerticalScaling,
+        &[&["status", "resources"], &["status", "allocatedResources"]],
+    ),
+    behind(
+        Gate::InPlacePodVerticalScaling,
+        &[
+            &["status", "containerStatuses", EACH, "resources"],
+            &["status", "containerStatuses", EACH, "allocatedResources"],
+            &["status", "initContainerStatuses", EACH, "resources"],
+            &["status", "initContainerStatuses", EACH, "allocatedResources"],
+            &["status", "ephemeralContainerStatuses", EACH, "resources"],
+            &["status", "ephemeralContainerStatuses", EACH, "allocatedResources"],
+        ],
+    )
+    .used_by(&[
+        &["spec", "containers", EACH, "resizePolicy"],
+        &["spec", "initContainers", EACH, "resizePolicy"],
+    ]),
+    behind(Gate::DynamicResourceAllocation, &[&["status", "resourceClaimStatuses"]])
+        .used_by(&[&["spec", "resourceClaims"]]),
+    behind(Gate::DRAExtendedResource, &[&["status", "extendedResourceClaimStatus"]]),
+    behind(
+        Gate::ResourceHealthStatus,
+        &[
+            &["status", "containerStatuses", EACH, "allocatedResourcesStatus"],
+            &["status", "initContainerStatuses", EACH, "allocatedResourcesStatus"],
+            &["status", "ephemeralContainerStatuses", EACH, "allocatedResourcesStatus"],
+        ],
+    ),
+    behind(
+        Gate::ResourceHealthStatusMessage,
+        &[
+            &[
+                "status",
+                "containerStatuses",
+                EACH,
+                "allocatedResourcesStatus",
+                EACH,
+                "resources",
+                EACH,
+                "message",
+            ],
+            &[
+                "status",
+                "initContainerStatuses",
+                EACH,
+                "allocatedResourcesStatus",
+                EACH,
+                "resources",
+                EACH,
+                "message",
+            ],
+            &[
+                "status",
+                "ephemeralContainerStatuses",
+                EACH,
+                "allocatedResourcesStatus",
+                EACH,
+                "resources",
+                EACH,
+                "message",
+            ],
+        ],
+    ),
+    behind(
+        Gate::SupplementalGroupsPolicy,
+        &[
+            &["status", "containerStatuses", EACH, "user"],
+            &["status", "initContainerStatuses", EACH, "user"],
+            &["status", "ephemeralContainerStatuses", EACH, "user"],
+        ],
+    )
+    .used_by(&[&["spec", "securityContext", "supplementalGroupsPolicy"]]),
+    behind(
+        Gate::PodObservedGenerationTracking,
+        &[&["status", "observedGeneration"], &["status", "conditions", EACH, "observedGeneration"]],
+    ),
+    // ImageVolumeWithDigest
+    unjudged(&[
+        &["status", "containerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+        &["status", "initContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+        &["status", "ephemeralContainerStatuses", EACH, "volumeMounts", EACH, "volumeStatus"],
+    ]),
+    // DRANodeAllocatableResources
+    unjudged(&[&["status", "nodeAllocatableResourceClaimStatuses"]]),
+];
+
+const POD: &[Place] = &[place(&["spec"], POD_SPEC), place(&[], POD_STATUS)];
+
+const TEMPLATE: Place = place(&["spec", "template", "spec"], POD_SPEC);
+
+const TERMINATING: Place =
+    place(&["status"], &[behind(Gate::DeploymentReplicaSetTerminatingReplicas, &[&["terminatingReplicas"]])]);
+
+const STATEFUL_SET: &[Place] = &[
+    TEMPLATE,
+    place(
+        &["spec", "updateStrategy", "rollingUpdate"],
+        &[behind(Gate::MaxUnavailableStatefulSet, &[&["maxUnavailable"]])],
+    ),
+];
+
+const CRON_JOB: &[Place] = &[place(&["spec", "jobTemplate", "spec", "template", "spec"], POD_SPEC)];
+
+const POD_TEMPLATE: &[Place] = &[place(&["template", "spec"], POD_SPEC)];
+
+const NODE: &[Place] = &[
+    // These have no gate any more, but go the same way.
+    place(&["spec"], &[never(&[&["configSource"]])]),
+    place(&["status"], &[never(&[&["config"]])]),
+    Place {
+        at: &["status"],
+        fields: &[
+            behind(Gate::SupplementalGroupsPolicy, &[&["features"]]),
+            behind(Gate::NodeDeclaredFeatures, &[&["declaredFeatures"]]),
+        ],
+        not_through: Some("status"),
+    },
+];
+
+const VOLUME: &[Place] =
+    &[place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])])];
+
+const CLAIM_OF_VOLUME: &[Place] = &[
+    place(&["spec"], &[behind(Gate::VolumeAttributesClass, &[&["volumeAttributesClassName"]])]),
+    place(
+        &["status"],
+        &[
+            behind(Gate::VolumeAttributesClass, &[&["currentVolumeAttributesClassName"]]),
+            behind(Gate::VolumeAttributesClass, &[&["modifyVolumeStatus"]]),
+            behind(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResources"]]),
+            behind(Gate::RecoverVolumeExpansionFailure, &[&["allocatedResourceStatuses"]]),
+        ],
+    ),
+];
+
+const AUTOSCALER: &[Place] = &[place(
+    &["spec", "behavior"],
+    &[behind(Gate::HPAConfigurableTolerance, &[&["scaleDown", "tolerance"], &["scaleUp", "tolerance"]])],
+)];
+
+const ENDPOINT_SLICE: &[Place] = &[place(
+    &[],
+    &[behind(Gate::PreferSameTrafficDistribution, &[&["endpoints", EACH, "hints", "forNodes"]])],
+)];
+
+const LEASE: &[Place] = &[place(
+    &["spec"],
+    &[
+        behind(Gate::CoordinatedLeaderElection, &[&["strategy"]]),
+        behind(Gate::CoordinatedLeaderElection, &[&["preferredHolder"]]),
+    ],
+)];
+
+const CSI_DRIVER: &[Place] = &[place(
+    &["spec"],
+    &[
+        behind(Gate::MutableCSINodeAllocatableCount, &[&["nodeAllocatableUpdatePeriodSeconds"]]),
+        behind(Gate::CSIServiceAccountTokenSecrets, &[&["serviceAccountTokenInSecrets"]]),
+        behind(Gate::VolumeLimitScaling, &[&["preventPodSchedulingIfMissing"]]),
+    ],
+)];
+
+const VOLUME_ATTACHMENT: &[Place] = &[place(
+    &["status"],
+    &[
+        behind(Gate::MutableCSINodeAllocatableCount, &[&["attachError", "errorCode"]]),
+        behind(Gate::MutableCSINodeAllocatableCount, &[&["detachError", "errorCode"]]),
+    ],
+)];
+
+const DEVICE_CLASS: &[Place] =
+    &[place(&["spec"], &[behind(Gate::DRAExtendedResource, &[&["extendedResourceName"]])])];
+
+const RESOURCE_SLICE: &[Place] = &[place(
+    &["spec"],
+    &[
+        behind(Gate::DRADeviceTaints, &[&["devices", EACH, "taints"]]),
+        behind(
+            Gate::DRAPartitionableDevices,
+            &[
+                &["sharedCounters"],
+                &["perDeviceNodeSelection"],
+                &["devices", EACH, "consumesCounters"],
+                &["devices", EACH, "nodeName"],
+                &["devices", EACH, "nodeSelector"],
+                &["devices", EACH, "allNodes"],
+            ],
+        ),
+        // These need both gates.
+        behind(Gate::DRADeviceBindingConditions, BINDING_CONDITIONS),
+        behind(Gate::DRAResourceClaimDeviceStatus, BINDING_CONDITIONS),
+        behind(
+            Gate::DRAConsumableCapacity,
+            &[
+                &["devices", EACH, "allowMultipleAllocations"],
+                &["devices", EACH, "capacity", EACH, "requestPolicy"],
+            ],
+        ),
+        // DRANodeAllocatableResources
+        unjudged(&[&["devices", EACH, "nodeAllocatableResourceMappings"]]),
+        behind(
+            Gate::DRAListTypeAttributes,
+            &[
+                &["devices", EACH, "attributes", EACH, "bools"],
+                &["devices", EACH, "attributes", EACH, "ints"],
+                &["devices", EACH, "attributes", EACH, "strings"],
+                &["devices", EACH, "attributes", EACH, "versions"],
+            ],
+        ),
+    ],
+)];
+
+const BINDING_CONDITIONS: &[Path] = &[
+    &["devices", EACH, "bindingConditions"],
+    &["devices", EACH, "bindingFailureConditions"],
+    &["devices", EACH, "bindsToNode"],
+];
+
+/// Of claims of devices, and of templates for them.
+const RESOURCE_CLAIM_SPEC: &[Gated] = &[
+    behind(Gate::DRAPrioritizedList, &[&["devices", "requests", EACH, "firstAvailable"]]),
+    behind(
+        Gate::DRADeviceTaints,
+        &[
+            &["devices", "requests", EACH, "exactly", "tolerations"],
+            &["devices", "requests", EACH, "firstAvailable", EACH, "tolerations"],
+        ],
+    ),
+    behind(Gate::DRAAdminAccess, &[&["devices", "requests", EACH, "exactly", "adminAccess"]]),
+    behind(
+        Gate::DRAConsumableCapacity,
+        &[
+            &["devices", "constraints", EACH, "distinctAttribute"],
+            &["devices", "requests", EACH, "exactly", "capacity"],
+            &["devices", "requests", EACH, "firstAvailable", EACH, "capacity"],
+        ],
+    ),
+];
+
+/// What a claim's status may not have, seen from the claim: some of it is in use if its spec says so.
+const RESOURCE_CLAIM_STATUS: &[Gated] = &[
+    behind(Gate::DRAResourceClaimDeviceStatus, &[&["status", "devices"]]),
+    behind(Gate::DRAAdminAccess, &[&["status", "allocation", "devices", "results", EACH, "adminAccess"]])
+        .used_by(&[
+            &["spec", "devices", "requests", EACH, "exactly", "adminAccess"],
+            &["status", "allocation", "devices", "results", EACH, "adminAccess"],
+        ]),
+    behind(
+        Gate::DRAConsumableCapacity,
+        &[
+            &["status", "allocation", "devices", "results", EACH, "shareID"],
+            &["status", "allocation", "devices", "results", EACH, "consumedCapacity"],
+            &["status", "devices", EACH, "shareID"],
+        ],
+    )
+    .used_by(&[
+        &["spec", "devices", "constraints", EACH, "distinctAttribute"],
+        &["spec", "devices", "requests", EACH, "exactly", "capacity"],
+        &["spec", "devices", "requests", EACH, "firstAvailable", EACH, "capacity"],
+        &["status", "allocation", "devices", "results", EACH, "shareID"],
+        &["status", "allocation", "devices", "results", EACH, "consumedCapacity"],
+        &["status", "devices", EACH, "shareID"],
+    ]),
+    behind(
+        Gate::DRADeviceBindingConditions,
+        &[
+            &["status", "allocation", "devices", "results", EACH, "bindingConditions"],
+            &["status", "allocation", "devices", "results", EACH, "bindingFailureConditions"],
+        ],
+    ),
+];
+
+const RESOURCE_CLAIM: &[Place] = &[place(&["spec"], RESOURCE_CLAIM_SPEC), place(&[], RESOURCE_CLAIM_STATUS)];
+
+const RESOURCE_CLAIM_TEMPLATE: &[Place] = &[place(&["spec", "spec"], RESOURCE_CLAIM_SPEC)];
+
+/// Of pod groups, and of the templates that workloads have for them.
+const POD_GROUP_SPEC: &[Gated] = &[
+    // TopologyAwareWorkloadScheduling
+    unjudged(&[&["schedulingConstraints"]]),
+    behind(Gate::DRAWorkloadResourceClaims, &[&["resourceClaims"]]),
+    // WorkloadAwarePreemption
+    unjudged(&[&["disruptionMode"]]),
+    unjudged(&[&["priorityClassName"]]),
+    unjudged(&[&["priority"]]),
+];
+
+const POD_GROUP: &[Place] = &[place(&["spec"], POD_GROUP_SPEC)];
+
+const WORKLOAD: &[Place] = &[place(&["spec", "podGroupTemplates", EACH], POD_GROUP_SPEC)];
+
+/// Where a kind has gated fields.
+pub(super) fn of(row: &Resource) -> &'static [Place] {
+    match (row.group, row.plural) {
+        ("", "pods") => POD,
+        ("", "podtemplates") => POD_TEMPLATE,
+        ("", "replicationcontrollers") | ("apps", "daemonsets") | ("batch", "jobs") => &[TEMPLATE],
+        ("apps", "deployments" | "replicasets") => &[TEMPLATE, TERMINATING],
+        ("apps", "statefulsets") => STATEFUL_SET,
+        ("batch", "cronjobs") => CRON_JOB,
+        ("", "nodes") => NODE,
+        ("", "persistentvolumes") => VOLUME,
+        ("", "persistentvolumeclaims") => CLAIM_OF_VOLUME,
+        ("autoscaling", "horizontalpodautoscalers") => AUTOSCALER,
+        ("discovery.k8s.io", "endpointslices") => ENDPOINT_SLICE,
+        ("coordination.k8s.io", "leases") => LEASE,
+        ("storage.k8s.io", "csidrivers") => CSI_DRIVER,
+        ("storage.k8s.io", "volumeattachments") => VOLUME_ATTACHMENT,
+        ("resource.k8s.io", "deviceclasses") => DEVICE_CLASS,
+        ("resource.k8s.io", "resourceclaims") => RESOURCE_CLAIM,
+        ("resource.k8s.io", "resourceclaimtemplates") => RESOURCE_CLAIM_TEMPLATE,
+        ("resource.k8s.io", "resourceslices") => RESOURCE_SLICE,
+        ("scheduling.k8s.io", "podgroups") => POD_GROUP,
+        ("scheduling.k8s.io", "workloads") => WORKLOAD,
+        _ => &[],
+    }
+}
