@@ -12,6 +12,7 @@ use admission::{
     PodResizeValidator, PodSecurity, PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota,
     RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, Writes,
 };
+use apimachinery::features::{Gate, Gates};
 use authorization::Authorizer;
 
 use crate::config::{AdmissionConfig, PodConfig};
@@ -23,6 +24,8 @@ pub struct Known {
     pub name: &'static str,
     /// Runs unless it is disabled; others run only if they are enabled.
     pub on_by_default: bool,
+    /// It does something only while this is open.
+    pub gate: Option<Gate>,
     /// What there is of it.
     pub state: State,
 }
@@ -32,23 +35,25 @@ pub struct Known {
 pub enum State {
     /// All of it, save its part of a configuration file.
     Built,
-    /// Nothing, and nothing is needed: what it does is behind a feature gate that is closed.
-    Gated,
     /// Nothing.
     Missing,
 }
 
 const fn on(name: &'static str, state: State) -> Known {
-    Known { name, on_by_default: true, state }
+    Known { name, on_by_default: true, gate: None, state }
 }
 
 const fn off(name: &'static str, state: State) -> Known {
-    Known { name, on_by_default: false, state }
+    Known { name, on_by_default: false, gate: None, state }
+}
+
+const fn behind(gate: Gate, known: Known) -> Known {
+    Known { gate: Some(gate), ..known }
 }
 
 /// All of upstream's plugins, in order of execution.
 pub const PLUGINS: [Known; 41] = {
-    use State::{Built, Gated, Missing};
+    use State::{Built, Missing};
     [
         off("AlwaysAdmit", Built),
         off("NamespaceAutoProvision", Built),
@@ -70,21 +75,21 @@ pub const PLUGINS: [Known; 41] = {
         off("ExtendedResourceToleration", Built),
         on("DefaultStorageClass", Built),
         on("StorageObjectInUseProtection", Built),
-        on("PodGroupProtection", Gated),
+        behind(Gate::GenericWorkload, on("PodGroupProtection", Missing)),
         off("OwnerReferencesPermissionEnforcement", Built),
         on("PersistentVolumeClaimResize", Built),
         on("RuntimeClass", Built),
         on("CertificateApproval", Built),
         on("CertificateSigning", Built),
-        on("ClusterTrustBundleAttest", Gated),
+        behind(Gate::ClusterTrustBundle, on("ClusterTrustBundleAttest", Missing)),
         on("CertificateSubjectRestriction", Built),
         on("DefaultIngressClass", Built),
         off("DenyServiceExternalIPs", Built),
-        on("PodTopologyLabels", Built),
-        on("PodGroupWorkloadExists", Gated),
-        on("NodeDeclaredFeatureValidator", Built),
-        on("JobValidation", Gated),
-        on("PodResizeValidator", Built),
+        behind(Gate::PodTopologyLabelsAdmission, on("PodTopologyLabels", Built)),
+        behind(Gate::GenericWorkload, on("PodGroupWorkloadExists", Missing)),
+        behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator", Built)),
+        behind(Gate::WorkloadWithJob, on("JobValidation", Missing)),
+        behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator", Built)),
         on("MutatingAdmissionPolicy", Missing),
         on("MutatingAdmissionWebhook", Missing),
         on("ValidatingAdmissionPolicy", Missing),
@@ -100,11 +105,19 @@ pub fn known(name: &str) -> Option<&'static Known> {
 }
 
 /// The plugins that run, in order, as far as upstream would run them.
-pub fn chosen(config: &AdmissionConfig) -> impl Iterator<Item = &'static Known> + '_ {
+pub fn chosen(config: &AdmissionConfig, gates: Gates) -> impl Iterator<Item = &'static Known> + '_ {
     let has = |names: &[String], known: &Known| names.iter().any(|name| name == known.name);
     PLUGINS.iter().filter(move |known| {
-        !has(&config.disabled, known) && (known.on_by_default || has(&config.enabled, known))
+        let wanted = known.on_by_default || has(&config.enabled, known);
+        wanted && !has(&config.disabled, known) && known.is_open(gates)
     })
+}
+
+impl Known {
+    /// Whether it does anything, as far as gates go.
+    pub fn is_open(&self, gates: Gates) -> bool {
+        self.gate.is_none_or(|gate| gates.enabled(gate))
+    }
 }
 
 /// What plugins are made of.
@@ -114,16 +127,19 @@ pub(crate) struct Parts<'c> {
     pub(crate) outside: Arc<dyn Outside>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) pods: &'c PodConfig,
+    pub(crate) gates: Gates,
 }
 
 /// The chain that a configuration asks for. Says in the log what is missing of it.
 pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> Chain {
-    let missing: Vec<&str> =
-        chosen(config).filter(|known| known.state == State::Missing).map(|known| known.name).collect();
+    let missing: Vec<&str> = chosen(config, parts.gates)
+        .filter(|known| known.state == State::Missing)
+        .map(|known| known.name)
+        .collect();
     if !missing.is_empty() {
         tracing::warn!(plugins = missing.join(","), "these admission plugins are not built and do nothing");
     }
-    Chain::new(chosen(config).filter_map(|known| build(known.name, parts)).collect())
+    Chain::new(chosen(config, parts.gates).filter_map(|known| build(known.name, parts)).collect())
 }
 
 /// Makes a plugin; `None` for one that is not built.
@@ -188,13 +204,13 @@ mod tests {
     fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled) };
-        chosen(&config).map(|known| known.name).collect()
+        chosen(&config, Gates::default()).map(|known| known.name).collect()
     }
 
     #[test]
     fn flags_add_to_the_defaults_and_take_away_from_them() {
         let default = names(&[], &[]);
-        assert_eq!(default.len(), 27);
+        assert_eq!(default.len(), 23);
         assert_eq!(names(&["Priority"], &["AlwaysAdmit"]), default);
         assert_eq!(names(&["AlwaysDeny"], &[]).last(), Some(&"AlwaysDeny"));
         assert_eq!(names(&["AlwaysAdmit"], &[]).first(), Some(&"AlwaysAdmit"));
@@ -249,6 +265,7 @@ mod tests {
                 not_ready_toleration_seconds: 300,
                 unreachable_toleration_seconds: 300,
             },
+            gates: Gates::default(),
         }
     }
 

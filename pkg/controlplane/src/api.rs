@@ -194,6 +194,7 @@ fn plugins(config: &Config, registry: &Registry, authorizer: &Arc<dyn Authorizer
         outside: Arc::new(SystemOutside),
         authorizer: Arc::clone(authorizer),
         pods: &config.pods,
+        gates: config.gates,
     };
     admission::chain(&config.admission, &parts)
 }

@@ -81,7 +81,9 @@ impl Lifecycle {
 pub fn served_by_default(endpoint: &Resource, gates: &Gates) -> bool {
     let release = gates.effective().emulation;
     let gate = gate(endpoint.group, endpoint.plural, endpoint.subresource);
-    !endpoint.off_by_default && endpoint.lifecycle.is_of(release) && gate.is_none_or(|gate| gates.enabled(gate))
+    !endpoint.off_by_default
+        && endpoint.lifecycle.is_of(release)
+        && gate.is_none_or(|gate| gates.enabled(gate))
 }
 
 /// The gate without which a resource is not served, whatever `--runtime-config` says (upstream's
@@ -106,9 +108,8 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
     };
     let rows = || group.versions.iter().filter_map(|of| version(of.version));
     let usual = rows().find_map(|row| row.storage)?.group_version;
-    let known = |row: &&Resource| {
-        row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
-    };
+    let known =
+        |row: &&Resource| row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest);
     match PINNED.contains(&(group.name, plural)) {
         true => Some(usual),
         false => Some(rows().find(known).map_or(usual, |row| row.group_version)),

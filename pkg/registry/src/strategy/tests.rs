@@ -62,15 +62,27 @@ fn context<'c>(user: &'c UserInfo) -> Context<'c> {
 
 /// What becomes of a new object.
 fn created(plural: &str, given: Value) -> Value {
-    let mut given = object(given);
-    prepare_for_create(row(plural), &mut given, &context(&UserInfo::default()));
+    created_with(Gates::default(), plural, given)
+}
+
+/// What becomes of a new object with these gates.
+fn created_with(gates: Gates, plural: &str, given: Value) -> Value {
+    let (mut given, user) = (object(given), UserInfo::default());
+    let settings = Settings { gates, ..Settings::default() };
+    prepare_for_create(row(plural), &mut given, &Context { settings, ..context(&user) });
     Value::Object(given)
 }
 
 /// What becomes of `new` when it comes through `plural` or `plural/subresource` to replace `old`.
 fn updated(path: &str, old: Value, new: Value) -> Value {
-    let mut new = object(new);
+    updated_with(Gates::default(), path, old, new)
+}
+
+/// The same with these gates.
+fn updated_with(gates: Gates, path: &str, old: Value, new: Value) -> Value {
+    let (mut new, user) = (object(new), UserInfo::default());
     let plural = path.split('/').next().unwrap();
-    prepare_for_update(row(path), row(plural), &mut new, &object(old), &context(&UserInfo::default()));
+    let context = Context { settings: Settings { gates, ..Settings::default() }, ..context(&user) };
+    prepare_for_update(row(path), row(plural), &mut new, &object(old), &context);
     Value::Object(new)
 }

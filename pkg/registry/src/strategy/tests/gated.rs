@@ -1,4 +1,6 @@
-//! Claims about fields behind gates that are off.
+//! Claims about fields behind gates.
+
+use apimachinery::features::Gate;
 
 use super::*;
 
@@ -128,4 +130,88 @@ fn a_slice_counts_a_change_that_is_dropped_and_a_stateful_set_does_not() {
     assert_eq!(generation("resourceslices", device(json!({})), mapped), 2);
     let rolling = |more: Value| json!({"spec": {"updateStrategy": {"rollingUpdate": more}}});
     assert_eq!(generation("statefulsets", rolling(json!({})), rolling(json!({"maxUnavailable": 2}))), 1);
+}
+
+/// With its gate closed an object does not get the field, keeps it if it had it, and gets it if the gate is
+/// open.
+fn check_gate(gate: Gate, plural: &str, with: Value, without: Value) {
+    let (open, closed) = (Gates::default().with(gate, true), Gates::default().with(gate, false));
+    let plain = |value: Value| {
+        let mut value = object(value);
+        value.remove("metadata");
+        Value::Object(value)
+    };
+    let main = plural.split('/').next().unwrap();
+    if main == plural {
+        assert_eq!(plain(created_with(open, plural, with.clone()))["spec"], with["spec"], "open {gate:?}");
+        assert_eq!(
+            plain(created_with(closed, plural, with.clone()))["spec"],
+            without["spec"],
+            "closed {gate:?}"
+        );
+    }
+    let update = |gates, old: &Value| plain(updated_with(gates, plural, old.clone(), with.clone()));
+    assert_eq!(update(open, &without), with, "{gate:?} was opened");
+    assert_eq!(update(closed, &without), without, "{gate:?} is closed");
+    assert_eq!(update(closed, &with), with, "{gate:?} was closed");
+}
+
+#[test]
+fn a_gate_decides_about_its_field_whatever_its_default() {
+    let spec = |spec: Value| json!({"spec": spec});
+    check_gate(Gate::CoordinatedLeaderElection, "leases", spec(json!({"strategy": "s"})), spec(json!({})));
+    check_gate(
+        Gate::HPAConfigurableTolerance,
+        "horizontalpodautoscalers",
+        spec(json!({"behavior": {"scaleUp": {"tolerance": "1", "policies": []}}})),
+        spec(json!({"behavior": {"scaleUp": {"policies": []}}})),
+    );
+    check_gate(
+        Gate::DRAExtendedResource,
+        "deviceclasses",
+        spec(json!({"extendedResourceName": "a/b"})),
+        spec(json!({})),
+    );
+    check_gate(
+        Gate::DRAPrioritizedList,
+        "resourceclaimtemplates",
+        spec(json!({"spec": {"devices": {"requests": [{"name": "a", "firstAvailable": [{"name": "b"}]}]}}})),
+        spec(json!({"spec": {"devices": {"requests": [{"name": "a"}]}}})),
+    );
+    check_gate(
+        Gate::DRADeviceTaints,
+        "resourceslices",
+        spec(json!({"devices": [{"name": "a", "taints": [{"key": "k"}]}]})),
+        spec(json!({"devices": [{"name": "a"}]})),
+    );
+    check_gate(
+        Gate::HostnameOverride,
+        "deployments",
+        spec(json!({"template": {"spec": {"hostnameOverride": "h"}}})),
+        spec(json!({"template": {"spec": {}}})),
+    );
+}
+
+#[test]
+fn a_status_is_in_use_if_the_spec_says_so() {
+    let closed = Gates::default().with(Gate::InPlacePodVerticalScaling, false);
+    let pod = |policy: Value, status: Value| json!({"metadata": {}, "spec": {"containers": [policy]}, "status": {"containerStatuses": [status]}});
+    let policy = json!({"resizePolicy": [{"resourceName": "cpu"}]});
+    let status = json!({"name": "a", "resources": {"requests": {"cpu": "1"}}});
+    let put = |policy: Value| {
+        let (old, new) = (pod(policy.clone(), json!({"name": "a"})), pod(policy, status.clone()));
+        updated_with(closed, "pods/status", old, new)["status"]["containerStatuses"][0].clone()
+    };
+    assert_eq!(put(policy), status);
+    assert_eq!(put(json!({})), json!({"name": "a"}));
+}
+
+#[test]
+fn a_nodes_declared_features_are_its_own_business_once_it_is_there() {
+    let closed = Gates::default().with(Gate::NodeDeclaredFeatures, false);
+    let node = |status: Value| json!({"metadata": {}, "spec": {}, "status": status});
+    let declared = json!({"declaredFeatures": ["F"]});
+    assert_eq!(created_with(closed, "nodes", node(declared.clone()))["status"], json!({}));
+    let put = updated_with(closed, "nodes/status", node(json!({})), node(declared.clone()));
+    assert_eq!(put["status"], declared);
 }
