@@ -10,6 +10,7 @@ mod tidy {
     pub(crate) mod edges;
     pub(crate) mod exceptions;
     pub(crate) mod functions;
+    pub(crate) mod gates;
     pub(crate) mod licenses;
     pub(crate) mod manifests;
     pub(crate) mod members;
@@ -90,4 +91,14 @@ fn files_and_functions_are_short() {
         "Split it, or (old code only) keep e2e/tests/tidy/exceptions.txt true:",
         tidy::exceptions::findings(&long, &listed),
     );
+}
+
+#[test]
+fn gates_are_read_where_the_document_says() {
+    let sources = files(&root(), |path| path.starts_with("pkg/") && path.ends_with(".rs"));
+    let read = tidy::gates::read(&sources);
+    let said = controlplane::features::READ.to_vec();
+    assert_eq!(read.keys().copied().collect::<Vec<_>>(), said, "controlplane::features::READ");
+    let findings = tidy::gates::findings(&read, include_str!("../../docs/feature-gates.md"));
+    none("What reads which gate (docs/feature-gates.md):", findings);
 }

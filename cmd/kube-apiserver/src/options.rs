@@ -44,7 +44,7 @@ impl Options {
     /// Everything that is wrong with them, in upstream's form for one and for several errors.
     pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
         let gates = compatibility::gates(flags)?;
-        let mut errors = checks::all(flags, gates);
+        let mut errors = checks::all(flags);
         errors.extend(compatibility::errors(flags, gates.effective()));
         let config = config(flags, gates, &mut errors);
         match (errors.as_slice(), config) {
@@ -97,7 +97,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
             enabled: flags.list("enable-admission-plugins"),
             disabled: flags.list("disable-admission-plugins"),
         },
-        chain: chain(flags),
+        chain: chain(flags, gates),
         runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))
             .map_err(|found| errors.extend(found))
             .unwrap_or_default(),
@@ -233,7 +233,7 @@ fn tls(flags: &Flags, errors: &mut Vec<String>) -> Option<TlsOptions> {
     })
 }
 
-fn chain(flags: &Flags) -> ChainOptions {
+fn chain(flags: &Flags, gates: Gates) -> ChainOptions {
     let limit = |name: &str| usize::try_from(flags.int(name)).unwrap_or(0);
     let hsts = flags.list("strict-transport-security-directives").join("; ");
     ChainOptions {
@@ -244,6 +244,7 @@ fn chain(flags: &Flags) -> ChainOptions {
         },
         goaway_chance: flags.float("goaway-chance"),
         hsts: HeaderValue::from_str(&hsts).ok().filter(|value| !value.is_empty()),
+        gates,
     }
 }
 

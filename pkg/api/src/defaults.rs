@@ -5,7 +5,7 @@
 //! is a pure function, one file for each API group, written in the verbs of [`fill`]. It runs over trees,
 //! to fill them in, and over stored bytes, to find out whether there is anything to fill in ([`object`]).
 //!
-//! Feature gates count as they stand by default in 1.36: `PodLevelResources` on;
+//! Feature gates count as they stand by default in 1.36, whatever is said of them: `PodLevelResources` on;
 //! `MaxUnavailableStatefulSet`, `VolumeLimitScaling`, `PodLogsQuerySplitStreams` off.
 
 mod admissionregistration;

@@ -13,6 +13,7 @@ use http_body::Body as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 
+use apimachinery::features::Gates;
 use apimachinery::request_info::{RequestInfo, request_info};
 use apimachinery::status::Status;
 use authentication::{Authenticated, Authenticator, Credentials};
@@ -57,6 +58,8 @@ pub struct ChainOptions {
     pub goaway_chance: f64,
     /// `--strict-transport-security-directives`, joined; none for no header.
     pub hsts: Option<HeaderValue>,
+    /// The feature gates that are open.
+    pub gates: Gates,
 }
 
 impl Default for ChainOptions {
@@ -66,6 +69,7 @@ impl Default for ChainOptions {
             inflight: InflightLimits::default(),
             goaway_chance: 0.0,
             hsts: None,
+            gates: Gates::default(),
         }
     }
 }
@@ -129,7 +133,7 @@ impl Chain {
         Arc::new(Chain {
             authenticator,
             authorizer,
-            impersonation: Impersonation::new(),
+            impersonation: Impersonation::new(&options.gates),
             dispatch,
             api_paths,
             health,

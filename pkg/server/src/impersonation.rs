@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 use http::HeaderMap;
 
+use apimachinery::features::{Gate, Gates};
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
@@ -49,13 +50,17 @@ impl Actor {
 /// kind is refused in the old words, as upstream does. The memory is a table by hash: senders who share
 /// a slot displace each other, which costs order, never access.
 pub(crate) struct Impersonation {
+    /// Those that are tried, in order.
+    modes: &'static [Mode],
     last: Box<[AtomicU32]>,
 }
 
 impl Impersonation {
-    /// With nothing to remember yet.
-    pub(crate) fn new() -> Self {
-        Impersonation { last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
+    /// With nothing to remember yet. Rights of the newer kinds count while their gate is open.
+    pub(crate) fn new(gates: &Gates) -> Self {
+        let constrained = gates.enabled(Gate::ConstrainedImpersonation);
+        let modes = if constrained { &Mode::ALL[..] } else { &[Mode::Legacy] };
+        Impersonation { modes, last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
     }
 
     /// For whom a request is carried out. Headers that named someone else are taken off, so that nothing
@@ -73,7 +78,7 @@ impl Impersonation {
         let Some(wanted) = Wanted::take(headers)? else { return Ok(Actor::Sender(sender)) };
         let attempt = Attempt { sender: sender.user(), wanted: &wanted, info, authorizer };
         let last = self.recall(&sender.user().name);
-        let others = Mode::ALL.into_iter().filter(|mode| Some(*mode) != last);
+        let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
         let mut refusal = None;
         for mode in last.into_iter().chain(others) {
             match mode.check(&attempt).await {

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use apimachinery::features::{Gate, Gates};
 use authorization::Mode;
-use controlplane::admission::{Known, PLUGINS, State, known};
+use controlplane::admission::{State, known};
 use controlplane::config::Cidr;
 
 use crate::flags::{Flags, Treatment};
@@ -23,14 +22,14 @@ const STORAGE_MEDIA_TYPES: [&str; 3] =
 const HARMLESS_PLUGINS: [&str; 1] = ["NodeRestriction"];
 
 /// Everything that is wrong, in upstream's words where it has some.
-pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
+pub(super) fn all(flags: &Flags) -> Vec<String> {
     let mut errors = Vec::new();
     refused(flags, &mut errors);
     generic(flags, &mut errors);
     etcd(flags, &mut errors);
     serving(flags, &mut errors);
     authorization_modes(flags, &mut errors);
-    admission(flags, gates, &mut errors);
+    admission(flags, &mut errors);
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
     errors
@@ -169,7 +168,7 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-fn admission(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
+fn admission(flags: &Flags, errors: &mut Vec<String>) {
     let (enabled, disabled) =
         (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
@@ -185,15 +184,6 @@ fn admission(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
             "[{}] in enable-admission-plugins and disable-admission-plugins overlapped",
             both.join(" ")
         ));
-    }
-    let brought = |known: &&Known| known.state == State::Missing && !known.is_open(Gates::default());
-    for known in PLUGINS.iter().filter(brought).filter(|known| known.is_open(gates)) {
-        if !disabled.iter().any(|name| name == known.name) {
-            errors.push(format!(
-                "--feature-gates: {} is not supported by this version of the server: what the admission plugin {} denies would be allowed",
-                known.gate.map_or("", Gate::name), known.name
-            ));
-        }
     }
     for name in enabled {
         let missing = known(&name).is_some_and(|known| !known.on_by_default && known.state == State::Missing);

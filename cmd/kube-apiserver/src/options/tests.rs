@@ -231,6 +231,7 @@ fn gates_are_those_of_the_emulated_release_and_what_is_said_of_them() {
     check("--feature-gates CBORServingAndStorage=true", cbor, true);
     check("--feature-gates kube:CBORServingAndStorage=1,kube:OpenAPIEnums=F", cbor, true);
     check("--feature-gates CBORServingAndStorage=t --feature-gates CBORServingAndStorage=0", cbor, false);
+    check("--feature-gates AllAlpha=true", cbor, true);
     check("", Gate::MutatingAdmissionPolicy, true);
     check("--emulated-version 1.35", Gate::MutatingAdmissionPolicy, false);
     check("--emulated-version kube=1.35", Gate::MutatingAdmissionPolicy, false);
@@ -299,14 +300,4 @@ fn gates_and_releases_that_make_no_sense_are_refused_in_upstreams_words() {
         "--min-compatibility-version 1.32",
         "minCompatibilityVersion version 1.32 is not between [1.33, 1.36]",
     );
-}
-
-#[test]
-fn a_gate_that_brings_a_plugin_that_is_not_built_is_refused() {
-    let refused = "--feature-gates: ClusterTrustBundle is not supported by this version of the server: what the \
-                   admission plugin ClusterTrustBundleAttest denies would be allowed";
-    error("--feature-gates ClusterTrustBundle=true", refused);
-    let without =
-        "--feature-gates ClusterTrustBundle=true --disable-admission-plugins ClusterTrustBundleAttest";
-    assert!(options(without).is_ok());
 }

@@ -78,7 +78,7 @@ impl Lifecycle {
 
 /// Whether a server serves an endpoint when nobody says anything about its API: it is on by default, of the
 /// release that is emulated, and its gate, if it has one, is open. A subresource goes with its resource.
-pub fn served_by_default(endpoint: &Resource, gates: &Gates) -> bool {
+pub fn served_by_default(endpoint: &Resource<'_>, gates: &Gates) -> bool {
     let release = gates.effective().emulation;
     let gate = gate(endpoint.group, endpoint.plural, endpoint.subresource);
     !endpoint.off_by_default
@@ -108,8 +108,9 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
     };
     let rows = || group.versions.iter().filter_map(|of| version(of.version));
     let usual = rows().find_map(|row| row.storage)?.group_version;
-    let known =
-        |row: &&Resource| row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest);
+    let known = |row: &&Resource<'_>| {
+        row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= oldest)
+    };
     match PINNED.contains(&(group.name, plural)) {
         true => Some(usual),
         false => Some(rows().find(known).map_or(usual, |row| row.group_version)),

@@ -23,43 +23,49 @@ struct Gated {
 }
 
 /// Takes from `new` the fields of closed gates that `old` does not use; on create there is no old object.
-/// `endpoint` is what the object is written through: the resource itself or a subresource.
+/// `subresource` is what the object is written through, empty for the resource itself.
 pub(super) fn drop_unused(
-    row: &Resource,
+    row: &Resource<'_>,
     subresource: &str,
     new: &mut Object,
     old: Option<&Object>,
     gates: &Gates,
 ) {
-    for place in places::of(row) {
-        let closed = |fields: &&Gated| fields.gate.is_none_or(|gate| !gates.enabled(gate));
-        let fields: Vec<&Gated> = place.fields.iter().filter(closed).collect();
-        if fields.is_empty() || place.not_through == Some(subresource) {
-            continue;
-        }
+    for place in places::of(row).iter().filter(|place| place.not_through != Some(subresource)) {
         match place.at.split_first() {
-            None => drop_from(new, old, &fields),
+            None => drop_from(new, old, place.fields, gates),
             Some((first, rest)) => {
                 if let Some(new) = new.get_mut(*first) {
-                    drop_below(new, old.and_then(|old| old.get(*first)), rest, &fields);
+                    drop_below(new, old.and_then(|old| old.get(*first)), rest, place.fields, gates);
                 }
             }
         }
     }
 }
 
-impl Gated {
-    /// Whether an object, or what is at a place of it, has what says that the fields are in use.
-    fn are_used_in<'o>(&self, get: impl Fn(&str) -> Option<&'o Value>) -> bool {
-        let used_by = if self.used_by.is_empty() { self.fields } else { self.used_by };
-        let mut steps = used_by.iter().filter_map(|path| path.split_first());
-        steps.any(|(first, rest)| get(first).is_some_and(|at| has(at, rest)))
+fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[Gated], gates: &Gates) {
+    match at.split_first() {
+        None => {
+            if let Some(new) = new.as_object_mut() {
+                drop_from(new, old.and_then(Value::as_object), gated, gates);
+            }
+        }
+        Some((&EACH, rest)) => {
+            for (position, item) in new.as_array_mut().into_iter().flatten().enumerate() {
+                drop_below(item, old.and_then(|old| old.get(position)), rest, gated, gates);
+            }
+        }
+        Some((name, rest)) => {
+            if let Some(new) = new.get_mut(*name) {
+                drop_below(new, old.and_then(|old| old.get(*name)), rest, gated, gates);
+            }
+        }
     }
 }
 
-fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[&Gated]) {
-    let unused = |gated: &&&Gated| !old.is_some_and(|old| gated.are_used_in(|name| old.get(name)));
-    for gated in gated.iter().filter(unused) {
+fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[Gated], gates: &Gates) {
+    let unused = |gated: &&Gated| !old.is_some_and(|old| gated.are_used_in(old));
+    for gated in gated.iter().filter(|gated| gated.are_closed(gates)).filter(unused) {
         for (first, rest) in gated.fields.iter().filter_map(|path| path.split_first()) {
             match (new.get_mut(*first), rest) {
                 (Some(_), []) => _ = new.remove(*first),
@@ -70,23 +76,16 @@ fn drop_from(new: &mut Object, old: Option<&Object>, gated: &[&Gated]) {
     }
 }
 
-fn drop_below(new: &mut Value, old: Option<&Value>, at: Path, gated: &[&Gated]) {
-    match at.split_first() {
-        None => {
-            if let Some(new) = new.as_object_mut() {
-                drop_from(new, old.and_then(Value::as_object), gated);
-            }
-        }
-        Some((&EACH, rest)) => {
-            for (position, item) in new.as_array_mut().into_iter().flatten().enumerate() {
-                drop_below(item, old.and_then(|old| old.get(position)), rest, gated);
-            }
-        }
-        Some((name, rest)) => {
-            if let Some(new) = new.get_mut(*name) {
-                drop_below(new, old.and_then(|old| old.get(*name)), rest, gated);
-            }
-        }
+impl Gated {
+    fn are_closed(&self, gates: &Gates) -> bool {
+        self.gate.is_none_or(|gate| !gates.enabled(gate))
+    }
+
+    /// Whether an object, or a struct in it, has what says that the fields are in use.
+    fn are_used_in(&self, old: &Object) -> bool {
+        let used_by = if self.used_by.is_empty() { self.fields } else { self.used_by };
+        let mut steps = used_by.iter().filter_map(|path| path.split_first());
+        steps.any(|(first, rest)| old.get(*first).is_some_and(|at| has(at, rest)))
     }
 }
 

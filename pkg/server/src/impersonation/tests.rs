@@ -115,7 +115,7 @@ fn grants(listed: &[&str]) -> Grants {
 }
 
 async fn check(user: UserInfo, lines: &[&str], listed: &[&str], expected: &str) {
-    let got = ask(&Impersonation::new(), &grants(listed), user, lines).await;
+    let got = ask(&Impersonation::new(&Gates::default()), &grants(listed), user, lines).await;
     assert_eq!(got, expected, "{lines:?} with {listed:?}");
 }
 
@@ -247,7 +247,7 @@ async fn an_agent_may_be_its_own_node_whatever_the_name() {
         check(other, &lines, &rights, &refusal).await;
     }
     let grants = grants(&rights);
-    ask(&Impersonation::new(), &grants, agent("n1"), &lines).await;
+    ask(&Impersonation::new(&Gates::default()), &grants, agent("n1"), &lines).await;
     let keys = vec![
         "authentication.kubernetes.io/node-name".to_owned(),
         "authentication.kubernetes.io/pod-name".to_owned(),
@@ -346,7 +346,9 @@ async fn a_right_to_all_does_for_many() {
     };
     let check = async |lines: Vec<String>, right: &str, allowed: bool| {
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let got = ask(&Impersonation::new(), &grants(&[base[0], base[1], right]), ann(), &lines).await;
+        let got =
+            ask(&Impersonation::new(&Gates::default()), &grants(&[base[0], base[1], right]), ann(), &lines)
+                .await;
         assert_eq!(!got.starts_with("403"), allowed, "{lines:?}: {got}");
     };
     let (all_groups, all_extras) = (
@@ -361,7 +363,7 @@ async fn a_right_to_all_does_for_many() {
 
 #[tokio::test]
 async fn the_refusal_is_that_of_the_mode_which_last_said_yes() {
-    let memory = Impersonation::new();
+    let memory = Impersonation::new(&Gates::default());
     let old = grants(&["impersonate /users bob"]);
     let refused = |text: &str| text.contains("cannot impersonate-on:user-info:get");
     assert!(refused(&ask(&memory, &old, ann(), &["Impersonate-User: eve"]).await));
@@ -381,4 +383,14 @@ fn a_key_with_a_broken_escape_is_taken_as_it_is() {
         let wanted = Wanted::take(&mut headers).unwrap().unwrap();
         assert_eq!(wanted.extra.keys().collect::<Vec<_>>(), [expected]);
     }
+}
+
+#[tokio::test]
+async fn rights_of_the_newer_kinds_count_while_their_gate_is_open() {
+    let closed = Gates::default().with(Gate::ConstrainedImpersonation, false);
+    let granted = grants(&[ON_USER, AS_BOB]);
+    let got = ask(&Impersonation::new(&closed), &granted, ann(), &["impersonate-user: bob"]).await;
+    assert!(got.starts_with("403 "), "{got}");
+    let got = ask(&Impersonation::new(&Gates::default()), &granted, ann(), &["impersonate-user: bob"]).await;
+    assert!(got.starts_with("bob|"), "{got}");
 }

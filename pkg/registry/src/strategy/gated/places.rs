@@ -415,7 +415,7 @@ const POD_GROUP: &[Place] = &[place(&["spec"], POD_GROUP_SPEC)];
 const WORKLOAD: &[Place] = &[place(&["spec", "podGroupTemplates", EACH], POD_GROUP_SPEC)];
 
 /// Where a kind has gated fields.
-pub(super) fn of(row: &Resource) -> &'static [Place] {
+pub(super) fn of(row: &Resource<'_>) -> &'static [Place] {
     match (row.group, row.plural) {
         ("", "pods") => POD,
         ("", "podtemplates") => POD_TEMPLATE,

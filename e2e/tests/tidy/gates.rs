@@ -1,0 +1,80 @@
+//! Which feature gates the code reads, and the document that says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use apimachinery::features::{Gate, Release, Stage};
+
+/// Where gates are defined and listed, which is not where they are read.
+const LISTS: [&str; 2] = ["pkg/apimachinery/src/features", "pkg/controlplane/src/features.rs"];
+
+/// The gates that are read outside of tests, with the files that read them, both sorted.
+pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<String>> {
+    let mut found: BTreeMap<Gate, BTreeSet<String>> = BTreeMap::new();
+    let is_test = |path: &str| path.contains("/tests") || path.ends_with("_tests.rs");
+    let listed = |path: &str| LISTS.iter().any(|list| path.starts_with(list));
+    for (path, text) in sources.iter().filter(|(path, _)| !is_test(path) && !listed(path)) {
+        let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+        for rest in code.split("Gate::").skip(1) {
+            let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
+            if let Some(gate) = Gate::find(name) {
+                found.entry(gate).or_default().insert(path.clone());
+            }
+        }
+    }
+    found
+}
+
+/// Rows that the document lacks, and those that it should not have.
+pub(crate) fn findings(read: &BTreeMap<Gate, BTreeSet<String>>, document: &str) -> Vec<String> {
+    let wanted: BTreeSet<String> = read.iter().map(|(gate, paths)| row(*gate, paths)).collect();
+    let there: BTreeSet<String> =
+        document.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
+    let lacking = wanted.difference(&there).map(|row| format!("lacks: {row}"));
+    lacking.chain(there.difference(&wanted).map(|row| format!("should not say: {row}"))).collect()
+}
+
+/// A gate with its standing in this release and what reads it.
+fn row(gate: Gate, paths: &BTreeSet<String>) -> String {
+    let standing = gate.spec_in(Release::THIS).map_or("not there yet".to_owned(), |spec| {
+        let stage = match spec.stage {
+            Stage::Alpha => "alpha",
+            Stage::Beta => "beta",
+            Stage::Stable => "stable",
+            Stage::Deprecated => "deprecated",
+        };
+        let locked = if spec.locked { ", locked" } else { "" };
+        format!("{stage}, {}{locked}", if spec.default { "on" } else { "off" })
+    });
+    let paths: Vec<String> = paths.iter().map(|path| format!("`{path}`")).collect();
+    format!("| `{}` | {standing} | {} |", gate.name(), paths.join(", "))
+}
+
+mod tests {
+    use super::*;
+
+    fn sources(listed: &[(&str, &str)]) -> Vec<(String, String)> {
+        listed.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned())).collect()
+    }
+
+    #[test]
+    fn a_gate_is_read_where_code_names_it() {
+        let code = "if gates.enabled(Gate::MemoryQoS) {}\n#[cfg(test)]\nmod tests {\n Gate::WinDSR }";
+        let read = read(&sources(&[
+            ("pkg/a/src/lib.rs", code),
+            ("pkg/a/src/tests.rs", "Gate::WinDSR"),
+            ("pkg/apimachinery/src/features.rs", "Gate::WinDSR"),
+            ("pkg/b/src/lib.rs", "Gate::find(name)"),
+        ]));
+        assert_eq!(read.keys().collect::<Vec<_>>(), [&Gate::MemoryQoS]);
+    }
+
+    #[test]
+    fn a_row_that_is_missing_or_stray_is_found() {
+        let read = read(&sources(&[("pkg/a/src/lib.rs", "Gate::MemoryQoS")]));
+        let row = "| `MemoryQoS` | alpha, off | `pkg/a/src/lib.rs` |";
+        assert_eq!(findings(&read, row), [""; 0]);
+        assert_eq!(findings(&read, ""), [format!("lacks: {row}")]);
+        let stray = findings(&read, &format!("{row}\n| `WinDSR` | stable, on | `x` |"));
+        assert_eq!(stray, ["should not say: | `WinDSR` | stable, on | `x` |"]);
+    }
+}
