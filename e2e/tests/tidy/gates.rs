@@ -4,24 +4,36 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use apimachinery::features::{Gate, Release, Stage};
 
+/// The file that lists the gates that are read.
+const LIST: &str = "pkg/controlplane/src/features.rs";
 /// Where gates are defined and listed, which is not where they are read.
-const LISTS: [&str; 2] = ["pkg/apimachinery/src/features", "pkg/controlplane/src/features.rs"];
+const NO_READERS: [&str; 2] = ["pkg/apimachinery/src/features", LIST];
 
 /// The gates that are read outside of tests, with the files that read them, both sorted.
 pub(crate) fn read(sources: &[(String, String)]) -> BTreeMap<Gate, BTreeSet<String>> {
     let mut found: BTreeMap<Gate, BTreeSet<String>> = BTreeMap::new();
     let is_test = |path: &str| path.contains("/tests") || path.ends_with("_tests.rs");
-    let listed = |path: &str| LISTS.iter().any(|list| path.starts_with(list));
-    for (path, text) in sources.iter().filter(|(path, _)| !is_test(path) && !listed(path)) {
+    let is_reader = |path: &str| !is_test(path) && !NO_READERS.iter().any(|start| path.starts_with(start));
+    for (path, text) in sources.iter().filter(|(path, _)| is_reader(path)) {
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        for rest in code.split("Gate::").skip(1) {
-            let name = rest.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
-            if let Some(gate) = Gate::find(name) {
-                found.entry(gate).or_default().insert(path.clone());
-            }
+        for gate in named(code) {
+            found.entry(gate).or_default().insert(path.clone());
         }
     }
     found
+}
+
+/// The gates that are listed as read, in their order.
+pub(crate) fn listed(sources: &[(String, String)]) -> Vec<Gate> {
+    let list = sources.iter().find(|(path, _)| path == LIST).map_or("", |(_, text)| text);
+    let (_, list) = list.split_once("const READ: &[Gate] = &[").unwrap_or_default();
+    named(list.split(']').next().unwrap_or_default()).collect()
+}
+
+/// The gates that code names.
+fn named(code: &str) -> impl Iterator<Item = Gate> {
+    let names = code.split("Gate::").skip(1);
+    names.filter_map(|rest| Gate::find(rest.split(|c: char| !c.is_ascii_alphanumeric()).next()?))
 }
 
 /// Rows that the document lacks, and those that it should not have.
@@ -66,6 +78,8 @@ mod tests {
             ("pkg/b/src/lib.rs", "Gate::find(name)"),
         ]));
         assert_eq!(read.keys().collect::<Vec<_>>(), [&Gate::MemoryQoS]);
+        let list = "pub const READ: &[Gate] = &[Gate::MemoryQoS, Gate::WinDSR];\nGate::WinOverlay";
+        assert_eq!(listed(&sources(&[(LIST, list)])), [Gate::MemoryQoS, Gate::WinDSR]);
     }
 
     #[test]

@@ -171,10 +171,4 @@ impl Gates {
     pub fn effective(&self) -> Effective {
         self.effective
     }
-
-    /// The gates that are otherwise than they are by themselves in the release that is emulated.
-    pub fn changed(&self) -> impl Iterator<Item = Gate> {
-        let (gates, defaults) = (*self, Gates::defaults(self.effective));
-        Gate::ALL.iter().copied().filter(move |gate| gates.enabled(*gate) != defaults.enabled(*gate))
-    }
 }

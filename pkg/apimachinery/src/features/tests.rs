@@ -137,9 +137,3 @@ fn several_errors_come_in_the_order_of_the_gates() {
         unknown.contains("WatchListFoo") && tracing.contains("APIServerTracing") && win.contains("WinDSR")
     );
 }
-
-#[test]
-fn the_gates_that_differ_are_those_of_which_something_else_is_said() {
-    let gates = gates(36, &[("CBORServingAndStorage", true), ("OpenAPIEnums", true)]).unwrap();
-    assert_eq!(gates.changed().collect::<Vec<_>>(), [Gate::CBORServingAndStorage]);
-}
