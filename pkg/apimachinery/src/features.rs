@@ -98,7 +98,7 @@ macro_rules! gates {
         /// A feature gate of the release, by the name that `--feature-gates` has for it.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[allow(missing_docs, reason = "the names are upstream's, and so is what they mean")]
-        #[repr(u8)]
+        #[repr(u16)]
         pub enum Gate { $($name,)* }
 
         impl Gate {
