@@ -9,7 +9,7 @@ use apimachinery::features::{Gate, Gates};
 use schema::object::Object;
 use serde_json::Value;
 
-use places::{EACH, Path, Place};
+use places::{EACH, Path};
 
 /// Fields that come and go together: if the old object has any of them, the new one may have all.
 struct Gated {
