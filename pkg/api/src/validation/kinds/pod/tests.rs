@@ -11,12 +11,14 @@ use apimachinery::time::UnixTime;
 use schema::object;
 use serde_json::{Value, json};
 
-/// A pod that is right, defaulted, after these members of its spec were set.
-const GIVEN: Given = Given {
-    settings: Settings { allow_privileged: true, ..Settings::default() },
-    now: UnixTime { seconds: 0, nanos: 0 },
-};
+fn given() -> Given {
+    Given {
+        settings: Settings { allow_privileged: true, ..Settings::default() },
+        now: UnixTime { seconds: 0, nanos: 0 },
+    }
+}
 
+/// A pod that is right, defaulted, after these members of its spec were set.
 fn pod(spec: Value) -> Object {
     let mut pod = json!({
         "apiVersion": "v1", "kind": "Pod",
@@ -38,7 +40,7 @@ fn found(errors: &[Error]) -> Vec<(&str, &str)> {
 
 /// Holds the errors of a new pod with these members of the spec against what is expected.
 fn check(spec: Value, expected: &[(&str, &str)]) {
-    assert_eq!(found(&create(&pod(spec.clone()), &GIVEN)), expected, "{spec}");
+    assert_eq!(found(&create(&pod(spec.clone()), &given())), expected, "{spec}");
 }
 
 #[test]
@@ -189,7 +191,7 @@ fn pods_are_spread_in_one_way_per_topology() {
 
 /// Holds the whole text of the only error of a new pod against what is expected.
 fn check_text(spec: Value, expected: &str) {
-    let texts: Vec<String> = create(&pod(spec), &GIVEN).iter().map(Error::to_string).collect();
+    let texts: Vec<String> = create(&pod(spec), &given()).iter().map(Error::to_string).collect();
     assert_eq!(texts, [expected]);
 }
 
@@ -385,7 +387,7 @@ fn annotations_agree_with_fields() {
         }),
     );
     assert_eq!(
-        found(&create(&pod, &GIVEN)),
+        found(&create(&pod, &given())),
         [
             ("Invalid", "metadata.annotations[kubernetes.io/config.mirror]"),
             ("Invalid", "metadata.annotations[controller.kubernetes.io/pod-deletion-cost]"),

@@ -4,7 +4,7 @@ use super::*;
 
 /// Holds the errors of a change of a pod's spec against what is expected.
 fn check(old: Value, new: Value, expected: &[(&str, &str)]) {
-    assert_eq!(found(&update("", &pod(new.clone()), &pod(old.clone()), &GIVEN)), expected, "{old} {new}");
+    assert_eq!(found(&update("", &pod(new.clone()), &pod(old.clone()), &given())), expected, "{old} {new}");
 }
 
 #[test]
@@ -34,12 +34,12 @@ fn images_and_deadlines_change() {
 fn the_old_name_of_the_service_account_does_not_count() {
     let mut new = pod(json!({"serviceAccount": "default"}));
     object::remove(&mut new, &["spec", "securityContext"]);
-    assert_eq!(update("", &new, &pod(json!({})), &GIVEN), []);
+    assert_eq!(update("", &new, &pod(json!({})), &given()), []);
 }
 
 #[test]
 fn everything_else_stays_and_the_difference_is_told() {
-    let errors = update("", &pod(json!({"nodeName": "b"})), &pod(json!({"nodeName": "a"})), &GIVEN);
+    let errors = update("", &pod(json!({"nodeName": "b"})), &pod(json!({"nodeName": "a"})), &given());
     assert_eq!(found(&errors), [("Forbidden", "spec")]);
     let detail = errors.first().unwrap().detail();
     assert!(detail.starts_with("pod updates may not change fields other than `spec.containers[*].image`,"));
@@ -111,7 +111,7 @@ fn check_status(spec: Value, old: Value, new: Value, expected: &[(&str, &str)]) 
         object::set(&mut pod, &["status"], status.clone());
         pod
     };
-    assert_eq!(found(&update("status", &with(&new), &with(&old), &GIVEN)), expected, "{old} {new}");
+    assert_eq!(found(&update("status", &with(&new), &with(&old), &given())), expected, "{old} {new}");
 }
 
 #[test]
