@@ -8,10 +8,13 @@ use apimachinery::features::{Gate, Gates, Release};
 use super::{Group, Resource};
 
 /// Resources that are stored in this release's version whatever older servers know (upstream's
-/// `NewStorageFactoryConfigEffectiveVersion`).
-const PINNED: [(&str, &str); 9] = [
+/// `NewStorageFactoryConfigEffectiveVersion`, and the encodings of the servers for definitions and for API
+/// services).
+const PINNED: [(&str, &str); 11] = [
     ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
     ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings"),
+    ("apiextensions.k8s.io", "customresourcedefinitions"),
+    ("apiregistration.k8s.io", "apiservices"),
     ("certificates.k8s.io", "clustertrustbundles"),
     ("certificates.k8s.io", "podcertificaterequests"),
     ("coordination.k8s.io", "leasecandidates"),
