@@ -35,7 +35,7 @@ mod tests;
 pub use builtin::{Act, Backend, Builtin, Review, Stream};
 pub use groups::{Group, GroupVersion};
 pub use handle::{CustomRow, CustomTexts, Handle};
-pub use lifecycle::{Lifecycle, gate, served_by_default, storage_version};
+pub use lifecycle::{Lifecycle, gate, storage_version};
 
 use lifecycle::{UNVERSIONED, since};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS;

@@ -120,16 +120,30 @@ impl RuntimeConfig {
         Ok(())
     }
 
+    /// Whether the flag turns on exactly this resource.
+    pub fn names_resource(&self, row: &Resource<'_>) -> bool {
+        self.of_resource(row) == Some(true)
+    }
+
+    /// Whether the flag turns on exactly this version.
+    pub fn names_version(&self, group_version: &str) -> bool {
+        self.versions.get(group_version) == Some(&true)
+    }
+
+    fn of_resource(&self, row: &Resource<'_>) -> Option<bool> {
+        let said = |((version, plural), on): (&(String, String), &bool)| {
+            (version == row.group_version && plural == row.plural).then_some(*on)
+        };
+        self.resources.iter().find_map(said)
+    }
+
     /// Whether a row is served that would be (`by_default`) if nobody had said anything. A subresource goes
     /// with its resource.
     pub fn serves(&self, row: &Resource<'_>, by_default: bool) -> bool {
         if self.resources.is_empty() && self.versions.is_empty() && self.levels.is_empty() {
             return by_default;
         }
-        let of_resource = |((version, plural), on): (&(String, String), &bool)| {
-            (version == row.group_version && plural == row.plural).then_some(*on)
-        };
-        if let Some(on) = self.resources.iter().find_map(of_resource) {
+        if let Some(on) = self.of_resource(row) {
             return on;
         }
         if let Some(on) = self.versions.get(row.group_version) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::admission::Chain;
-use api::catalog::Catalog;
+use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::features::Gate;
@@ -93,7 +93,7 @@ pub(crate) async fn build(
     process: Process,
 ) -> Result<Api, RunError> {
     let store = Arc::clone(&storage);
-    let catalog = catalog(config);
+    let catalog = catalog(config)?;
     let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
     let registry = Registry::new(
         delegator.clone(),
@@ -200,8 +200,17 @@ fn plugins(config: &Config, registry: &Registry, authorizer: &Arc<dyn Authorizer
 }
 
 /// What is served at start.
-fn catalog(config: &Config) -> Catalog {
-    Catalog::builtin(|row| config.runtime_config.serves(row, !row.off_by_default))
+///
+/// # Errors
+/// What is wanted that the emulated release does not have.
+fn catalog(config: &Config) -> Result<Catalog, RunError> {
+    let serving = Serving {
+        gates: config.gates,
+        runtime_config: config.runtime_config.clone(),
+        forward_compatible: config.emulation.forward_compatible,
+        runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
+    };
+    Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?))
 }
 
 /// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that

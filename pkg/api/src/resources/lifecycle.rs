@@ -79,16 +79,6 @@ impl Lifecycle {
     }
 }
 
-/// Whether a server serves an endpoint when nobody says anything about its API: it is on by default, of the
-/// release that is emulated, and its gate, if it has one, is open. A subresource goes with its resource.
-pub fn served_by_default(endpoint: &Resource<'_>, gates: &Gates) -> bool {
-    let release = gates.effective().emulation;
-    let gate = gate(endpoint.group, endpoint.plural, endpoint.subresource);
-    !endpoint.off_by_default
-        && endpoint.lifecycle.is_of(release)
-        && gate.is_none_or(|gate| gates.enabled(gate))
-}
-
 /// The gate without which a resource is not served, whatever `--runtime-config` says (upstream's
 /// `registry/*/rest`).
 pub fn gate(group: &str, plural: &str, subresource: &str) -> Option<Gate> {
@@ -137,38 +127,6 @@ mod tests {
         let has = |minor: u32| lifecycle.is_of(Release::minor_of_1(minor));
         assert_eq!([33, 34, 35, 36].map(has), [false, true, true, false]);
         assert!(UNVERSIONED.is_of(Release::minor_of_1(0)));
-    }
-
-    #[test]
-    fn an_emulated_release_lacks_what_came_later() {
-        let check = |group: &str, version: &str, plural: &str, minor: u32, expected: bool| {
-            let row = find(group, version, plural, "").unwrap();
-            let served = served_by_default(row, &emulating(minor));
-            assert_eq!(served, expected, "{group}/{version} {plural} in 1.{minor}");
-        };
-        check("resource.k8s.io", "v1", "deviceclasses", 36, true);
-        check("resource.k8s.io", "v1", "deviceclasses", 34, true);
-        check("resource.k8s.io", "v1", "deviceclasses", 33, false);
-        check("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", 36, true);
-        check("admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", 35, false);
-        check("resource.k8s.io", "v1beta2", "deviceclasses", 36, false);
-        check("", "v1", "pods", 33, true);
-    }
-
-    #[test]
-    fn this_release_serves_everything_that_is_on_by_default() {
-        for row in all() {
-            let expected = !row.off_by_default;
-            assert_eq!(served_by_default(row, &Gates::default()), expected, "{}", row.path());
-        }
-    }
-
-    #[test]
-    fn a_gate_decides_whether_its_resource_is_served() {
-        let resize = find("", "v1", "pods", "resize").unwrap();
-        let closed = Gates::default().with(Gate::InPlacePodVerticalScaling, false);
-        assert!(!served_by_default(resize, &closed));
-        assert!(served_by_default(find("", "v1", "pods", "").unwrap(), &closed));
     }
 
     #[test]

@@ -1,0 +1,69 @@
+//! What upstream serves under these flags.
+#![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+
+use apimachinery::features::{Effective, Gate};
+
+use super::*;
+
+fn serving(minor: u32, runtime_config: &[(&str, &str)]) -> Serving {
+    let said: Vec<_> = runtime_config.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+    Serving {
+        gates: Gates::defaults(Effective::emulating(Release::minor_of_1(minor))),
+        runtime_config: RuntimeConfig::parse(&said).unwrap(),
+        ..Serving::default()
+    }
+}
+
+fn has(serving: Serving, group: &str, version: &str, plural: &str) -> bool {
+    serving.rows().unwrap()(resources::find(group, version, plural, "").unwrap())
+}
+
+#[test]
+fn this_release_serves_what_is_on_by_default() {
+    let serves = Serving::default().rows().unwrap();
+    for row in resources::all() {
+        assert_eq!(serves(row), !row.off_by_default, "{} {}", row.group_version, row.path());
+    }
+}
+
+#[test]
+fn an_emulated_release_lacks_what_came_later() {
+    let (group, plural) = ("resource.k8s.io", "deviceclasses");
+    assert!(!has(serving(33, &[]), group, "v1", plural));
+    assert!(has(serving(34, &[]), group, "v1", plural));
+    let older = [("resource.k8s.io/v1beta1", "true")];
+    assert!(has(serving(33, &older), group, "v1beta1", plural));
+    assert!(!has(serving(33, &older), group, "v1", plural));
+    let forward = Serving { forward_compatible: true, ..serving(33, &older) };
+    assert!(has(forward, group, "v1", plural), "its newer versions are on where that is wanted");
+}
+
+#[test]
+fn what_came_later_is_not_named_in_vain() {
+    let refused = |said: &[(&str, &str)]| serving(33, said).rows().err().unwrap();
+    assert_eq!(
+        refused(&[("resource.k8s.io/v1", "true")]),
+        "cannot enable version resource.k8s.io/v1 in runtime-config because all the resources have been introduced \
+         after the current version 1.33. Consider setting --runtime-config-emulation-forward-compatible=true"
+    );
+    assert_eq!(
+        refused(&[("resource.k8s.io/v1/deviceclasses", "true")]),
+        "cannot enable resource resource.k8s.io/v1, Resource=deviceclasses in runtime-config because it is introduced \
+         at 1.34 after the current version 1.33. Consider setting \
+         --runtime-config-emulation-forward-compatible=true"
+    );
+    let taken = Serving {
+        runtime_config_forward_compatible: true,
+        ..serving(33, &[("resource.k8s.io/v1", "true")])
+    };
+    assert!(has(taken, "resource.k8s.io", "v1", "deviceclasses"));
+}
+
+#[test]
+fn a_closed_gate_closes_its_resource_whatever_the_operator_wants() {
+    let wanted = serving(36, &[("scheduling.k8s.io/v1alpha2/workloads", "true")]);
+    let open = Serving { gates: wanted.gates.with(Gate::GenericWorkload, true), ..wanted.clone() };
+    let closed = Serving { gates: wanted.gates.with(Gate::GenericWorkload, false), ..wanted };
+    assert!(has(open, "scheduling.k8s.io", "v1alpha2", "workloads"));
+    assert!(!has(closed, "scheduling.k8s.io", "v1alpha2", "workloads"));
+}
