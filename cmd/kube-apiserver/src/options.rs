@@ -14,10 +14,9 @@ use std::time::Duration;
 use apimachinery::features::Gates;
 use authorization::Mode;
 use controlplane::config::{
-    AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig, KubeletConfig,
-    PodConfig,
-    RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig,
-    WatchCacheConfig,
+    AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig,
+    KubeletConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
+    ServingConfig, StorageConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};

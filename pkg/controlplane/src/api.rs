@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use ::admission::Chain;
 use api::catalog::{Catalog, Serving};
+use api::resources::{self, Resource, storage_version};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::features::Gate;
@@ -210,7 +211,27 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
         forward_compatible: config.emulation.forward_compatible,
         runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
     };
-    Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?))
+    let catalog = Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?);
+    warn_of_unreadable(config, &catalog);
+    Ok(catalog)
+}
+
+/// Names what the oldest server beside this one could not read: everything is stored in the versions of this
+/// release, where upstream would choose older ones.
+fn warn_of_unreadable(config: &Config, catalog: &Catalog) {
+    let oldest = config.gates.effective().min_compatibility;
+    let unreadable = |row: &Resource<'_>| {
+        let group = resources::groups().iter().find(|group| group.name == row.group)?;
+        let stored = row.storage?.group_version;
+        let readable = storage_version(group, row.plural, oldest)?;
+        (row.group_version == stored && readable != stored).then(|| format!("{}.{}", row.plural, row.group))
+    };
+    let rows = catalog.endpoints().filter_map(|endpoint| unreadable(endpoint.row.row()));
+    let resources: Vec<String> = rows.collect();
+    if !resources.is_empty() {
+        let resources = resources.join(",");
+        tracing::warn!(%oldest, resources, "servers of the oldest release that may be beside this one cannot read these");
+    }
 }
 
 /// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that

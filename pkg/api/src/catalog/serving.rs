@@ -121,5 +121,8 @@ fn gates_open(row: &Resource<'_>, gates: &Gates) -> bool {
 fn is_of_release(row: &Resource<'_>, gates: &Gates) -> bool {
     row.subresource.is_empty()
         || gates_open(row, gates)
-            && row.lifecycle.introduced.is_none_or(|minor| Release::minor_of_1(minor) <= gates.effective().emulation)
+            && row
+                .lifecycle
+                .introduced
+                .is_none_or(|minor| Release::minor_of_1(minor) <= gates.effective().emulation)
 }

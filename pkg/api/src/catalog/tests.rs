@@ -2,7 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
 use super::*;
-use crate::resources::{CustomRow, CustomTexts};
+use crate::resources::{CustomTexts, Handle};
 
 fn usual() -> Catalog {
     Catalog::builtin(|row| !row.off_by_default)
@@ -16,7 +16,7 @@ fn widgets() -> Group {
         plural: "widgets".to_owned(),
         ..CustomTexts::default()
     };
-    let row = CustomRow::new(texts, |row, _| row);
+    let row = Handle::custom(texts, |row, _| row);
     let endpoints = vec![Arc::new(Endpoint { row, fields: None })];
     let versions = vec![Version { name: "v1".to_owned(), owner: Owner::Custom, endpoints }];
     Group { name: "example.com".to_owned(), priority: 1000, versions }

@@ -18,6 +18,24 @@ pub enum Handle {
 }
 
 impl Handle {
+    /// Makes a row of its own. `complete` gets one that holds all the texts and what custom resources have in
+    /// common, and says the rest: verbs, scope, storage.
+    pub fn custom(
+        texts: CustomTexts,
+        complete: impl for<'a> FnOnce(Resource<'a>, &'a CustomTexts) -> Resource<'a>,
+    ) -> Self {
+        let texts = Texts::new(texts, |texts| Lists {
+            short_names: texts.short_names.iter().map(String::as_str).collect(),
+            categories: texts.categories.iter().map(String::as_str).collect(),
+            field_selectors: texts.field_selectors.iter().map(|(l, p)| (l.as_str(), p.as_str())).collect(),
+            columns: texts.columns.iter().map(column).collect(),
+        });
+        Handle::Custom(Arc::new(CustomRow(Cell::new(texts, |texts| {
+            let (texts, lists) = (texts.borrow_owner(), texts.borrow_dependent());
+            complete(row(texts, lists), texts)
+        }))))
+    }
+
     /// The row.
     pub fn row(&self) -> &Resource<'_> {
         match self {
@@ -102,26 +120,6 @@ self_cell!(
 /// A row together with the texts that it borrows.
 pub struct CustomRow(Cell);
 
-impl CustomRow {
-    /// Makes a row. `complete` gets one that holds all the texts and what custom resources have in common, and
-    /// says the rest: verbs, scope, storage.
-    pub fn new(
-        texts: CustomTexts,
-        complete: impl for<'a> FnOnce(Resource<'a>, &'a CustomTexts) -> Resource<'a>,
-    ) -> Handle {
-        let texts = Texts::new(texts, |texts| Lists {
-            short_names: texts.short_names.iter().map(String::as_str).collect(),
-            categories: texts.categories.iter().map(String::as_str).collect(),
-            field_selectors: texts.field_selectors.iter().map(|(l, p)| (l.as_str(), p.as_str())).collect(),
-            columns: texts.columns.iter().map(column).collect(),
-        });
-        Handle::Custom(Arc::new(CustomRow(Cell::new(texts, |texts| {
-            let (texts, lists) = (texts.borrow_owner(), texts.borrow_dependent());
-            complete(row(texts, lists), texts)
-        }))))
-    }
-}
-
 fn column((name, kind, format, priority): &(String, String, String, i32)) -> Column<'_> {
     Column { name, kind, format, priority: *priority }
 }
@@ -159,7 +157,7 @@ mod tests {
             columns: vec![("Size".to_owned(), "integer".to_owned(), String::new(), 1)],
             ..CustomTexts::default()
         };
-        let handle = CustomRow::new(texts, |row, _| Resource { namespaced: false, ..row });
+        let handle = Handle::custom(texts, |row, _| Resource { namespaced: false, ..row });
         let Handle::Custom(row) = &handle else { panic!("a row of the tables") };
         let alive = Arc::downgrade(row);
         let kept = handle.clone();

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use apimachinery::features::{Gate, Gates, Release};
+use apimachinery::features::{Gate, Release};
 
 use super::{Group, Resource};
 
@@ -114,12 +114,8 @@ pub fn storage_version(group: &Group, plural: &str, oldest: Release) -> Option<&
 mod tests {
     use apimachinery::features::Effective;
 
-    use super::super::{all, find, groups};
+    use super::super::groups;
     use super::*;
-
-    fn emulating(minor: u32) -> Gates {
-        Gates::defaults(Effective::emulating(Release::minor_of_1(minor)))
-    }
 
     #[test]
     fn a_version_is_there_from_its_introduction_to_its_removal() {

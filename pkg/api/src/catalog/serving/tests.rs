@@ -52,10 +52,8 @@ fn what_came_later_is_not_named_in_vain() {
          at 1.34 after the current version 1.33. Consider setting \
          --runtime-config-emulation-forward-compatible=true"
     );
-    let taken = Serving {
-        runtime_config_forward_compatible: true,
-        ..serving(33, &[("resource.k8s.io/v1", "true")])
-    };
+    let taken =
+        Serving { runtime_config_forward_compatible: true, ..serving(33, &[("resource.k8s.io/v1", "true")]) };
     assert!(has(taken, "resource.k8s.io", "v1", "deviceclasses"));
 }
 

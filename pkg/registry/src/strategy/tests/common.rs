@@ -69,14 +69,14 @@ fn a_driver_starts_without_a_generation_and_a_deployment_with_one() {
 
 #[test]
 fn a_custom_resource_that_is_called_like_a_built_in_one_has_nothing_of_its_strategy() {
-    use api::resources::{CustomRow, CustomTexts, Resource};
+    use api::resources::{CustomTexts, Handle, Resource};
     for plural in ["priorityclasses", "csidrivers", "endpointslices", "services", "pods", "nodes"] {
         let texts = CustomTexts {
             group: "example.com".to_owned(),
             plural: plural.to_owned(),
             ..CustomTexts::default()
         };
-        let handle = CustomRow::new(texts, |row, _| Resource { sets_generation: true, ..row });
+        let handle = Handle::custom(texts, |row, _| Resource { sets_generation: true, ..row });
         let made = |object: Value| {
             let mut object = object.as_object().cloned().unwrap_or_default();
             crate::strategy::prepare_for_create(handle.row(), &mut object, &context(&UserInfo::default()));
