@@ -224,7 +224,7 @@ impl Flags {
 
     /// Nanoseconds.
     pub(crate) fn nanos(&self, name: &str) -> i64 {
-        server::parse_duration(self.text(name)).unwrap_or(0)
+        apimachinery::time::parse_duration(self.text(name)).unwrap_or(0)
     }
 
     /// Every value of a flag that may have several: those given, in order, or the default ones.

@@ -10,6 +10,7 @@ use admission::{
     ServiceAccount, Writes,
 };
 use api::resources::{self, Resource};
+use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -115,6 +116,7 @@ fn pod() -> Object {
 fn new_pod(bencher: divan::Bencher<'_, '_>) {
     let (Some(chain), Some(resource)) = (chain(), resources::find("", "v1", "pods", "")) else { return };
     let user = UserInfo::default();
+    let request = RequestContext::default();
     let attributes = Attributes {
         operation: Operation::Create,
         user: &user,
@@ -125,6 +127,7 @@ fn new_pod(bencher: divan::Bencher<'_, '_>) {
         generate_name: "",
         old: None,
         options: Options::None,
+        request: &request,
     };
     bencher.with_inputs(pod).bench_values(|mut pod| {
         let mut notes = Notes::default();

@@ -3,6 +3,7 @@
 use api::options::{CreateOptions, DeleteOptions, PatchOptions, UpdateOptions};
 use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
+use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;
@@ -93,6 +94,8 @@ pub struct Attributes<'a> {
     pub old: Option<&'a Object>,
     /// The options of the operation.
     pub options: Options<'a>,
+    /// The request: its id, its time, where it came from.
+    pub request: &'a RequestContext,
 }
 
 impl<'a> Attributes<'a> {
@@ -174,6 +177,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::testing::REQUEST;
 
     fn attributes<'a>(operation: Operation, user: &'a UserInfo, options: Options<'a>) -> Attributes<'a> {
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
@@ -187,6 +191,7 @@ mod tests {
             generate_name: "",
             old: None,
             options,
+            request: &REQUEST,
         }
     }
 

@@ -117,6 +117,7 @@ mod tests {
             generate_name: "",
             old: None,
             options: Options::None,
+            request: &crate::testing::REQUEST,
         };
         let mut object = (operation != Operation::Delete).then(Object::new);
         let notes = &mut Notes::default();

@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use api::resources;
 use api::tree::{child, children, flag, list, text};
-use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::{Authorizer, Decision};
@@ -27,17 +26,16 @@ impl OwnerReferencesPermissionEnforcement {
     }
 
     /// Why a user may not do something; `None` if they may.
-    async fn refusal(&self, a: &Attributes<'_>, info: RequestInfo) -> Option<String> {
-        let info = RequestInfo { is_resource: true, ..info };
-        match self.authorizer.decide(authorization::Attributes { user: a.user, info: &info }).await {
-            Decision::Allow => None,
+    async fn refusal(&self, wanted: authorization::Attributes<'_>) -> Option<String> {
+        match self.authorizer.decide(wanted).await {
+            Decision::Allow(_) => None,
             Decision::Deny(reason) | Decision::NoOpinion(reason) => Some(reason),
         }
     }
 
     async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
-        for info in finalizers_of(a, owner)? {
-            if let Some(reason) = self.refusal(a, info).await {
+        for wanted in finalizers_of(a, owner)? {
+            if let Some(reason) = self.refusal(wanted).await {
                 return Err(a.forbidden(&format!(
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set \
                      finalizers on: {reason}, <nil>"
@@ -66,13 +64,13 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
             return Ok(());
         }
         if !a.creates()
-            && let Some(reason) = self.refusal(a, to_delete(a)).await
+            && let Some(reason) = self.refusal(to_delete(a)).await
         {
             let cause = format!("cannot set an ownerRef on a resource you can't delete: {reason}, <nil>");
             return Err(a.forbidden(&cause));
         }
         let blocking = newly_blocking(new, old);
-        if blocking.is_empty() || self.refusal(a, to_finalize_anything()).await.is_none() {
+        if blocking.is_empty() || self.refusal(to_finalize_anything(a)).await.is_none() {
             return Ok(());
         }
         for owner in blocking {
@@ -91,52 +89,57 @@ fn newly_blocking<'o>(new: &'o Object, old: &Object) -> Vec<&'o Object> {
     children(new, "ownerReferences").filter(begins).collect()
 }
 
-fn to_delete(a: &Attributes<'_>) -> RequestInfo {
-    RequestInfo {
-        verb: "delete".to_owned(),
-        group: a.resource.group.to_owned(),
-        version: a.resource.version.to_owned(),
-        namespace: a.namespace.to_owned(),
-        resource: a.resource.plural.to_owned(),
-        subresource: a.subresource().to_owned(),
-        name: a.name.to_owned(),
-        ..RequestInfo::default()
+fn to_delete<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
+    authorization::Attributes {
+        verb: "delete",
+        resource_request: true,
+        group: a.resource.group,
+        version: a.resource.version,
+        namespace: a.namespace,
+        resource: a.resource.plural,
+        subresource: a.subresource(),
+        name: a.name,
+        ..authorization::Attributes::of_user(a.user)
     }
 }
 
-fn to_finalize_anything() -> RequestInfo {
-    let any = || "*".to_owned();
-    RequestInfo {
-        verb: "update".to_owned(),
-        group: any(),
-        version: any(),
-        resource: any(),
-        subresource: "finalizers".to_owned(),
-        name: any(),
-        ..RequestInfo::default()
+fn to_finalize_anything<'a>(a: &Attributes<'a>) -> authorization::Attributes<'a> {
+    authorization::Attributes {
+        verb: "update",
+        resource_request: true,
+        group: "*",
+        version: "*",
+        resource: "*",
+        subresource: "finalizers",
+        name: "*",
+        ..authorization::Attributes::of_user(a.user)
     }
 }
 
 /// The rights that blocking the deletion of an owner takes: one for each resource of its kind.
-fn finalizers_of(a: &Attributes<'_>, owner: &Object) -> Result<Vec<RequestInfo>, Box<Status>> {
+fn finalizers_of<'a>(
+    a: &Attributes<'a>,
+    owner: &'a Object,
+) -> Result<Vec<authorization::Attributes<'a>>, Box<Status>> {
     let (group_version, kind) = (text(owner, "apiVersion"), text(owner, "kind"));
     let rows = resources::all().filter(|row| {
         row.subresource.is_empty() && row.kind == kind && row.kind_group_version == group_version
     });
-    let infos: Vec<RequestInfo> = rows
-        .map(|row| RequestInfo {
-            verb: "update".to_owned(),
-            group: row.group.to_owned(),
-            version: row.version.to_owned(),
-            namespace: if row.namespaced { a.namespace.to_owned() } else { String::new() },
-            resource: row.plural.to_owned(),
-            subresource: "finalizers".to_owned(),
-            name: text(owner, "name").to_owned(),
-            ..RequestInfo::default()
+    let wanted: Vec<_> = rows
+        .map(|row| authorization::Attributes {
+            verb: "update",
+            resource_request: true,
+            group: row.group,
+            version: row.version,
+            namespace: if row.namespaced { a.namespace } else { "" },
+            resource: row.plural,
+            subresource: "finalizers",
+            name: text(owner, "name"),
+            ..authorization::Attributes::of_user(a.user)
         })
         .collect();
-    match infos.is_empty() {
-        false => Ok(infos),
+    match wanted.is_empty() {
+        false => Ok(wanted),
         true => Err(a.forbidden(&format!(
             "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion \
              {group_version} Kind {kind}: no matches for kind {kind:?} in version {group_version:?}"

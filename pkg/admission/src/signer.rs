@@ -1,23 +1,22 @@
 //! Who may speak for a signer of certificates (upstream's `pkg/certauthorization`).
 
-use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::UserInfo;
 use authorization::{Attributes, Authorizer, Decision};
 
 /// Whether a user may do `verb` on a signer, or on all signers of its domain (`example.com/*`).
 pub(crate) async fn allows(authorizer: &dyn Authorizer, user: &UserInfo, verb: &str, signer: &str) -> bool {
     let domain = signer.split('/').next().unwrap_or_default();
-    for name in [signer.to_owned(), format!("{domain}/*")] {
-        let info = RequestInfo {
-            is_resource: true,
-            verb: verb.to_owned(),
-            group: "certificates.k8s.io".to_owned(),
-            version: "*".to_owned(),
-            resource: "signers".to_owned(),
+    for name in [signer, &format!("{domain}/*")] {
+        let wanted = Attributes {
+            verb,
+            resource_request: true,
+            group: "certificates.k8s.io",
+            version: "*",
+            resource: "signers",
             name,
-            ..RequestInfo::default()
+            ..Attributes::of_user(user)
         };
-        if authorizer.decide(Attributes { user, info: &info }).await == Decision::Allow {
+        if matches!(authorizer.decide(wanted).await, Decision::Allow(_)) {
             return true;
         }
     }

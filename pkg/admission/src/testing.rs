@@ -1,10 +1,11 @@
 //! Objects, an outside and attributes that tests of plugins make up.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use api::resources::{self, Resource};
+use apimachinery::request_context::RequestContext;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -13,6 +14,9 @@ use schema::object::Object;
 use serde_json::Value;
 
 use crate::{Attributes, Notes, Objects, Operation, Options, Outside, Plugin, Verdict, Writes};
+
+/// A request of which nothing is known.
+pub(crate) static REQUEST: LazyLock<RequestContext> = LazyLock::new(RequestContext::default);
 
 type Key = (&'static str, String, String);
 
@@ -190,6 +194,7 @@ impl Write {
                 field_manager: "",
                 field_validation: "",
             },
+            request: &REQUEST,
         }
     }
 
@@ -245,12 +250,11 @@ pub(crate) struct Permits(pub(crate) &'static [&'static str]);
 
 #[async_trait]
 impl authorization::Authorizer for Permits {
-    async fn decide(&self, attributes: authorization::Attributes<'_>) -> authorization::Decision {
-        let info = attributes.info;
-        let slash = if info.subresource.is_empty() { "" } else { "/" };
-        let asked = format!("{} {}{slash}{} {}", info.verb, info.resource, info.subresource, info.name);
+    async fn decide(&self, a: authorization::Attributes<'_>) -> authorization::Decision {
+        let slash = if a.subresource.is_empty() { "" } else { "/" };
+        let asked = format!("{} {}{slash}{} {}", a.verb, a.resource, a.subresource, a.name);
         match self.0.contains(&&*asked) {
-            true => authorization::Decision::Allow,
+            true => authorization::Decision::Allow(String::new()),
             false => authorization::Decision::NoOpinion("no".to_owned()),
         }
     }

@@ -5,14 +5,27 @@
 //! ignored. A boolean is false only when it is absent, `0` or `false` in any case: `watch=no` and
 //! `watch=` watch.
 
-mod query;
-
-pub use query::{ParameterError, Parameters};
-
 use crate::tree::{child, texts};
+use apimachinery::query::Query;
+use apimachinery::strconv::NumError;
 use apimachinery::{fields, labels};
 use schema::object::Object;
 use serde_json::Value;
+use thiserror::Error;
+
+/// Why a parameter cannot be decoded. The text is what upstream answers, with status 400.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ParameterError {
+    /// Not an integer; an empty text is none either.
+    #[error(transparent)]
+    Integer(#[from] NumError),
+    /// Not a label selector.
+    #[error(transparent)]
+    LabelSelector(#[from] labels::ParseError),
+    /// Not a field selector.
+    #[error(transparent)]
+    FieldSelector(#[from] fields::ParseError),
+}
 
 /// `resourceVersionMatch`: the data of exactly this resource version.
 pub const MATCH_EXACT: &str = "Exact";
@@ -50,7 +63,7 @@ impl ListOptions {
     /// # Errors
     /// What does not parse; upstream answers 400 with the text. Numbers are looked at before
     /// selectors.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Result<Self, ParameterError> {
+    pub fn from_query(query: &Query) -> Result<Self, ParameterError> {
         let timeout_seconds = query.integer("timeoutSeconds")?;
         let limit = query.integer("limit")?.unwrap_or_default();
         Ok(Self {
@@ -89,7 +102,7 @@ pub struct GetOptions {
 
 impl GetOptions {
     /// Decodes a query.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+    pub fn from_query(query: &Query) -> Self {
         Self { resource_version: query.text("resourceVersion") }
     }
 }
@@ -107,7 +120,7 @@ pub struct CreateOptions {
 
 impl CreateOptions {
     /// Decodes a query.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+    pub fn from_query(query: &Query) -> Self {
         Self {
             dry_run: query.texts("dryRun"),
             field_manager: query.text("fieldManager"),
@@ -129,7 +142,7 @@ pub struct UpdateOptions {
 
 impl UpdateOptions {
     /// Decodes a query.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+    pub fn from_query(query: &Query) -> Self {
         let CreateOptions { dry_run, field_manager, field_validation } = CreateOptions::from_query(query);
         Self { dry_run, field_manager, field_validation }
     }
@@ -150,7 +163,7 @@ pub struct PatchOptions {
 
 impl PatchOptions {
     /// Decodes a query.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+    pub fn from_query(query: &Query) -> Self {
         let force = query.flag("force");
         let CreateOptions { dry_run, field_manager, field_validation } = CreateOptions::from_query(query);
         Self { dry_run, force, field_manager, field_validation }
@@ -201,7 +214,7 @@ impl DeleteOptions {
     ///
     /// # Errors
     /// A grace period that is no integer; upstream answers 400 with the text.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Result<Self, ParameterError> {
+    pub fn from_query(query: &Query) -> Result<Self, ParameterError> {
         let given = |name| query.first(name).filter(|value| !value.is_empty()).map(str::to_owned);
         let (uid, resource_version) = (given("uid"), given("resourceVersion"));
         let any = uid.is_some() || resource_version.is_some();
@@ -260,7 +273,7 @@ pub struct TableOptions {
 
 impl TableOptions {
     /// Decodes a query.
-    pub fn from_query<'q>(query: impl Parameters<'q>) -> Self {
+    pub fn from_query(query: &Query) -> Self {
         Self { include_object: query.text("includeObject") }
     }
 }

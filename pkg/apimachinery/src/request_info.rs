@@ -1,6 +1,11 @@
 //! What a path asks for: verb, group, version, namespace, resource, subresource, name
 //! (apiserver `endpoints/request/requestinfo.go` is the behaviour).
 
+use thiserror::Error;
+
+use crate::query::Query;
+use crate::selectors::{FieldRequirements, LabelRequirements, Selectors};
+
 /// The parts of a request that authorization, audit and dispatch go by.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestInfo {
@@ -30,16 +35,26 @@ pub struct RequestInfo {
     pub watch_segment: bool,
     /// Whether the path had `/namespaces/NAME/` in front of the resource.
     pub namespaced_path: bool,
+    /// What the objects of a list, watch or deletecollection have to be like. The old paths have none.
+    pub selectors: Selectors,
 }
+
+/// A path that ends where it should say a resource, behind one of the old verbs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("unable to determine kind and namespace from url")]
+pub struct NoResource;
 
 /// Sub-resources of namespaces: `/namespaces/NAME/status` is the namespace's own status.
 const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 
-/// Reads a request's path. `query` finds the first value of a query parameter.
+/// Reads a request's path.
 ///
 /// A path under `/api` or `/apis` that is too short to name a resource, and every other path, gives
-/// `is_resource: false`. Never fails.
-pub fn request_info<'q>(method: &str, path: &str, query: impl Fn(&str) -> Option<&'q str>) -> RequestInfo {
+/// `is_resource: false`.
+///
+/// # Errors
+/// `/api/v1/watch` and its like, which upstream answers with 500.
+pub fn request_info(method: &str, path: &str, query: &Query) -> Result<RequestInfo, NoResource> {
     let mut info =
         RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
     let all: Vec<&str> = match path.trim_matches('/') {
@@ -48,15 +63,15 @@ pub fn request_info<'q>(method: &str, path: &str, query: impl Fn(&str) -> Option
     };
     let (prefix, mut rest) = match all.split_first() {
         Some((&prefix @ ("api" | "apis"), rest)) => (prefix, rest),
-        _ => return info,
+        _ => return Ok(info),
     };
     if all.len() < 3 {
-        return info;
+        return Ok(info);
     }
     info.api_prefix = prefix.to_owned();
     if prefix == "apis" {
         if all.len() < 4 {
-            return info;
+            return Ok(info);
         }
         if let Some((&group, tail)) = rest.split_first() {
             (info.group, rest) = (group.to_owned(), tail);
@@ -67,7 +82,15 @@ pub fn request_info<'q>(method: &str, path: &str, query: impl Fn(&str) -> Option
     }
     info.is_resource = true;
     info.verb = verb_of_method(method).to_owned();
-    rest = special_verb(&mut info, rest);
+    let old_verb = matches!(rest.first(), Some(&("proxy" | "watch")));
+    if let (true, Some((&verb, tail))) = (old_verb, rest.split_first()) {
+        if tail.is_empty() {
+            return Err(NoResource);
+        }
+        info.verb = verb.to_owned();
+        info.watch_segment = verb == "watch";
+        rest = tail;
+    }
     rest = namespace(&mut info, rest);
     info.parts = rest.iter().map(|&s| s.to_owned()).collect();
     if let Some(resource) = rest.first() {
@@ -79,8 +102,10 @@ pub fn request_info<'q>(method: &str, path: &str, query: impl Fn(&str) -> Option
     if let (Some(subresource), false) = (rest.get(2), info.verb == "proxy") {
         info.subresource = (*subresource).to_owned();
     }
-    collection_verb(&mut info, query);
-    info
+    if !old_verb {
+        collection_verb(&mut info, query);
+    }
+    Ok(info)
 }
 
 fn verb_of_method(method: &str) -> &'static str {
@@ -91,18 +116,6 @@ fn verb_of_method(method: &str) -> &'static str {
         "PATCH" => "patch",
         "DELETE" => "delete",
         _ => "",
-    }
-}
-
-/// Takes the old `/proxy/` and `/watch/` verbs off the front.
-fn special_verb<'p>(info: &mut RequestInfo, rest: &'p [&'p str]) -> &'p [&'p str] {
-    match rest.split_first() {
-        Some((&verb @ ("proxy" | "watch"), tail)) if !tail.is_empty() => {
-            info.verb = verb.to_owned();
-            info.watch_segment = verb == "watch";
-            tail
-        }
-        _ => rest,
     }
 }
 
@@ -125,44 +138,51 @@ fn namespace<'p>(info: &mut RequestInfo, rest: &'p [&'p str]) -> &'p [&'p str] {
 
 /// A `get` or `delete` without a name is about the collection; a `metadata.name` field selector
 /// gives a list or watch its name, for authorization.
-fn collection_verb<'q>(info: &mut RequestInfo, query: impl Fn(&str) -> Option<&'q str>) {
-    if info.name.is_empty() && info.verb == "get" {
-        let watch = query("watch").is_some_and(query_bool);
-        info.verb = if watch { "watch" } else { "list" }.to_owned();
+fn collection_verb(info: &mut RequestInfo, query: &Query) {
+    if !info.name.is_empty() {
+        return;
     }
-    if info.name.is_empty() && info.verb == "delete" {
-        info.verb = "deletecollection".to_owned();
+    let reads = info.verb == "get";
+    info.verb = match info.verb.as_str() {
+        "get" if query.flag("watch") == Some(true) => "watch",
+        "get" => "list",
+        "delete" => "deletecollection",
+        _ => return,
     }
-    if info.name.is_empty()
-        && matches!(info.verb.as_str(), "list" | "watch" | "deletecollection")
-        && let Some(name) = query("fieldSelector").and_then(single_name)
+    .to_owned();
+    info.selectors = Selectors {
+        fields: FieldRequirements::parse(query.first("fieldSelector").unwrap_or_default()),
+        labels: LabelRequirements::parse(query.first("labelSelector").unwrap_or_default()),
+    };
+    if reads
+        && decodes(query, &info.selectors)
+        && let Some(name) = info.selectors.fields.exact_match("metadata.name")
+        && is_path_segment(name)
     {
-        info.name = name;
+        info.name = name.to_owned();
     }
 }
 
-/// The name that a selector such as `metadata.name=x` demands, if it is a valid path segment.
-fn single_name(selector: &str) -> Option<String> {
-    let selector = crate::fields::parse(selector).ok()?;
-    let name = selector.requires_exact_match("metadata.name")?;
-    let valid = !matches!(name, "" | "." | "..") && !name.contains(['/', '%']);
-    valid.then(|| name.to_owned())
+/// Whether a query can be read as `ListOptions`; if not, upstream takes nothing from it.
+fn decodes(query: &Query, selectors: &Selectors) -> bool {
+    selectors.fields.error.is_none()
+        && selectors.labels.error.is_none()
+        && query.integer("limit").is_ok()
+        && query.integer("timeoutSeconds").is_ok()
 }
 
-/// The value of a boolean query parameter: only `0` and `false`, in any case, are false.
-pub fn query_bool(value: &str) -> bool {
-    !(value == "0" || value.eq_ignore_ascii_case("false"))
+fn is_path_segment(name: &str) -> bool {
+    !matches!(name, "" | "." | "..") && !name.contains(['/', '%'])
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
 
     fn check(method: &str, target: &str, expected: &str) {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let info = request_info(method, path, |key| {
-            query.split('&').filter_map(|p| p.split_once('=')).find(|(k, _)| *k == key).map(|(_, v)| v)
-        });
+        let info = request_info(method, path, &Query::parse(query)).unwrap();
         let got = format!(
             "{} {} g={} v={} ns={} r={} s={} n={}",
             info.is_resource,
@@ -203,6 +223,54 @@ mod tests {
         check("GET", "/version", "false get g= v= ns= r= s= n=");
         check("GET", "/", "false get g= v= ns= r= s= n=");
         check("GET", "/api/v1/nodes?fieldSelector=metadata.name=x", "true list g= v=v1 ns= r=nodes s= n=x");
-        check("GET", "/api/v1/watch", "true list g= v=v1 ns= r=watch s= n=");
+        check("PROPFIND", "/api/v1/nodes/x", "true  g= v=v1 ns= r=nodes s= n=x");
+        for path in ["/api/v1/watch", "/api/v1/proxy/", "/apis/apps/v1/watch"] {
+            assert_eq!(request_info("GET", path, &Query::default()), Err(NoResource), "{path}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_taken_from_a_selector_that_is_sure_to_be_obeyed() {
+        let check = |line: &str, query: &str, expected: &str| {
+            let (method, path) = line.split_once(' ').unwrap();
+            let info = request_info(method, path, &Query::parse(query)).unwrap();
+            assert_eq!(info.name, expected, "{line} {query}");
+        };
+        const NAMED: &str = "fieldSelector=metadata.name%3Dx";
+        check("GET /api/v1/pods", NAMED, "x");
+        check("GET /api/v1/pods", &format!("watch=1&{NAMED}"), "x");
+        check("GET /api/v1/pods", &format!("{NAMED}&fieldSelector=metadata.name%3Dy"), "x");
+        check("GET /api/v1/pods", &format!("fieldSelector=metadata.name!%3D%zz&{NAMED}"), "x");
+        check("GET /api/v1/pods", &format!("fieldSelector=&{NAMED}"), "");
+        check("GET /api/v1/pods", "fieldSelector=metadata.name!%3Dx", "");
+        check("GET /api/v1/pods", "fieldSelector=metadata.name%3D..", "");
+        check("GET /api/v1/pods", "fieldSelector=metadata.name%3Da/b", "");
+        for broken in ["limit=x", "timeoutSeconds=", "labelSelector=(("] {
+            check("GET /api/v1/pods", &format!("{NAMED}&{broken}"), "");
+        }
+        check("DELETE /api/v1/namespaces/a/pods", NAMED, "");
+        check("GET /api/v1/watch/pods", NAMED, "");
+        check("POST /api/v1/namespaces/a/pods", NAMED, "");
+    }
+
+    #[test]
+    fn collections_are_asked_for_with_their_selectors() {
+        let check = |line: &str, query: &str, expected: (usize, usize, bool)| {
+            let (method, path) = line.split_once(' ').unwrap();
+            let Selectors { fields, labels } =
+                request_info(method, path, &Query::parse(query)).unwrap().selectors;
+            let broken = fields.error.is_some() || labels.error.is_some();
+            assert_eq!((fields.read.len(), labels.read.len(), broken), expected, "{line} {query}");
+        };
+        const BOTH: &str = "fieldSelector=a%3Db,c%3Dd&labelSelector=e";
+        for line in ["GET /api/v1/pods", "DELETE /api/v1/namespaces/a/pods"] {
+            check(line, BOTH, (2, 1, false));
+            check(line, "fieldSelector=a&labelSelector=e", (0, 1, true));
+            check(line, "", (0, 0, false));
+        }
+        check("GET /api/v1/pods", &format!("watch=1&limit=x&{BOTH}"), (2, 1, false));
+        for line in ["GET /api/v1/nodes/n", "GET /api/v1/watch/pods", "POST /api/v1/namespaces/a/pods"] {
+            check(line, BOTH, (0, 0, false));
+        }
     }
 }

@@ -19,6 +19,11 @@ impl Authenticated {
         &self.user
     }
 
+    /// Who asks, to be handed on.
+    pub fn into_user(self) -> UserInfo {
+        self.user
+    }
+
     /// Whether nobody proved an identity.
     pub fn is_anonymous(&self) -> bool {
         self.user.name == USER_ANONYMOUS || self.user.in_group(GROUP_UNAUTHENTICATED)

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::gvk::GroupResource;
+use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
@@ -14,8 +15,8 @@ use crate::{Attributes, Rules};
 /// What one authorizer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
-    /// Yes, whatever others would say.
-    Allow,
+    /// Yes, whatever others would say, and why, which may be empty.
+    Allow(String),
     /// No, whatever others would say, and why.
     Deny(String),
     /// Not my business; ask the next one. The reason ends up in the refusal.
@@ -39,6 +40,7 @@ pub trait Authorizer: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct Authorized {
     user: UserInfo,
+    reason: String,
 }
 
 impl Authorized {
@@ -46,19 +48,34 @@ impl Authorized {
     pub fn user(&self) -> &UserInfo {
         &self.user
     }
+
+    /// Why they may, in the authorizer's words, for audit; may be empty.
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
 }
 
-/// Asks `authorizer` and turns anything but `Allow` into upstream's 403
+/// Asks whether a user may do what a request asks for.
+///
+/// # Errors
+/// As [`require`].
+pub async fn authorize(
+    authorizer: &dyn Authorizer,
+    user: UserInfo,
+    info: &RequestInfo,
+) -> Result<Authorized, Box<Status>> {
+    let reason = require(authorizer, Attributes::of_request(&user, info)).await?;
+    Ok(Authorized { user, reason })
+}
+
+/// Asks `authorizer` and turns anything but `Allow`, whose reason it returns, into upstream's 403
 /// (apiserver `endpoints/handlers/responsewriters/errors.go`).
 ///
 /// # Errors
 /// The `Forbidden` Status.
-pub async fn authorize(
-    authorizer: &dyn Authorizer,
-    attributes: Attributes<'_>,
-) -> Result<Authorized, Box<Status>> {
+pub async fn require(authorizer: &dyn Authorizer, attributes: Attributes<'_>) -> Result<String, Box<Status>> {
     match authorizer.decide(attributes).await {
-        Decision::Allow => Ok(Authorized { user: attributes.user.clone() }),
+        Decision::Allow(reason) => Ok(reason),
         Decision::Deny(reason) | Decision::NoOpinion(reason) => Err(Box::new(forbidden(attributes, &reason))),
     }
 }
@@ -67,27 +84,27 @@ pub async fn authorize(
 /// request, so they are quoted as Go quotes them, and `&`, `<` and `>` are escaped so that no browser
 /// takes the text for markup.
 pub fn forbidden(attributes: Attributes<'_>, reason: &str) -> Status {
-    let (info, user) = (attributes.info, attributes.user);
-    let (name, verb) = (Quoted(&user.name), &info.verb);
-    if !info.is_resource {
-        let cause = format!("User {name} cannot {verb} path {}", Quoted(&info.path));
+    let Attributes { user, verb, group, .. } = attributes;
+    let name = Quoted(&user.name);
+    if !attributes.resource_request {
+        let cause = format!("User {name} cannot {verb} path {}", Quoted(attributes.path));
         return Status::forbidden(&GroupResource::new("", ""), "", &with_reason(&cause, reason));
     }
-    let resource = match info.subresource.as_str() {
-        "" => info.resource.clone(),
-        sub => format!("{}/{sub}", info.resource),
+    let resource = match attributes.subresource {
+        "" => attributes.resource.to_owned(),
+        sub => format!("{}/{sub}", attributes.resource),
     };
-    let scope = match info.namespace.as_str() {
+    let scope = match attributes.namespace {
         "" => "at the cluster scope".to_owned(),
         namespace => format!("in the namespace {}", Quoted(namespace)),
     };
     let cause = format!(
         "User {name} cannot {verb} resource {} in API group {} {scope}",
         Quoted(&resource),
-        Quoted(&info.group)
+        Quoted(group)
     );
-    let named = GroupResource::new(&info.group, &info.resource);
-    Status::forbidden(&named, &info.name, &with_reason(&cause, reason))
+    let named = GroupResource::new(group, attributes.resource);
+    Status::forbidden(&named, attributes.name, &with_reason(&cause, reason))
 }
 
 fn with_reason(cause: &str, reason: &str) -> String {
@@ -101,7 +118,7 @@ pub struct AlwaysAllow;
 #[async_trait]
 impl Authorizer for AlwaysAllow {
     async fn decide(&self, _: Attributes<'_>) -> Decision {
-        Decision::Allow
+        Decision::Allow(String::new())
     }
 
     async fn rules(&self, _: &UserInfo, _: &str) -> Rules {
@@ -131,7 +148,7 @@ pub struct MastersOnly;
 impl Authorizer for MastersOnly {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
         match attributes.user.in_group(GROUP_MASTERS) {
-            true => Decision::Allow,
+            true => Decision::Allow(String::new()),
             false => Decision::NoOpinion(String::new()),
         }
     }

@@ -8,6 +8,7 @@ mod rules;
 pub use attributes::Attributes;
 pub use authorizer::{
     AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize, forbidden,
+    require,
 };
 pub use mode::Mode;
 pub use rules::{PathRule, ResourceRule, Rules};

@@ -13,7 +13,7 @@ use apimachinery::clock::Clock;
 use apimachinery::features::Gate;
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
-use authorization::{Authorizer, Mode};
+use authorization::Authorizer;
 use cacher::{Delegator, Driver, Options};
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
 use endpoints::discovery::VersionInfo;
@@ -82,6 +82,8 @@ pub(crate) struct Process {
     pub(crate) client_authorities: Vec<PathBuf>,
     /// What goes on beside requests.
     pub(crate) tasks: Tasks,
+    /// Who decides what users may do: the chain, reviews and admission ask the same.
+    pub(crate) authorizer: Arc<dyn Authorizer>,
 }
 
 /// Builds the API over a store.
@@ -110,7 +112,7 @@ pub(crate) async fn build(
     let keys = service_account_keys::load(config)?;
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
-    let authorizer = Mode::authorizer(&config.authorization_modes);
+    let authorizer = process.authorizer;
     let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage) };
     let about = Description {
         server_address: address,

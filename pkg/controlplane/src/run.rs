@@ -19,7 +19,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use authorization::Mode;
+use authorization::{Authorizer, Mode};
 use endpoints::discovery::VersionInfo;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
 use server::metrics::{Metrics, ResourceLabels};
@@ -85,7 +85,18 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 ///
 /// # Errors
 /// As [`run`].
-pub async fn start(mut config: Config, env: Env) -> Result<Running, RunError> {
+pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
+    let authorizer = Mode::authorizer(&config.authorization_modes);
+    start_under(authorizer, config, env).await
+}
+
+/// As [`start`], with an authorizer that the configuration does not choose. The chain, reviews and admission
+/// all ask this one.
+pub(crate) async fn start_under(
+    authorizer: Arc<dyn Authorizer>,
+    mut config: Config,
+    env: Env,
+) -> Result<Running, RunError> {
     let now = env.clock.now().seconds;
     let credentials = certificates::prepare(&config, now)?;
     let contents = credentials.files.read()?;
@@ -106,6 +117,7 @@ pub async fn start(mut config: Config, env: Env) -> Result<Running, RunError> {
         shutdown: watches.clone(),
         client_authorities: credentials.files.client_authorities.clone(),
         tasks: tasks.clone(),
+        authorizer: Arc::clone(&authorizer),
     };
     let api = api::build(&config, Arc::clone(&store.storage), process).await?;
     let hooks = Hooks::new(api.hooks);
@@ -113,7 +125,7 @@ pub async fn start(mut config: Config, env: Env) -> Result<Running, RunError> {
     let metrics = Arc::new(Metrics::new(version(), now, api.collectors).with_resources(resource_labels()));
     let services = Services {
         authenticator: api.authenticator,
-        authorizer: Mode::authorizer(&config.authorization_modes),
+        authorizer,
         dispatch: api.dispatch,
         api_paths: api.paths,
         health,

@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use authorization::{Authorizer, Mode};
 use storage::Storage;
 
 use crate::config::Config;
-use crate::run::{RunError, Running, start, system_env};
+use crate::run::{RunError, Running, start_under, system_env};
 
 /// A server on a free port of this machine. Its files are removed when it is dropped; call
 /// [`stop`](Self::stop) to see it go down in order.
@@ -32,6 +33,18 @@ impl TestServer {
     /// # Errors
     /// As [`run`](crate::run::run).
     pub async fn start_with(change: impl FnOnce(&mut Config)) -> Result<Self, RunError> {
+        Self::start_under(None, change).await
+    }
+
+    /// As [`start_with`](Self::start_with), with an authorizer in place of the one that the configuration
+    /// chooses.
+    ///
+    /// # Errors
+    /// As [`run`](crate::run::run).
+    pub async fn start_under(
+        authorizer: Option<Arc<dyn Authorizer>>,
+        change: impl FnOnce(&mut Config),
+    ) -> Result<Self, RunError> {
         let dir = TestDir::new()?;
         let tokens = dir.path().join("tokens.csv");
         let lines = format!("{},admin,1,\"system:masters\"\n{},nobody,2\n", TOKENS.0, TOKENS.1);
@@ -39,7 +52,8 @@ impl TestServer {
         let mut config = Config::for_tests(dir.path().to_owned());
         config.authentication.token_file = Some(tokens);
         change(&mut config);
-        let mut running = start(config, system_env()).await?;
+        let authorizer = authorizer.unwrap_or_else(|| Mode::authorizer(&config.authorization_modes));
+        let mut running = start_under(authorizer, config, system_env()).await?;
         running.ready().await?;
         Ok(TestServer { running, dir })
     }

@@ -17,6 +17,8 @@ mod negotiation;
 mod read_options;
 #[path = "http/reviews.rs"]
 mod reviews;
+#[path = "http/selectors.rs"]
+mod selectors;
 #[path = "http/tokens.rs"]
 mod tokens;
 #[path = "http/watches.rs"]

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use admission::Chain;
 use api::resources::{Resource, Storage as StorageRow};
+use apimachinery::query::Query;
+use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
@@ -25,7 +27,6 @@ pub use crate::handlers::token::TokenRequests;
 use crate::negotiate::{self, Formats, Offer, Representation};
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
-use crate::query::Query;
 use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
 use crate::served::Served;
@@ -77,9 +78,10 @@ pub struct Api {
 pub(crate) struct Call<'a> {
     pub(crate) api: &'a Api,
     pub(crate) route: &'a Route,
+    pub(crate) context: &'a RequestContext,
     pub(crate) info: &'a RequestInfo,
     pub(crate) headers: &'a http::HeaderMap,
-    pub(crate) query: Query,
+    pub(crate) query: &'a Query,
     pub(crate) user: &'a UserInfo,
     pub(crate) representation: Representation,
     pub(crate) warnings: Warnings,
@@ -122,7 +124,7 @@ impl<'a> Call<'a> {
     pub(crate) fn reply(&self) -> Result<Reply<'a>, Box<Status>> {
         let include = match self.representation.transform {
             negotiate::Transform::Table => {
-                IncludeObject::parse(self.query.get("includeObject").unwrap_or(""))?
+                IncludeObject::parse(self.query.first("includeObject").unwrap_or(""))?
             }
             _ => IncludeObject::Metadata,
         };
@@ -144,12 +146,13 @@ impl<'a> Call<'a> {
 #[async_trait]
 impl Dispatch for Api {
     async fn dispatch(&self, request: Request) -> Response {
-        let Request { mut parts, body, info, remote, authorized } = request;
+        let Request { mut parts, body, context, authorized } = request;
+        let RequestContext { info, query, peer, .. } = &*context;
         if !info.is_resource {
             return self.document(&parts);
         }
         let generation = self.served.now();
-        let route = match route(&generation.catalog, &parts.method, &info) {
+        let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
             Err(NoRoute::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
             Err(NoRoute::Status(status)) => {
@@ -158,12 +161,13 @@ impl Dispatch for Api {
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
         let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
-        let (answer, warnings) = match negotiated(&parts, &route, self.formats) {
-            Ok((representation, query)) => {
+        let (answer, warnings) = match negotiated(&parts, query, &route, self.formats) {
+            Ok(representation) => {
                 let mut call = Call {
                     api: self,
                     route: &route,
-                    info: &info,
+                    context: &context,
+                    info,
                     headers: &parts.headers,
                     query,
                     user: authorized.user(),
@@ -172,7 +176,7 @@ impl Dispatch for Api {
                 };
                 call.warnings.extend(deprecation);
                 let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
-                let incoming = Incoming { parts, path, body, connection, remote, shutdown };
+                let incoming = Incoming { parts, path, body, connection, peer: *peer, shutdown };
                 (run(&mut call, incoming).await, call.warnings.texts())
             }
             Err(status) => (Err(status), deprecation),
@@ -196,13 +200,13 @@ impl Api {
 
 fn negotiated(
     parts: &http::request::Parts,
+    query: &Query,
     route: &Route,
     formats: Formats,
-) -> Result<(Representation, Query), Box<Status>> {
-    let query = Query::parse(parts.uri.query());
+) -> Result<Representation, Box<Status>> {
     if route.action == Action::Connect {
         // What is answered is somebody else's, and errors find their own form.
-        return Ok((Representation::JSON, query));
+        return Ok(Representation::JSON);
     }
     let streams =
         matches!(route.action, Action::List | Action::Watch) && route.main.row.row().serves("watch");
@@ -211,8 +215,7 @@ fn negotiated(
         negotiate::produces(&parts.headers, streams, formats)?;
     }
     let offer = offer(endpoint);
-    let representation = negotiate::output(&parts.headers, query.get("pretty"), offer, formats)?;
-    Ok((representation, query))
+    negotiate::output(&parts.headers, query.first("pretty"), offer, formats)
 }
 
 /// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever

@@ -1,12 +1,12 @@
 //! The seam between the chain that every request passes and the API behind it.
 
-use std::net::SocketAddr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 
-use apimachinery::request_info::RequestInfo;
+use apimachinery::request_context::RequestContext;
 use authorization::Authorized;
 
 /// A body's failure; the connection is cut.
@@ -24,10 +24,8 @@ pub struct Request {
     pub parts: http::request::Parts,
     /// The body, not read yet.
     pub body: Body,
-    /// What the path asks for.
-    pub info: RequestInfo,
-    /// Where it came from.
-    pub remote: SocketAddr,
+    /// What it asks for, and where it came from.
+    pub context: Arc<RequestContext>,
     /// Proof, and who asks.
     pub authorized: Authorized,
 }

@@ -16,7 +16,6 @@ pub mod negotiate;
 pub mod openapi;
 pub mod openid;
 pub mod proxy;
-mod query;
 pub mod respond;
 mod route;
 mod scheme;

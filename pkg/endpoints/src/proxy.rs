@@ -89,7 +89,7 @@ pub(crate) struct Incoming<'r> {
     /// The connection, for those who want to speak something else on it.
     pub(crate) connection: Option<OnUpgrade>,
     /// Who sent it.
-    pub(crate) remote: SocketAddr,
+    pub(crate) peer: Option<SocketAddr>,
     /// When to end what has no end of its own.
     pub(crate) shutdown: &'r CancellationToken,
 }
@@ -117,7 +117,7 @@ pub(crate) async fn pass_on(
     let prefix = rewrite::prefix(path, &url.path);
     let mut head = headers::end_to_end(&parts.headers);
     headers::add_host(&mut head, parts, &url);
-    headers::add_forwarded_for(&mut head, incoming.remote.ip());
+    headers::add_forwarded_for(&mut head, incoming.peer.map(|peer| peer.ip()));
     headers::add_forwarded_uri(&mut head, prefix, &url);
     let host = head.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("").to_owned();
     let unreachable = |error: String| {

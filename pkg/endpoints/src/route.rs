@@ -74,9 +74,6 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
         // Nothing is served there any more, but requests are still authorized as what they ask for.
         return Err(Status::unknown_path().into());
     }
-    if info.verb == "watch" && info.resource == "watch" || info.parts.is_empty() {
-        return Err(Status::internal_error("unable to determine kind and namespace from url").into());
-    }
     let served = version.find(&info.resource, &info.subresource).ok_or_else(Status::unknown_path)?;
     let main = version.find(&info.resource, "").unwrap_or(served);
     let route = |action| Route { endpoint: Arc::clone(served), main: Arc::clone(main), action };

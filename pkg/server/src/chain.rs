@@ -1,5 +1,7 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
+mod context;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -14,10 +16,11 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use apimachinery::features::Gates;
-use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::request_context::{AuditId, RequestContext};
+use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use authentication::{Authenticated, Authenticator, Credentials};
-use authorization::{Attributes, Authorizer, authorize};
+use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Request, Response};
 
 use crate::connection::{ActiveRequest, Peer};
@@ -26,10 +29,10 @@ use crate::health::Health;
 use crate::impersonation::{Actor, Impersonation};
 use crate::inflight::{Inflight, InflightLimits, Seat, is_long_running, is_mutating};
 use crate::metrics::{Answered, Metrics};
-use crate::query::{Query, decode_path};
+use crate::respond;
 use crate::response_body::ResponseBody;
 use crate::routes::{Route, panicked, route};
-use crate::{duration, respond};
+use context::AUDIT_ID;
 
 /// What the chain asks.
 pub struct Services {
@@ -104,16 +107,16 @@ pub(crate) struct Held {
 struct Incoming<'r> {
     parts: Parts,
     body: Body,
-    info: RequestInfo,
-    query: &'r Query<'r>,
+    context: Arc<RequestContext>,
     peer: &'r Peer,
-    deadline: Option<Instant>,
 }
 
 /// Why a request was not dispatched.
 enum Refusal {
     Status(Box<Status>),
     TooMany,
+    /// 500 with this text: upstream cannot say it in a Status yet.
+    Unreadable(String),
 }
 
 impl From<Box<Status>> for Refusal {
@@ -121,8 +124,6 @@ impl From<Box<Status>> for Refusal {
         Refusal::Status(status)
     }
 }
-
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
 
 impl Chain {
     /// A chain with no request on it.
@@ -158,46 +159,41 @@ impl Chain {
 
     /// Answers one request. Whatever goes wrong on the way, there is an answer.
     ///
-    /// request info → deadline → authenticate → impersonate → seat → authorize → dispatch
+    /// context (request info, deadline) → authenticate → impersonate → seat → authorize → dispatch
     pub(crate) async fn serve(self: &Arc<Self>, request: http::Request<Body>, peer: &Arc<Peer>) -> Answer {
         let received = Instant::now();
         let active = peer.begin();
         let (parts, body) = request.into_parts();
         let (uri, method, error_headers) =
             (parts.uri.clone(), parts.method.clone(), ErrorHeaders::of(&parts));
-        let audit_id = self.audit_id(&parts.headers);
-        let query = Query::parse(uri.query().unwrap_or_default());
-        let path = decode_path(uri.path());
-        let info = request_info(method.as_str(), path.as_deref().unwrap_or_default(), |key| query.first(key));
+        let timeout_max = self.options.request_timeout;
+        let (context, flaw) = context::context(&parts, peer, received, timeout_max, &self.env);
+        let context = Arc::new(context);
         if self.env.happens(self.options.goaway_chance) {
             peer.retire_http2();
         }
-        let deadline = match path {
-            Some(_) => self.deadline(&info, &query, received).map_err(Refusal::from),
-            None => Err(Refusal::from(Box::new(Status::bad_request("400 Bad Request")))),
-        };
-        let long_running = is_long_running(&info);
-        let answered = Answered::begin(&self.metrics, &parts, &info, &query, long_running, received);
-        let outcome = match deadline {
-            Err(refusal) => Err(refusal),
-            Ok(deadline) => self.bounded(Incoming { parts, body, info, query: &query, peer, deadline }).await,
+        let long_running = is_long_running(&context.info);
+        let answered = Answered::begin(&self.metrics, &parts, &context, long_running, received);
+        let outcome = match flaw {
+            Some(refusal) => Err(refusal),
+            None => self.bounded(Incoming { parts, body, context: Arc::clone(&context), peer }).await,
         };
         let (mut response, seat) =
             outcome.unwrap_or_else(|refusal| (self.refuse(refusal, error_headers), Seat::free()));
         let code = response.status();
-        let id = audit_id.to_str().unwrap_or_default();
-        tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id = id, "request");
-        self.decorate(&mut response, audit_id, method == http::Method::HEAD);
+        let audit_id = context.audit_id.as_str();
+        tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id, "request");
+        self.decorate(&mut response, &context.audit_id, method == http::Method::HEAD);
         // A body of known length is in memory already; only one that is still being made can be late.
         let streamed = !long_running && response.body().size_hint().exact().is_none();
-        let until = streamed.then(|| Box::pin(sleep_until(received + self.options.request_timeout)));
+        let until = streamed.then(|| Box::pin(sleep_until(received + timeout_max)));
         let held = Held { answered: answered.with_code(code), _active: active, _seat: seat };
         response.map(|body| ResponseBody::new(body, until, held))
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
     async fn bounded(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
-        let deadline = incoming.deadline;
+        let deadline = deadline(&incoming.context);
         let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
         let outcome = match deadline {
             Some(deadline) => timeout_at(deadline, steps).await,
@@ -212,18 +208,18 @@ impl Chain {
 
     /// The steps. Each needs what the one before it proved.
     async fn steps(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
-        let Incoming { mut parts, body, info, query, peer, deadline } = incoming;
+        let Incoming { mut parts, body, context, peer } = incoming;
+        let RequestContext { info, query, .. } = &*context;
         let sender = self.authenticate(&mut parts.headers, peer).await?;
         let authorizer = self.authorizer.as_ref();
-        let actor = self.impersonation.actor(&mut parts.headers, sender, &info, authorizer).await?;
-        let seat = self.seat(&info, &actor)?;
-        let attributes = Attributes { user: actor.user(), info: &info };
-        let authorized = authorize(authorizer, attributes).await?;
+        let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer).await?;
+        let seat = self.seat(info, &actor)?;
+        let authorized = authorize(authorizer, actor.into_user(), info).await?;
         match route(self, &info.path, query, &parts.headers).await {
             Route::Answered(response) => Ok((response, seat)),
             Route::Api => {
-                let request = Request { parts, body, info, remote: peer.remote, authorized };
-                Ok(self.dispatch(request, seat, deadline).await?)
+                let request = Request { parts, body, context, authorized };
+                Ok(self.dispatch(request, seat).await?)
             }
         }
     }
@@ -258,9 +254,8 @@ impl Chain {
         self: &Arc<Self>,
         request: Request,
         seat: Seat,
-        deadline: Option<Instant>,
     ) -> Result<(Response, Seat), Box<Status>> {
-        let (true, Some(deadline)) = (is_mutating(&request.info), deadline) else {
+        let (true, Some(deadline)) = (is_mutating(&request.context.info), deadline(&request.context)) else {
             return Ok((self.dispatch.dispatch(request).await, seat));
         };
         let dispatch = Arc::clone(&self.dispatch);
@@ -270,30 +265,6 @@ impl Chain {
             Ok(Err(_elapsed)) => Err(self.timed_out()),
             Err(_panic) => Err(Box::new(panicked(self))),
         }
-    }
-
-    /// When the request has to be done; `None` for long-running ones. `?timeout=` can only shorten it.
-    fn deadline(
-        &self,
-        info: &RequestInfo,
-        query: &Query<'_>,
-        received: Instant,
-    ) -> Result<Option<Instant>, Box<Status>> {
-        if is_long_running(info) {
-            return Ok(None);
-        }
-        let max = self.options.request_timeout;
-        let wanted = match query.first("timeout") {
-            None | Some("") => 0,
-            Some(text) => duration::parse_duration(text).map_err(|error| {
-                Box::new(Status::bad_request(format!(
-                    "invalid timeout specified in the request URL - {error}"
-                )))
-            })?,
-        };
-        let wanted = u64::try_from(wanted).unwrap_or(0);
-        let timeout = if wanted == 0 { max } else { max.min(Duration::from_nanos(wanted)) };
-        Ok(Some(received + timeout))
     }
 
     fn timed_out(&self) -> Box<Status> {
@@ -308,28 +279,13 @@ impl Chain {
                 self.metrics.dropped.fetch_add(1, Relaxed);
                 respond::too_many_requests()
             }
+            Refusal::Unreadable(text) => respond::text(500, text),
         }
-    }
-
-    /// The client's own id for this request, or a new one.
-    fn audit_id(&self, headers: &HeaderMap) -> HeaderValue {
-        let mut id = match headers.get(&AUDIT_ID) {
-            Some(id) if !id.is_empty() => id.clone(),
-            _ => {
-                let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
-                let text = self.env.uuid().hyphenated().encode_lower(&mut text);
-                HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
-            }
-        };
-        // It is no secret, but it never comes twice: HTTP/2 shall not drive useful headers out of the
-        // connection's table of headers for it.
-        id.set_sensitive(true);
-        id
     }
 
     /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
     /// body.
-    fn decorate(&self, response: &mut Response, audit_id: HeaderValue, head: bool) {
+    fn decorate(&self, response: &mut Response, audit_id: &AuditId, head: bool) {
         if head {
             if let Some(length) = response.body().size_hint().exact() {
                 response.headers_mut().entry(http::header::CONTENT_LENGTH).or_insert(length.into());
@@ -337,12 +293,22 @@ impl Chain {
             *response.body_mut() = respond::empty();
         }
         let headers = response.headers_mut();
-        headers.entry(AUDIT_ID).or_insert(audit_id);
+        if let Ok(mut id) = HeaderValue::from_maybe_shared(audit_id.bytes()) {
+            // It is no secret, but it never comes twice: HTTP/2 shall not drive useful headers out of the
+            // connection's table of headers for it.
+            id.set_sensitive(true);
+            headers.entry(AUDIT_ID).or_insert(id);
+        }
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
         }
     }
+}
+
+/// When a request has to be done; `None` for a long-running one.
+fn deadline(context: &RequestContext) -> Option<Instant> {
+    context.deadline.map(Instant::from_std)
 }
 
 /// The headers that decide how a failure is written, kept for a failure that is not likely.

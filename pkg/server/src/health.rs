@@ -11,9 +11,9 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use apimachinery::go_quote::quote;
+use apimachinery::query::Query;
 use endpoints::dispatch::Response;
 
-use crate::query::Query;
 use crate::respond;
 
 /// One thing that can be well or not.
@@ -207,7 +207,7 @@ impl Group {
 
     /// Answers for all checks together. Always in detail when something fails, but never with the
     /// reason: anyone may ask.
-    async fn all(&self, group: &str, query: &Query<'_>) -> Response {
+    async fn all(&self, group: &str, query: &Query) -> Response {
         let mut unknown: Vec<&str> = query.all("exclude").collect();
         unknown.sort_unstable();
         unknown.dedup();
@@ -272,7 +272,7 @@ impl Health {
     }
 
     /// Answers a path of this module; `None` for any other. The method does not matter, as upstream.
-    pub(crate) async fn answer(&self, path: &str, query: &Query<'_>) -> Option<Response> {
+    pub(crate) async fn answer(&self, path: &str, query: &Query) -> Option<Response> {
         let path = path.strip_prefix('/')?;
         let (group, check) = path.split_once('/').map_or((path, None), |(group, check)| (group, Some(check)));
         let (name, group) = self.groups().into_iter().find(|(name, _)| *name == group)?;

@@ -42,6 +42,14 @@ impl Actor {
             Actor::Other(user) => user,
         }
     }
+
+    /// Who it is, to be handed on.
+    pub(crate) fn into_user(self) -> UserInfo {
+        match self {
+            Actor::Sender(sender) => sender.into_user(),
+            Actor::Other(user) => user,
+        }
+    }
 }
 
 /// Decides about impersonation, and remembers by which mode each sender was last allowed to.

@@ -8,10 +8,10 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
+use apimachinery::query::Query;
 use endpoints::dispatch::Response;
 
 use crate::chain::Chain;
-use crate::query::Query;
 use crate::respond;
 
 /// What a path is.
@@ -31,7 +31,7 @@ const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
 
 /// Answers a path that is the server's own, whatever the method; a path that is nobody's is 404.
-pub(crate) async fn route(chain: &Chain, path: &str, query: &Query<'_>, headers: &HeaderMap) -> Route {
+pub(crate) async fn route(chain: &Chain, path: &str, query: &Query, headers: &HeaderMap) -> Route {
     let under =
         |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     if API_ROOTS.into_iter().any(under) {

@@ -50,7 +50,7 @@ impl Dispatch for Script {
     async fn dispatch(&self, request: Request) -> Response {
         self.begun.fetch_add(1, SeqCst);
         self.entered.notify_one();
-        let last = request.info.path.rsplit('/').next().unwrap_or_default().to_owned();
+        let last = request.context.info.path.rsplit('/').next().unwrap_or_default().to_owned();
         let response = match last.as_str() {
             "panic" => panic!("as the path says"),
             "hang" => std::future::pending().await,

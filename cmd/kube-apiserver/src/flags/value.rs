@@ -59,7 +59,9 @@ impl Kind {
                 true => Ok(()),
                 false => Err(format!("{pair} must be formatted as key=value")),
             }),
-            Kind::Duration => server::parse_duration(value).map(drop).map_err(|error| error.to_string()),
+            Kind::Duration => {
+                apimachinery::time::parse_duration(value).map(drop).map_err(|error| error.to_string())
+            }
             Kind::Ip => ip(value).map(drop),
             Kind::CertKey => CertKey::parse(value).map(drop),
             Kind::Ports => ports(value).map(drop),

@@ -3,24 +3,19 @@
 use super::*;
 use serde_json::json;
 
-/// Splits a query without escapes.
-fn pairs(query: &'static str) -> impl Parameters<'static> {
-    query.split('&').filter(|pair| !pair.is_empty()).map(|pair| pair.split_once('=').unwrap_or((pair, "")))
+fn list(query: &str) -> Result<ListOptions, String> {
+    ListOptions::from_query(&Query::parse(query)).map_err(|error| error.to_string())
 }
 
-fn list(query: &'static str) -> Result<ListOptions, String> {
-    ListOptions::from_query(pairs(query)).map_err(|error| error.to_string())
-}
-
-fn delete(query: &'static str) -> Result<DeleteOptions, String> {
-    DeleteOptions::from_query(pairs(query)).map_err(|error| error.to_string())
+fn delete(query: &str) -> Result<DeleteOptions, String> {
+    DeleteOptions::from_query(&Query::parse(query)).map_err(|error| error.to_string())
 }
 
 #[test]
 fn an_empty_query_has_zero_options() {
     assert_eq!(list(""), Ok(ListOptions::default()));
     assert_eq!(delete(""), Ok(DeleteOptions::default()));
-    assert_eq!(PatchOptions::from_query(pairs("")), PatchOptions::default());
+    assert_eq!(PatchOptions::from_query(&Query::parse("")), PatchOptions::default());
 }
 
 #[test]
@@ -94,9 +89,10 @@ fn a_watch_from_now_asks_for_initial_events() {
 
 #[test]
 fn dry_run_keeps_every_value() {
-    assert_eq!(CreateOptions::from_query(pairs("dryRun")).dry_run, [""]);
-    assert_eq!(UpdateOptions::from_query(pairs("dryRun=All&dryRun=x")).dry_run, ["All", "x"]);
-    let patch = PatchOptions::from_query(pairs("dryRun=All&force=0&fieldManager=m&fieldValidation=Strict"));
+    assert_eq!(CreateOptions::from_query(&Query::parse("dryRun")).dry_run, [""]);
+    assert_eq!(UpdateOptions::from_query(&Query::parse("dryRun=All&dryRun=x")).dry_run, ["All", "x"]);
+    let patch =
+        PatchOptions::from_query(&Query::parse("dryRun=All&force=0&fieldManager=m&fieldValidation=Strict"));
     let update = UpdateOptions::from(patch.clone());
     assert_eq!((patch.force, update.field_manager.as_str(), update.dry_run.len()), (Some(false), "m", 1));
 }

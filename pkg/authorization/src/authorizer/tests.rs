@@ -3,7 +3,8 @@
 
 use super::*;
 use crate::Mode;
-use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::query::Query;
+use apimachinery::request_info::request_info;
 
 fn user(name: &str, groups: &[&str]) -> UserInfo {
     let groups = groups.iter().map(|&g| g.to_owned()).collect();
@@ -11,14 +12,14 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
 }
 
 fn info(method: &str, path: &str) -> RequestInfo {
-    request_info(method, path, |_| None)
+    request_info(method, path, &Query::default()).unwrap()
 }
 
 #[tokio::test]
 async fn refusals_read_as_upstreams() {
     async fn check(who: &str, method: &str, path: &str, expected: &str) {
         let (user, info) = (user(who, &[]), info(method, path));
-        let status = authorize(&MastersOnly, Attributes { user: &user, info: &info }).await.unwrap_err();
+        let status = authorize(&MastersOnly, user, &info).await.unwrap_err();
         assert_eq!((status.code, status.reason, status.message.as_str()), (403, "Forbidden", expected));
     }
     check("alice", "GET", "/api", "forbidden: User \"alice\" cannot get path \"/api\"").await;
@@ -42,7 +43,7 @@ async fn refusals_read_as_upstreams() {
 #[tokio::test]
 async fn a_refusal_names_what_it_is_about() {
     let (user, info) = (user("a", &[]), info("GET", "/apis/apps/v1/namespaces/ns/deployments/web"));
-    let status = authorize(&AlwaysDeny, Attributes { user: &user, info: &info }).await.unwrap_err();
+    let status = authorize(&AlwaysDeny, user, &info).await.unwrap_err();
     let details = status.details.unwrap();
     assert_eq!(
         (details.name.as_str(), details.group.as_str(), details.kind.as_str()),
@@ -60,7 +61,7 @@ async fn modes_decide_as_configured() {
     async fn check(modes: &[Mode], groups: &[&str], expected: bool) {
         let (user, info) = (user("u", groups), info("GET", "/api"));
         let authorizer = Mode::authorizer(modes);
-        let allowed = authorize(authorizer.as_ref(), Attributes { user: &user, info: &info }).await.is_ok();
+        let allowed = authorize(authorizer.as_ref(), user, &info).await.is_ok();
         assert_eq!(allowed, expected, "{modes:?} {groups:?}");
     }
     const MASTERS: &[&str] = &["x", GROUP_MASTERS];
@@ -74,6 +75,23 @@ async fn modes_decide_as_configured() {
         check(&[mode], MASTERS, true).await;
     }
     check(&[], NOBODY, false).await;
+}
+
+/// Says yes and why.
+struct Granting;
+
+#[async_trait]
+impl Authorizer for Granting {
+    async fn decide(&self, _: Attributes<'_>) -> Decision {
+        Decision::Allow("by a rule".to_owned())
+    }
+}
+
+#[tokio::test]
+async fn the_reason_of_a_yes_is_kept() {
+    let union = Union::new(vec![Arc::new(AlwaysDeny), Arc::new(Granting), Arc::new(AlwaysAllow)]);
+    let authorized = authorize(&union, user("u", &[]), &info("GET", "/api")).await.unwrap();
+    assert_eq!(authorized.reason(), "by a rule");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use authorization::Authorizer;
 use bytes::Bytes;
 use controlplane::config::Config;
 use controlplane::test_cluster::TestServer;
@@ -54,6 +55,16 @@ impl Client {
     /// A client of a server whose configuration was changed.
     pub(crate) async fn start_with(change: impl FnOnce(&mut Config)) -> Self {
         Client { server: TestServer::start_with(change).await.unwrap() }
+    }
+
+    /// A client of a server that asks `authorizer`.
+    pub(crate) async fn start_under(authorizer: Arc<dyn Authorizer>) -> Self {
+        Client { server: TestServer::start_under(Some(authorizer), |_| {}).await.unwrap() }
+    }
+
+    /// The bearer token of somebody who is no administrator.
+    pub(crate) fn nobody_token(&self) -> &'static str {
+        self.server.nobody_token()
     }
 
     /// Sends a request on a connection of its own; as the administrator unless it says who it is from.

@@ -2,10 +2,9 @@
 
 use admission::{Attributes, Notes, Operation, Options};
 use api::options::DeleteOptions;
-use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use async_trait::async_trait;
-use authorization::authorize;
+use authorization::require;
 use registry::generic::Admit;
 use registry::{meta, strategy};
 use schema::object::Object;
@@ -47,6 +46,7 @@ impl<'a> Admission<'a> {
             generate_name: "",
             old,
             options: self.options,
+            request: self.call.context,
         }
     }
 
@@ -92,10 +92,9 @@ impl<'a> Admission<'a> {
         if call.info.verb == "create" {
             return Ok(());
         }
-        let info = RequestInfo { verb: "create".to_owned(), ..call.info.clone() };
-        let attributes = authorization::Attributes { user: call.user, info: &info };
-        authorize(call.api.authorizer.as_ref(), attributes).await?;
-        Ok(())
+        let wanted = authorization::Attributes::of_request(call.user, call.info);
+        let wanted = authorization::Attributes { verb: "create", ..wanted };
+        require(call.api.authorizer.as_ref(), wanted).await.map(drop)
     }
 }
 

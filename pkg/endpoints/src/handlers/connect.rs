@@ -30,12 +30,12 @@ pub(super) use log::{log, text};
 /// # Errors
 /// 400 for options that cannot be read and places that must not be reached, 404, 503 when nobody is there.
 pub(crate) async fn connect(call: &Call<'_>, incoming: Incoming<'_>) -> Result<Response, Box<Status>> {
-    if call.query.get("dryRun").is_some() {
+    if call.query.first("dryRun").is_some() {
         return Err(Status::bad_request("dryRun is not supported").into());
     }
     let takes_subpath = call.endpoint().connect.is_some_and(|connect| connect.subpath);
     let subpath = takes_subpath.then(|| subpath(call.info));
-    let options = options::object(call.endpoint(), call.query.pairs(), subpath);
+    let options = options::object(call.endpoint(), call.query, subpath);
     let mut options = options.map_err(Status::bad_request)?;
     Admission::of(call, admission::Options::None).connect(&mut options).await?;
     let network = call.api.backends.network.as_ref();
@@ -84,13 +84,13 @@ async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
     if call.info.verb == "create" {
         return Ok(());
     }
-    let info = RequestInfo { verb: "create".to_owned(), ..call.info.clone() };
-    let reason = match call.api.authorizer.decide(Attributes { user: call.user, info: &info }).await {
-        Decision::Allow => return Ok(()),
+    let wanted = Attributes { verb: "create", ..Attributes::of_request(call.user, call.info) };
+    let reason = match call.api.authorizer.decide(wanted).await {
+        Decision::Allow(_) => return Ok(()),
         Decision::Deny(reason) | Decision::NoOpinion(reason) => reason,
     };
-    let resource = GroupResource::new(&info.group, &info.resource);
-    Err(Status::forbidden(&resource, &info.name, &reason).into())
+    let resource = GroupResource::new(wanted.group, wanted.resource);
+    Err(Status::forbidden(&resource, wanted.name, &reason).into())
 }
 
 /// What follows the subresource in the path.

@@ -19,7 +19,7 @@ use crate::negotiate;
 pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let format = negotiate::input(call.headers, call.api.formats)?;
     let bytes = body::read(&mut body).await?;
-    let options = CreateOptions::from_query(call.query.pairs());
+    let options = CreateOptions::from_query(call.query);
     let errors = api::validation::validate_create_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());

@@ -43,9 +43,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
 async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
     let bytes = body::read(&mut body).await?;
     let options = match bytes.is_empty() {
-        true => {
-            DeleteOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?
-        }
+        true => DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?,
         false => {
             let format = negotiate::input(call.headers, call.api.formats)?;
             let object = body::decode_options(

@@ -1,6 +1,6 @@
 //! GET of one object.
 
-use api::options::{GetOptions, Parameters};
+use api::options::GetOptions;
 use api::resources::{Act, Resource};
 use apimachinery::status::Status;
 use registry::{StoredRef, Target, codec, strategy};
@@ -16,11 +16,11 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         Act::ComponentStatus => return componentstatus::get(call).await,
         _ => {}
     }
-    if call.query.pairs().flag("export") == Some(true) {
+    if call.query.flag("export") == Some(true) {
         let message = "the export parameter, deprecated since v1.14, is no longer supported";
         return Err(Status::bad_request(message).into());
     }
-    let options = GetOptions::from_query(call.query.pairs());
+    let options = GetOptions::from_query(call.query);
     let storage = call.storage()?;
     let element = call.api.registry.get(&call.target(), &options.resource_version).await?;
     let endpoint = call.endpoint();

@@ -35,8 +35,7 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
 /// # Errors
 /// 400 and 422.
 pub(crate) fn list_options(call: &Call<'_>) -> Result<ListOptions, Box<Status>> {
-    let mut options =
-        ListOptions::from_query(call.query.pairs()).map_err(|e| Status::bad_request(e.to_string()))?;
+    let mut options = ListOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?;
     options.set_watch_list_defaults();
     let errors = api::validation::validate_list_options(&options);
     if !errors.is_empty() {

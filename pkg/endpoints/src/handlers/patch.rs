@@ -48,7 +48,7 @@ enum Patch<'t> {
 pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let wish = wish(call)?;
     let bytes = body::read(&mut body).await?;
-    let options = PatchOptions::from_query(call.query.pairs());
+    let options = PatchOptions::from_query(call.query);
     let errors = api::validation::validate_patch_options(&options, matches!(wish, Wish::Apply(_)));
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());

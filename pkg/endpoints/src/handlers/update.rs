@@ -19,7 +19,7 @@ use crate::negotiate;
 
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let bytes = body::read(&mut body).await?;
-    let options = UpdateOptions::from_query(call.query.pairs());
+    let options = UpdateOptions::from_query(call.query);
     let errors = api::validation::validate_update_options(&options);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "UpdateOptions"), "", &errors).into());

@@ -7,7 +7,6 @@ use api::managed_fields::{ApplyOptions, FieldManager, manager_or_user_agent};
 use api::resources::Resource;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
-use http::header::USER_AGENT;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -24,11 +23,10 @@ pub(super) struct Writer<'c> {
 impl<'c> Writer<'c> {
     /// The writer of a request, who may have named himself (`fieldManager`).
     pub(super) fn of(call: &Call<'c>, field_manager: &str) -> Self {
-        let user_agent = call.headers.get(USER_AGENT).map(|value| value.as_bytes()).unwrap_or_default();
         Writer {
             fields: call.route.endpoint.fields.as_ref(),
             endpoint: call.endpoint(),
-            manager: manager_or_user_agent(field_manager, &String::from_utf8_lossy(user_agent)),
+            manager: manager_or_user_agent(field_manager, &call.context.user_agent),
             now: call.api.registry.now(),
         }
     }

@@ -75,7 +75,8 @@ pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
 }
 
 /// Adds the sender to those who passed the request on before.
-pub(super) fn add_forwarded_for(headers: &mut HeaderMap, sender: IpAddr) {
+pub(super) fn add_forwarded_for(headers: &mut HeaderMap, sender: Option<IpAddr>) {
+    let Some(sender) = sender else { return };
     let sender = sender.to_canonical().to_string();
     let before = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
     let all: Vec<&str> = before.chain([sender.as_str()]).collect();
@@ -146,7 +147,7 @@ mod tests {
     fn the_sender_is_added_to_those_before() {
         let check = |before: &[(&'static str, &'static str)], sender: &str, expected: &str| {
             let mut map = headers(before);
-            add_forwarded_for(&mut map, sender.parse().unwrap());
+            add_forwarded_for(&mut map, Some(sender.parse().unwrap()));
             let all: Vec<_> = map.get_all(FORWARDED_FOR).iter().collect();
             assert_eq!(all, [expected]);
         };

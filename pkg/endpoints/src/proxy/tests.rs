@@ -36,7 +36,7 @@ async fn pass(
         path: parts.uri.path(),
         body: full(body),
         connection: None,
-        remote: "192.0.2.7:5".parse().unwrap(),
+        peer: Some("192.0.2.7:5".parse().unwrap()),
         shutdown: &shutdown,
     };
     pass_on(network, url, incoming).await

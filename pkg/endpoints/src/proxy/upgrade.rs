@@ -28,11 +28,11 @@ pub(crate) async fn upgrade(
     url: &Url,
     incoming: Incoming<'_>,
 ) -> Result<Response, Box<Status>> {
-    let Incoming { parts, body, connection, remote, shutdown, .. } = incoming;
+    let Incoming { parts, body, connection, peer, shutdown, .. } = incoming;
     let mut head = parts.headers.clone();
     head.remove(TRANSFER_ENCODING);
     headers::add_host(&mut head, parts, url);
-    headers::add_forwarded_for(&mut head, remote.ip());
+    headers::add_forwarded_for(&mut head, peer.map(|peer| peer.ip()));
     let failed = |failure| match failure {
         Failure::Dial(error) => Status::unmapped(format!("error dialing backend: {error}")),
         Failure::Exchange(error) => Status::unmapped(error),

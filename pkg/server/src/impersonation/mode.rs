@@ -10,7 +10,7 @@ use apimachinery::status::Status;
 use apimachinery::user_info::{
     GROUP_AUTHENTICATED, GROUP_MASTERS, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, UserInfo,
 };
-use authorization::{Attributes, Authorizer, authorize, forbidden};
+use authorization::{Attributes, Authorizer, forbidden, require};
 
 use super::wanted::{Subject, Wanted, service_account};
 
@@ -64,10 +64,11 @@ impl Mode {
             return Ok(None);
         }
         let sender = self.sender(attempt.sender);
-        let rights = Rights { mode: self, sender: &sender, authorizer: attempt.authorizer };
+        let verb = self.name().map_or("impersonate".to_owned(), |mode| format!("impersonate:{mode}"));
+        let rights = Rights { mode: self, verb: &verb, sender: &sender, authorizer: attempt.authorizer };
         if let Some(name) = self.name() {
             let verb = format!("impersonate-on:{name}:{}", attempt.info.verb);
-            rights.ask(&RequestInfo { verb, ..attempt.info.clone() }).await?;
+            rights.ask(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) }).await?;
         }
         let wanted = attempt.wanted;
         rights.to_name(wanted).await?;
@@ -149,18 +150,20 @@ fn is_on_node(sender: &UserInfo, node: &str) -> bool {
 /// Asks for the rights of one mode.
 struct Rights<'a> {
     mode: Mode,
+    /// What rights to be something are called.
+    verb: &'a str,
     sender: &'a UserInfo,
     authorizer: &'a dyn Authorizer,
 }
 
-impl Rights<'_> {
-    async fn ask(&self, info: &RequestInfo) -> Result<(), Box<Status>> {
-        authorize(self.authorizer, Attributes { user: self.sender, info }).await.map(drop)
+impl<'a> Rights<'a> {
+    async fn ask(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
+        require(self.authorizer, wanted).await.map(drop)
     }
 
     /// A refusal that no authorizer is needed for.
-    fn refuse(&self, info: &RequestInfo, reason: &str) -> Box<Status> {
-        Box::new(forbidden(Attributes { user: self.sender, info }, reason))
+    fn refuse(&self, wanted: Attributes<'_>, reason: &str) -> Box<Status> {
+        Box::new(forbidden(wanted, reason))
     }
 
     fn is_constrained(&self) -> bool {
@@ -168,20 +171,19 @@ impl Rights<'_> {
     }
 
     /// The right to be one thing of a kind.
-    fn right(&self, resource: &str, name: &str) -> RequestInfo {
-        let verb = match self.mode.name() {
-            Some(mode) => format!("impersonate:{mode}"),
-            None => "impersonate".to_owned(),
-        };
+    fn right<'r>(&self, resource: &'r str, name: &'r str) -> Attributes<'r>
+    where
+        'a: 'r,
+    {
         let core = !self.is_constrained() && ["users", "groups", "serviceaccounts"].contains(&resource);
-        RequestInfo {
-            is_resource: true,
-            verb,
-            group: if core { String::new() } else { GROUP.to_owned() },
-            version: "v1".to_owned(),
-            resource: resource.to_owned(),
-            name: name.to_owned(),
-            ..RequestInfo::default()
+        Attributes {
+            verb: self.verb,
+            resource_request: true,
+            group: if core { "" } else { GROUP },
+            version: "v1",
+            resource,
+            name,
+            ..Attributes::of_user(self.sender)
         }
     }
 
@@ -190,54 +192,58 @@ impl Rights<'_> {
             Subject::Node(_) if self.mode == Mode::AssociatedNode => self.right("nodes", "*"),
             Subject::Node(name) if self.is_constrained() => self.right("nodes", name),
             Subject::ServiceAccount { namespace, name } => {
-                RequestInfo { namespace: namespace.to_owned(), ..self.right("serviceaccounts", name) }
+                Attributes { namespace, ..self.right("serviceaccounts", name) }
             }
             _ => self.right("users", &wanted.name),
         };
-        self.ask(&right).await
+        self.ask(right).await
     }
 
     async fn to_uid(&self, uid: &str) -> Result<(), Box<Status>> {
-        if uid.is_empty() { Ok(()) } else { self.ask(&self.right("uids", uid)).await }
+        if uid.is_empty() { Ok(()) } else { self.ask(self.right("uids", uid)).await }
     }
 
     async fn to_groups(&self, groups: &[String]) -> Result<(), Box<Status>> {
         if self.is_constrained() {
             if groups.iter().any(String::is_empty) {
                 let reason = "impersonating the empty string group is not allowed";
-                return Err(self.refuse(&self.right("groups", ""), reason));
+                return Err(self.refuse(self.right("groups", ""), reason));
             }
             if groups.iter().any(|group| group == GROUP_MASTERS) {
                 let reason = "impersonating the system:masters group is not allowed";
-                return Err(self.refuse(&self.right("groups", GROUP_MASTERS), reason));
+                return Err(self.refuse(self.right("groups", GROUP_MASTERS), reason));
             }
-            if groups.len() >= MANY && self.ask(&self.right("groups", "*")).await.is_ok() {
+            if groups.len() >= MANY && self.ask(self.right("groups", "*")).await.is_ok() {
                 return Ok(());
             }
         }
         for group in groups {
-            self.ask(&self.right("groups", group)).await?;
+            self.ask(self.right("groups", group)).await?;
         }
         Ok(())
     }
 
+    /// The right to have one value of an extra.
+    fn extra<'r>(&self, key: &'r str, value: &'r str) -> Attributes<'r>
+    where
+        'a: 'r,
+    {
+        Attributes { subresource: key, ..self.right("userextras", value) }
+    }
+
     async fn to_extra(&self, extra: &BTreeMap<String, Vec<String>>) -> Result<(), Box<Status>> {
-        let right = |key: &str, value: &str| {
-            let subresource = key.to_owned();
-            RequestInfo { subresource, ..self.right("userextras", value) }
-        };
         if self.is_constrained() {
             if let Some(reason) = extra.iter().find_map(|(key, values)| extra_error(key, values)) {
-                return Err(self.refuse(&right("", ""), &reason));
+                return Err(self.refuse(self.extra("", ""), &reason));
             }
             let many = extra.values().map(Vec::len).sum::<usize>() >= MANY;
-            if many && self.ask(&right("*", "*")).await.is_ok() {
+            if many && self.ask(self.extra("*", "*")).await.is_ok() {
                 return Ok(());
             }
         }
         for (key, values) in extra {
             for value in values {
-                self.ask(&right(key, value)).await?;
+                self.ask(self.extra(key, value)).await?;
             }
         }
         Ok(())

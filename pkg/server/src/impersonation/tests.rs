@@ -22,17 +22,17 @@ struct Grants {
 
 #[async_trait]
 impl Authorizer for Grants {
-    async fn decide(&self, Attributes { user, info }: Attributes<'_>) -> Decision {
+    async fn decide(&self, a: Attributes<'_>) -> Decision {
         let join = |parts: [&str; 2]| parts.map(str::to_owned).into_iter().filter(|part| !part.is_empty());
-        let resource = join([&info.resource, &info.subresource]).collect::<Vec<_>>().join("/");
-        let name = join([&info.namespace, &info.name]).collect::<Vec<_>>().join("/");
-        let question = match info.is_resource {
-            true => format!("{} {}/{resource} {name}", info.verb, info.group),
-            false => format!("{} {}", info.verb, info.path),
+        let resource = join([a.resource, a.subresource]).collect::<Vec<_>>().join("/");
+        let name = join([a.namespace, a.name]).collect::<Vec<_>>().join("/");
+        let question = match a.resource_request {
+            true => format!("{} {}/{resource} {name}", a.verb, a.group),
+            false => format!("{} {}", a.verb, a.path),
         };
         let yes = self.listed.contains(&question);
-        self.asked.lock().unwrap().push((question, user.extra.clone()));
-        if yes { Decision::Allow } else { Decision::NoOpinion("no rule".to_owned()) }
+        self.asked.lock().unwrap().push((question, a.user.extra.clone()));
+        if yes { Decision::Allow(String::new()) } else { Decision::NoOpinion("no rule".to_owned()) }
     }
 }
 

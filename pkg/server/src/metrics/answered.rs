@@ -6,11 +6,10 @@ use http::StatusCode;
 use http::request::Parts;
 use tokio::time::Instant;
 
-use apimachinery::request_info::RequestInfo;
+use apimachinery::request_context::RequestContext;
 
 use super::Metrics;
 use super::requests::Labels;
-use crate::query::Query;
 
 /// A request, counted when its answer is through or its client stops listening. One whose client
 /// left before there was an answer is not counted.
@@ -29,13 +28,12 @@ impl Answered {
     pub(crate) fn begin(
         metrics: &Arc<Metrics>,
         parts: &Parts,
-        info: &RequestInfo,
-        query: &Query<'_>,
+        context: &RequestContext,
         long_running: bool,
         received: Instant,
     ) -> Self {
-        let labels = metrics.requests.labels(parts, info, query);
-        let long_running = long_running.then(|| labels.while_running(info));
+        let labels = metrics.requests.labels(parts, &context.info, &context.query);
+        let long_running = long_running.then(|| labels.while_running(&context.info));
         if let Some(labels) = long_running {
             metrics.requests.add_long_running(labels, 1);
         }

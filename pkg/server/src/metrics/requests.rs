@@ -15,10 +15,10 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 
+use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
 
 use super::histogram::Histogram;
-use crate::query::Query;
 
 /// A resource or subresource that the server knows, as labels name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -132,7 +132,7 @@ impl Requests {
     }
 
     /// The labels of a request. Its scope is that of its path.
-    pub(crate) fn labels(&self, parts: &Parts, info: &RequestInfo, query: &Query<'_>) -> Labels {
+    pub(crate) fn labels(&self, parts: &Parts, info: &RequestInfo, query: &Query) -> Labels {
         let scope = scope(info, info.parts.len() > 1);
         let wanted = match info.is_resource {
             true => ResourceLabels {
@@ -337,7 +337,7 @@ fn scope(info: &RequestInfo, named: bool) -> &'static str {
     }
 }
 
-fn dry_run(query: &Query<'_>) -> &'static str {
+fn dry_run(query: &Query) -> &'static str {
     let mut values = query.all("dryRun");
     match values.next() {
         None => "",

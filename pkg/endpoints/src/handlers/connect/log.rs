@@ -22,7 +22,7 @@ const REFUSAL_BYTES_MAX: usize = 50_000;
 /// # Errors
 /// 400 and 422 for bad options, what the kubelet says, 500 when it does not answer.
 pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<Status>> {
-    let wanted = options::Log::parse(call.query.pairs()).map_err(Status::bad_request)?;
+    let wanted = options::Log::parse(call.query).map_err(Status::bad_request)?;
     let errors = wanted.errors();
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("", "PodLogOptions"), call.name(), &errors).into());

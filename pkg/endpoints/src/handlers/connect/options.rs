@@ -1,10 +1,10 @@
 //! The options of connections and logs: in the query of the request, as an object, and in the query for the
 //! kubelet. Pure.
 
-use api::options::Parameters;
 use api::resources::Resource;
 use api::tree;
 use apimachinery::field::{Error, Path};
+use apimachinery::query::Query;
 use apimachinery::strconv::parse_uint;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime, parse_time};
 use form_urlencoded::Serializer;
@@ -20,11 +20,7 @@ const STREAMS: [(&str, &str); 4] =
 ///
 /// # Errors
 /// What is wrong with the query, for a 400.
-pub(super) fn object<'q>(
-    endpoint: &Resource,
-    query: impl Parameters<'q>,
-    subpath: Option<String>,
-) -> Result<Object, String> {
+pub(super) fn object(endpoint: &Resource, query: &Query, subpath: Option<String>) -> Result<Object, String> {
     let mut options = Object::new();
     options.insert("kind".to_owned(), endpoint.kind.into());
     options.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
@@ -107,7 +103,7 @@ impl Log {
     ///
     /// # Errors
     /// What is wrong, for a 400.
-    pub(super) fn parse<'q>(query: impl Parameters<'q>) -> Result<Self, String> {
+    pub(super) fn parse(query: &Query) -> Result<Self, String> {
         let number = |name| query.integer(name).map_err(|error| error.to_string());
         let flag = |name| query.flag(name).unwrap_or_default();
         let since_seconds = number("sinceSeconds")?;
@@ -176,15 +172,10 @@ mod tests {
 
     use super::*;
 
-    fn pairs(query: &str) -> Vec<(String, String)> {
-        form_urlencoded::parse(query.as_bytes()).into_owned().collect()
-    }
-
     fn object(subresource: &str, query: &str) -> Result<Object, String> {
         let endpoint = api::resources::find("", "v1", "pods", subresource).ok_or("no endpoint")?;
-        let pairs = pairs(query);
         let subpath = endpoint.connect.is_some_and(|connect| connect.subpath).then(|| "/a/".to_owned());
-        super::object(endpoint, pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())), subpath)
+        super::object(endpoint, &Query::parse(query), subpath)
     }
 
     #[test]
@@ -224,8 +215,7 @@ mod tests {
     }
 
     fn log(query: &str) -> Result<Log, String> {
-        let pairs = pairs(query);
-        Log::parse(pairs.iter().map(|(name, value)| (name.as_str(), value.as_str())))
+        Log::parse(&Query::parse(query))
     }
 
     #[test]

@@ -1,12 +1,13 @@
 //! Access reviews: may somebody do something?
 
+mod selectors;
+
 use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::names::{is_label_key, is_label_value};
-use apimachinery::request_info::RequestInfo;
+use apimachinery::selectors::Selectors;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
-use apimachinery::{fields, labels};
 use authorization::{Attributes, Decision};
 use registry::generic::Admit;
 use schema::object::{Object, get_object, get_str};
@@ -45,9 +46,10 @@ pub(super) async fn review(
     admit.validate(object, None).await?;
     let named = subject(object);
     let user = if about == About::Sender { call.user } else { &named };
-    let info = question(object);
-    let (allowed, denied, reason) = match call.api.authorizer.decide(Attributes { user, info: &info }).await {
-        Decision::Allow => (true, false, String::new()),
+    let selectors = selectors::of(object);
+    let wanted = question(object, user, &selectors);
+    let (allowed, denied, reason) = match call.api.authorizer.decide(wanted).await {
+        Decision::Allow(reason) => (true, false, reason),
         Decision::Deny(reason) => (false, true, reason),
         Decision::NoOpinion(reason) => (false, false, reason),
     };
@@ -58,7 +60,7 @@ pub(super) async fn review(
     if !reason.is_empty() {
         status["reason"] = reason.into();
     }
-    let unread = unread_selectors(object);
+    let unread = selectors::unread(&selectors);
     if !unread.is_empty() {
         status["evaluationError"] = unread.join("; ").into();
     }
@@ -75,24 +77,28 @@ fn subject(object: &Object) -> UserInfo {
     UserInfo { name: text("user"), uid: text("uid"), groups, extra }
 }
 
-/// What a review asks about, as the chain would see a request for it.
-fn question(object: &Object) -> RequestInfo {
-    let resource = get_object(object, &["spec", "resourceAttributes"]);
-    let from = resource.or_else(|| get_object(object, &["spec", "nonResourceAttributes"]));
-    let text = |name: &str| from.map_or("", |from| member(from, name)).to_owned();
-    match resource {
-        Some(_) => RequestInfo {
-            is_resource: true,
+/// What a review asks about.
+fn question<'r>(object: &'r Object, user: &'r UserInfo, selectors: &'r Selectors) -> Attributes<'r> {
+    let nobody = Attributes::of_user(user);
+    if let Some(resource) = get_object(object, &["spec", "resourceAttributes"]) {
+        let text = |name| member(resource, name);
+        return Attributes {
             verb: text("verb"),
+            resource_request: true,
             group: text("group"),
-            version: text("version"),
+            // Unless one version is meant, all are.
+            version: Some(text("version")).filter(|version| !version.is_empty()).unwrap_or("*"),
             namespace: text("namespace"),
             resource: text("resource"),
             subresource: text("subresource"),
             name: text("name"),
-            ..RequestInfo::default()
-        },
-        None => RequestInfo { verb: text("verb"), path: text("path"), ..RequestInfo::default() },
+            selectors,
+            ..nobody
+        };
+    }
+    match get_object(object, &["spec", "nonResourceAttributes"]) {
+        Some(path) => Attributes { verb: member(path, "verb"), path: member(path, "path"), ..nobody },
+        None => nobody,
     }
 }
 
@@ -212,39 +218,6 @@ fn selector_errors(selector: &Object, kind: Selector, at: &Path<'_>, errors: &mu
     }
 }
 
-/// Selectors that the authorizer does not get to see, because no one can read them. Without them the
-/// question is the broader one, so nothing is allowed by that.
-fn unread_selectors(object: &Object) -> Vec<String> {
-    let mut unread = Vec::new();
-    for (name, kind) in [("fieldSelector", Selector::Fields), ("labelSelector", Selector::Labels)] {
-        let Some(selector) = get_object(object, &["spec", "resourceAttributes", name]) else { continue };
-        let raw = member(selector, "rawSelector");
-        let readable = match kind {
-            Selector::Fields => fields::parse(raw).is_ok(),
-            Selector::Labels => labels::parse(raw).is_ok(),
-        };
-        let all = requirements(selector).count();
-        let known = requirements(selector).filter(|requirement| is_known(requirement, kind)).count();
-        let how = match (readable && known == all, known) {
-            (true, _) => continue,
-            (false, 0) => "ignored",
-            (false, _) => "partially ignored",
-        };
-        unread.push(format!("spec.resourceAttributes.{name} {how} due to parse error"));
-    }
-    unread
-}
-
-/// Whether a valid requirement is one that can be evaluated: fields are compared with one value.
-fn is_known(requirement: &Object, kind: Selector) -> bool {
-    let values = requirement.get("values").and_then(Value::as_array).map_or(0, Vec::len);
-    match (kind, member(requirement, "operator")) {
-        (Selector::Fields, "In" | "NotIn") => values == 1,
-        (Selector::Labels, operator) => ["In", "NotIn", "Exists", "DoesNotExist"].contains(&operator),
-        _ => false,
-    }
-}
-
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
@@ -348,32 +321,5 @@ mod tests {
         }
         let keyless = json!({"requirements": [{"operator": "Bogus"}]});
         check("fieldSelector", keyless, &["@.requirements[0].key: Required value: must be specified"]);
-    }
-
-    #[test]
-    fn selectors_that_nobody_can_read_are_told() {
-        let check = |name: &str, selector: Value, expected: Option<&str>| {
-            let review = object(json!({"spec": {"resourceAttributes": {name: selector}}}));
-            let told = |how: &str| format!("spec.resourceAttributes.{name} {how} due to parse error");
-            let expected: Vec<String> = expected.into_iter().map(told).collect();
-            assert_eq!(unread_selectors(&review), expected, "{review:?}");
-        };
-        let exists = json!({"key": "a", "operator": "Exists"});
-        let is = json!({"key": "a", "operator": "In", "values": ["b"]});
-        let bogus = json!({"key": "a", "operator": "Bogus"});
-        for name in ["fieldSelector", "labelSelector"] {
-            check(name, json!({"rawSelector": "a=b"}), None);
-            check(name, json!({"rawSelector": "bad selector!!"}), Some("ignored"));
-            check(name, json!({"requirements": [is]}), None);
-            check(name, json!({"requirements": [is, bogus]}), Some("partially ignored"));
-            check(name, json!({"requirements": [bogus]}), Some("ignored"));
-        }
-        check("fieldSelector", json!({"requirements": [exists]}), Some("ignored"));
-        check("labelSelector", json!({"requirements": [exists]}), None);
-        check(
-            "fieldSelector",
-            json!({"requirements": [{"key": "a", "operator": "In", "values": ["b", "c"]}]}),
-            Some("ignored"),
-        );
     }
 }

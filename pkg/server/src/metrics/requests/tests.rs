@@ -22,7 +22,7 @@ fn labels(requests: &Requests, line: &str) -> (Labels, Labels) {
     let request = request.header(CONTENT_TYPE, "application/apply-patch+yaml").body(()).unwrap();
     let (parts, ()) = request.into_parts();
     let query = Query::parse(parts.uri.query().unwrap_or_default());
-    let info = request_info(method, parts.uri.path(), |key| query.first(key));
+    let info = request_info(method, parts.uri.path(), &query).unwrap();
     let labels = requests.labels(&parts, &info, &query);
     (labels, labels.while_running(&info))
 }

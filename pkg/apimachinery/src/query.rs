@@ -1,0 +1,143 @@
+//! A request's query, decoded as Go's `net/url` does it, and typed access to its parameters as upstream's
+//! `ParameterCodec` has it.
+//!
+//! There is one such type, and the server parses a query once: what is authorized and what is done must not
+//! read it differently.
+
+use std::borrow::Cow;
+
+use crate::strconv::{NumError, parse_int};
+
+/// The parameters of a query, in order. Pairs that contain `;` or broken escapes are left out, as
+/// Go leaves them out.
+///
+/// Queries are short, so each look-up is a scan.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Query {
+    /// All names and values, decoded, one behind the other.
+    text: String,
+    /// Where the names and values end in `text`.
+    ends: Vec<(usize, usize)>,
+}
+
+impl Query {
+    /// Decodes the part of a URL after `?`.
+    pub fn parse(raw: &str) -> Self {
+        let mut query = Query::default();
+        for pair in raw.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let (Some(name), Some(value)) = (decode(name, true), decode(value, true)) else { continue };
+            query.text.push_str(&name);
+            let name_end = query.text.len();
+            query.text.push_str(&value);
+            query.ends.push((name_end, query.text.len()));
+        }
+        query
+    }
+
+    /// The parameters, in order.
+    pub fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut start = 0;
+        self.ends.iter().filter_map(move |&(name_end, end)| {
+            let pair = (self.text.get(start..name_end)?, self.text.get(name_end..end)?);
+            start = end;
+            Some(pair)
+        })
+    }
+
+    /// The first value of a parameter.
+    pub fn first(&self, name: &str) -> Option<&str> {
+        self.pairs().find(|(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// Every value of a parameter.
+    pub fn all<'q>(&'q self, name: &'q str) -> impl Iterator<Item = &'q str> {
+        self.pairs().filter(move |(key, _)| *key == name).map(|(_, value)| value)
+    }
+
+    /// The first value of a parameter; empty when absent.
+    pub fn text(&self, name: &str) -> String {
+        self.first(name).unwrap_or_default().to_owned()
+    }
+
+    /// Every value of a parameter.
+    pub fn texts(&self, name: &str) -> Vec<String> {
+        self.all(name).map(str::to_owned).collect()
+    }
+
+    /// A boolean parameter: only `0` and `false` in any case are false.
+    pub fn flag(&self, name: &str) -> Option<bool> {
+        self.first(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
+    }
+
+    /// An integer parameter.
+    ///
+    /// # Errors
+    /// A value that is no 64-bit decimal integer.
+    pub fn integer(&self, name: &str) -> Result<Option<i64>, NumError> {
+        self.first(name).map(parse_int).transpose()
+    }
+}
+
+/// Decodes a path. `None` for a broken escape, which Go's server answers with 400.
+pub fn decode_path(raw: &str) -> Option<Cow<'_, str>> {
+    decode(raw, false)
+}
+
+/// Undoes `%XX`, and `+` where it means a space. Bytes that are no UTF-8 become U+FFFD.
+fn decode(raw: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
+    if !raw.contains(['%', '+']) {
+        return Some(Cow::Borrowed(raw));
+    }
+    let mut bytes = raw.bytes();
+    let mut out = Vec::with_capacity(raw.len());
+    while let Some(byte) = bytes.next() {
+        out.push(match byte {
+            b'%' => hex(bytes.next()?)? << 4 | hex(bytes.next()?)?,
+            b'+' if plus_is_space => b' ',
+            other => other,
+        });
+    }
+    Some(Cow::Owned(match String::from_utf8(out) {
+        Ok(text) => text,
+        Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned(),
+    }))
+}
+
+fn hex(digit: u8) -> Option<u8> {
+    char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_are_decoded_as_go_decodes_them() {
+        let check = |raw: &str, expected: &[(&str, &str)]| {
+            assert_eq!(Query::parse(raw).pairs().collect::<Vec<_>>(), expected, "{raw}");
+        };
+        check("", &[]);
+        check("a=1&b&a=2", &[("a", "1"), ("b", ""), ("a", "2")]);
+        check("a=x+y%20z%3D", &[("a", "x y z=")]);
+        check("a=%zz&b=%4&c=%&d=1;e=2&%zz=1&f=3", &[("f", "3")]);
+        check("a=b=c&=x&&", &[("a", "b=c"), ("", "x")]);
+        check("a=%ff&b=\u{e9}", &[("a", "\u{fffd}"), ("b", "\u{e9}")]);
+    }
+
+    #[test]
+    fn the_first_value_counts_and_all_can_be_had() {
+        let query = Query::parse("exclude=etcd&exclude=ping&verbose");
+        assert_eq!(
+            (query.first("exclude"), query.first("verbose"), query.first("x")),
+            (Some("etcd"), Some(""), None)
+        );
+        assert_eq!(query.all("exclude").collect::<Vec<_>>(), ["etcd", "ping"]);
+    }
+
+    #[test]
+    fn a_plus_in_a_path_is_a_plus() {
+        assert_eq!(decode_path("/a+b%2Fc").as_deref(), Some("/a+b/c"));
+        assert_eq!(decode_path("/a%2"), None);
+    }
+}

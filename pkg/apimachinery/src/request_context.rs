@@ -1,0 +1,87 @@
+//! What is known of a request from the moment it came in until it is answered.
+
+use std::net::{IpAddr, SocketAddr};
+use std::time::Instant;
+
+use bytes::Bytes;
+
+use crate::query::Query;
+use crate::request_info::RequestInfo;
+use crate::time::UnixTime;
+
+/// A request, without its body and its sender. The chain makes one for each; handlers and admission plugins
+/// borrow it. The default is that of a request that this server makes of itself.
+#[derive(Debug, Clone, Default)]
+pub struct RequestContext {
+    /// What the path asks for.
+    pub info: RequestInfo,
+    /// The parameters.
+    pub query: Query,
+    /// The id under which the request is audited, and which its answer carries.
+    pub audit_id: AuditId,
+    /// When it came in.
+    pub received: UnixTime,
+    /// When it has to be answered; `None` for one that may stay open.
+    pub deadline: Option<Instant>,
+    /// The client's name for itself; may be empty, and anything.
+    pub user_agent: String,
+    /// The other end of the connection.
+    pub peer: Option<SocketAddr>,
+    /// Whom proxies on the way say the request is from, first the client. Anyone can write this.
+    pub forwarded_for: Vec<IpAddr>,
+}
+
+impl RequestContext {
+    /// Where the request came from, first the client and last the other end of the connection, which alone
+    /// is sure (upstream's `SourceIPs`).
+    pub fn source_addresses(&self) -> impl Iterator<Item = IpAddr> {
+        let peer = self.peer.map(|peer| peer.ip().to_canonical());
+        let last = peer.filter(|peer| self.forwarded_for.last() != Some(peer));
+        self.forwarded_for.iter().copied().chain(last)
+    }
+}
+
+/// The id of a request: the client's own, or a UUID. Cheap to clone.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct AuditId(Bytes);
+
+impl AuditId {
+    /// The id with these bytes.
+    pub fn new(bytes: &[u8]) -> Self {
+        AuditId(Bytes::copy_from_slice(bytes))
+    }
+
+    /// As text; empty for what is none, which only a client can send.
+    pub fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// The bytes, shared.
+    pub fn bytes(&self) -> Bytes {
+        self.0.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_comes_from_its_client_by_way_of_its_peer() {
+        let check = |forwarded: &[&str], peer: Option<&str>, expected: &[&str]| {
+            let addresses = |texts: &[&str]| texts.iter().flat_map(|text| text.parse()).collect();
+            let context = RequestContext {
+                forwarded_for: addresses(forwarded),
+                peer: peer.and_then(|peer| peer.parse().ok()),
+                ..RequestContext::default()
+            };
+            let expected: Vec<IpAddr> = addresses(expected);
+            assert_eq!(context.source_addresses().collect::<Vec<_>>(), expected, "{context:?}");
+        };
+        check(&[], Some("192.0.2.1:5"), &["192.0.2.1"]);
+        check(&["10.0.0.1", "10.0.0.2"], Some("192.0.2.1:5"), &["10.0.0.1", "10.0.0.2", "192.0.2.1"]);
+        check(&["10.0.0.1"], Some("10.0.0.1:5"), &["10.0.0.1"]);
+        check(&["10.0.0.1"], Some("[::ffff:10.0.0.1]:5"), &["10.0.0.1"]);
+        check(&[], None, &[]);
+    }
+}

@@ -1,0 +1,87 @@
+//! Claims about selectors in requests: what is authorized is what is done, however a query is written.
+
+use std::sync::Arc;
+
+use apimachinery::user_info::GROUP_MASTERS;
+use async_trait::async_trait;
+use authorization::{Attributes, Authorizer, Decision};
+use serde_json::Value;
+
+use crate::client::{CONFIG_MAPS, Client, JSON};
+
+/// Lets everyone list what is called `allowed`, and delete what is selected by that name; nothing else.
+struct OneName;
+
+#[async_trait]
+impl Authorizer for OneName {
+    async fn decide(&self, attributes: Attributes<'_>) -> Decision {
+        let named = match attributes.verb {
+            "list" => attributes.name == "allowed",
+            "deletecollection" => attributes.selectors.fields.exact_match("metadata.name") == Some("allowed"),
+            _ => false,
+        };
+        match named || attributes.user.in_group(GROUP_MASTERS) {
+            true => Decision::Allow(String::new()),
+            false => Decision::NoOpinion("no".to_owned()),
+        }
+    }
+}
+
+async fn started() -> Client {
+    let client = Client::start_under(Arc::new(OneName)).await;
+    client.config_map("allowed", "a").await;
+    client.config_map("secret", "a").await;
+    client
+}
+
+/// What a user gets who may see only what is called `allowed`: the code, and the names in the answer.
+async fn seen(client: &Client, method: &str, query: &str) -> (u16, Vec<String>) {
+    let nobody = format!("Bearer {}", client.nobody_token());
+    let target = format!("{CONFIG_MAPS}?{query}");
+    let answer = client.send(method, &target, &[("authorization", &nobody)], "").await;
+    let items = answer.json()["items"].as_array().cloned().unwrap_or_default();
+    let name = |item: &Value| item["metadata"]["name"].as_str().unwrap_or("").to_owned();
+    (answer.code, items.iter().map(name).collect())
+}
+
+#[tokio::test]
+async fn nobody_sees_more_than_they_were_authorized_for() {
+    let client = started().await;
+    for query in [
+        "fieldSelector=metadata.name%3Dallowed",
+        // Pairs with broken escapes and semicolons do not count, neither for who is asked about nor for what is done.
+        "fieldSelector=metadata.name!%3D%zz&fieldSelector=metadata.name%3Dallowed",
+        "fieldSelector=metadata.name!%3Dx;y&fieldSelector=metadata.name%3Dallowed",
+        "fieldSelector%zz=metadata.name!%3Dx&fieldSelector=metadata.name%3Dallowed",
+        "watch=%zz&timeoutSeconds=1&fieldSelector=metadata.name%3Dallowed",
+        // The first of several counts.
+        "fieldSelector=metadata.name%3Dallowed&fieldSelector=metadata.name!%3Dallowed",
+    ] {
+        assert_eq!(seen(&client, "GET", query).await, (200, vec!["allowed".to_owned()]), "{query}");
+    }
+    for query in [
+        "",
+        "watch=1&fieldSelector=metadata.name%3Dallowed",
+        "fieldSelector=metadata.name!%3Dallowed&fieldSelector=metadata.name%3Dallowed",
+    ] {
+        assert_eq!(seen(&client, "GET", query).await, (403, Vec::new()), "{query}");
+    }
+}
+
+#[tokio::test]
+async fn nobody_deletes_more_than_they_were_authorized_for() {
+    let client = started().await;
+    for query in ["", "labelSelector=app", "fieldSelector=metadata.name!%3Dallowed"] {
+        assert_eq!(seen(&client, "DELETE", query).await, (403, Vec::new()), "{query}");
+    }
+    let query = "fieldSelector=metadata.name!%3D%zz&fieldSelector=metadata.name%3Dallowed";
+    assert_eq!(seen(&client, "DELETE", query).await.0, 200);
+    let left = client.get(CONFIG_MAPS, JSON).await.json();
+    let names: Vec<&str> = left["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|item| item["metadata"]["name"].as_str())
+        .collect();
+    assert_eq!(names, ["secret"]);
+}

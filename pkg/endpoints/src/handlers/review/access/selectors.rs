@@ -1,0 +1,103 @@
+//! The selectors that a review asks about.
+
+use apimachinery::field::Path;
+use apimachinery::go_quote::quote;
+use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
+use apimachinery::{fields, labels};
+use schema::object::{Object, get_object};
+
+use super::{member, requirements, texts};
+
+/// The selectors of a review, as far as they can be read. Without the rest the question is the broader one,
+/// so nothing is allowed by leaving it out.
+pub(super) fn of(object: &Object) -> Selectors {
+    let given = |name| get_object(object, &["spec", "resourceAttributes", name]);
+    Selectors {
+        fields: given("fieldSelector").map_or(FieldRequirements::NONE, |selector| {
+            match requirements(selector).next() {
+                Some(_) => FieldRequirements::collect(requirements(selector).map(field_requirement)),
+                None => FieldRequirements::parse(member(selector, "rawSelector")),
+            }
+        }),
+        labels: given("labelSelector").map_or(LabelRequirements::NONE, |selector| {
+            match requirements(selector).next() {
+                Some(_) => LabelRequirements::collect(requirements(selector).map(label_requirement)),
+                None => LabelRequirements::parse(member(selector, "rawSelector")),
+            }
+        }),
+    }
+}
+
+/// A requirement that can be evaluated: fields are compared with one value.
+fn field_requirement(requirement: &Object) -> Result<fields::Requirement, String> {
+    let values = requirement.get("values").map(texts).unwrap_or_default();
+    let operator = match member(requirement, "operator") {
+        "In" => fields::Operator::Equals,
+        "NotIn" => fields::Operator::NotEquals,
+        other => return Err(format!("{} is not a valid field selector operator", quote(other))),
+    };
+    let [value] = <[String; 1]>::try_from(values).map_err(|_| "fieldSelectors must have one value")?;
+    Ok(fields::Requirement { field: member(requirement, "key").to_owned(), operator, value })
+}
+
+fn label_requirement(requirement: &Object) -> Result<labels::Requirement, String> {
+    let operator = match member(requirement, "operator") {
+        "In" => labels::Operator::In,
+        "NotIn" => labels::Operator::NotIn,
+        "Exists" => labels::Operator::Exists,
+        "DoesNotExist" => labels::Operator::DoesNotExist,
+        other => return Err(format!("{} is not a valid label selector operator", quote(other))),
+    };
+    let values = requirement.get("values").map(texts).unwrap_or_default();
+    labels::Requirement::new(member(requirement, "key").to_owned(), operator, values, &Path::NIL)
+}
+
+/// What the answer says of selectors that could not be read.
+pub(super) fn unread(selectors: &Selectors) -> Vec<String> {
+    let Selectors { fields, labels } = selectors;
+    let all = [
+        ("fieldSelector", fields.error.is_some(), fields.read.is_empty()),
+        ("labelSelector", labels.error.is_some(), labels.read.is_empty()),
+    ];
+    let told = all.into_iter().filter(|(_, broken, _)| *broken).map(|(name, _, nothing_read)| {
+        let how = if nothing_read { "ignored" } else { "partially ignored" };
+        format!("spec.resourceAttributes.{name} {how} due to parse error")
+    });
+    told.collect()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn selectors_that_nobody_can_read_are_told() {
+        let check = |name: &str, selector: Value, expected: Option<&str>| {
+            let review = json!({"spec": {"resourceAttributes": {name: selector}}});
+            let review = review.as_object().unwrap();
+            let told = |how: &str| format!("spec.resourceAttributes.{name} {how} due to parse error");
+            let expected: Vec<String> = expected.into_iter().map(told).collect();
+            assert_eq!(unread(&of(review)), expected, "{review:?}");
+        };
+        let exists = json!({"key": "a", "operator": "Exists"});
+        let is = json!({"key": "a", "operator": "In", "values": ["b"]});
+        let bogus = json!({"key": "a", "operator": "Bogus"});
+        for name in ["fieldSelector", "labelSelector"] {
+            check(name, json!({"rawSelector": "a=b"}), None);
+            check(name, json!({"rawSelector": "bad selector!!"}), Some("ignored"));
+            check(name, json!({"requirements": [is]}), None);
+            check(name, json!({"requirements": [is, bogus]}), Some("partially ignored"));
+            check(name, json!({"requirements": [bogus]}), Some("ignored"));
+        }
+        check("fieldSelector", json!({"requirements": [exists]}), Some("ignored"));
+        check("labelSelector", json!({"requirements": [exists]}), None);
+        check(
+            "fieldSelector",
+            json!({"requirements": [{"key": "a", "operator": "In", "values": ["b", "c"]}]}),
+            Some("ignored"),
+        );
+    }
+}

@@ -1,0 +1,153 @@
+//! What is known of a request before anyone is asked about it.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::header::{HeaderName, USER_AGENT};
+use http::request::Parts;
+use tokio::time::Instant;
+
+use apimachinery::go_quote::Quoted;
+use apimachinery::query::{Query, decode_path};
+use apimachinery::request_context::{AuditId, RequestContext};
+use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::status::Status;
+use apimachinery::time::parse_duration;
+
+use super::Refusal;
+use crate::connection::Peer;
+use crate::env::Env;
+use crate::inflight::is_long_running;
+
+/// The header that names a request in audit, and comes back with the answer.
+pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const X_REAL_IP: HeaderName = HeaderName::from_static("x-real-ip");
+
+/// Reads a request's head. With it comes what keeps the request from being looked at any further, if
+/// something does. A request may take `timeout_max`; `?timeout=` can only shorten that.
+pub(super) fn context(
+    parts: &Parts,
+    peer: &Peer,
+    received: Instant,
+    timeout_max: Duration,
+    env: &Env,
+) -> (RequestContext, Option<Refusal>) {
+    let query = Query::parse(parts.uri.query().unwrap_or_default());
+    let (info, flaw) = match info(parts, &query) {
+        Ok(info) => (info, None),
+        Err(flaw) => (RequestInfo::default(), Some(flaw)),
+    };
+    let (deadline, late) = match deadline(&info, &query, received, timeout_max) {
+        Ok(deadline) => (deadline, None),
+        Err(flaw) => (None, Some(flaw)),
+    };
+    let user_agent = parts.headers.get(USER_AGENT).map(|value| String::from_utf8_lossy(value.as_bytes()));
+    let context = RequestContext {
+        info,
+        query,
+        audit_id: audit_id(&parts.headers, env),
+        received: env.clock.now(),
+        deadline: deadline.map(Instant::into_std),
+        user_agent: user_agent.unwrap_or_default().into_owned(),
+        peer: Some(peer.remote),
+        forwarded_for: forwarded_for(&parts.headers),
+    };
+    (context, flaw.or(late))
+}
+
+fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Refusal> {
+    let path = decode_path(parts.uri.path())
+        .ok_or_else(|| Refusal::from(Box::new(Status::bad_request("400 Bad Request"))))?;
+    request_info(parts.method.as_str(), &path, query).map_err(|error| {
+        let uri = parts.uri.path_and_query().map_or("", |uri| uri.as_str());
+        let text =
+            format!("Internal Server Error: {}: failed to create RequestInfo: {error}, {uri}\n", Quoted(uri));
+        // No browser takes the text for markup.
+        Refusal::Unreadable(text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;"))
+    })
+}
+
+/// When the request has to be done; `None` for long-running ones.
+fn deadline(
+    info: &RequestInfo,
+    query: &Query,
+    received: Instant,
+    max: Duration,
+) -> Result<Option<Instant>, Refusal> {
+    if is_long_running(info) {
+        return Ok(None);
+    }
+    let wanted = match query.first("timeout") {
+        None | Some("") => 0,
+        Some(text) => parse_duration(text).map_err(|error| {
+            let message = format!("invalid timeout specified in the request URL - {error}");
+            Refusal::from(Box::new(Status::bad_request(message)))
+        })?,
+    };
+    let wanted = u64::try_from(wanted).unwrap_or(0);
+    let timeout = if wanted == 0 { max } else { max.min(Duration::from_nanos(wanted)) };
+    Ok(Some(received + timeout))
+}
+
+/// The client's own id for this request, or a new one.
+fn audit_id(headers: &HeaderMap, env: &Env) -> AuditId {
+    match headers.get(&AUDIT_ID) {
+        Some(id) if !id.is_empty() => AuditId::new(id.as_bytes()),
+        _ => {
+            let mut text = [0; uuid::fmt::Hyphenated::LENGTH];
+            AuditId::new(env.uuid().hyphenated().encode_lower(&mut text).as_bytes())
+        }
+    }
+}
+
+/// Whom proxies say the request is from: all addresses of `X-Forwarded-For`, and `X-Real-Ip` if it is not
+/// among them.
+fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_canonical());
+    let mut addresses: Vec<IpAddr> = text(X_FORWARDED_FOR).split(',').filter_map(address).collect();
+    if let Some(real) = address(text(X_REAL_IP))
+        && !addresses.contains(&real)
+    {
+        addresses.push(real);
+    }
+    addresses
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::connection::Protocol;
+    use crate::testing::{NOW, env, request};
+
+    fn read(target: &str, headers: &[&str]) -> RequestContext {
+        let parts = request("GET", target, headers).into_parts().0;
+        let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
+        context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).0
+    }
+
+    #[test]
+    fn a_request_is_known_by_its_head() {
+        let context = read("/api/v1/pods?limit=5", &["User-Agent: kubectl/v1", "Audit-Id: mine"]);
+        assert_eq!((context.info.resource.as_str(), context.query.first("limit")), ("pods", Some("5")));
+        assert_eq!((context.user_agent.as_str(), context.audit_id.as_str()), ("kubectl/v1", "mine"));
+        assert_eq!((context.received.seconds, context.deadline.is_some()), (NOW, true));
+        assert!(read("/api/v1/pods?watch=1", &[]).deadline.is_none());
+    }
+
+    #[test]
+    fn proxies_on_the_way_are_listed_as_they_say() {
+        let check = |headers: &[&str], expected: &[&str]| {
+            let got: Vec<String> =
+                read("/", headers).source_addresses().map(|address| address.to_string()).collect();
+            assert_eq!(got, expected, "{headers:?}");
+        };
+        check(&[], &["192.0.2.1"]);
+        check(&["X-Forwarded-For: 10.0.0.1, nonsense ,::1"], &["10.0.0.1", "::1", "192.0.2.1"]);
+        check(&["X-Forwarded-For: 10.0.0.1", "X-Real-Ip: 10.0.0.1"], &["10.0.0.1", "192.0.2.1"]);
+        check(&["X-Forwarded-For: 10.0.0.1", "X-Real-Ip: 10.0.0.2"], &["10.0.0.1", "10.0.0.2", "192.0.2.1"]);
+    }
+}
