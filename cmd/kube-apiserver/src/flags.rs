@@ -7,6 +7,7 @@ mod value;
 use std::collections::BTreeMap;
 
 use apimachinery::go_quote::{Quoted, quote};
+use apimachinery::time::format_duration;
 
 pub(crate) use table::FLAGS;
 pub(crate) use value::{CertKey, Kind, ports};
@@ -225,6 +226,24 @@ impl Flags {
     /// Nanoseconds.
     pub(crate) fn nanos(&self, name: &str) -> i64 {
         apimachinery::time::parse_duration(self.text(name)).unwrap_or(0)
+    }
+
+    /// Every flag with its value, as upstream prints it.
+    pub(crate) fn all(&self) -> Vec<(String, String)> {
+        FLAGS.iter().map(|flag| (flag.name.to_owned(), self.printed(flag))).collect()
+    }
+
+    fn printed(&self, flag: &Flag) -> String {
+        let Some(given) = self.given.get(flag.name) else { return flag.default.to_owned() };
+        match flag.kind {
+            Kind::Bool => self.bool(flag.name).to_string(),
+            Kind::Int | Kind::Level => self.int(flag.name).to_string(),
+            Kind::Float => self.float(flag.name).to_string(),
+            Kind::Duration => format_duration(self.nanos(flag.name)),
+            Kind::List | Kind::Array | Kind::Ints => format!("[{}]", self.list(flag.name).join(",")),
+            Kind::Pairs | Kind::Map | Kind::Gates => given.join(","),
+            _ => given.last().cloned().unwrap_or_default(),
+        }
     }
 
     /// Every value of a flag that may have several: those given, in order, or the default ones.

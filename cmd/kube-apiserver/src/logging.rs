@@ -2,23 +2,43 @@
 
 use std::io::IsTerminal;
 
+use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
 
 /// Libraries that say more than anybody wants to know.
 const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tokio_rustls", "tower"];
 
-/// Starts logging at a verbosity of upstream's `-v`: requests are logged from 3 on, as there.
-pub(crate) fn start(v: i64) {
+/// Sets how much is logged by a log that was started.
+#[derive(Clone)]
+pub(crate) struct Verbosity(Handle<Targets, Registry>);
+
+impl Verbosity {
+    /// As the flag `-v` does: requests are logged from 3 on, as upstream's are.
+    pub(crate) fn set(&self, v: i64) {
+        if let Err(error) = self.0.reload(filter(v)) {
+            tracing::error!(%error, "the verbosity could not be set");
+        }
+    }
+}
+
+/// Starts logging at a verbosity.
+pub(crate) fn start(v: i64) -> Verbosity {
+    let (filter, handle) = reload::Layer::new(filter(v));
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    tracing_subscriber::registry().with(filter).with(lines).init();
+    Verbosity(handle)
+}
+
+fn filter(v: i64) -> Targets {
     let (ours, theirs) = match v {
         ..=2 => (LevelFilter::INFO, LevelFilter::ERROR),
         3..=5 => (LevelFilter::DEBUG, LevelFilter::WARN),
         6..=8 => (LevelFilter::TRACE, LevelFilter::INFO),
         _ => (LevelFilter::TRACE, LevelFilter::TRACE),
     };
-    let filter = Targets::new().with_default(ours).with_targets(QUIET.map(|target| (target, theirs)));
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
-    tracing_subscriber::registry().with(filter).with(lines).init();
+    Targets::new().with_default(ours).with_targets(QUIET.map(|target| (target, theirs)))
 }

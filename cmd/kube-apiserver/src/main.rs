@@ -7,8 +7,10 @@ mod options;
 mod version;
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use flags::Flags;
+use logging::Verbosity;
 use options::Options;
 
 /// Memory is given back soon after it was needed: a server that had to list everything once should
@@ -32,8 +34,8 @@ fn main() -> ExitCode {
         println!("{version}");
         return ExitCode::SUCCESS;
     }
-    logging::start(flags.int("v"));
-    match serve(&flags) {
+    let verbosity = logging::start(flags.int("v"));
+    match serve(&flags, verbosity) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             tracing::error!(error, "command failed");
@@ -42,8 +44,11 @@ fn main() -> ExitCode {
     }
 }
 
-fn serve(flags: &Flags) -> Result<(), String> {
-    let options = Options::from_flags(flags)?;
+fn serve(flags: &Flags, verbosity: Verbosity) -> Result<(), String> {
+    let mut options = Options::from_flags(flags)?;
+    if flags.bool("profiling") {
+        options.config.chain.pages.set_verbosity = Some(Arc::new(move |v| verbosity.set(v.into())));
+    }
     flags.warn_about_ignored();
     options.announce();
     let runtime = tokio::runtime::Builder::new_multi_thread()

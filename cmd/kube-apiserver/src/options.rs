@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use apimachinery::features::Gates;
+use apimachinery::features::{Gate, Gates};
 use authorization::Mode;
 use controlplane::config::{
     AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig,
@@ -20,7 +20,7 @@ use controlplane::config::{
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
-use server::{BindOptions, ChainOptions, InflightLimits};
+use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 
 use crate::flags::{CertKey, Flags};
 
@@ -244,6 +244,12 @@ fn chain(flags: &Flags, gates: Gates) -> ChainOptions {
         goaway_chance: flags.float("goaway-chance"),
         hsts: HeaderValue::from_str(&hsts).ok().filter(|value| !value.is_empty()),
         gates,
+        pages: PageOptions {
+            flags: gates.enabled(Gate::ComponentFlagz).then(|| flags.all().into()),
+            statusz: gates.enabled(Gate::ComponentStatusz),
+            // Who started the log says how it is set.
+            set_verbosity: None,
+        },
     }
 }
 

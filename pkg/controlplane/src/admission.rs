@@ -285,6 +285,7 @@ mod tests {
                     generate_name: "",
                     old: None,
                     options: Options::None,
+                    request: &apimachinery::request_context::RequestContext::default(),
                 })
             })
         };

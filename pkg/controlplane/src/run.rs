@@ -128,7 +128,7 @@ pub(crate) async fn start_under(
         authorizer,
         dispatch: api.dispatch,
         api_paths: api.paths,
-        health,
+        health: Arc::new(health),
         metrics,
     };
     let chain = Chain::new(services, config.chain.clone(), env);

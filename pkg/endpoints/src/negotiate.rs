@@ -255,7 +255,7 @@ fn transform(kind: &str, group: &str, version: &str, format: Format, offer: Offe
 }
 
 /// People's tools get indented JSON: `?pretty`, and the user agents of curl, Wget and browsers.
-pub(crate) fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
+pub fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
     if let Some(value) = query_pretty.filter(|v| !v.is_empty()) {
         return matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True");
     }

@@ -29,9 +29,10 @@ use crate::health::Health;
 use crate::impersonation::{Actor, Impersonation};
 use crate::inflight::{Inflight, InflightLimits, Seat, is_long_running, is_mutating};
 use crate::metrics::{Answered, Metrics};
+use crate::pages::Pages;
 use crate::respond;
 use crate::response_body::ResponseBody;
-use crate::routes::{Route, panicked, route};
+use crate::routes::{self, PageOptions, is_of_api, panicked};
 use context::AUDIT_ID;
 
 /// What the chain asks.
@@ -45,7 +46,7 @@ pub struct Services {
     /// The paths that `dispatch` serves, to be listed at `/`.
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// The health paths.
-    pub health: Health,
+    pub health: Arc<Health>,
     /// The counters.
     pub metrics: Arc<Metrics>,
 }
@@ -63,6 +64,8 @@ pub struct ChainOptions {
     pub hsts: Option<HeaderValue>,
     /// The feature gates that are open.
     pub gates: Gates,
+    /// Which pages there are beside health and metrics.
+    pub pages: PageOptions,
 }
 
 impl Default for ChainOptions {
@@ -73,6 +76,7 @@ impl Default for ChainOptions {
             goaway_chance: 0.0,
             hsts: None,
             gates: Gates::default(),
+            pages: PageOptions::default(),
         }
     }
 }
@@ -83,10 +87,10 @@ pub struct Chain {
     authorizer: Arc<dyn Authorizer>,
     impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
-    pub(crate) api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
-    pub(crate) health: Health,
+    /// What the server answers itself.
+    pages: Pages,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) inflight: Inflight,
+    inflight: Arc<Inflight>,
     /// Writes, which go on when their client hangs up.
     writes: TaskTracker,
     options: ChainOptions,
@@ -128,16 +132,16 @@ impl From<Box<Status>> for Refusal {
 impl Chain {
     /// A chain with no request on it.
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
-        let Services { authenticator, authorizer, dispatch, api_paths, health, metrics } = services;
-        let inflight = Inflight::new(options.inflight);
+        let inflight = Arc::new(Inflight::new(options.inflight));
+        let pages = routes::pages(&services, &inflight, &options.pages, &env);
+        let Services { authenticator, authorizer, dispatch, metrics, .. } = services;
         let writes = TaskTracker::new();
         Arc::new(Chain {
             authenticator,
             authorizer,
             impersonation: Impersonation::new(&options.gates),
             dispatch,
-            api_paths,
-            health,
+            pages,
             metrics,
             inflight,
             writes,
@@ -201,7 +205,7 @@ impl Chain {
         };
         match outcome {
             Ok(Ok(answered)) => answered,
-            Ok(Err(_panic)) => Err(Refusal::from(Box::new(panicked(self)))),
+            Ok(Err(_panic)) => Err(Refusal::from(Box::new(panicked(&self.metrics)))),
             Err(_elapsed) => Err(Refusal::from(self.timed_out())),
         }
     }
@@ -209,19 +213,17 @@ impl Chain {
     /// The steps. Each needs what the one before it proved.
     async fn steps(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
         let Incoming { mut parts, body, context, peer } = incoming;
-        let RequestContext { info, query, .. } = &*context;
+        let info = &context.info;
         let sender = self.authenticate(&mut parts.headers, peer).await?;
         let authorizer = self.authorizer.as_ref();
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer).await?;
         let seat = self.seat(info, &actor)?;
         let authorized = authorize(authorizer, actor.into_user(), info).await?;
-        match route(self, &info.path, query, &parts.headers).await {
-            Route::Answered(response) => Ok((response, seat)),
-            Route::Api => {
-                let request = Request { parts, body, context, authorized };
-                Ok(self.dispatch(request, seat).await?)
-            }
+        if info.is_resource || is_of_api(&info.path) {
+            let request = Request { parts, body, context, authorized };
+            return Ok(self.dispatch(request, seat).await?);
         }
+        Ok((self.pages.answer(parts, body, context).await, seat))
     }
 
     /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
@@ -263,7 +265,7 @@ impl Chain {
         match self.writes.spawn(timeout_at(deadline, work)).await {
             Ok(Ok(answered)) => Ok(answered),
             Ok(Err(_elapsed)) => Err(self.timed_out()),
-            Err(_panic) => Err(Box::new(panicked(self))),
+            Err(_panic) => Err(Box::new(panicked(&self.metrics))),
         }
     }
 

@@ -14,6 +14,7 @@ use apimachinery::go_quote::quote;
 use apimachinery::query::Query;
 use endpoints::dispatch::Response;
 
+use crate::pages::{Context, Pages};
 use crate::respond;
 
 /// One thing that can be well or not.
@@ -172,7 +173,7 @@ impl Check for Grace {
 /// The checks of one path, in the order in which they are run and listed.
 #[derive(Default)]
 pub struct Group {
-    checks: Vec<Counted>,
+    checks: Vec<Arc<Counted>>,
 }
 
 /// A check and how it came out, for `/metrics/slis`.
@@ -191,16 +192,26 @@ impl Counted {
         self.last.store(result.is_ok(), Relaxed);
         result
     }
+
+    /// The page of this check alone, with the reason of a failure.
+    async fn answer(&self) -> Response {
+        match self.check.check().await {
+            Ok(()) => respond::text(200, "ok"),
+            Err(reason) => respond::text(500, format!("internal server error: {reason}\n")),
+        }
+    }
 }
 
 impl Group {
     /// A group of checks.
     pub fn new(checks: Vec<Arc<dyn Check>>) -> Self {
-        let counted = |check| Counted {
-            check,
-            succeeded: AtomicU64::new(0),
-            failed: AtomicU64::new(0),
-            last: AtomicBool::new(false),
+        let counted = |check| {
+            Arc::new(Counted {
+                check,
+                succeeded: AtomicU64::new(0),
+                failed: AtomicU64::new(0),
+                last: AtomicBool::new(false),
+            })
         };
         Group { checks: checks.into_iter().map(counted).collect() }
     }
@@ -244,15 +255,6 @@ impl Group {
             Some(_) => respond::text(200, format!("{detail}{group} check passed\n")),
         }
     }
-
-    /// Answers for one check, with the reason of a failure; `None` if there is no such check.
-    async fn one(&self, name: &str) -> Option<Response> {
-        let counted = self.checks.iter().find(|counted| counted.check.name() == name)?;
-        Some(match counted.check.check().await {
-            Ok(()) => respond::text(200, "ok"),
-            Err(reason) => respond::text(500, format!("internal server error: {reason}\n")),
-        })
-    }
 }
 
 /// The three groups.
@@ -266,30 +268,28 @@ pub struct Health {
     pub readyz: Group,
 }
 
+/// The names of the groups, and where they are.
+const GROUPS: [(&str, fn(&Health) -> &Group); 3] = [
+    ("healthz", |health| &health.healthz),
+    ("livez", |health| &health.livez),
+    ("readyz", |health| &health.readyz),
+];
+
 impl Health {
-    fn groups(&self) -> [(&'static str, &Group); 3] {
-        [("healthz", &self.healthz), ("livez", &self.livez), ("readyz", &self.readyz)]
-    }
-
-    /// Answers a path of this module; `None` for any other. The method does not matter, as upstream.
-    pub(crate) async fn answer(&self, path: &str, query: &Query) -> Option<Response> {
-        let path = path.strip_prefix('/')?;
-        let (group, check) = path.split_once('/').map_or((path, None), |(group, check)| (group, Some(check)));
-        let (name, group) = self.groups().into_iter().find(|(name, _)| *name == group)?;
-        match check {
-            None => Some(group.all(name, query).await),
-            Some(check) => group.one(check).await,
+    /// The pages of the groups and of each of their checks.
+    pub(crate) fn pages(self: &Arc<Self>) -> Pages {
+        let mut pages = Pages::default();
+        for (name, group) in GROUPS {
+            let health = Arc::clone(self);
+            let all = async move |context: Context| group(&health).all(name, &context.query).await;
+            pages = pages.listed(&format!("/{name}"), all);
+            for counted in &group(self).checks {
+                let path = format!("/{name}/{}", counted.check.name());
+                let counted = Arc::clone(counted);
+                pages = pages.listed(&path, async move || counted.answer().await);
+            }
         }
-    }
-
-    /// Every path that [`answer`](Self::answer) knows.
-    pub(crate) fn paths(&self) -> Vec<String> {
-        let mut paths = Vec::new();
-        for (name, group) in self.groups() {
-            paths.push(format!("/{name}"));
-            paths.extend(group.checks.iter().map(|counted| format!("/{name}/{}", counted.check.name())));
-        }
-        paths
+        pages
     }
 
     /// `/metrics/slis`: how the checks of each group came out (KEP-3466).
@@ -315,8 +315,8 @@ impl Health {
 
     /// Visits every check that has been run.
     fn each(&self, mut visit: impl FnMut(&str, &Counted)) {
-        for (kind, group) in self.groups() {
-            for counted in &group.checks {
+        for (kind, group) in GROUPS {
+            for counted in &group(self).checks {
                 if counted.succeeded.load(Relaxed) + counted.failed.load(Relaxed) > 0 {
                     visit(kind, counted);
                 }

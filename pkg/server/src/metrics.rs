@@ -58,6 +58,11 @@ impl Metrics {
         }
     }
 
+    /// When the server started, in seconds since 1970, and what it is.
+    pub(crate) fn started(&self) -> (i64, &VersionInfo) {
+        (self.start_time_seconds, &self.build)
+    }
+
     /// Counts requests for these resources each by themselves. Those for any other share empty labels.
     #[must_use]
     pub fn with_resources(self, resources: impl IntoIterator<Item = ResourceLabels<'static>>) -> Self {

@@ -8,62 +8,107 @@ use http::HeaderMap;
 use http::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
-use apimachinery::query::Query;
+use apimachinery::status::Status;
 use endpoints::dispatch::Response;
 
-use crate::chain::Chain;
+use crate::chain::Services;
+use crate::debugging::{self, SetVerbosity};
+use crate::env::Env;
+use crate::inflight::Inflight;
+use crate::metrics::Metrics;
+use crate::pages::Pages;
 use crate::respond;
+use crate::zpages::{self, FlagValue, Statusz};
 
-/// What a path is.
-pub(crate) enum Route {
-    /// Answered here.
-    Answered(Response),
-    /// For the API.
-    Api,
+/// Which pages there are beside health and metrics.
+#[derive(Clone, Default)]
+pub struct PageOptions {
+    /// What `/flagz` lists; none for no such page (`ComponentFlagz`).
+    pub flags: Option<Arc<[FlagValue]>>,
+    /// Whether there is `/statusz` (`ComponentStatusz`).
+    pub statusz: bool,
+    /// What sets how much is logged; none without `/debug` (`--profiling`).
+    pub set_verbosity: Option<SetVerbosity>,
+}
+
+impl std::fmt::Debug for PageOptions {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let PageOptions { flags, statusz, set_verbosity } = self;
+        let (flagz, debug) = (flags.is_some(), set_verbosity.is_some());
+        f.debug_struct("PageOptions")
+            .field("flagz", &flagz)
+            .field("statusz", statusz)
+            .field("debug", &debug)
+            .finish()
+    }
 }
 
 /// Paths, and the roots of trees of paths, that the API answers.
 const API_ROOTS: [&str; 6] =
     ["/api", "/apis", "/openapi", "/version", "/openid/v1/jwks", "/.well-known/openid-configuration"];
 
+/// Whether the API answers a path that names no resource.
+pub(crate) fn is_of_api(path: &str) -> bool {
+    let under =
+        |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    API_ROOTS.into_iter().any(under)
+}
+
 /// Prometheus' text format, as upstream's library names it.
 const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
 
-/// Answers a path that is the server's own, whatever the method; a path that is nobody's is 404.
-pub(crate) async fn route(chain: &Chain, path: &str, query: &Query, headers: &HeaderMap) -> Route {
-    let under =
-        |root: &str| path.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if API_ROOTS.into_iter().any(under) {
-        return Route::Api;
+/// Every page of a server. The one at `/` lists the others, and the paths of the API.
+pub(crate) fn pages(
+    services: &Services,
+    inflight: &Arc<Inflight>,
+    options: &PageOptions,
+    env: &Env,
+) -> Pages {
+    let Services { health, metrics, api_paths, .. } = services;
+    let mut pages = Pages::default().and(health.pages());
+    let counters = (Arc::clone(metrics), Arc::clone(inflight));
+    pages = pages.listed("/metrics", async move |headers: HeaderMap| {
+        let (metrics, inflight) = &counters;
+        page_of_metrics(metrics.render(inflight.current()), &headers)
+    });
+    let checked = (Arc::clone(health), Arc::clone(metrics));
+    pages = pages.listed("/metrics/slis", async move |headers: HeaderMap| {
+        let (health, metrics) = &checked;
+        let mut page = String::new();
+        health.write_slis(&mut page);
+        metrics.write_start_time(&mut page);
+        page_of_metrics(page, &headers)
+    });
+    if let Some(set_verbosity) = &options.set_verbosity {
+        pages = pages.and(debugging::pages(Arc::clone(set_verbosity)));
     }
-    if let Some(response) = chain.health.answer(path, query).await {
-        return Route::Answered(response);
+    if let Some(flags) = &options.flags {
+        pages = pages.and(zpages::flagz(Arc::clone(flags), env));
     }
-    Route::Answered(match path {
-        "/" | "/index.html" => index(chain),
-        "/metrics" => metrics(chain.metrics.render(chain.inflight.current()), headers),
-        "/metrics/slis" => {
-            let mut page = String::new();
-            chain.health.write_slis(&mut page);
-            chain.metrics.write_start_time(&mut page);
-            metrics(page, headers)
-        }
-        _ => respond::not_found(),
-    })
+    if options.statusz {
+        // It lists itself, too.
+        let own = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
+        let paths = own.chain(api_paths()).collect();
+        pages = pages.and(zpages::statusz(Statusz::of(metrics, paths, env.clone())));
+    }
+    with_index(pages, Arc::clone(api_paths))
 }
 
-/// All paths there are, sorted, as indented JSON.
-fn index(chain: &Chain) -> Response {
-    let mut paths = (chain.api_paths)();
-    paths.extend(chain.health.paths());
-    paths.extend(["/metrics".to_owned(), "/metrics/slis".to_owned()]);
-    paths.sort_unstable();
-    paths.dedup();
-    respond::json(200, serde_json::to_vec_pretty(&json!({ "paths": paths })).unwrap_or_default())
+/// With the list of all paths there are at `/`, sorted, as indented JSON.
+fn with_index(pages: Pages, api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>) -> Pages {
+    let own = pages.paths().to_vec();
+    let index = async move || {
+        let mut paths = api_paths();
+        paths.extend(own.iter().cloned());
+        paths.sort_unstable();
+        paths.dedup();
+        respond::json(200, serde_json::to_vec_pretty(&json!({ "paths": paths })).unwrap_or_default())
+    };
+    pages.unlisted("/", index.clone()).unlisted("/index.html", index).complete()
 }
 
-fn metrics(page: String, headers: &HeaderMap) -> Response {
+fn page_of_metrics(page: String, headers: &HeaderMap) -> Response {
     let accepts_gzip = headers
         .get_all(http::header::ACCEPT_ENCODING)
         .iter()
@@ -88,11 +133,8 @@ fn gzip(bytes: &[u8]) -> Option<Bytes> {
 }
 
 /// Counts a request that panicked, and answers it.
-pub(crate) fn panicked(chain: &Arc<Chain>) -> apimachinery::status::Status {
-    chain.metrics.panics.fetch_add(1, Relaxed);
-    apimachinery::status::Status::failure(
-        500,
-        "InternalError",
-        "This request caused apiserver to panic. Look in the logs for details.",
-    )
+pub(crate) fn panicked(metrics: &Metrics) -> Status {
+    metrics.panics.fetch_add(1, Relaxed);
+    let text = "This request caused apiserver to panic. Look in the logs for details.";
+    Status::failure(500, "InternalError", text)
 }

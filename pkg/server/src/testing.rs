@@ -106,11 +106,11 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
         authorizer: Mode::authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
-        health: Health {
+        health: Arc::new(Health {
             healthz: Group::new(vec![Arc::new(Ping)]),
             livez: Group::new(vec![Arc::new(Ping)]),
             readyz: group(),
-        },
+        }),
         metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
     };
     Chain::new(services, options, env())

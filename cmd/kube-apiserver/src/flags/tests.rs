@@ -133,3 +133,21 @@ fn only_values_other_than_the_default_are_changes() {
     check("--secure-port=1", &["secure-port"]);
     check("--watch-cache --watch-cache=false", &["watch-cache"]);
 }
+
+#[test]
+fn flags_are_printed_with_their_values() {
+    let words =
+        ["--profiling=0", "-v=2", "--request-timeout=90s", "--audit-log-path=/x", "--api-audiences=a,b"];
+    let all = Flags::parse(words.map(str::to_owned)).unwrap().all();
+    let check = |name: &str, expected: &str| {
+        let value = all.iter().find(|(flag, _)| flag == name).map(|(_, value)| value.as_str());
+        assert_eq!(value, Some(expected), "{name}");
+    };
+    check("profiling", "false");
+    check("v", "2");
+    check("request-timeout", "1m30s");
+    check("audit-log-path", "/x");
+    check("api-audiences", "[a,b]");
+    check("secure-port", "6443");
+    check("anonymous-auth", "true");
+}

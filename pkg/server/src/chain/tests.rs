@@ -103,6 +103,32 @@ async fn paths_are_answered_by_their_owners() {
         .check("GET /readyz", &[], 500, "[+]ping ok\n[-]sick failed: reason withheld\nreadyz check failed\n")
         .await;
     setup.check("GET /a%zz", &[], 400, "400 Bad Request").await;
+    // The path that was authorized is the one that is looked for.
+    setup.check("GET /%6Civez", &[], 200, "ok").await;
+    setup.check("GET /livez%3Fverbose", &[], 404, "404 page not found\n").await;
+    setup.check("GET /livez%00", &[], 404, "404 page not found\n").await;
+}
+
+#[tokio::test]
+async fn an_old_path_without_a_resource_cannot_be_read() {
+    let text = "Internal Server Error: \"/api/v1/watch?a=1&amp;b\": failed to create RequestInfo: unable to \
+                determine kind and namespace from url, /api/v1/watch?a=1&amp;b\n";
+    strict().check("GET /api/v1/watch?a=1&b", &[], 500, text).await;
+}
+
+#[tokio::test]
+async fn pages_that_were_not_asked_for_are_not_there() {
+    let flags = Some([("v".to_owned(), "0".to_owned())].into());
+    let pages = PageOptions { flags, statusz: true, set_verbosity: Some(Arc::new(|_| {})) };
+    let all = setup_with(&[Mode::AlwaysAllow], ChainOptions { pages, ..ChainOptions::default() });
+    for path in ["/flagz", "/statusz", "/debug/flags"] {
+        assert_eq!(all.send("GET", path, &[]).await.0, 200, "{path}");
+        setup().check(&format!("GET {path}"), &[], 404, "404 page not found\n").await;
+    }
+    let index = all.send("GET", "/", &[]).await.2.unwrap();
+    for (path, listed) in [("\"/flagz\"", true), ("\"/statusz\"", true), ("/debug", false)] {
+        assert_eq!(index.contains(path), listed, "{path} in {index}");
+    }
 }
 
 #[tokio::test]

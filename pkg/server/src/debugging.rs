@@ -1,0 +1,135 @@
+//! `/debug`: how much is logged, and profiles (apiserver `server/routes/{flags,profiling}.go`).
+//!
+//! Upstream's profiles are those of the Go runtime: of goroutines, its heap, its scheduler. There is nothing
+//! here that they could be taken of, so the index is served, says so, and every profile is unknown.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, LOCATION};
+use http_body_util::{BodyExt, Limited};
+
+use apimachinery::go_quote::Quoted;
+use endpoints::dispatch::Response;
+
+use crate::pages::Pages;
+use crate::respond;
+
+/// Sets how much is logged, as the flag `-v` does.
+pub type SetVerbosity = Arc<dyn Fn(i32) + Send + Sync>;
+
+/// How long the body of a change may be, in bytes: a number fits, and nobody fills the memory.
+const BODY_BYTES_MAX: usize = 64;
+
+const GO_PPROF: HeaderName = HeaderName::from_static("x-go-pprof");
+
+const FLAGS: &str = "<html>\n<head>\n<title>/debug/flags/</title>\n</head>\n<body>\n/debug/flags/<br>\n<br>\n\
+                     flags:<br>\n<table>\n<tr>v<br>\n</table>\n<br>\nfull flags configurable<br>\n</body>\n\
+                     </html>\n";
+const PROFILES: &str = "<html>\n<head>\n<title>/debug/pprof/</title>\n</head>\n<body>\n/debug/pprof/<br>\n\
+                        <p>This server is no Go program: it has none of the profiles that pprof reads. Look \
+                        at it with perf, and at /metrics.</p>\n</body>\n</html>\n";
+
+/// The pages of `--profiling`, none of them listed.
+pub(crate) fn pages(set_verbosity: SetVerbosity) -> Pages {
+    let flags = async || html(FLAGS);
+    let unknown = async || {
+        let mut response = respond::text(404, "Unknown profile\n");
+        response.headers_mut().insert(GO_PPROF, HeaderValue::from_static("1"));
+        response
+    };
+    let verbosity = async move |request: axum::extract::Request| verbosity(request, &set_verbosity).await;
+    Pages::default()
+        .unlisted("/debug/flags", flags)
+        .unlisted("/debug/flags/", flags)
+        .unlisted("/debug/flags/{*flag}", flags)
+        .unlisted("/debug/flags/v", verbosity)
+        .unlisted("/debug/pprof", async || moved("/debug/pprof/"))
+        .unlisted("/debug/pprof/", async || html(PROFILES))
+        .unlisted("/debug/pprof/{*profile}", unknown)
+}
+
+/// PUT of a number sets how much is logged.
+async fn verbosity(request: axum::extract::Request, set: &SetVerbosity) -> Response {
+    if request.method() != http::Method::PUT {
+        return plain(406, "unsupported http method");
+    }
+    let body = match Limited::new(request.into_body(), BODY_BYTES_MAX).collect().await {
+        Ok(body) => body.to_bytes(),
+        Err(error) => return plain(400, format!("error reading request body: {error}")),
+    };
+    let text = String::from_utf8_lossy(&body);
+    match text.parse::<i32>() {
+        Ok(level) => {
+            set(level);
+            plain(200, format!("successfully set klog.logging.verbosity to {text}"))
+        }
+        Err(_) => {
+            let error = format!("strconv.ParseInt: parsing {}: invalid syntax", Quoted(&text));
+            plain(400, format!("failed set klog.logging.verbosity {text}: {error}"))
+        }
+    }
+}
+
+fn plain(code: u16, text: impl Into<String>) -> Response {
+    let mut response = respond::text(code, Bytes::from(text.into() + "\n"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response
+}
+
+fn html(text: &'static str) -> Response {
+    let mut response = respond::response(200, HeaderValue::from_static("text/html; charset=utf-8"), text);
+    response.headers_mut().insert(respond::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+fn moved(location: &'static str) -> Response {
+    let body = format!("<a href=\"{location}\">Found</a>.\n\n");
+    let mut response = respond::response(302, HeaderValue::from_static("text/html; charset=utf-8"), body);
+    response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+    use apimachinery::request_context::RequestContext;
+    use apimachinery::request_info::RequestInfo;
+
+    use super::*;
+
+    async fn check(line: &str, body: &'static str, code: u16, text: &str) -> i32 {
+        let level = Arc::new(AtomicI32::new(-1));
+        let set = Arc::clone(&level);
+        let pages = pages(Arc::new(move |v| set.store(v, SeqCst))).complete();
+        let (method, path) = line.split_once(' ').unwrap();
+        let info = RequestInfo { path: path.to_owned(), ..RequestInfo::default() };
+        let context = Arc::new(RequestContext { info, ..RequestContext::default() });
+        let parts = http::Request::builder().method(method).body(()).unwrap().into_parts().0;
+        let response = pages.answer(parts, respond::full(body), context).await;
+        let got = response.status().as_u16();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!((got, String::from_utf8(body.to_vec()).unwrap().as_str()), (code, text), "{line}");
+        level.load(SeqCst)
+    }
+
+    #[tokio::test]
+    async fn a_put_sets_how_much_is_logged_and_nothing_else_does() {
+        let set = "successfully set klog.logging.verbosity to 5\n";
+        assert_eq!(check("PUT /debug/flags/v", "5", 200, set).await, 5);
+        let failed = "failed set klog.logging.verbosity x: strconv.ParseInt: parsing \"x\": invalid syntax\n";
+        assert_eq!(check("PUT /debug/flags/v", "x", 400, failed).await, -1);
+        assert_eq!(check("GET /debug/flags/v", "5", 406, "unsupported http method\n").await, -1);
+        assert_eq!(check("PUT /debug/flags/x", "5", 200, FLAGS).await, -1);
+    }
+
+    #[tokio::test]
+    async fn there_is_an_index_of_profiles_and_no_profile() {
+        check("GET /debug/pprof", "", 302, "<a href=\"/debug/pprof/\">Found</a>.\n\n").await;
+        check("GET /debug/pprof/", "", 200, PROFILES).await;
+        check("GET /debug/pprof/heap", "", 404, "Unknown profile\n").await;
+        check("GET /debug", "", 404, "404 page not found\n").await;
+    }
+}
