@@ -11,6 +11,8 @@ pub const READ: &[Gate] = &[
     Gate::CSIServiceAccountTokenSecrets,
     Gate::ClusterTrustBundle,
     Gate::ClusterTrustBundleProjection,
+    Gate::ComponentFlagz,
+    Gate::ComponentStatusz,
     Gate::ConstrainedImpersonation,
     Gate::ContainerStopSignals,
     Gate::CoordinatedLeaderElection,

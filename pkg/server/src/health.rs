@@ -268,8 +268,11 @@ pub struct Health {
     pub readyz: Group,
 }
 
+/// Where a group is.
+type Of = fn(&Health) -> &Group;
+
 /// The names of the groups, and where they are.
-const GROUPS: [(&str, fn(&Health) -> &Group); 3] = [
+const GROUPS: [(&str, Of); 3] = [
     ("healthz", |health| &health.healthz),
     ("livez", |health| &health.livez),
     ("readyz", |health| &health.readyz),

@@ -34,6 +34,7 @@ pub struct WatchEvents {
 }
 
 /// How far a watch is.
+#[allow(clippy::large_enum_variant, reason = "nearly every watch is running")]
 enum State {
     Running(Watch),
     Failed(Box<Status>),
