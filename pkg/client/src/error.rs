@@ -1,5 +1,7 @@
 //! Why a request has no answer.
 
+use std::io;
+
 use http::{Method, Uri};
 
 /// Why a request has no answer. The text is what Go's client says after `Get "URL": `.
@@ -45,8 +47,19 @@ impl Error {
         if error.is_parse_too_large() {
             return Error::Http("net/http: server response headers exceeded their limit; aborted".to_owned());
         }
+        if is_cut_off(error) {
+            return Error::Http("unexpected EOF".to_owned());
+        }
         Error::Http(causes(error))
     }
+}
+
+/// Whether the connection ended in the middle of a body.
+fn is_cut_off(error: &dyn std::error::Error) -> bool {
+    let mut causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.any(|cause| {
+        cause.downcast_ref::<io::Error>().is_some_and(|io| io.kind() == io::ErrorKind::UnexpectedEof)
+    })
 }
 
 /// An error with its causes, which hyper leaves out of its texts.

@@ -174,7 +174,11 @@ impl Membership {
                 Ok(false) => Ok(()),
                 Ok(true) => {
                     tracing::info!(address = %self.address, "an earlier server was still behind the kubernetes Service");
-                    self.reconcile(leases, Ports::Ours, false).await
+                    // Where it was the only one, its endpoints stay until this server replaces them.
+                    if let Err(reason) = self.reconcile(leases, Ports::Ours, false).await {
+                        tracing::info!(reason, "an earlier server is still among the endpoints");
+                    }
+                    Ok(())
                 }
                 Err(error) => Err(error.to_string()),
             },

@@ -22,7 +22,10 @@ pub(crate) fn explain(error: &io::Error) -> String {
 fn certificate(reason: &CertificateError) -> String {
     const OUT_OF_TIME: &str = "certificate has expired or is not yet valid";
     match reason {
-        CertificateError::UnknownIssuer => "certificate signed by unknown authority".to_owned(),
+        // A signature that another authority of the same name did not make counts as nobody's.
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            "certificate signed by unknown authority".to_owned()
+        }
         CertificateError::ExpiredContext { time, not_after } => {
             format!("{OUT_OF_TIME}: current time {} is after {}", written(*time), written(*not_after))
         }
