@@ -52,6 +52,13 @@ impl Workspace {
         Self::parse(&serde_json::from_str(&metadata).unwrap())
     }
 
+    /// The packages that are really built, tests' included, one per line: a lock file also names what no chosen
+    /// feature needs.
+    pub(crate) fn built() -> String {
+        let arguments = "tree --workspace --edges all --prefix none --format {p} --target";
+        output(Command::new(env!("CARGO")).args(arguments.split(' ')).arg(host()).current_dir(root()))
+    }
+
     fn parse(metadata: &Value) -> Self {
         let ids = |of: &Value, id: fn(&Value) -> &Value| -> Vec<String> {
             of.as_array().unwrap().iter().map(|value| id(value).as_str().unwrap().to_owned()).collect()

@@ -95,8 +95,7 @@ pub(crate) async fn build(
     storage: Arc<dyn Storage>,
     process: Process,
 ) -> Result<Api, RunError> {
-    let store = Arc::clone(&storage);
-    let catalog = catalog(config)?;
+    let (store, catalog) = (Arc::clone(&storage), catalog(config)?);
     let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
     let registry = Registry::new(
         delegator.clone(),
@@ -143,9 +142,9 @@ pub(crate) async fn build(
         bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
             .map_err(RunError::Bootstrap)?;
     hooks.push(repairs.hook());
+    let (caches, gates) = (CacheMetrics(delegator.clone()), FeatureMetrics(config.gates));
     let mut collectors: Vec<Arc<dyn Collector>> =
-        vec![Arc::new(CacheMetrics(delegator.clone())), Arc::new(Watches(watch_metrics))];
-    collectors.push(Arc::new(FeatureMetrics(config.gates)));
+        vec![Arc::new(caches), Arc::new(Watches(watch_metrics)), Arc::new(gates)];
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),

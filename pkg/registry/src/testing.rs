@@ -38,6 +38,7 @@ pub(crate) struct Cluster {
     pub(crate) memory: Arc<Memory>,
     pub(crate) store: Arc<Faulty<Memory>>,
     pub(crate) registry: Registry,
+    delegator: Delegator,
     driver: JoinHandle<()>,
 }
 
@@ -56,13 +57,18 @@ impl Cluster {
         let (delegator, driver) = Delegator::new(store.clone(), "/registry", resources, options);
         let clock = Arc::new(TestClock::at(UnixTime { seconds: 1_735_689_600, nanos: 0 }));
         let entropy = Arc::new(Counting::default());
-        let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(3600));
-        Cluster { memory, store, registry, driver: tokio::spawn(driver.run()) }
+        let registry =
+            Registry::new(delegator.clone(), "/registry", clock, entropy, Duration::from_secs(3600));
+        Cluster { memory, store, registry, delegator, driver: tokio::spawn(driver.run()) }
     }
 
-    /// Whose store is empty and works.
-    pub(crate) fn empty(cached: bool) -> Self {
-        Cluster::new(Arc::default(), cached, [])
+    /// Whose store is empty and works, and whose caches are filled.
+    pub(crate) async fn empty(cached: bool) -> Self {
+        let cluster = Cluster::new(Arc::default(), cached, []);
+        if cached {
+            cluster.delegator.ready().await;
+        }
+        cluster
     }
 
     /// A client of a resource of the core group.

@@ -36,7 +36,7 @@ fn failure<T>(result: Result<T>) -> (u16, &'static str) {
 #[tokio::test]
 async fn what_is_created_is_found_and_says_who_manages_it() {
     for cached in [true, false] {
-        let cluster = Cluster::empty(cached);
+        let cluster = Cluster::empty(cached).await;
         let client = cluster.client("configmaps").managed_by("keeper");
         assert_eq!(client.get("ns", "a", Read::Latest).await.unwrap(), None);
         let created = client.create(config_map("a", "1")).await.unwrap();
@@ -50,7 +50,7 @@ async fn what_is_created_is_found_and_says_who_manages_it() {
 
 #[tokio::test]
 async fn an_update_is_made_from_what_is_there_when_it_is_written() {
-    let cluster = Cluster::empty(false);
+    let cluster = Cluster::empty(false).await;
     let client = cluster.client("configmaps");
     client.create(config_map("a", "1")).await.unwrap();
     let mut seen = Vec::new();
@@ -70,7 +70,7 @@ async fn an_update_is_made_from_what_is_there_when_it_is_written() {
 
 #[tokio::test]
 async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_deleted() {
-    let cluster = Cluster::empty(true);
+    let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
     let first = client.create(config_map("a", "1")).await.unwrap();
     let second = client.update("ns", "a", &mut |old| Ok(with_datum(old, "2"))).await.unwrap();
@@ -85,7 +85,7 @@ async fn a_state_that_is_not_the_current_one_any_more_is_not_written_and_not_del
 
 #[tokio::test]
 async fn a_status_is_updated_and_applied_as_a_status() {
-    let cluster = Cluster::empty(false);
+    let cluster = Cluster::empty(false).await;
     let client = cluster.client("resourcequotas");
     let quota = json!({"metadata": {"name": "q", "namespace": "ns"}, "spec": {"hard": {"pods": "1"}}});
     client.create(object(quota)).await.unwrap();
@@ -115,7 +115,7 @@ async fn a_status_is_updated_and_applied_as_a_status() {
 
 #[tokio::test]
 async fn what_is_kept_is_written_only_when_it_differs() {
-    let cluster = Cluster::empty(true);
+    let cluster = Cluster::empty(true).await;
     let client = cluster.client("configmaps");
     let wanted = |current: Option<&Object>| match current {
         None => Some(config_map("a", "1")),

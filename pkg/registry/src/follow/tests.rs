@@ -97,7 +97,7 @@ async fn delete(cluster: &Cluster, name: &str) {
 #[tokio::test(start_paused = true)]
 async fn a_view_shows_what_is_there_and_then_what_happens() {
     for cached in [true, false] {
-        let cluster = Cluster::empty(cached);
+        let cluster = Cluster::empty(cached).await;
         set(&cluster, "a", "1").await;
         set(&cluster, "b", "1").await;
         let followed = Followed::ready(&cluster).await;
@@ -134,7 +134,7 @@ async fn a_view_is_ready_when_all_its_resources_are_in() {
 
 #[tokio::test(start_paused = true)]
 async fn a_view_without_resources_is_ready() {
-    let cluster = Cluster::empty(true);
+    let cluster = Cluster::empty(true).await;
     let followed = Followed::new(&cluster, &[]);
     timeout(SLOW, followed.follower.ready()).await.unwrap();
 }
@@ -197,7 +197,7 @@ async fn a_watch_that_breaks_off_is_resumed_without_reading_everything_again() {
 #[tokio::test(start_paused = true)]
 async fn an_object_that_cannot_be_read_is_left_out() {
     for cached in [true, false] {
-        let cluster = Cluster::empty(cached);
+        let cluster = Cluster::empty(cached).await;
         set(&cluster, "a", "1").await;
         cluster.store_raw("/registry/configmaps/ns/bad", b"k8s\0nonsense").await;
         let followed = Followed::ready(&cluster).await;
@@ -212,7 +212,7 @@ async fn an_object_that_cannot_be_read_is_left_out() {
 
 #[tokio::test(start_paused = true)]
 async fn an_object_over_which_the_view_panics_is_left_out_until_it_is_changed() {
-    let cluster = Cluster::empty(true);
+    let cluster = Cluster::empty(true).await;
     set(&cluster, "a", "1").await;
     set(&cluster, "early", "mad").await;
     let followed = Followed::ready(&cluster).await;
@@ -229,7 +229,7 @@ async fn an_object_over_which_the_view_panics_is_left_out_until_it_is_changed() 
 
 #[tokio::test(start_paused = true)]
 async fn changes_cost_no_copy_unless_somebody_holds_on_to_the_view() {
-    let cluster = Cluster::empty(true);
+    let cluster = Cluster::empty(true).await;
     let followed = Followed::ready(&cluster).await;
     let copies = || followed.follower.read(|view| view.copies.load(Relaxed));
     for n in 0..20 {
