@@ -5,12 +5,12 @@
 //! The backend supplies the log as a [`History`] and calls [`Feed::advance`] after each write.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::stream;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 use crate::mvcc::Change;
 use crate::{Error, Revision, WatchEvent, WatchItem, WatchOptions, WatchStream};
@@ -93,25 +93,67 @@ struct Tip {
     closed: bool,
 }
 
+/// The tip, and who waits for the next one. Watchers are woken in the order in which they began to wait, so that
+/// what happens follows from what happened before: a `tokio::sync::watch` wakes in any order.
+#[derive(Debug)]
+struct Tips {
+    now: Mutex<Tip>,
+    moved: Notify,
+}
+
+impl Tips {
+    fn now(&self) -> Tip {
+        *self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Tip)) {
+        change(&mut self.now.lock().unwrap_or_else(PoisonError::into_inner));
+        self.moved.notify_waiters();
+    }
+
+    /// Waits until the tip is another one than `seen`.
+    async fn later_than(&self, seen: Tip) {
+        loop {
+            let mut moved = std::pin::pin!(self.moved.notified());
+            // Whoever is not registered before it looks would sleep through a change in between.
+            moved.as_mut().enable();
+            if self.now() != seen {
+                return;
+            }
+            moved.await;
+        }
+    }
+}
+
 /// Tells every watcher how far the log goes, and whoever asks where it begins.
 #[derive(Debug)]
 pub struct Feed {
-    tip: watch::Sender<Tip>,
+    tips: Arc<Tips>,
     compacted: watch::Sender<Revision>,
+}
+
+impl Drop for Feed {
+    /// There is nobody left who could write: every watch ends.
+    fn drop(&mut self) {
+        self.close();
+    }
 }
 
 impl Feed {
     /// A feed of a log that ends at `revision` and is compacted to `compacted`.
     pub fn new(revision: Revision, compacted: Revision) -> Self {
         Feed {
-            tip: watch::Sender::new(Tip { revision, progress_requests: 0, closed: false }),
+            tips: Arc::new(Tips {
+                now: Mutex::new(Tip { revision, progress_requests: 0, closed: false }),
+                moved: Notify::new(),
+            }),
             compacted: watch::Sender::new(compacted),
         }
     }
 
     /// The log now goes up to `revision`.
     pub fn advance(&self, revision: Revision) {
-        self.tip.send_modify(|tip| tip.revision = tip.revision.max(revision));
+        self.tips.change(|tip| tip.revision = tip.revision.max(revision));
     }
 
     /// The log is now compacted to `revision`, if it was not before.
@@ -130,12 +172,12 @@ impl Feed {
 
     /// Every watch with `progress` set reports it once it has delivered all there is.
     pub fn request_progress(&self) {
-        self.tip.send_modify(|tip| tip.progress_requests += 1);
+        self.tips.change(|tip| tip.progress_requests += 1);
     }
 
     /// Ends every watch, without an error.
     pub fn close(&self) {
-        self.tip.send_modify(|tip| tip.closed = true);
+        self.tips.change(|tip| tip.closed = true);
     }
 
     /// A watch from `next` on. The caller has checked that this part of the log is still there.
@@ -146,8 +188,8 @@ impl Feed {
         next: Revision,
         options: &WatchOptions,
     ) -> WatchStream {
-        let tip = self.tip.subscribe();
-        let progress_seen = tip.borrow().progress_requests;
+        let tips = Arc::clone(&self.tips);
+        let progress_seen = tips.now().progress_requests;
         let watcher = Watcher {
             history,
             cursor: Cursor {
@@ -159,7 +201,7 @@ impl Feed {
             start: next,
             progress: options.progress,
             progress_seen,
-            tip,
+            tips,
             ready: VecDeque::new(),
             covered: None,
         };
@@ -181,7 +223,7 @@ struct Watcher {
     start: Revision,
     progress: bool,
     progress_seen: u64,
-    tip: watch::Receiver<Tip>,
+    tips: Arc<Tips>,
     /// Read but not yet delivered.
     ready: VecDeque<WatchEvent>,
     /// The progress to report behind `ready`.
@@ -197,7 +239,7 @@ impl Watcher {
             if let Some(revision) = self.covered.take() {
                 return Some(Ok(WatchItem::Progress(revision)));
             }
-            let tip = *self.tip.borrow_and_update();
+            let tip = self.tips.now();
             if tip.closed {
                 return None;
             }
@@ -223,16 +265,11 @@ impl Watcher {
                 return Some(Ok(progress));
             }
             if !self.progress {
-                self.tip.changed().await.ok()?;
-            } else {
-                match tokio::time::timeout(PROGRESS_INTERVAL, self.tip.changed()).await {
-                    Ok(changed) => changed.ok()?,
-                    Err(_) => {
-                        if let Some(progress) = self.report(tip) {
-                            return Some(Ok(progress));
-                        }
-                    }
-                }
+                self.tips.later_than(tip).await;
+            } else if tokio::time::timeout(PROGRESS_INTERVAL, self.tips.later_than(tip)).await.is_err()
+                && let Some(progress) = self.report(tip)
+            {
+                return Some(Ok(progress));
             }
         }
     }

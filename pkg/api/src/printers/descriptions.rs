@@ -36,10 +36,16 @@ enum Column {
 impl Column {
     fn description(&self) -> &'static str {
         match self {
-            Member(definition, member) => description(definition, member),
+            // Only OpenAPI documents list the values.
+            Member(definition, member) => without_values(description(definition, member)),
             Words(words) => words,
         }
     }
+}
+
+/// A description without the list of possible values at its end.
+fn without_values(text: &'static str) -> &'static str {
+    text.split_once("\n\nPossible enum values:").map_or(text, |(text, _)| text)
 }
 
 #[rustfmt::skip]

@@ -484,6 +484,15 @@ fn device_kinds() {
 }
 
 #[test]
+fn columns_do_not_list_the_values_that_their_members_may_have() {
+    for row in resources::all().filter(|row| !row.columns.is_empty()) {
+        for description in column_descriptions(row.group, row.plural) {
+            assert!(!description.contains("Possible enum values"), "{}: {description}", row.plural);
+        }
+    }
+}
+
+#[test]
 fn columns_are_described_in_the_words_of_upstream() {
     let check = |group: &str, resource: &str, column: usize, start: &str| {
         let description = column_descriptions(group, resource).nth(column).unwrap();
