@@ -223,7 +223,11 @@ impl Watcher {
                 Ok(Some(Ok(event))) => self.take(&mut running, &event)?,
                 Ok(Some(Err(error))) => {
                     world.journal.note(&self.name, &format!("watch fails: {error:?}"));
-                    let needed = running.session.resumable().or(begun).unwrap_or(running.asked.revision);
+                    // A store under the ledger begins a watch from the future at its present.
+                    let needed = match running.session.resumable() {
+                        Some(revision) if begun != Some(revision) => revision,
+                        _ => begun.map_or(running.asked.revision, |begun| begun.min(running.asked.revision)),
+                    };
                     world.excuse(&running.asked, self.view.kind, needed, &error)?;
                     let compacted = matches!(error, Error::Storage(storage::Error::Compacted { .. }));
                     return Ok(if compacted { (End::Restart, None) } else { self.left(&running) });
