@@ -48,6 +48,8 @@ pub struct Entry {
     pub value: Expr,
     /// Whether it was written `?key: value`.
     pub optional: bool,
+    /// Offset of its colon into the text, in code points.
+    pub offset: u32,
 }
 
 /// What stands before the colon of an [`Entry`].
@@ -218,6 +220,11 @@ impl Syntax {
         let expr = Expr(self.nodes.len() as u32);
         self.nodes.push(Node { kind, id, offset });
         expr
+    }
+
+    /// Makes a node something else; its id and place stay.
+    pub fn replace(&mut self, expr: Expr, kind: Kind) {
+        self.nodes[expr.index()].kind = kind;
     }
 
     /// The name with this text, made if it is new.

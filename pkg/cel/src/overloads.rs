@@ -1,0 +1,140 @@
+//! The functions of Kubernetes' CEL environments: one static table of overloads, each with the libraries that
+//! bring it. An environment of some release is a mask of libraries; nothing is built for it.
+
+#[rustfmt::skip]
+mod table;
+
+pub use table::Overload;
+pub(crate) use table::{TYPE_NAMES, TYPES};
+
+use crate::types::Type;
+
+/// Makes the enumeration of overloads and the list of their identities from one line for each.
+macro_rules! overloads {
+    ($($variant:ident = $id:literal, $doc:literal;)*) => {
+        /// An overload, by the identity under which cel-go's checked trees and costs know it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Overload {
+            $(#[doc = $doc] $variant,)*
+        }
+
+        /// Identities, in the order of [`Overload`].
+        pub(super) static IDS: &[&str] = &[$($id,)*];
+    };
+}
+pub(crate) use overloads;
+
+/// A set of libraries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Libraries(pub u32);
+
+impl Libraries {
+    /// cel-go's standard functions.
+    pub const STANDARD: Self = Self(1);
+    /// Comparisons of numbers of different types.
+    pub const CROSS_TYPE: Self = Self(1 << 1);
+    /// URLs.
+    pub const URLS: Self = Self(1 << 2);
+    /// `find` and `findAll`.
+    pub const REGEX: Self = Self(1 << 3);
+    /// Kubernetes' functions of lists.
+    pub const LISTS: Self = Self(1 << 4);
+    /// cel-go's strings, version 0.
+    pub const STRINGS_V0: Self = Self(1 << 5);
+    /// The authorizer.
+    pub const AUTHZ: Self = Self(1 << 6);
+    /// Optional values, with their syntax.
+    pub const OPTIONAL: Self = Self(1 << 7);
+    /// Quantities.
+    pub const QUANTITY: Self = Self(1 << 8);
+    /// cel-go's strings, version 2.
+    pub const STRINGS_V2: Self = Self(1 << 9);
+    /// cel-go's sets.
+    pub const SETS: Self = Self(1 << 10);
+    /// IP addresses.
+    pub const IP: Self = Self(1 << 11);
+    /// Networks.
+    pub const CIDR: Self = Self(1 << 12);
+    /// Named formats.
+    pub const FORMAT: Self = Self(1 << 13);
+    /// Selectors in authorization checks.
+    pub const AUTHZ_SELECTORS: Self = Self(1 << 14);
+    /// Comprehensions with two variables.
+    pub const TWO_VARIABLES: Self = Self(1 << 15);
+    /// Semantic versions.
+    pub const SEMVER: Self = Self(1 << 16);
+    /// cel-go's lists, version 3.
+    pub const LISTS_V3: Self = Self(1 << 17);
+    /// JSON Patch: keys' escaping.
+    pub const JSON_PATCH: Self = Self(1 << 18);
+    /// `cel.bind`.
+    pub const BINDINGS: Self = Self(1 << 19);
+    /// `includes` of device attributes.
+    pub const INCLUDES: Self = Self(1 << 20);
+
+    /// What every environment of release 1.`minor` has; what single uses add is not in it.
+    pub fn of_release(minor: u32) -> Self {
+        const SINCE: [(u32, Libraries); 14] = [
+            (0, Libraries(0b1_1101 | Libraries::AUTHZ_SELECTORS.0)),
+            (27, Libraries::AUTHZ),
+            (28, Libraries::CROSS_TYPE),
+            (28, Libraries::OPTIONAL),
+            (28, Libraries::QUANTITY),
+            (29, Libraries::STRINGS_V2),
+            (29, Libraries::SETS),
+            (30, Libraries::IP),
+            (30, Libraries::CIDR),
+            (31, Libraries::FORMAT),
+            (32, Libraries::TWO_VARIABLES),
+            (33, Libraries::SEMVER),
+            (34, Libraries::LISTS_V3),
+            (0, Libraries::STRINGS_V0),
+        ];
+        let all = SINCE.iter().filter(|(since, _)| minor >= *since).fold(Self(0), |all, (_, l)| all.with(*l));
+        if minor >= 29 { Self(all.0 & !Self::STRINGS_V0.0) } else { all }
+    }
+
+    /// These and others.
+    pub const fn with(self, others: Self) -> Self {
+        Self(self.0 | others.0)
+    }
+
+    /// Whether any of the others is among these.
+    pub const fn any_of(self, others: Self) -> bool {
+        self.0 & others.0 != 0
+    }
+}
+
+/// What one overload takes and gives.
+#[derive(Debug)]
+pub struct Signature {
+    /// Which overload it is.
+    pub overload: Overload,
+    /// Types of the receiver, if it is a member, and of the arguments.
+    pub args: &'static [Type],
+    /// Type of the result.
+    pub result: Type,
+    /// Whether it is called as a member of its first argument.
+    pub member: bool,
+    /// Libraries that bring it: any one suffices.
+    pub libraries: Libraries,
+}
+
+impl Overload {
+    /// cel-go's identity of it.
+    pub fn id(self) -> &'static str {
+        table::IDS[self as usize]
+    }
+}
+
+/// The overloads of a function, in the order in which cel-go tries them; none if no library has the function.
+pub fn signatures(function: &str) -> &'static [Signature] {
+    match table::FUNCTIONS.binary_search_by(|(name, _, _)| (*name).cmp(function)) {
+        Ok(place) => {
+            let (_, start, end) = table::FUNCTIONS[place];
+            &table::SIGNATURES[start as usize..end as usize]
+        }
+        Err(_) => &[],
+    }
+}

@@ -1,0 +1,326 @@
+//! Types as the checker knows them. They are interned: a [`Type`] is a number, equal numbers are equal types.
+//!
+//! Tables are layered. The types of all signatures are static; an environment declares its own on top of them;
+//! the check of one expression adds what it comes upon, and throws it away with the expression.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::overloads::{TYPE_NAMES, TYPES};
+
+/// A type, by its place in a [`Types`]. Valid for that table and those that are layered on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Type(pub(crate) u32);
+
+/// Name of a struct or opaque type, by its place in a [`Types`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct TypeName(pub(crate) u32);
+
+/// What a type is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    /// Known when the expression runs.
+    Dyn,
+    /// `google.protobuf.Any`.
+    Any,
+    /// A boolean.
+    Bool,
+    /// Bytes.
+    Bytes,
+    /// A double.
+    Double,
+    /// `google.protobuf.Duration`.
+    Duration,
+    /// The type of what failed to check.
+    Error,
+    /// A signed integer.
+    Int,
+    /// `null`.
+    Null,
+    /// A string.
+    String,
+    /// `google.protobuf.Timestamp`.
+    Timestamp,
+    /// A type as a value: which type, if that is known.
+    Type(Option<Type>),
+    /// An unsigned integer.
+    Uint,
+    /// A primitive that may be null.
+    Wrapper(Type),
+    /// A list of elements.
+    List(Type),
+    /// A map of keys to values.
+    Map(Type, Type),
+    /// An object with declared fields.
+    Struct(TypeName),
+    /// A type without accessible fields, perhaps with a parameter: `optional_type(int)`, `net.IP`.
+    Opaque(TypeName, Option<Type>),
+    /// A type variable: letters of signatures are 0 to 25, those that a check makes follow.
+    Param(u32),
+}
+
+/// A type and what is computed of it once.
+#[derive(Clone, Copy, Debug)]
+pub struct Info {
+    /// What it is made of.
+    pub shape: Shape,
+    /// Whether type variables occur in it.
+    pub(crate) open: bool,
+    /// How many types its text has, itself included.
+    pub(crate) size: u32,
+}
+
+/// Types larger than this (a text of that many names) are refused; nothing that people write comes near it.
+const SIZE_MAX: u32 = 2048;
+
+impl Type {
+    /// See [`Shape::Dyn`].
+    pub const DYN: Self = Self(0);
+    /// See [`Shape::Any`].
+    pub const ANY: Self = Self(1);
+    /// See [`Shape::Bool`].
+    pub const BOOL: Self = Self(2);
+    /// See [`Shape::Bytes`].
+    pub const BYTES: Self = Self(3);
+    /// See [`Shape::Double`].
+    pub const DOUBLE: Self = Self(4);
+    /// See [`Shape::Duration`].
+    pub const DURATION: Self = Self(5);
+    /// See [`Shape::Error`].
+    pub const ERROR: Self = Self(6);
+    /// See [`Shape::Int`].
+    pub const INT: Self = Self(7);
+    /// See [`Shape::Null`].
+    pub const NULL: Self = Self(8);
+    /// See [`Shape::String`].
+    pub const STRING: Self = Self(9);
+    /// See [`Shape::Timestamp`].
+    pub const TIMESTAMP: Self = Self(10);
+    /// A type as a value, whichever it is.
+    pub const TYPE: Self = Self(11);
+    /// See [`Shape::Uint`].
+    pub const UINT: Self = Self(12);
+}
+
+/// A table of types.
+#[derive(Clone, Debug, Default)]
+pub struct Types {
+    base: Option<Arc<Types>>,
+    first: u32,
+    first_name: u32,
+    infos: Vec<Info>,
+    index: HashMap<Shape, Type>,
+    names: Vec<Box<str>>,
+    name_index: HashMap<Box<str>, TypeName>,
+}
+
+impl Types {
+    /// A table on top of the static one.
+    pub fn new() -> Self {
+        Self { first: TYPES.len() as u32, first_name: TYPE_NAMES.len() as u32, ..Self::default() }
+    }
+
+    /// A table on top of another.
+    pub fn on(base: &Arc<Types>) -> Self {
+        Self {
+            first: base.first + base.infos.len() as u32,
+            first_name: base.first_name + base.names.len() as u32,
+            base: Some(base.clone()),
+            ..Self::default()
+        }
+    }
+
+    /// What a type is made of.
+    pub fn shape(&self, ty: Type) -> Shape {
+        self.info(ty).shape
+    }
+
+    pub(crate) fn info(&self, ty: Type) -> Info {
+        if let Some(info) = TYPES.get(ty.0 as usize) {
+            return *info;
+        }
+        match &self.base {
+            Some(base) if ty.0 < self.first => base.info(ty),
+            _ => self.infos[(ty.0 - self.first) as usize],
+        }
+    }
+
+    /// A type's name.
+    pub fn name(&self, name: TypeName) -> &str {
+        if let Some(text) = TYPE_NAMES.get(name.0 as usize) {
+            return text;
+        }
+        match &self.base {
+            Some(base) if name.0 < self.first_name => base.name(name),
+            _ => &self.names[(name.0 - self.first_name) as usize],
+        }
+    }
+
+    /// The name with this text, if any type has it.
+    pub fn find_name(&self, text: &str) -> Option<TypeName> {
+        if let Some(place) = TYPE_NAMES.iter().position(|name| *name == text) {
+            return Some(TypeName(place as u32));
+        }
+        self.base
+            .as_ref()
+            .and_then(|base| base.find_name(text))
+            .or_else(|| self.name_index.get(text).copied())
+    }
+
+    /// The name with this text, made if it is new.
+    pub fn intern_name(&mut self, text: &str) -> TypeName {
+        if let Some(name) = self.find_name(text) {
+            return name;
+        }
+        let name = TypeName(self.first_name + self.names.len() as u32);
+        self.names.push(text.into());
+        self.name_index.insert(text.into(), name);
+        name
+    }
+
+    /// The type of this shape, made if it is new. A type of absurd size becomes [`Type::ERROR`].
+    pub fn intern(&mut self, shape: Shape) -> Type {
+        if let Some(ty) = self.find(shape) {
+            return ty;
+        }
+        let (open, size) = match shape {
+            Shape::Param(_) => (true, 1),
+            Shape::Type(Some(a)) | Shape::Wrapper(a) | Shape::List(a) | Shape::Opaque(_, Some(a)) => {
+                (self.info(a).open, 1 + self.info(a).size)
+            }
+            Shape::Map(a, b) => {
+                let (a, b) = (self.info(a), self.info(b));
+                (a.open || b.open, 1 + a.size + b.size)
+            }
+            _ => (false, 1),
+        };
+        if size > SIZE_MAX {
+            return Type::ERROR;
+        }
+        let ty = Type(self.first + self.infos.len() as u32);
+        self.infos.push(Info { shape, open, size });
+        self.index.insert(shape, ty);
+        ty
+    }
+
+    fn find(&self, shape: Shape) -> Option<Type> {
+        if let Some(place) = TYPES.iter().position(|info| info.shape == shape) {
+            return Some(Type(place as u32));
+        }
+        let mut table = Some(self);
+        while let Some(layer) = table {
+            if let Some(ty) = layer.index.get(&shape) {
+                return Some(*ty);
+            }
+            table = layer.base.as_deref();
+        }
+        None
+    }
+
+    /// `list(element)`.
+    pub fn list(&mut self, element: Type) -> Type {
+        self.intern(Shape::List(element))
+    }
+
+    /// `map(key, value)`.
+    pub fn map(&mut self, key: Type, value: Type) -> Type {
+        self.intern(Shape::Map(key, value))
+    }
+
+    /// `optional_type(value)`.
+    pub fn optional(&mut self, value: Type) -> Type {
+        let name = self.intern_name("optional_type");
+        self.intern(Shape::Opaque(name, Some(value)))
+    }
+
+    /// The object type of this name.
+    pub fn object(&mut self, name: &str) -> Type {
+        let name = self.intern_name(name);
+        self.intern(Shape::Struct(name))
+    }
+
+    /// What an optional type holds; none if the type is not optional.
+    pub fn unwrap_optional(&self, ty: Type) -> Option<Type> {
+        match self.shape(ty) {
+            Shape::Opaque(name, Some(value)) if self.name(name) == "optional_type" => Some(value),
+            _ => None,
+        }
+    }
+
+    /// A type as cel-go's messages and printed trees write it.
+    pub fn text(&self, ty: Type) -> String {
+        let mut out = String::new();
+        self.write(&mut out, ty);
+        out
+    }
+
+    fn write(&self, out: &mut String, ty: Type) {
+        let (head, params) = match self.shape(ty) {
+            Shape::Dyn => ("dyn", [None, None]),
+            Shape::Any => ("any", [None, None]),
+            Shape::Bool => ("bool", [None, None]),
+            Shape::Bytes => ("bytes", [None, None]),
+            Shape::Double => ("double", [None, None]),
+            Shape::Duration => ("duration", [None, None]),
+            Shape::Error => ("!error!", [None, None]),
+            Shape::Int => ("int", [None, None]),
+            Shape::Null => ("null", [None, None]),
+            Shape::String => ("string", [None, None]),
+            Shape::Timestamp => ("timestamp", [None, None]),
+            Shape::Type(of) => ("type", [of, None]),
+            Shape::Uint => ("uint", [None, None]),
+            Shape::Wrapper(of) => ("wrapper", [Some(of), None]),
+            Shape::List(of) => ("list", [Some(of), None]),
+            Shape::Map(key, value) => ("map", [Some(key), Some(value)]),
+            Shape::Struct(name) => (self.name(name), [None, None]),
+            Shape::Opaque(name, param) => (self.name(name), [param, None]),
+            Shape::Param(number) => return write_param(out, number),
+        };
+        out.push_str(head);
+        let mut params = params.into_iter().flatten();
+        let Some(first) = params.next() else { return };
+        out.push('(');
+        self.write(out, first);
+        for param in params {
+            out.push_str(", ");
+            self.write(out, param);
+        }
+        out.push(')');
+    }
+
+    /// The name that a value of this type has when the expression runs; parameters are left out.
+    pub fn runtime_name(&self, ty: Type) -> &str {
+        match self.shape(ty) {
+            Shape::Dyn => "dyn",
+            Shape::Any => "google.protobuf.Any",
+            Shape::Bool => "bool",
+            Shape::Bytes => "bytes",
+            Shape::Double => "double",
+            Shape::Duration => "google.protobuf.Duration",
+            Shape::Error => "error",
+            Shape::Int => "int",
+            Shape::Null => "null_type",
+            Shape::String => "string",
+            Shape::Timestamp => "google.protobuf.Timestamp",
+            Shape::Type(_) => "type",
+            Shape::Uint => "uint",
+            Shape::Wrapper(of) => self.runtime_name(of),
+            Shape::List(_) => "list",
+            Shape::Map(_, _) => "map",
+            Shape::Struct(name) | Shape::Opaque(name, _) => self.name(name),
+            Shape::Param(_) => "",
+        }
+    }
+}
+
+/// The first number of variables that a check makes.
+pub(crate) const FIRST_VARIABLE: u32 = 26;
+
+fn write_param(out: &mut String, number: u32) {
+    if number < FIRST_VARIABLE {
+        out.push((b'A' + number as u8) as char);
+    } else {
+        out.push_str("_var");
+        out.push_str(&(number - FIRST_VARIABLE).to_string());
+    }
+}
