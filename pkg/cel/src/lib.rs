@@ -4,6 +4,10 @@
 //! configures it; see `ARCHITECTURE.md`, "How an expression lives".
 
 pub mod checked;
+pub mod lexer;
 pub mod overloads;
+pub mod parser;
+pub mod print;
+pub mod source;
 pub mod syntax;
 pub mod types;

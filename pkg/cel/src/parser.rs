@@ -1,0 +1,68 @@
+//! Text → [`Syntax`], macros expanded, with the node ids that cel-go gives.
+
+mod builder;
+mod climb;
+mod literal;
+mod macros;
+
+use crate::source::{Errors, Location, Source};
+use crate::syntax::Syntax;
+
+pub use macros::Macros;
+
+/// What the parser accepts and how far it goes.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The macros that are expanded.
+    pub macros: Macros,
+    /// Whether `a.?b`, `a[?b]`, `[?a]` and `{?a: b}` are allowed.
+    pub optional_syntax: bool,
+    /// Whether field names may be written between backticks.
+    pub escaped_identifiers: bool,
+    /// Name of the accumulators of macros.
+    pub accumulator: &'static str,
+    /// Nesting of a rule of the grammar, and of nodes.
+    pub max_depth: u32,
+    /// Code points of a text.
+    pub max_code_points: usize,
+    /// Syntax errors that are reported before parsing ends.
+    pub max_reports: usize,
+    /// Attempts to go on after a syntax error.
+    pub max_recoveries: usize,
+    /// Tokens that one attempt may skip.
+    pub max_recovery_tokens: usize,
+}
+
+impl Options {
+    /// cel-go's own limits, which Kubernetes keeps, and Kubernetes' syntax (which has optionals since 1.28).
+    pub fn new(macros: Macros) -> Options {
+        Options {
+            macros,
+            optional_syntax: true,
+            escaped_identifiers: false,
+            accumulator: "@result",
+            max_depth: 250,
+            max_code_points: 100_000,
+            max_reports: 100,
+            max_recoveries: 30,
+            max_recovery_tokens: 256,
+        }
+    }
+}
+
+/// Parses an expression. The tree has a root.
+pub fn parse(source: &Source<'_>, options: &Options) -> Result<Syntax, Errors> {
+    let mut errors = Errors::default();
+    let points = source.text().chars().count();
+    if points > options.max_code_points {
+        let limit = options.max_code_points;
+        let message = format!("expression code point size exceeds limit: size: {points}, limit {limit}");
+        errors.report(Location::NONE, message);
+        return Err(errors);
+    }
+    if let Some(syntax) = climb::parse(source, options) {
+        return Ok(syntax);
+    }
+    errors.report(Location::NONE, "Syntax error");
+    Err(errors)
+}

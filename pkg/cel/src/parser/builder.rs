@@ -1,0 +1,235 @@
+//! Makes nodes with the ids that cel-go gives them, whoever drives it: the fast parser or the walk over a
+//! tree with syntax errors.
+
+use super::{Options, literal, macros};
+use crate::lexer::{Kind as TokenKind, Token};
+use crate::source::{Errors, Source};
+use crate::syntax::{Expr, Kind, Literal, Syntax};
+
+/// Nodes of one tree. Expansions of `optMap` and `sortBy` copy what they are applied to, so that a chain of
+/// them doubles with every link; without a bound a short text would fill any memory.
+const MAX_NODES: usize = 200_000;
+
+/// Words that name no variable and no function.
+const RESERVED: [&str; 21] = [
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
+    "while",
+];
+
+/// A tree under construction.
+pub(super) struct Builder<'a> {
+    pub(super) source: &'a Source<'a>,
+    pub(super) options: &'a Options,
+    pub(super) syntax: Syntax,
+    pub(super) errors: Errors,
+    next_id: i64,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(source: &'a Source<'a>, options: &'a Options) -> Builder<'a> {
+        Builder { source, options, syntax: Syntax::default(), errors: Errors::default(), next_id: 1 }
+    }
+
+    /// A new id.
+    pub(super) fn id(&mut self) -> i64 {
+        self.next_id += 1;
+        self.next_id - 1
+    }
+
+    /// A node with a new id.
+    pub(super) fn add(&mut self, offset: u32, kind: Kind) -> Expr {
+        let id = self.id();
+        self.syntax.add(id, offset, kind)
+    }
+
+    /// Notes an error and stands in for the node that cannot be made.
+    pub(super) fn fail(&mut self, offset: u32, message: impl Into<String>) -> Expr {
+        let location = self.source.location(offset as i32);
+        self.errors.report(location, message);
+        self.unspecified(offset)
+    }
+
+    /// A node in place of one that is missing after an error. Trees with errors are not used, so that any kind
+    /// will do that no macro treats in its own way.
+    pub(super) fn unspecified(&mut self, offset: u32) -> Expr {
+        self.add(offset, Kind::Literal(Literal::Null))
+    }
+
+    /// Whether macros have made more nodes than a tree may have.
+    pub(super) fn is_full(&self) -> bool {
+        self.syntax.len() >= MAX_NODES
+    }
+
+    /// A literal; `start` is the offset of its sign, if there is one.
+    pub(super) fn literal(&mut self, negative: bool, start: u32, token: Token) -> Expr {
+        let text = token.text(self.source.text());
+        let value = match token.kind {
+            TokenKind::Int => literal::int(negative, text).map(Literal::Int).ok_or("invalid int literal"),
+            TokenKind::Uint => literal::uint(text).map(Literal::Uint).ok_or("invalid uint literal"),
+            TokenKind::Float => {
+                literal::double(negative, text).map(Literal::Double).ok_or("invalid double literal")
+            }
+            TokenKind::String => literal::string(text).map(|text| Literal::String(self.syntax.intern(&text))),
+            TokenKind::Bytes => {
+                literal::bytes(text).map(|bytes| Literal::Bytes(self.syntax.add_bytes(&bytes)))
+            }
+            TokenKind::True => Ok(Literal::Bool(true)),
+            TokenKind::False => Ok(Literal::Bool(false)),
+            _ => Ok(Literal::Null),
+        };
+        match value {
+            Ok(value) => self.add(start, Kind::Literal(value)),
+            Err(message) => self.fail(start, message),
+        }
+    }
+
+    /// A variable; `start` is the offset of its leading dot, if there is one.
+    pub(super) fn ident(&mut self, dot: bool, start: u32, token: Token) -> Expr {
+        match self.name(dot, start, token) {
+            Ok(name) => {
+                let name = self.syntax.intern(&name);
+                self.add(token.offset, Kind::Ident(name))
+            }
+            Err(failed) => failed,
+        }
+    }
+
+    /// The name of a variable or function, or the node of an error if it is reserved.
+    pub(super) fn name(&mut self, dot: bool, start: u32, token: Token) -> Result<String, Expr> {
+        let text = token.text(self.source.text());
+        if RESERVED.contains(&text) {
+            return Err(self.fail(start, format!("reserved identifier: {text}")));
+        }
+        Ok(if dot { format!(".{text}") } else { text.to_owned() })
+    }
+
+    /// The name of a field, perhaps between backticks.
+    pub(super) fn field(&self, token: Token) -> Result<&'a str, &'static str> {
+        let text = token.text(self.source.text());
+        match token.kind {
+            TokenKind::EscapedIdentifier if self.options.escaped_identifiers => Ok(&text[1..text.len() - 1]),
+            TokenKind::EscapedIdentifier => Err("unsupported syntax: '`'"),
+            _ => Ok(text),
+        }
+    }
+
+    /// `operand.field` or `operand.?field`.
+    pub(super) fn select(&mut self, operand: Expr, dot: Token, optional: bool, field: Token) -> Expr {
+        let name = match self.field(field) {
+            Ok(name) => name,
+            Err(message) => {
+                self.fail(field.offset, message);
+                ""
+            }
+        };
+        let field_name = self.syntax.intern(name);
+        if !optional {
+            return self.add(dot.offset, Kind::Select { operand, field: field_name, test: false });
+        }
+        if !self.options.optional_syntax {
+            return self.fail(dot.offset, "unsupported syntax '.?'");
+        }
+        let name = self.add(field.offset, Kind::Literal(Literal::String(field_name)));
+        let id = self.id();
+        self.call(id, dot.offset, "_?._", None, &[operand, name])
+    }
+
+    /// `target[index]` or `target[?index]`; `id` belongs to the bracket.
+    pub(super) fn index(
+        &mut self,
+        id: i64,
+        bracket: Token,
+        optional: bool,
+        target: Expr,
+        index: Expr,
+    ) -> Expr {
+        if optional && !self.options.optional_syntax {
+            return self.fail(bracket.offset, "unsupported syntax '[?'");
+        }
+        let function = if optional { "_[?_]" } else { "_[_]" };
+        self.call(id, bracket.offset, function, None, &[target, index])
+    }
+
+    /// A call or the expansion of a macro.
+    pub(super) fn call_or_macro(
+        &mut self,
+        id: i64,
+        offset: u32,
+        function: &str,
+        target: Option<Expr>,
+        args: &[Expr],
+    ) -> Expr {
+        if let Some(found) = self.options.macros.find(function, args.len(), target.is_some()) {
+            if self.is_full() {
+                return self.fail(offset, format!("macro expansion exceeds limit: {MAX_NODES} nodes"));
+            }
+            match macros::expand(self, found, offset, target, args) {
+                Ok(Some(expr)) => return expr,
+                Ok(None) => {}
+                Err((at, message)) => return self.fail(at, message),
+            }
+        }
+        self.call(id, offset, function, target, args)
+    }
+
+    /// A call whose id is known already.
+    pub(super) fn call(
+        &mut self,
+        id: i64,
+        offset: u32,
+        function: &str,
+        target: Option<Expr>,
+        args: &[Expr],
+    ) -> Expr {
+        let function = self.syntax.intern(function);
+        let args = self.syntax.add_exprs(args);
+        self.syntax.add(id, offset, Kind::Call { function, target, args })
+    }
+
+    /// A chain of `&&` or `||` as a balanced tree. `operators` holds the ids and offsets between the terms.
+    pub(super) fn balanced(&mut self, function: &str, terms: &[Expr], operators: &[(i64, u32)]) -> Expr {
+        let middle = operators.len() / 2;
+        let Some((id, offset)) = operators.get(middle).copied() else { return terms[0] };
+        let left = self.balanced(function, &terms[..=middle], &operators[..middle]);
+        let right = self.balanced(function, &terms[middle + 1..], &operators[middle + 1..]);
+        self.call(id, offset, function, None, &[left, right])
+    }
+}
+
+/// The function of a binary operator.
+pub(super) fn operator(kind: TokenKind) -> Option<&'static str> {
+    Some(match kind {
+        TokenKind::Equals => "_==_",
+        TokenKind::NotEquals => "_!=_",
+        TokenKind::In => "@in",
+        TokenKind::Less => "_<_",
+        TokenKind::LessEquals => "_<=_",
+        TokenKind::Greater => "_>_",
+        TokenKind::GreaterEquals => "_>=_",
+        TokenKind::Plus => "_+_",
+        TokenKind::Minus => "_-_",
+        TokenKind::Star => "_*_",
+        TokenKind::Slash => "_/_",
+        TokenKind::Percent => "_%_",
+        _ => return None,
+    })
+}

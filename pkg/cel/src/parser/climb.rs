@@ -1,0 +1,384 @@
+//! The parser of correct expressions: precedence climbing, from tokens to nodes in one pass. It gives up at
+//! the first error of any kind; the tree with the errors is then made in another way.
+
+use super::Options;
+use super::builder::{Builder, operator};
+use crate::lexer::{Kind as TokenKind, Lexer, Token};
+use crate::source::Source;
+use crate::syntax::{Entry, Expr, Key, Kind, Syntax};
+
+/// Parses a text without errors.
+pub(super) fn parse(source: &Source<'_>, options: &Options) -> Option<Syntax> {
+    let mut climber =
+        Climber { tokens: tokens(source.text())?, next: 0, depth: 0, builder: Builder::new(source, options) };
+    let root = climber.expr()?;
+    climber.expect(TokenKind::Eof)?;
+    let mut builder = climber.builder;
+    if !builder.errors.is_empty() || root.height > options.max_depth || builder.is_full() {
+        return None;
+    }
+    builder.syntax.set_root(root.expr);
+    Some(builder.syntax)
+}
+
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let mut lexer = Lexer::new(text);
+    let mut tokens = Vec::with_capacity(text.len() / 4 + 2);
+    loop {
+        let token = lexer.next_token().ok()?;
+        tokens.push(token);
+        if token.kind == TokenKind::Eof {
+            return Some(tokens);
+        }
+    }
+}
+
+/// A node and how deeply those constructs are nested in it of which cel-go counts the nesting: operators with
+/// two or three operands, selections, indices and calls of members.
+#[derive(Clone, Copy)]
+struct Sub {
+    expr: Expr,
+    height: u32,
+}
+
+struct Climber<'a> {
+    tokens: Vec<Token>,
+    next: usize,
+    /// Rules `calc` of the grammar that are open: of all rules this one nests most.
+    depth: u32,
+    builder: Builder<'a>,
+}
+
+impl Climber<'_> {
+    fn peek(&self) -> TokenKind {
+        self.tokens[self.next].kind
+    }
+
+    /// The kind of a later token.
+    fn peek_at(&self, ahead: usize) -> TokenKind {
+        self.tokens.get(self.next + ahead).map_or(TokenKind::Eof, |token| token.kind)
+    }
+
+    fn take(&mut self) -> Token {
+        let token = self.tokens[self.next];
+        self.next = (self.next + 1).min(self.tokens.len() - 1);
+        token
+    }
+
+    fn eat(&mut self, kind: TokenKind) -> Option<Token> {
+        (self.peek() == kind).then(|| self.take())
+    }
+
+    fn expect(&mut self, kind: TokenKind) -> Option<Token> {
+        self.eat(kind)
+    }
+
+    fn expr(&mut self) -> Option<Sub> {
+        let condition = self.chain(TokenKind::Or, "_||_", Self::and)?;
+        let Some(question) = self.eat(TokenKind::Question) else { return Some(condition) };
+        let id = self.builder.id();
+        let then = self.chain(TokenKind::Or, "_||_", Self::and)?;
+        self.expect(TokenKind::Colon)?;
+        // Not nested in a rule `calc` of its own, so that a chain of these must be bounded by itself.
+        self.enter()?;
+        let otherwise = self.expr()?;
+        self.depth -= 1;
+        let args = [condition.expr, then.expr, otherwise.expr];
+        let expr = self.builder.call_or_macro(id, question.offset, "_?_:_", None, &args);
+        Some(Sub { expr, height: 1 + condition.height.max(then.height).max(otherwise.height) })
+    }
+
+    fn and(&mut self) -> Option<Sub> {
+        self.chain(TokenKind::And, "_&&_", Self::relation)
+    }
+
+    /// Terms between `&&` or `||`.
+    fn chain(&mut self, kind: TokenKind, function: &str, term: fn(&mut Self) -> Option<Sub>) -> Option<Sub> {
+        let first = term(self)?;
+        if self.peek() != kind {
+            return Some(first);
+        }
+        let (mut terms, mut operators, mut height) = (vec![first.expr], Vec::new(), first.height);
+        while let Some(token) = self.eat(kind) {
+            let next = term(self)?;
+            operators.push((self.builder.id(), token.offset));
+            terms.push(next.expr);
+            height = height.max(next.height);
+        }
+        Some(Sub { expr: self.builder.balanced(function, &terms, &operators), height })
+    }
+
+    fn relation(&mut self) -> Option<Sub> {
+        let mut left = self.calc(0)?;
+        while matches!(self.peek() as u8, 1..=7) {
+            let token = self.take();
+            left = self.binary(left, token, 0)?;
+        }
+        Some(left)
+    }
+
+    /// Sums and products; those that bind less than `least` end it.
+    fn calc(&mut self, least: u8) -> Option<Sub> {
+        self.enter()?;
+        let mut left = self.unary()?;
+        loop {
+            let binds = match self.peek() {
+                TokenKind::Star | TokenKind::Slash | TokenKind::Percent => 2,
+                TokenKind::Plus | TokenKind::Minus => 1,
+                _ => 0,
+            };
+            if binds == 0 || binds < least {
+                self.depth -= 1;
+                return Some(left);
+            }
+            let token = self.take();
+            left = self.binary(left, token, binds + 1)?;
+        }
+    }
+
+    fn binary(&mut self, left: Sub, token: Token, least: u8) -> Option<Sub> {
+        let id = self.builder.id();
+        let right = self.calc(least)?;
+        let args = [left.expr, right.expr];
+        let expr = self.builder.call_or_macro(id, token.offset, operator(token.kind)?, None, &args);
+        Some(Sub { expr, height: 1 + left.height.max(right.height) })
+    }
+
+    fn enter(&mut self) -> Option<()> {
+        self.depth += 1;
+        (self.depth <= self.builder.options.max_depth).then_some(())
+    }
+
+    fn unary(&mut self) -> Option<Sub> {
+        let token = self.tokens[self.next];
+        let function = match token.kind {
+            TokenKind::Not => "!_",
+            TokenKind::Minus if !self.is_negative_number() => "-_",
+            _ => return self.member(),
+        };
+        let mut count = 0;
+        while self.eat(token.kind).is_some() {
+            count += 1;
+        }
+        if count % 2 == 0 {
+            return self.member();
+        }
+        let id = self.builder.id();
+        let operand = self.member()?;
+        let expr = self.builder.call_or_macro(id, token.offset, function, None, &[operand.expr]);
+        Some(Sub { expr, ..operand })
+    }
+
+    /// Whether a minus comes next that is the sign of a literal.
+    fn is_negative_number(&self) -> bool {
+        self.peek() == TokenKind::Minus && matches!(self.peek_at(1), TokenKind::Int | TokenKind::Float)
+    }
+
+    fn member(&mut self) -> Option<Sub> {
+        let mut sub = self.primary()?;
+        loop {
+            sub = match self.peek() {
+                TokenKind::Dot
+                    if self.peek_at(1) == TokenKind::Identifier
+                        && self.peek_at(2) == TokenKind::LeftParen =>
+                {
+                    self.member_call(sub)?
+                }
+                TokenKind::Dot => self.select(sub)?,
+                TokenKind::LeftBracket => self.index(sub)?,
+                _ => return Some(sub),
+            };
+        }
+    }
+
+    fn member_call(&mut self, target: Sub) -> Option<Sub> {
+        self.take();
+        let name = self.take();
+        let open = self.take();
+        let id = self.builder.id();
+        let (args, height) = self.arguments()?;
+        let function = name.text(self.builder.source.text());
+        let expr = self.builder.call_or_macro(id, open.offset, function, Some(target.expr), &args);
+        Some(Sub { expr, height: 1 + height.max(target.height) })
+    }
+
+    fn select(&mut self, operand: Sub) -> Option<Sub> {
+        let dot = self.take();
+        let optional = self.eat(TokenKind::Question).is_some();
+        let field = self.field()?;
+        let expr = self.builder.select(operand.expr, dot, optional, field);
+        Some(Sub { expr, height: operand.height + 1 })
+    }
+
+    fn field(&mut self) -> Option<Token> {
+        self.eat(TokenKind::Identifier).or_else(|| self.eat(TokenKind::EscapedIdentifier))
+    }
+
+    fn index(&mut self, target: Sub) -> Option<Sub> {
+        let bracket = self.take();
+        let optional = self.eat(TokenKind::Question).is_some();
+        let id = self.builder.id();
+        let index = self.expr()?;
+        self.expect(TokenKind::RightBracket)?;
+        let expr = self.builder.index(id, bracket, optional, target.expr, index.expr);
+        Some(Sub { expr, height: 1 + target.height.max(index.height) })
+    }
+
+    /// Arguments and the parenthesis behind them.
+    fn arguments(&mut self) -> Option<(Vec<Expr>, u32)> {
+        let (mut args, mut height) = (Vec::new(), 0);
+        if self.eat(TokenKind::RightParen).is_some() {
+            return Some((args, height));
+        }
+        loop {
+            let arg = self.expr()?;
+            args.push(arg.expr);
+            height = height.max(arg.height);
+            if self.eat(TokenKind::Comma).is_none() {
+                self.expect(TokenKind::RightParen)?;
+                return Some((args, height));
+            }
+        }
+    }
+
+    fn primary(&mut self) -> Option<Sub> {
+        let token = self.take();
+        match token.kind {
+            TokenKind::Identifier => self.named(false, token.offset, token),
+            TokenKind::Dot => {
+                let name = self.expect(TokenKind::Identifier)?;
+                self.named(true, token.offset, name)
+            }
+            TokenKind::LeftParen => {
+                let inner = self.expr()?;
+                self.expect(TokenKind::RightParen)?;
+                Some(inner)
+            }
+            TokenKind::LeftBracket => self.list(token),
+            TokenKind::LeftBrace => self.map(token),
+            TokenKind::Minus => {
+                let number = self.take();
+                let is_number = matches!(number.kind, TokenKind::Int | TokenKind::Float);
+                is_number.then(|| self.builder.literal(true, token.offset, number)).map(leaf)
+            }
+            kind if is_literal(kind) => Some(leaf(self.builder.literal(false, token.offset, token))),
+            _ => None,
+        }
+    }
+
+    /// What begins with a name: a variable, a call, or a message.
+    fn named(&mut self, dot: bool, start: u32, name: Token) -> Option<Sub> {
+        if self.peek() == TokenKind::LeftParen {
+            let function = self.builder.name(dot, start, name).ok()?;
+            let open = self.take();
+            let id = self.builder.id();
+            let (args, height) = self.arguments()?;
+            let expr = self.builder.call_or_macro(id, open.offset, &function, None, &args);
+            return Some(Sub { expr, height });
+        }
+        let mut dots = 0;
+        while self.peek_at(2 * dots) == TokenKind::Dot && self.peek_at(2 * dots + 1) == TokenKind::Identifier
+        {
+            dots += 1;
+        }
+        if self.peek_at(2 * dots) == TokenKind::LeftBrace {
+            return self.message(dot, name, dots);
+        }
+        Some(leaf(self.builder.ident(dot, start, name)))
+    }
+
+    fn message(&mut self, dot: bool, name: Token, dots: usize) -> Option<Sub> {
+        let mut full = if dot { ".".to_owned() } else { String::new() };
+        full.push_str(name.text(self.builder.source.text()));
+        for _ in 0..dots {
+            self.take();
+            full.push('.');
+            full.push_str(self.take().text(self.builder.source.text()));
+        }
+        let brace = self.take();
+        let id = self.builder.id();
+        let (fields, height) = self.entries(|climber| {
+            let field = climber.field()?;
+            let name = climber.builder.field(field).ok()?;
+            Some((Key::Field(climber.builder.syntax.intern(name)), 0))
+        })?;
+        let fields = self.builder.syntax.add_entries(&fields);
+        let name = self.builder.syntax.intern(&full);
+        let expr = self.builder.syntax.add(id, brace.offset, Kind::Struct { name, fields });
+        Some(Sub { expr, height })
+    }
+
+    fn map(&mut self, brace: Token) -> Option<Sub> {
+        let id = self.builder.id();
+        let (entries, height) = self.entries(|climber| {
+            let key = climber.expr()?;
+            Some((Key::Expr(key.expr), key.height))
+        })?;
+        let entries = self.builder.syntax.add_entries(&entries);
+        Some(Sub { expr: self.builder.syntax.add(id, brace.offset, Kind::Map(entries)), height })
+    }
+
+    /// Entries and the brace behind them; a comma may stand before it.
+    fn entries(&mut self, key: impl Fn(&mut Self) -> Option<(Key, u32)>) -> Option<(Vec<Entry>, u32)> {
+        let (mut entries, mut height) = (Vec::new(), 0);
+        loop {
+            let comma = if entries.is_empty() { None } else { Some(self.eat(TokenKind::Comma)) };
+            if entries.is_empty()
+                && self.peek() == TokenKind::Comma
+                && self.peek_at(1) == TokenKind::RightBrace
+            {
+                self.take();
+            }
+            if self.eat(TokenKind::RightBrace).is_some() {
+                return Some((entries, height));
+            }
+            if comma == Some(None) {
+                return None;
+            }
+            let id = self.builder.id();
+            let optional = self.optional()?;
+            let (key, key_height) = key(self)?;
+            let offset = self.expect(TokenKind::Colon)?.offset;
+            let value = self.expr()?;
+            height = height.max(key_height).max(value.height);
+            entries.push(Entry { id, offset, key, value: value.expr, optional });
+        }
+    }
+
+    fn list(&mut self, bracket: Token) -> Option<Sub> {
+        let id = self.builder.id();
+        let (mut elements, mut places, mut height) = (Vec::new(), Vec::new(), 0);
+        if self.peek() == TokenKind::Comma && self.peek_at(1) == TokenKind::RightBracket {
+            self.take();
+        }
+        while self.eat(TokenKind::RightBracket).is_none() {
+            if self.optional()? {
+                places.push(elements.len() as u32);
+            }
+            let element = self.expr()?;
+            elements.push(element.expr);
+            height = height.max(element.height);
+            if self.peek() != TokenKind::RightBracket {
+                self.expect(TokenKind::Comma)?;
+            }
+        }
+        let elements = self.builder.syntax.add_exprs(&elements);
+        let optional = self.builder.syntax.add_places(&places);
+        let expr = self.builder.syntax.add(id, bracket.offset, Kind::List { elements, optional });
+        Some(Sub { expr, height })
+    }
+
+    /// Whether a question mark comes next, which must be allowed.
+    fn optional(&mut self) -> Option<bool> {
+        let optional = self.eat(TokenKind::Question).is_some();
+        (!optional || self.builder.options.optional_syntax).then_some(optional)
+    }
+}
+
+fn leaf(expr: Expr) -> Sub {
+    Sub { expr, height: 0 }
+}
+
+fn is_literal(kind: TokenKind) -> bool {
+    matches!(kind as u8, 26..=28 | 31..=35)
+}

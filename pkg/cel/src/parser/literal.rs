@@ -1,0 +1,108 @@
+//! Literals' texts → their values.
+
+/// The value of an integer literal, decimal or hexadecimal, with its sign.
+pub(super) fn int(negative: bool, text: &str) -> Option<i64> {
+    let magnitude = magnitude(text)?;
+    if negative { 0i64.checked_sub_unsigned(magnitude) } else { i64::try_from(magnitude).ok() }
+}
+
+/// The value of a literal such as `1u`.
+pub(super) fn uint(text: &str) -> Option<u64> {
+    magnitude(&text[..text.len() - 1])
+}
+
+fn magnitude(text: &str) -> Option<u64> {
+    match text.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => text.parse().ok(),
+    }
+}
+
+/// The value of a floating-point literal; none if it is out of range.
+pub(super) fn double(negative: bool, text: &str) -> Option<f64> {
+    let value: f64 = text.parse().ok()?;
+    value.is_finite().then_some(if negative { -value } else { value })
+}
+
+/// The text of a string literal, escapes resolved.
+pub(super) fn string(literal: &str) -> Result<String, &'static str> {
+    let (content, raw) = content(literal);
+    let content = normalize_newlines(content);
+    if raw || !content.contains('\\') {
+        return Ok(content);
+    }
+    let mut out = String::with_capacity(content.len());
+    let mut rest = content.as_str();
+    while let Some(at) = rest.find('\\') {
+        out.push_str(&rest[..at]);
+        let (value, _, tail) = escape(&rest[at + 1..])?;
+        out.push(char::from_u32(value).ok_or("invalid unicode code point")?);
+        rest = tail;
+    }
+    out.push_str(rest);
+    Ok(out)
+}
+
+/// The bytes of a bytes literal. Octal and hexadecimal escapes are bytes there, and there are no escapes of
+/// code points.
+pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, &'static str> {
+    let (content, raw) = content(&literal[1..]);
+    let content = normalize_newlines(content);
+    if raw {
+        return Ok(content.into_bytes());
+    }
+    let mut out = Vec::with_capacity(content.len());
+    let mut rest = content.as_str();
+    while let Some(at) = rest.find('\\') {
+        out.extend_from_slice(&rest.as_bytes()[..at]);
+        let (value, code_point, tail) = escape(&rest[at + 1..])?;
+        if code_point {
+            return Err(UNESCAPABLE);
+        }
+        out.push(value as u8);
+        rest = tail;
+    }
+    out.extend_from_slice(rest.as_bytes());
+    Ok(out)
+}
+
+const UNESCAPABLE: &str = "unable to unescape string";
+
+/// What stands between the quotes, and whether the literal is a raw one.
+fn content(literal: &str) -> (&str, bool) {
+    let quoted = literal.trim_start_matches(['r', 'R']);
+    let quotes =
+        if quoted.len() >= 6 && (quoted.starts_with("'''") || quoted.starts_with("\"\"\"")) { 3 } else { 1 };
+    (&quoted[quotes..quoted.len() - quotes], quoted.len() < literal.len())
+}
+
+fn normalize_newlines(text: &str) -> String {
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() }
+}
+
+/// Reads an escape from behind its backslash: its value, whether it is one of a code point (`\u`, `\U`), and
+/// what follows.
+fn escape(text: &str) -> Result<(u32, bool, &str), &'static str> {
+    let mut chars = text.chars();
+    let kind = chars.next().ok_or(UNESCAPABLE)?;
+    let digits = |start: usize, end: usize, radix: u32| {
+        let value = text.get(start..end).and_then(|digits| u32::from_str_radix(digits, radix).ok());
+        Ok((value.ok_or(UNESCAPABLE)?, matches!(kind, 'u' | 'U'), &text[end..]))
+    };
+    let value = match kind {
+        'a' => 0x07,
+        'b' => 0x08,
+        'f' => 0x0c,
+        'n' => 0x0a,
+        'r' => 0x0d,
+        't' => 0x09,
+        'v' => 0x0b,
+        '\\' | '\'' | '"' | '`' | '?' => kind as u32,
+        'x' | 'X' => return digits(1, 3, 16),
+        'u' => return digits(1, 5, 16),
+        'U' => return digits(1, 9, 16),
+        '0'..='3' => return digits(0, 3, 8),
+        _ => return Err(UNESCAPABLE),
+    };
+    Ok((value, false, chars.as_str()))
+}
