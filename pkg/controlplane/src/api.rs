@@ -10,7 +10,7 @@ use api::catalog::{Catalog, Serving};
 use api::resources::{self, Resource, storage_version};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
-use apimachinery::features::Gate;
+use apimachinery::features::{Gate, Gates};
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Authorizer;
@@ -18,6 +18,7 @@ use cacher::{Delegator, Driver, Options};
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
+use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::served::{Description, Served};
@@ -84,6 +85,8 @@ pub(crate) struct Process {
     pub(crate) tasks: Tasks,
     /// Who decides what users may do: the chain, reviews and admission ask the same.
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// The threads of heavy requests.
+    pub(crate) heavy: HeavyPool,
 }
 
 /// Builds the API over a store.
@@ -135,6 +138,7 @@ pub(crate) async fn build(
         compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
         watch_metrics: Arc::clone(&watch_metrics),
         backends: backends(&config.kubelets)?,
+        heavy: process.heavy.clone(),
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
         shutdown: process.shutdown,
     };
@@ -142,9 +146,7 @@ pub(crate) async fn build(
         bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
             .map_err(RunError::Bootstrap)?;
     hooks.push(repairs.hook());
-    let (caches, gates) = (CacheMetrics(delegator.clone()), FeatureMetrics(config.gates));
-    let mut collectors: Vec<Arc<dyn Collector>> =
-        vec![Arc::new(caches), Arc::new(Watches(watch_metrics)), Arc::new(gates)];
+    let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
@@ -322,6 +324,31 @@ impl Collector for CacheMetrics {
 struct Watches(Arc<WatchMetrics>);
 
 impl Collector for Watches {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// What is measured beside requests.
+fn collectors(
+    delegator: &Delegator,
+    gates: Gates,
+    watches: Arc<WatchMetrics>,
+    heavy: HeavyPool,
+) -> Vec<Arc<dyn Collector>> {
+    let caches = CacheMetrics(delegator.clone());
+    vec![
+        Arc::new(caches),
+        Arc::new(Watches(watches)),
+        Arc::new(Heavy(heavy)),
+        Arc::new(FeatureMetrics(gates)),
+    ]
+}
+
+/// The figures of the heavy requests.
+struct Heavy(HeavyPool);
+
+impl Collector for Heavy {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
     }

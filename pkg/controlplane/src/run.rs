@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use authorization::{Authorizer, Mode};
 use endpoints::discovery::VersionInfo;
+use endpoints::heavy::HeavyPool;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
 use server::metrics::{Metrics, ResourceLabels};
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
@@ -28,7 +29,7 @@ use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
 
 use crate::api::{self, Process};
 use crate::config::Config;
-use crate::system::SystemClock;
+use crate::system::{SystemClock, heavy_pool};
 use crate::tasks::Tasks;
 pub use error::RunError;
 use hooks::Hooks;
@@ -57,6 +58,7 @@ pub struct Running {
     cache: JoinHandle<()>,
     tasks: Tasks,
     before_stop: BoxFuture<'static, ()>,
+    heavy: HeavyPool,
     store: Store,
     config: Config,
 }
@@ -113,11 +115,13 @@ pub(crate) async fn start_under(
     let lifecycle = Lifecycle::new();
     let watches = CancellationToken::new();
     let tasks = Tasks::new(lifecycle.terminating().clone());
+    let heavy = heavy_pool().map_err(RunError::Threads)?;
     let process = Process {
         shutdown: watches.clone(),
         client_authorities: credentials.files.client_authorities.clone(),
         tasks: tasks.clone(),
         authorizer: Arc::clone(&authorizer),
+        heavy: heavy.clone(),
     };
     let api = api::build(&config, Arc::clone(&store.storage), process).await?;
     let hooks = Hooks::new(api.hooks);
@@ -127,6 +131,7 @@ pub(crate) async fn start_under(
         authenticator: api.authenticator,
         authorizer,
         dispatch: api.dispatch,
+        heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
         metrics,
@@ -149,6 +154,7 @@ pub(crate) async fn start_under(
         cache,
         tasks,
         before_stop: api.before_stop,
+        heavy,
         store,
         config,
     })
@@ -198,6 +204,11 @@ impl Running {
     /// The store, for tests that look behind the server's back.
     pub(crate) fn storage(&self) -> &Arc<dyn storage::Storage> {
         &self.store.storage
+    }
+
+    /// The threads of heavy requests, for tests that keep them busy.
+    pub(crate) fn heavy(&self) -> &HeavyPool {
+        &self.heavy
     }
 
     /// Goes down in order: not ready, out of the cluster's lists of its servers, no new connections, watches

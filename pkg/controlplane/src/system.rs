@@ -1,12 +1,18 @@
 //! The world outside: the machine's clock and its random numbers.
 
+use std::io;
+use std::num::NonZeroUsize;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use admission::Outside;
 use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use endpoints::heavy::HeavyPool;
 use registry::Entropy;
+use rustix::process::setpriority_process;
+use tokio::runtime::Handle;
 
 /// The machine's clock.
 pub(crate) struct SystemClock;
@@ -45,6 +51,24 @@ pub(crate) fn uid() -> String {
 pub(crate) fn host_name() -> String {
     let text = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     text.trim().to_owned()
+}
+
+/// How much nicer the threads of heavy requests are than others (`nice(2)`): while both have work they get about
+/// a tenth of a processor.
+const HEAVY_NICENESS: i32 = 10;
+
+/// Threads for heavy requests: half as many as there are processors, and at least one.
+///
+/// # Errors
+/// The system's, when it gives no more threads.
+pub(crate) fn heavy_pool() -> io::Result<HeavyPool> {
+    let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    let threads = NonZeroUsize::new(processors / 2).unwrap_or(NonZeroUsize::MIN);
+    HeavyPool::start(threads, &Handle::current(), || {
+        // Linux knows priorities of threads, and of none more than of the calling one. A system that
+        // refuses leaves them equal, which is fair too.
+        let _ = setpriority_process(None, HEAVY_NICENESS);
+    })
 }
 
 /// Randomness and waiting, for admission.

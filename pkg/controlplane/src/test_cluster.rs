@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use authorization::{Authorizer, Mode};
+use endpoints::heavy::HeavyPool;
 use storage::Storage;
 
 use crate::config::Config;
@@ -81,6 +82,11 @@ impl TestServer {
     /// The store behind the server, to look at it and to write to it past the server.
     pub fn storage(&self) -> Arc<dyn Storage> {
         Arc::clone(self.running.storage())
+    }
+
+    /// The threads of heavy requests, to keep them busy.
+    pub fn heavy(&self) -> HeavyPool {
+        self.running.heavy().clone()
     }
 
     /// Where the server's files are.

@@ -9,6 +9,8 @@ mod cbor;
 mod client;
 #[path = "http/forms.rs"]
 mod forms;
+#[path = "http/heavy.rs"]
+mod heavy;
 #[path = "http/lists.rs"]
 mod lists;
 #[path = "http/negotiation.rs"]

@@ -16,6 +16,7 @@ use authentication::Authenticator;
 use authorization::Authorizer;
 use bytes::Bytes;
 use futures::future::BoxFuture;
+use http::HeaderMap;
 use hyper::upgrade::OnUpgrade;
 use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
@@ -24,6 +25,7 @@ pub use crate::compressed::CompressedLists;
 use crate::dispatch::{Dispatch, Request, Response};
 use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
+use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Formats, Offer, Representation};
 pub use crate::proxy::Backends;
 use crate::proxy::Incoming;
@@ -68,6 +70,8 @@ pub struct Api {
     pub watch_metrics: Arc<WatchMetrics>,
     /// How to get to kubelets, pods, and whatever stands behind Services.
     pub backends: Backends,
+    /// Where heavy reads are done.
+    pub heavy: HeavyPool,
     /// Whether the store answers.
     pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
     /// Ends watches when the server stops.
@@ -149,7 +153,7 @@ impl Dispatch for Api {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
         if !info.is_resource {
-            return self.document(&parts);
+            return self.document(parts).await;
         }
         let generation = self.served.now();
         let route = match route(&generation.catalog, &parts.method, info) {
@@ -185,16 +189,39 @@ impl Dispatch for Api {
             respond::status_in(self.formats, &parts.headers, None, &status, &warnings)
         })
     }
+
+    fn stored_bytes(&self, info: &RequestInfo) -> usize {
+        let Some(name) = info.parts.get(1) else { return 0 };
+        let generation = self.served.now();
+        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
+        found.map_or(0, |endpoint| {
+            let row = endpoint.row.row();
+            self.registry.cached_bytes(&Target { row, namespace: &info.namespace, name })
+        })
+    }
 }
 
 impl Api {
-    fn document(&self, parts: &http::request::Parts) -> Response {
-        let described = self.served.now().document(parts);
-        match described.or_else(|| self.documents.iter().find_map(|d| d.respond(parts))) {
-            Some(Ok(document)) => document.map(respond::full),
-            Some(Err(status)) => respond::status_response(&parts.headers, None, &status, &[]),
-            None => respond::plain(404, "404 page not found\n"),
+    async fn document(&self, parts: http::request::Parts) -> Response {
+        let generation = self.served.now();
+        if parts.uri.path().starts_with("/openapi/") {
+            // They are long, and written anew each time.
+            let headers = parts.headers.clone();
+            let described = self.heavy.run(async move { generation.document(&parts) }).await;
+            return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
         }
+        let described = generation.document(&parts);
+        let described = described.or_else(|| self.documents.iter().find_map(|d| d.respond(&parts)));
+        described_in(described, &parts.headers)
+    }
+}
+
+/// The answer to a request for a document.
+fn described_in(document: Option<Result<http::Response<Bytes>, Status>>, headers: &HeaderMap) -> Response {
+    match document {
+        Some(Ok(document)) => document.map(respond::full),
+        Some(Err(status)) => respond::status_response(headers, None, &status, &[]),
+        None => respond::plain(404, "404 page not found\n"),
     }
 }
 

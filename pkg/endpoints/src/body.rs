@@ -4,6 +4,7 @@ use api::resources::Resource;
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::{Bytes, BytesMut};
+use http_body::Body as _;
 use http_body_util::BodyExt;
 use schema::json::errors as texts;
 use schema::object::Object;
@@ -11,12 +12,9 @@ use schema::proto::{self, Envelope};
 use schema::table::Message;
 use schema::{builtin, cbor, json, yaml};
 
-use crate::dispatch::Body;
+use crate::dispatch::{BODY_BYTES_MAX, Body};
 use crate::negotiate::Format;
 use crate::scheme::Scheme;
-
-/// The largest body that is read (upstream's `MaxRequestBodyBytes`).
-pub(crate) const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// Reads a whole body.
 ///
@@ -31,6 +29,9 @@ pub(crate) async fn read(body: &mut Body) -> Result<Bytes, Box<Status>> {
         if all.len() + data.len() > BODY_BYTES_MAX {
             let message = format!("Request entity too large: limit is {BODY_BYTES_MAX}");
             return Err(Status::request_entity_too_large(message).into());
+        }
+        if all.is_empty() && body.is_end_stream() {
+            return Ok(data);
         }
         all.extend_from_slice(&data);
     }

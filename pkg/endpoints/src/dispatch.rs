@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
 
 use apimachinery::request_context::RequestContext;
+use apimachinery::request_info::RequestInfo;
 use authorization::Authorized;
 
 /// A body's failure; the connection is cut.
@@ -14,6 +15,9 @@ pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A request's or a response's body.
 pub type Body = UnsyncBoxBody<Bytes, BoxError>;
+
+/// The largest body that is read (upstream's `MaxRequestBodyBytes`).
+pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// A response.
 pub type Response = http::Response<Body>;
@@ -35,4 +39,8 @@ pub struct Request {
 pub trait Dispatch: Send + Sync + 'static {
     /// Answers a request. Never fails: every error is a response.
     async fn dispatch(&self, request: Request) -> Response;
+
+    /// How many bytes a change will look at that are not in the request: those of the object that it is about.
+    /// An estimate, made without waiting; 0 if nothing is known.
+    fn stored_bytes(&self, info: &RequestInfo) -> usize;
 }

@@ -11,6 +11,7 @@ mod encode;
 mod forms;
 mod gzip;
 mod handlers;
+pub mod heavy;
 mod list_body;
 pub mod negotiate;
 pub mod openapi;

@@ -20,6 +20,7 @@ use schema::yaml;
 
 use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
+use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
 use crate::warning;
@@ -72,6 +73,25 @@ impl Reply<'_> {
     ) -> Result<Response, Box<Status>> {
         let revision = element.revision();
         self.outgoing(code, &Outgoing::element(self.endpoint.row(), storage, element, revision, self.budget))
+    }
+
+    /// What `make` makes of this, on a thread of the pool.
+    ///
+    /// # Errors
+    /// 429 when too much waits for one, and those of `make`.
+    pub(crate) async fn made_by(
+        &self,
+        pool: &HeavyPool,
+        make: impl FnOnce(Reply<'_>) -> Result<Response, Box<Status>> + Send + 'static,
+    ) -> Result<Response, Box<Status>> {
+        let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
+        let (representation, table, budget) = (self.representation, self.table, Arc::clone(self.budget));
+        let warnings = self.warnings.clone();
+        let work = async move {
+            let (endpoint, headers, budget) = (&endpoint, &headers, &budget);
+            make(Reply { endpoint, headers, representation, warnings, table, budget })
+        };
+        pool.run(work).await?
     }
 
     fn outgoing(&self, code: u16, outgoing: &Outgoing<'_>) -> Result<Response, Box<Status>> {

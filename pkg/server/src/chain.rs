@@ -1,6 +1,7 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
 mod context;
+mod weight;
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use apimachinery::status::Status;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Request, Response};
+use endpoints::heavy::HeavyPool;
 
 use crate::connection::{ActiveRequest, Peer};
 use crate::env::Env;
@@ -43,6 +45,8 @@ pub struct Services {
     pub authorizer: Arc<dyn Authorizer>,
     /// What answers.
     pub dispatch: Arc<dyn Dispatch>,
+    /// Where heavy changes are made.
+    pub heavy: HeavyPool,
     /// The paths that `dispatch` serves, to be listed at `/`.
     pub api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync>,
     /// The health paths.
@@ -87,6 +91,7 @@ pub struct Chain {
     authorizer: Arc<dyn Authorizer>,
     impersonation: Impersonation,
     dispatch: Arc<dyn Dispatch>,
+    heavy: HeavyPool,
     /// What the server answers itself.
     pages: Pages,
     pub(crate) metrics: Arc<Metrics>,
@@ -134,13 +139,14 @@ impl Chain {
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
         let inflight = Arc::new(Inflight::new(options.inflight));
         let pages = routes::pages(&services, &inflight, &options.pages, &env);
-        let Services { authenticator, authorizer, dispatch, metrics, .. } = services;
+        let Services { authenticator, authorizer, dispatch, heavy, metrics, .. } = services;
         let writes = TaskTracker::new();
         Arc::new(Chain {
             authenticator,
             authorizer,
             impersonation: Impersonation::new(&options.gates),
             dispatch,
+            heavy,
             pages,
             metrics,
             inflight,
@@ -221,7 +227,7 @@ impl Chain {
         let authorized = authorize(authorizer, actor.into_user(), info).await?;
         if info.is_resource || is_of_api(&info.path) {
             let request = Request { parts, body, context, authorized };
-            return Ok(self.dispatch(request, seat).await?);
+            return self.dispatch(request, seat).await;
         }
         Ok((self.pages.answer(parts, body, context).await, seat))
     }
@@ -251,21 +257,23 @@ impl Chain {
     }
 
     /// Hands a request to the API. A change runs apart from the connection: once begun it is finished
-    /// or times out, whether or not its client still listens.
-    async fn dispatch(
-        self: &Arc<Self>,
-        request: Request,
-        seat: Seat,
-    ) -> Result<(Response, Seat), Box<Status>> {
+    /// or times out, whether or not its client still listens. A heavy one begins when a thread is free.
+    async fn dispatch(self: &Arc<Self>, request: Request, seat: Seat) -> Result<(Response, Seat), Refusal> {
         let (true, Some(deadline)) = (is_mutating(&request.context.info), deadline(&request.context)) else {
             return Ok((self.dispatch.dispatch(request).await, seat));
         };
         let dispatch = Arc::clone(&self.dispatch);
+        let (request, heavy) = weight::is_heavy(request, &*dispatch).await;
         let work = async move { (dispatch.dispatch(request).await, seat) };
-        match self.writes.spawn(timeout_at(deadline, work)).await {
+        let work = timeout_at(deadline, work);
+        let done = match heavy {
+            true => Ok(self.heavy.run(self.writes.track_future(work)).await.map_err(|_| Refusal::TooMany)?),
+            false => self.writes.spawn(work).await,
+        };
+        match done {
             Ok(Ok(answered)) => Ok(answered),
-            Ok(Err(_elapsed)) => Err(self.timed_out()),
-            Err(_panic) => Err(Box::new(panicked(&self.metrics))),
+            Ok(Err(_elapsed)) => Err(self.timed_out().into()),
+            Err(_panic) => Err(Box::new(panicked(&self.metrics)).into()),
         }
     }
 

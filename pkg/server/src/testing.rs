@@ -1,5 +1,6 @@
 //! What the tests of this crate share: an API that does as its paths say, and a chain before it.
 
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
@@ -10,11 +11,13 @@ use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::Notify;
 
 use apimachinery::clock::TestClock;
+use apimachinery::request_info::RequestInfo;
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
 use authorization::Mode;
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
+use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
@@ -80,6 +83,10 @@ impl Dispatch for Script {
         self.finished.fetch_add(1, SeqCst);
         response
     }
+
+    fn stored_bytes(&self, info: &RequestInfo) -> usize {
+        if info.path.ends_with("/large") { HEAVY_WRITE_BYTES + 1 } else { 0 }
+    }
 }
 
 fn streamed(
@@ -97,6 +104,8 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
         let sick: Arc<dyn Check> = Arc::new(NamedCheck("sick", || async { Err("a secret".to_owned()) }));
         Group::new(vec![Arc::new(Ping), sick])
     };
+    #[allow(clippy::unwrap_used)]
+    let heavy = HeavyPool::start(NonZeroUsize::MIN, &tokio::runtime::Handle::current(), || {}).unwrap();
     let services = Services {
         authenticator: Authenticator {
             tokens: vec![Arc::new(tokens)],
@@ -105,6 +114,7 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
         },
         authorizer: Mode::authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
+        heavy,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),
         health: Arc::new(Health {
             healthz: Group::new(vec![Arc::new(Ping)]),

@@ -41,6 +41,9 @@ pub enum RunError {
     /// What has to be there before the first request could not be made.
     #[error("{0}")]
     Bootstrap(String),
+    /// The system gives no more threads.
+    #[error("cannot start threads: {0}")]
+    Threads(io::Error),
     /// Signals cannot be listened for.
     #[error("cannot listen for signals: {0}")]
     Signals(io::Error),

@@ -6,6 +6,7 @@ use authorization::Authorizer;
 use bytes::Bytes;
 use controlplane::config::Config;
 use controlplane::test_cluster::TestServer;
+use endpoints::heavy::HeavyPool;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper_util::rt::TokioIo;
@@ -60,6 +61,11 @@ impl Client {
     /// A client of a server that asks `authorizer`.
     pub(crate) async fn start_under(authorizer: Arc<dyn Authorizer>) -> Self {
         Client { server: TestServer::start_under(Some(authorizer), |_| {}).await.unwrap() }
+    }
+
+    /// The server's threads for heavy requests.
+    pub(crate) fn heavy(&self) -> HeavyPool {
+        self.server.heavy()
     }
 
     /// The bearer token of somebody who is no administrator.

@@ -1,5 +1,7 @@
 //! GET of one object.
 
+use std::sync::Arc;
+
 use api::options::GetOptions;
 use api::resources::{Act, Resource};
 use apimachinery::status::Status;
@@ -9,6 +11,8 @@ use schema::object::Object;
 use super::{componentstatus, connect};
 use crate::api::Call;
 use crate::dispatch::Response;
+use crate::heavy::HEAVY_READ_BYTES;
+use crate::respond::Reply;
 
 pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     match call.endpoint().act {
@@ -29,6 +33,14 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
             let object =
                 codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
             call.reply()?.tree(200, &strategy::scale_of(&object))
+        }
+        _ if element.size() > HEAVY_READ_BYTES => {
+            let main = Arc::clone(&call.route.main);
+            let make = move |reply: Reply<'_>| {
+                let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
+                reply.element(200, storage, &element)
+            };
+            call.reply()?.made_by(&call.api.heavy, make).await
         }
         _ => call.reply()?.element(200, storage, &element),
     }

@@ -23,6 +23,9 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     call.storage()?;
     let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
+    if reply.whole() {
+        return reply.made_by(&call.api.heavy, |reply| reply.list(page, None)).await;
+    }
     let name = options.continue_token.is_empty().then(|| Name {
         lists: &call.api.compressed_lists,
         selection: format!("{}?{}&{}", call.info.namespace, options.label_selector, options.field_selector),

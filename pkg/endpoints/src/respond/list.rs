@@ -101,7 +101,7 @@ impl Reply<'_> {
     }
 
     /// Whether the answer has to be complete before any of it can be written.
-    fn whole(&self) -> bool {
+    pub(crate) fn whole(&self) -> bool {
         self.representation.pretty || self.representation.format == Format::Yaml
     }
 

@@ -38,6 +38,13 @@ impl Registry {
         self.suggestion(storage, &key).is_ok_and(|cached| cached.is_some())
     }
 
+    /// How many bytes the watch cache has of an object; 0 for one that it does not have.
+    pub fn cached_bytes(&self, target: &Target<'_>) -> usize {
+        let Some(storage) = &target.row.storage else { return 0 };
+        let (Ok(key), Ok(stored)) = (self.key(storage, target), self.stored(storage)) else { return 0 };
+        self.delegator.peek(&stored.resource, &key).map_or(0, |element| element.size())
+    }
+
     /// What a write goes through.
     pub(super) fn writer(&self) -> (&dyn Storage, &Turns) {
         (&**self.delegator.storage(), &self.turns)

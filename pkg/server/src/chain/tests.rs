@@ -4,6 +4,7 @@
 use std::sync::atomic::Ordering::SeqCst;
 
 use authorization::Mode;
+use endpoints::heavy::HEAVY_WRITE_BYTES;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
@@ -259,6 +260,63 @@ async fn a_full_house_answers_429_until_a_seat_is_free() {
     drop(first);
     setup.check("GET /api/v1/who", &[], 200, "system:anonymous").await;
     assert_eq!(setup.chain.metrics.dropped.load(Relaxed), 1);
+}
+
+#[tokio::test]
+async fn heavy_changes_wait_for_a_thread_and_nobody_waits_for_them() {
+    let setup = setup();
+    let (gate, shut) = std::sync::mpsc::channel::<()>();
+    let pool = setup.chain.heavy.clone();
+    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    tokio::task::yield_now().await;
+    let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
+    let heavy = [("PUT", "large", ""), ("POST", "echo", &*long)].map(|(method, last, body)| {
+        let request = request(method, &format!("/api/v1/namespaces/a/pods/{last}"), &[]);
+        let request = request.map(|_| respond::full(body.to_owned()));
+        Box::pin(setup.chain.serve(request, &setup.peer))
+    });
+    let mut heavy = futures::future::join_all(heavy);
+    assert!((&mut heavy).now_or_never().is_none());
+    for line in ["GET /livez", "GET /api/v1/pods", "GET /api/v1/pods?watch=1", "POST /api/v1/pods"] {
+        let (method, target) = line.split_once(' ').unwrap();
+        assert_eq!(setup.send(method, target, &[]).await.0, 200, "{line}");
+    }
+    assert!((&mut heavy).now_or_never().is_none());
+    assert_eq!(setup.script.begun.load(SeqCst), 3, "no heavy one has begun");
+    drop(gate);
+    let answers = heavy.await;
+    assert!(busy.await.unwrap().is_ok());
+    assert_eq!(answers.iter().map(|answer| answer.status().as_u16()).collect::<Vec<_>>(), [200, 200]);
+    let echo = answers.into_iter().nth(1).unwrap().into_body().collect().await;
+    assert_eq!(echo.unwrap().to_bytes(), long);
+}
+
+#[tokio::test]
+async fn heavy_changes_beyond_the_queue_are_turned_away() {
+    let setup = setup();
+    let (gate, shut) = std::sync::mpsc::channel::<()>();
+    let pool = setup.chain.heavy.clone();
+    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    tokio::task::yield_now().await;
+    let send = || {
+        let request = request("PUT", "/api/v1/namespaces/a/pods/large", &[MASTER]);
+        Box::pin(setup.chain.serve(request, &setup.peer))
+    };
+    let mut waiting = Vec::new();
+    let refused = loop {
+        let mut sent = send();
+        match (&mut sent).now_or_never() {
+            Some(answer) => break answer,
+            None => waiting.push(sent),
+        }
+    };
+    assert_eq!((refused.status().as_u16(), &refused.headers()["retry-after"]), (429, &HeaderValue::from(1)));
+    drop(waiting);
+    let mut next = send();
+    assert!((&mut next).now_or_never().is_none(), "there is room again");
+    drop(gate);
+    assert!(busy.await.unwrap().is_ok());
+    assert_eq!(next.await.status(), 200);
 }
 
 #[tokio::test]

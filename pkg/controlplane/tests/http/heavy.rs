@@ -1,0 +1,56 @@
+//! Claims about everybody else while heavy requests keep their threads busy.
+
+use std::sync::mpsc;
+
+use bytes::Bytes;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+
+use crate::client::{CONFIG_MAPS, Client, JSON};
+
+/// A config map of more bytes than a light write has.
+fn large(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "data": {"k": "v".repeat(300_000)}})
+}
+
+#[tokio::test]
+async fn probes_reads_writes_and_watches_go_on_while_heavy_requests_wait() {
+    let client = Client::start().await;
+    assert_eq!(client.post(CONFIG_MAPS, &large("there")).await.code, 201);
+    let path = format!("{CONFIG_MAPS}?watch=true&labelSelector=app");
+    let mut watch = client.open("GET", &path, &[], "").await.into_body();
+    let (gate, shut) = mpsc::channel::<()>();
+    let pool = client.heavy();
+    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    let there = format!("{CONFIG_MAPS}/there");
+    let merge = [("content-type", "application/merge-patch+json")];
+    let (new, patch) = (large("new"), Bytes::from_static(b"{\"data\":{\"l\":\"v\"}}"));
+    let quiet = async {
+        assert_eq!(client.get("/readyz", JSON).await.code, 200);
+        client.config_map("light", "x").await;
+        assert_eq!(client.get(&format!("{CONFIG_MAPS}/light"), JSON).await.code, 200);
+        let event = watch.frame().await.unwrap().unwrap().into_data().unwrap();
+        assert!(event.starts_with(b"{\"type\":\"ADDED\""));
+        let page = client.get("/metrics", "*/*").await;
+        String::from_utf8(page.body.to_vec()).unwrap()
+    };
+    let heavy = async {
+        tokio::join!(
+            client.post(CONFIG_MAPS, &new),
+            client.send("PATCH", &there, &merge, patch),
+            client.get(&there, JSON),
+            client.get("/openapi/v3/api/v1", JSON),
+        )
+    };
+    tokio::pin!(heavy);
+    let page = tokio::select! {
+        biased;
+        _ = &mut heavy => panic!("no thread was free"),
+        page = quiet => page,
+    };
+    assert!(page.contains("\nmainstay_heavy_requests{state=\"waiting\"} 4\n"), "{page}");
+    drop(gate);
+    let (created, patched, got, document) = heavy.await;
+    assert_eq!([created.code, patched.code, got.code, document.code], [201, 200, 200, 200]);
+    assert!(busy.await.unwrap().is_ok());
+}
