@@ -1,9 +1,11 @@
 //! `metav1.Status`: the one shape of every failure that a client sees, with upstream's reasons,
 //! codes and texts (apimachinery `api/errors`).
 
+mod invalid;
+
 use serde::Serialize;
 
-use crate::field;
+use crate::field::ErrorList;
 use crate::gvk::{GroupKind, GroupResource};
 
 /// A machine-readable cause inside [`Details`].
@@ -153,26 +155,10 @@ impl Status {
         Status::failure(409, "Conflict", message).with_details(details_of(resource, name))
     }
 
-    /// 422 for an object that breaks the rules of its kind. Equal messages are folded.
-    pub fn invalid(kind: &GroupKind, name: &str, errors: &[field::Error]) -> Self {
-        let causes = errors
-            .iter()
-            .map(|error| Cause {
-                reason: error.reason().to_owned(),
-                message: error.body(),
-                field: error.field().to_owned(),
-            })
-            .collect();
-        let detail = field::aggregate(errors).map_or(String::new(), |text| format!(": {text}"));
-        Status::failure(422, "Invalid", format!("{kind} \"{name}\" is invalid{detail}")).with_details(
-            Details {
-                name: name.to_owned(),
-                group: kind.group.clone(),
-                kind: kind.kind.clone(),
-                causes,
-                ..Details::default()
-            },
-        )
+    /// 422 for an object that breaks the rules of its kind. Equal messages are folded. What would make
+    /// the answer longer than [`crate::field::LIST_BYTES_MAX`] is left out, and a last cause says how much that is.
+    pub fn invalid(kind: &GroupKind, name: &str, errors: &ErrorList) -> Self {
+        invalid::status(kind, name, errors)
     }
 
     /// 401.

@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use api::options::Preconditions;
 use api::tree;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
@@ -235,7 +235,7 @@ impl Pools {
         };
         let listed = tree::child(service, "spec").map(|spec| fields::listed(spec, "clusterIPs"));
         let listed = listed.unwrap_or(apimachinery::field::BadValue::Omitted);
-        Err(invalid(name, &[Error::invalid(&Path::root("spec.clusterIPs"), listed, detail)]))
+        Err(invalid(name, &[Error::invalid(&Path::root("spec.clusterIPs"), listed, detail)].into()))
     }
 
     /// Takes the ports that a service needs beyond those of `old`. Returns them, and those that it lets go
@@ -258,7 +258,7 @@ impl Pools {
 }
 
 /// 422 for a service.
-fn invalid(name: &str, errors: &[Error]) -> Box<Status> {
+fn invalid(name: &str, errors: &ErrorList) -> Box<Status> {
     Status::invalid(&GroupKind::new("", "Service"), name, errors).into()
 }
 

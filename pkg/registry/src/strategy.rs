@@ -159,7 +159,7 @@ pub fn prepare_for_create(row: &Resource, object: &mut Object, context: &Context
 }
 
 /// What is wrong with an object that is about to be created.
-pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> Vec<field::Error> {
+pub fn validate(row: &Resource, object: &Object, context: &Context<'_>) -> field::ErrorList {
     let errors = kinds::validate(row, object, &context.given());
     match errors.is_empty() {
         // What no kind can do without, whatever its own rule says.
@@ -255,11 +255,11 @@ pub fn validate_update(
     new: &Object,
     old: &Object,
     context: &Context<'_>,
-) -> Vec<field::Error> {
+) -> field::ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, row.namespaced, NameRule::PathSegment, &path);
-    errors.extend(validate_object_meta_update(new, old, &path));
-    errors.extend(kinds::validate_update(row, endpoint.subresource, new, old, &context.given()));
+    errors.append(validate_object_meta_update(new, old, &path));
+    errors.append(kinds::validate_update(row, endpoint.subresource, new, old, &context.given()));
     errors
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 use crate::meta;
@@ -62,8 +62,8 @@ pub(super) struct Policy {
 impl Policy {
     /// The policy of a namespace, with what is wrong with its labels. Where the level of what is enforced
     /// cannot be read, the strictest holds; where that of warnings cannot, there are none.
-    pub(super) fn of(namespace: &Object) -> (Self, Vec<Error>) {
-        let mut errors = Vec::new();
+    pub(super) fn of(namespace: &Object) -> (Self, ErrorList) {
+        let mut errors = ErrorList::new();
         let enforce = read(namespace, "enforce", Level::Restricted, &mut errors);
         let told = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
         read(namespace, "audit", Level::Privileged, &mut errors);
@@ -80,7 +80,7 @@ impl Policy {
     }
 }
 
-fn read(namespace: &Object, mode: &str, fallback: Level, errors: &mut Vec<Error>) -> LevelVersion {
+fn read(namespace: &Object, mode: &str, fallback: Level, errors: &mut ErrorList) -> LevelVersion {
     let metadata = Path::root("metadata");
     let labels = metadata.child("labels");
     let mut found = LevelVersion { level: Level::Privileged, version: None };

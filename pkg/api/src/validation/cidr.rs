@@ -2,7 +2,7 @@
 
 use super::ip::{canonical_ip, is_valid_legacy_ip};
 use super::value::invalid_each;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -54,7 +54,7 @@ fn masked(ip: IpAddr, bits: u8) -> Option<IpAddr> {
 
 /// Validates the address of a network interface with the length of its network's prefix (`10.9.8.7/24`),
 /// which must be spelled the canonical way.
-pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
+pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let parsed = Cidr::parse(text).zip(text.split_once('/').and_then(|(ip, _)| canonical_ip(ip)));
     let Some((range, ip)) = parsed else {
         let detail = "must be a valid address in CIDR form, (e.g. 10.9.8.7/24 or 2001:db8::1/64)";
@@ -74,14 +74,14 @@ pub(super) fn interface_address(path: &Path<'_>, text: &str, errors: &mut Vec<Er
 
 /// Validates a range in a field that predates [`cidr`] and takes any spelling that means one range only
 /// (`IsValidCIDRForLegacyField` with `StrictIPCIDRValidation`). What is in `old` is good enough.
-pub(super) fn legacy_cidr(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut Vec<Error>) {
+pub(super) fn legacy_cidr(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut ErrorList) {
     if !old.contains(text) {
         errors.extend(strict(text).map(|detail| Error::invalid(path, text, detail)));
     }
 }
 
 /// Validates a range that must be in canonical form.
-pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
+pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     if let Some(detail) = strict(text) {
         errors.push(Error::invalid(path, text, detail));
         return;
@@ -95,7 +95,7 @@ pub(super) fn cidr(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
 }
 
 /// Validates an address in a field that predates strict rules. What is in `old` is good enough.
-pub(super) fn legacy_ip(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut Vec<Error>) {
+pub(super) fn legacy_ip(path: &Path<'_>, text: &str, old: &BTreeSet<&str>, errors: &mut ErrorList) {
     if !old.contains(text) {
         invalid_each(path, text, is_valid_legacy_ip(text), errors);
     }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, canonical: bool, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         match canonical {
             true => cidr(&Path::root("c"), text, &mut errors),
             false => legacy_cidr(&Path::root("c"), text, &BTreeSet::from(["old"]), &mut errors),

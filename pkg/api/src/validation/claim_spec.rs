@@ -7,7 +7,7 @@ use super::value::{dns_label, dns_subdomain, one_of};
 use super::volume_source::required;
 use super::{validate_annotations, validate_labels};
 use crate::tree::{child, is_set, list, maybe_text, text, texts};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub(super) struct ClaimOptions {
 
 /// Validates the template of a claim: metadata has labels and annotations only. `path` is that of the
 /// template.
-pub(super) fn validate_claim_template(path: &Path<'_>, template: &Object, errors: &mut Vec<Error>) {
+pub(super) fn validate_claim_template(path: &Path<'_>, template: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let meta = child(template, "metadata").unwrap_or(&empty);
     let spec = child(template, "spec").unwrap_or(&empty);
@@ -51,9 +51,9 @@ pub(super) fn validate_claim_template(path: &Path<'_>, template: &Object, errors
 
 /// Validates the metadata of a template. Upstream lower-cases the first letter of Go names for the paths,
 /// hence `uID`.
-pub(super) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut Vec<Error>) {
-    errors.extend(validate_annotations(meta, &path.child("annotations")));
-    errors.extend(validate_labels(meta, "labels", &path.child("labels")));
+pub(super) fn template_metadata(path: &Path<'_>, meta: &Object, errors: &mut ErrorList) {
+    errors.append(validate_annotations(meta, &path.child("annotations")));
+    errors.append(validate_labels(meta, "labels", &path.child("labels")));
     for member in FORBIDDEN_IN_TEMPLATES.iter().filter(|member| is_set(meta, member)) {
         let step = if *member == "uid" { "uID" } else { member };
         errors.push(Error::forbidden(&path.child(step), "cannot be set"));
@@ -65,7 +65,7 @@ pub(super) fn validate_claim_spec(
     path: &Path<'_>,
     spec: &Object,
     options: ClaimOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let modes_path = path.child("accessModes");
     if list(spec, "accessModes").is_empty() {
@@ -92,7 +92,7 @@ pub(super) fn validate_claim_spec(
 }
 
 /// How much storage is asked for. Upstream's path lacks `requests`.
-fn storage(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn storage(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let requests = child(spec, "resources").and_then(|resources| child(resources, "requests"));
     let path = path.key("storage");
     match requests.and_then(|requests| requests.get("storage")) {
@@ -101,7 +101,7 @@ fn storage(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn class_name(path: &Path<'_>, spec: &Object, member: &str, errors: &mut Vec<Error>) {
+fn class_name(path: &Path<'_>, spec: &Object, member: &str, errors: &mut ErrorList) {
     let name = text(spec, member);
     if !name.is_empty() {
         dns_subdomain(&path.child(member), name, errors);
@@ -110,7 +110,7 @@ fn class_name(path: &Path<'_>, spec: &Object, member: &str, errors: &mut Vec<Err
 
 /// What the volume is filled from. The older of the two members must say the same as the newer one, and
 /// cannot if that names a namespace. The value in the errors is, as upstream has it, the path.
-fn data_sources(path: &Path<'_>, spec: &Object, options: ClaimOptions, errors: &mut Vec<Error>) {
+fn data_sources(path: &Path<'_>, spec: &Object, options: ClaimOptions, errors: &mut ErrorList) {
     for member in ["dataSource", "dataSourceRef"] {
         if let Some(source) = child(spec, member) {
             data_source(&path.child(member), source, options, errors);
@@ -129,7 +129,7 @@ fn data_sources(path: &Path<'_>, spec: &Object, options: ClaimOptions, errors: &
     errors.push(Error::invalid(path, &Value::Object(Object::new()), detail));
 }
 
-fn data_source(path: &Path<'_>, source: &Object, options: ClaimOptions, errors: &mut Vec<Error>) {
+fn data_source(path: &Path<'_>, source: &Object, options: ClaimOptions, errors: &mut ErrorList) {
     required(path, source, &["name", "kind"], errors);
     let (group, kind) = (text(source, "apiGroup"), text(source, "kind"));
     if group.is_empty() && kind != "PersistentVolumeClaim" {
@@ -154,7 +154,7 @@ mod tests {
         if let (Some(spec), Some(changes)) = (spec.as_object_mut(), changes.as_object()) {
             spec.extend(changes.clone());
         }
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let spec = spec.as_object().cloned().unwrap_or_default();
         validate_claim_spec(&Path::root("spec"), &spec, ClaimOptions::default(), &mut errors);
         let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
@@ -195,7 +195,7 @@ mod tests {
     fn templates_have_no_names() {
         let template = json!({"metadata": {"name": "a", "uid": "b", "labels": {"a": "b"}}, "spec": {
             "accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1"}}}});
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let template = template.as_object().cloned().unwrap_or_default();
         validate_claim_template(&Path::root("t"), &template, &mut errors);
         let got: Vec<&str> = errors.iter().map(Error::field).collect();

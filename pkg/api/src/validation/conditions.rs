@@ -2,7 +2,7 @@
 
 use super::value::{invalid_each, qualified_name};
 use crate::tree::{children, integer, is_set, text};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -15,7 +15,7 @@ const MESSAGE_BYTES_MAX: usize = 32 * 1024;
 const STATUSES: &[&str] = &["False", "True", "Unknown"];
 
 /// Validates the conditions of a status. `path` is that of the list.
-pub(super) fn conditions(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+pub(super) fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, condition) in children(status, "conditions").enumerate() {
         let path = path.index(index);
@@ -27,7 +27,7 @@ pub(super) fn conditions(path: &Path<'_>, status: &Object, errors: &mut Vec<Erro
     }
 }
 
-fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut Vec<Error>) {
+fn validate_condition(path: &Path<'_>, condition: &Object, errors: &mut ErrorList) {
     qualified_name(&path.child("type"), text(condition, "type"), errors);
     let status = text(condition, "status");
     if !STATUSES.contains(&status) {
@@ -79,7 +79,7 @@ mod tests {
 
     fn check(list: Value, expected: &[(&str, &str)]) {
         let status = Object::from_iter([("conditions".to_owned(), list)]);
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         conditions(&Path::root("c"), &status, &mut errors);
         let got: Vec<(&str, &str)> = errors.iter().map(|error| (error.reason(), error.field())).collect();
         assert_eq!(got, expected);

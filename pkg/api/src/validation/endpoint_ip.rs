@@ -1,12 +1,12 @@
 //! Addresses of endpoints, which Endpoints, EndpointSlices and external addresses of Services have.
 
 use super::ip::canonical_ip;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use std::net::IpAddr;
 
 /// Checks that an address, in any spelling, is one that traffic can be sent to: neither unspecified nor
 /// of this host or link. Global multicast passes, as it does upstream (`ValidateEndpointIP`).
-pub(super) fn endpoint_ip(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
+pub(super) fn endpoint_ip(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let Some(ip) = canonical_ip(text).map(|ip| ip.to_canonical()) else {
         errors.push(Error::invalid(path, text, "must be a valid IP address"));
         return;
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     fn check(ip: &str, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         endpoint_ip(&Path::root("ip"), ip, &mut errors);
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected, "{ip}");
     }

@@ -2,7 +2,7 @@
 
 use super::go_value::{go_value, go_values};
 use crate::semantic::equal_members;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use schema::table::{Cardinality, Field, Message, Shape, Type};
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(super) fn immutable(
     message: &'static Message,
     member: &str,
     (new, old): (&Object, &Object),
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(field) = message.member(member) else {
         errors.push(Error::internal(path, format!("{} has no member {member}", message.name)));
@@ -58,7 +58,7 @@ mod tests {
     use serde_json::json;
 
     fn check(message: &'static Message, member: &str, new: Value, old: Value, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let object = |value: &Value| value.as_object().cloned().unwrap_or_default();
         immutable(&Path::root("f"), message, member, (&object(&new), &object(&old)), &mut errors);
         assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{new}");

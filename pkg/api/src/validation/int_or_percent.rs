@@ -1,7 +1,7 @@
 //! Numbers of pods, or shares of them in percent (`IntOrString` in v1).
 
 use super::value::{invalid_each, nonnegative};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::{names, strconv};
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) fn shown(value: Option<&Value>) -> BadValue {
 }
 
 /// Checks that a value is a number that is not negative, or a percentage.
-pub(super) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut Vec<Error>) {
+pub(super) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     match value.and_then(Value::as_str) {
         Some(text) => invalid_each(path, shown(value), names::is_valid_percent(text), errors),
         None => nonnegative(path, value.and_then(Value::as_i64).unwrap_or_default(), errors),
@@ -23,7 +23,7 @@ pub(super) fn int_or_percent(path: &Path<'_>, value: Option<&Value>, errors: &mu
 }
 
 /// Checks that a value, if it is a percentage, is not more than the whole.
-pub(super) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut Vec<Error>) {
+pub(super) fn at_most_the_whole(path: &Path<'_>, value: Option<&Value>, errors: &mut ErrorList) {
     let percent = value.and_then(Value::as_str).and_then(percent);
     if percent.is_some_and(|percent| percent > 100) {
         errors.push(Error::invalid(path, shown(value), "must not be greater than 100%"));
@@ -53,7 +53,7 @@ mod tests {
     use serde_json::json;
 
     fn check(value: Value, zero: bool, expected: &[&str]) {
-        let (mut errors, path) = (Vec::new(), Path::root("v"));
+        let (mut errors, path) = (ErrorList::new(), Path::root("v"));
         int_or_percent(&path, Some(&value), &mut errors);
         at_most_the_whole(&path, Some(&value), &mut errors);
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();

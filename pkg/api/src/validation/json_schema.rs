@@ -6,7 +6,7 @@
 mod number;
 
 use crate::tree::{child, flag, list, maybe_integer, text};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use schema::object::Object;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub(super) fn literal(text: &Value) -> Value {
 
 /// What is wrong with a value. `path` is that of the value. Schemas and values are as deep as decoders let
 /// them be.
-pub(super) fn faults(path: &Path<'_>, schema: &Object, value: &Value) -> Vec<Error> {
+pub(super) fn faults(path: &Path<'_>, schema: &Object, value: &Value) -> ErrorList {
     let mut errors = Checker { path }.check("", schema, value).errors;
     let mut seen = std::collections::HashSet::new();
     errors.retain(|error| seen.insert(error.to_string()));
@@ -28,7 +28,7 @@ pub(super) fn faults(path: &Path<'_>, schema: &Object, value: &Value) -> Vec<Err
 /// What a check found, and how much it liked, by which the best of bad alternatives is chosen.
 #[derive(Default)]
 struct Outcome {
-    errors: Vec<Error>,
+    errors: ErrorList,
     matches: usize,
 }
 
@@ -38,7 +38,7 @@ impl Outcome {
     }
 
     fn merge(&mut self, other: Outcome) {
-        self.errors.extend(other.errors);
+        self.errors.append(other.errors);
         self.matches += other.matches;
     }
 }

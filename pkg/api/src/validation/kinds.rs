@@ -45,7 +45,7 @@ mod trust_bundle;
 mod workload;
 
 use apimachinery::features::Gates;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{ErrorList, Path};
 use apimachinery::time::UnixTime;
 use schema::object::Object;
 
@@ -60,9 +60,9 @@ pub use service::validate_cluster_ips;
 /// What validates the objects of a resource.
 struct Rules {
     /// A new object.
-    create: fn(new: &Object) -> Vec<Error>,
+    create: fn(new: &Object) -> ErrorList,
     /// An object that replaces another through a subresource (empty for the resource itself).
-    update: fn(subresource: &str, new: &Object, old: &Object) -> Vec<Error>,
+    update: fn(subresource: &str, new: &Object, old: &Object) -> ErrorList,
 }
 
 /// What rules are given besides objects.
@@ -86,9 +86,9 @@ pub struct Settings {
 /// Rules that need more than the objects.
 struct GivenRules {
     /// As in [`Rules`].
-    create: fn(new: &Object, given: &Given) -> Vec<Error>,
+    create: fn(new: &Object, given: &Given) -> ErrorList,
     /// As in [`Rules`].
-    update: fn(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error>,
+    update: fn(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList,
 }
 
 /// The rules of a resource that need more than the objects; `None` for most.
@@ -198,7 +198,7 @@ fn core_rules(plural: &str) -> Option<Rules> {
 }
 
 /// What is wrong with an object that is about to be created, as its kind sees it.
-pub fn validate(row: &Resource, new: &Object, given: &Given) -> Vec<Error> {
+pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     if let Some(rules) = given_rules(row.group, row.plural) {
         return (rules.create)(new, given);
     }
@@ -220,7 +220,7 @@ pub fn validate_update(
     new: &Object,
     old: &Object,
     given: &Given,
-) -> Vec<Error> {
+) -> ErrorList {
     if let Some(rules) = given_rules(row.group, row.plural) {
         return (rules.update)(subresource, new, old, given);
     }
@@ -235,17 +235,17 @@ pub fn validate_update(
 
 /// What is wrong with the metadata of a new object of a kind whose finalizers must be qualified, which
 /// is most.
-fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> Vec<Error> {
+fn metadata(new: &Object, namespaced: bool, rule: NameRule) -> ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta(new, namespaced, rule, &path);
-    errors.extend(validate_finalizers_are_qualified(new, &path));
+    errors.append(validate_finalizers_are_qualified(new, &path));
     errors
 }
 
 /// What is wrong with the metadata of an object of such a kind that is about to replace `old`.
-fn metadata_update(new: &Object, old: &Object) -> Vec<Error> {
+fn metadata_update(new: &Object, old: &Object) -> ErrorList {
     let path = Path::root("metadata");
     let mut errors = validate_object_meta_update(new, old, &path);
-    errors.extend(validate_finalizers_are_qualified(new, &path));
+    errors.append(validate_finalizers_are_qualified(new, &path));
     errors
 }

@@ -3,12 +3,12 @@
 use super::selector::{label_values, requirement_has_bad_values};
 use super::value::{dns_subdomain, qualified_name};
 use crate::tree::{children, list, text, texts};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// Validates a node selector. With `bad_values`, values need not be label values: for updates of objects
 /// that have such already.
-pub(super) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+pub(super) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool, errors: &mut ErrorList) {
     let path = path.child("nodeSelectorTerms");
     if list(selector, "nodeSelectorTerms").is_empty() {
         errors.push(Error::required(&path, "must have at least one node selector term"));
@@ -19,7 +19,7 @@ pub(super) fn node_selector(path: &Path<'_>, selector: &Object, bad_values: bool
 }
 
 /// Validates one of the alternatives of a node selector.
-pub(super) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+pub(super) fn node_selector_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut ErrorList) {
     let expressions = path.child("matchExpressions");
     for (index, requirement) in children(term, "matchExpressions").enumerate() {
         label_requirement(&expressions.index(index), requirement, bad_values, errors);
@@ -36,7 +36,7 @@ pub(super) fn has_bad_values(selector: &Object) -> bool {
     terms.flat_map(|term| children(term, "matchExpressions")).any(requirement_has_bad_values)
 }
 
-fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, errors: &mut ErrorList) {
     let operator = text(requirement, "operator");
     let values = path.child("values");
     errors.extend(match (operator, list(requirement, "values").len()) {
@@ -61,7 +61,7 @@ fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, er
 }
 
 /// The one field to select by is the node's name.
-fn field_requirement(path: &Path<'_>, requirement: &Object, errors: &mut Vec<Error>) {
+fn field_requirement(path: &Path<'_>, requirement: &Object, errors: &mut ErrorList) {
     let operator = text(requirement, "operator");
     let values = path.child("values");
     if !matches!(operator, "In" | "NotIn") {
@@ -86,7 +86,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn check(term: Value, expected: &[(&str, &str)]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let term = term.as_object().cloned().unwrap_or_default();
         node_selector_term(&Path::root("t"), &term, false, &mut errors);
         let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();

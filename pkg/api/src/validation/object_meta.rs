@@ -6,7 +6,7 @@
 
 use super::NameRule;
 use crate::tree::{child, children, flag, integer, pairs, text, texts};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::{is_printable, quote};
 use apimachinery::names;
 use schema::object::Object;
@@ -26,15 +26,10 @@ const FOREGROUND_DELETION: &str = "foregroundDeletion";
 
 /// Validates the metadata of an object that is created, or, with [`NameRule::PathSegment`], of any.
 /// Names are expected to have been generated. `path` is that of the metadata.
-pub fn validate_object_meta(
-    object: &Object,
-    namespaced: bool,
-    rule: NameRule,
-    path: &Path<'_>,
-) -> Vec<Error> {
+pub fn validate_object_meta(object: &Object, namespaced: bool, rule: NameRule, path: &Path<'_>) -> ErrorList {
     let absent = Object::new();
     let meta = child(object, "metadata").unwrap_or(&absent);
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     validate_names(object, meta, rule, path, &mut errors);
     validate_namespace(meta, namespaced, &path.child("namespace"), &mut errors);
     let generation = integer(meta, "generation");
@@ -42,20 +37,20 @@ pub fn validate_object_meta(
         let detail = "must be greater than or equal to 0";
         errors.push(Error::invalid(&path.child("generation"), generation, detail));
     }
-    errors.extend(validate_labels(meta, "labels", &path.child("labels")));
-    errors.extend(validate_annotations(meta, &path.child("annotations")));
+    errors.append(validate_labels(meta, "labels", &path.child("labels")));
+    errors.append(validate_annotations(meta, &path.child("annotations")));
     validate_owner_references(meta, &path.child("ownerReferences"), &mut errors);
-    errors.extend(validate_finalizers(meta, &path.child("finalizers")));
+    errors.append(validate_finalizers(meta, &path.child("finalizers")));
     validate_managed_fields(meta, &path.child("managedFields"), &mut errors);
     errors
 }
 
 /// Validates the metadata of an object that replaces `old`.
-pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) -> Vec<Error> {
+pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) -> ErrorList {
     let absent = Object::new();
     let new = child(new, "metadata").unwrap_or(&absent);
     let old = child(old, "metadata").unwrap_or(&absent);
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     if old.get("deletionTimestamp").is_some_and(|at| !at.is_null()) {
         errors.extend(new_finalizers_error(new, old, &path.child("finalizers")));
     }
@@ -79,8 +74,8 @@ pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) 
             errors.push(Error::invalid(&path.child(name), value, "field is immutable"));
         }
     }
-    errors.extend(validate_labels(new, "labels", &path.child("labels")));
-    errors.extend(validate_annotations(new, &path.child("annotations")));
+    errors.append(validate_labels(new, "labels", &path.child("labels")));
+    errors.append(validate_annotations(new, &path.child("annotations")));
     validate_owner_references(new, &path.child("ownerReferences"), &mut errors);
     validate_managed_fields(new, &path.child("managedFields"), &mut errors);
     errors
@@ -89,8 +84,8 @@ pub fn validate_object_meta_update(new: &Object, old: &Object, path: &Path<'_>) 
 /// Checks that finalizers without a slash are those that Kubernetes itself uses. Validation of the
 /// kinds for which [`super::requires_qualified_finalizers`] holds does this in addition, on create
 /// and on update. `path` is that of the metadata.
-pub fn validate_finalizers_are_qualified(object: &Object, path: &Path<'_>) -> Vec<Error> {
-    let Some(meta) = child(object, "metadata") else { return Vec::new() };
+pub fn validate_finalizers_are_qualified(object: &Object, path: &Path<'_>) -> ErrorList {
+    let Some(meta) = child(object, "metadata") else { return ErrorList::new() };
     let standard = ["kubernetes", ORPHAN, FOREGROUND_DELETION];
     let path = path.child("finalizers");
     let unknown = texts(meta, "finalizers")
@@ -100,7 +95,7 @@ pub fn validate_finalizers_are_qualified(object: &Object, path: &Path<'_>) -> Ve
     unknown.map(|(index, name)| Error::invalid(&path.index(index), name, detail)).collect()
 }
 
-fn validate_names(object: &Object, meta: &Object, rule: NameRule, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_names(object: &Object, meta: &Object, rule: NameRule, path: &Path<'_>, errors: &mut ErrorList) {
     let generate_name = text(meta, "generateName");
     if !generate_name.is_empty() && rule.checks_generate_name() {
         let found = rule.check(object, generate_name, true).into_iter();
@@ -121,7 +116,7 @@ fn validate_names(object: &Object, meta: &Object, rule: NameRule, path: &Path<'_
     errors.extend(found.map(|detail| Error::invalid(&path, name, detail)));
 }
 
-fn validate_namespace(meta: &Object, namespaced: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_namespace(meta: &Object, namespaced: bool, path: &Path<'_>, errors: &mut ErrorList) {
     let namespace = text(meta, "namespace");
     match (namespaced, namespace.is_empty()) {
         (true, true) => errors.push(Error::required(path, "")),
@@ -135,8 +130,8 @@ fn validate_namespace(meta: &Object, namespaced: bool, path: &Path<'_>, errors: 
 }
 
 /// Validates the map of labels that is the member `member` of an object.
-pub fn validate_labels(object: &Object, member: &str, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate_labels(object: &Object, member: &str, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
     for (key, value) in pairs(object, member) {
         errors.extend(names::is_label_key(key).into_iter().map(|detail| Error::invalid(path, key, detail)));
         errors.extend(
@@ -148,8 +143,8 @@ pub fn validate_labels(object: &Object, member: &str, path: &Path<'_>) -> Vec<Er
 
 /// Validates the `annotations` of a metadata object: keys as those of labels, in any case, and not
 /// more than [`TOTAL_ANNOTATIONS_BYTES_MAX`] in all.
-pub fn validate_annotations(meta: &Object, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate_annotations(meta: &Object, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
     let mut bytes = 0;
     for (key, value) in pairs(meta, "annotations") {
         bytes += key.len() + value.len();
@@ -163,8 +158,8 @@ pub fn validate_annotations(meta: &Object, path: &Path<'_>) -> Vec<Error> {
 }
 
 /// Validates the `finalizers` of a metadata object.
-pub fn validate_finalizers(meta: &Object, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate_finalizers(meta: &Object, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
     for name in texts(meta, "finalizers") {
         errors.extend(names::is_label_key(name).into_iter().map(|detail| Error::invalid(path, name, detail)));
     }
@@ -191,7 +186,7 @@ fn new_finalizers_error(new: &Object, old: &Object, path: &Path<'_>) -> Option<E
     Some(Error::forbidden(path, detail))
 }
 
-fn validate_owner_references(meta: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_owner_references(meta: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let mut controller: Option<String> = None;
     for owner in children(meta, "ownerReferences") {
         validate_owner_reference(owner, path, errors);
@@ -202,17 +197,19 @@ fn validate_owner_references(meta: &Object, path: &Path<'_>, errors: &mut Vec<Er
         match &controller {
             None => controller = Some(name),
             Some(first) => {
-                let owners: Vec<String> = children(meta, "ownerReferences").map(owner_text).collect();
-                let detail = format!(
-                    "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
-                );
-                errors.push(Error::invalid(path, BadValue::Plain(format!("[{}]", owners.join(","))), detail));
+                errors.push_with(|| {
+                    let owners: Vec<String> = children(meta, "ownerReferences").map(owner_text).collect();
+                    let detail = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {name}"
+                    );
+                    Error::invalid(path, BadValue::Plain(format!("[{}]", owners.join(","))), detail)
+                });
             }
         }
     }
 }
 
-fn validate_owner_reference(owner: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_owner_reference(owner: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let api_version = text(owner, "apiVersion");
     let (group, version) = group_and_version(api_version);
     if version.is_empty() {
@@ -256,7 +253,7 @@ fn owner_text(owner: &Object) -> String {
     out
 }
 
-fn validate_managed_fields(meta: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn validate_managed_fields(meta: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for (index, entry) in children(meta, "managedFields").enumerate() {
         let path = path.index(index);
         let operation = text(entry, "operation");
@@ -267,7 +264,7 @@ fn validate_managed_fields(meta: &Object, path: &Path<'_>, errors: &mut Vec<Erro
         if !matches!(fields_type, "" | "FieldsV1") {
             errors.push(Error::invalid(&path.child("fieldsType"), fields_type, "must be `FieldsV1`"));
         }
-        errors.extend(validate_field_manager(text(entry, "manager"), &path.child("manager")));
+        errors.append(validate_field_manager(text(entry, "manager"), &path.child("manager")));
         if text(entry, "subresource").len() > SUBRESOURCE_BYTES_MAX {
             errors.push(Error::too_long(&path.child("subresource"), Some(SUBRESOURCE_BYTES_MAX)));
         }
@@ -275,14 +272,16 @@ fn validate_managed_fields(meta: &Object, path: &Path<'_>, errors: &mut Vec<Erro
 }
 
 /// Validates the name of a field manager: at most 128 bytes, all printable.
-pub fn validate_field_manager(manager: &str, path: &Path<'_>) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate_field_manager(manager: &str, path: &Path<'_>) -> ErrorList {
+    let mut errors = ErrorList::new();
     if manager.len() > FIELD_MANAGER_BYTES_MAX {
         errors.push(Error::too_long(path, Some(FIELD_MANAGER_BYTES_MAX)));
     }
     for (at, c) in manager.char_indices().filter(|&(_, c)| !is_printable(c)) {
-        let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
-        errors.push(Error::invalid(path, manager, detail));
+        errors.push_with(|| {
+            let detail = format!("invalid character U+{:04X} (at position {at})", u32::from(c));
+            Error::invalid(path, manager, detail)
+        });
     }
     errors
 }

@@ -5,7 +5,7 @@ use crate::options::{
     CreateOptions, DeleteOptions, ListOptions, MATCH_EXACT, MATCH_NOT_OLDER_THAN, PatchOptions, TableOptions,
     UpdateOptions,
 };
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use serde_json::Value;
 
 const FOREGROUND: &str = "Foreground";
@@ -17,11 +17,11 @@ const NOT_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue
 
 /// Validates the options of a list, or of a watch if they ask for one. For the latter
 /// [`ListOptions::set_watch_list_defaults`] goes first.
-pub fn validate_list_options(options: &ListOptions) -> Vec<Error> {
+pub fn validate_list_options(options: &ListOptions) -> ErrorList {
     if options.watch {
         return validate_watch_options(options);
     }
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     let matching = options.resource_version_match.as_str();
     if !matching.is_empty() {
         let mut forbid = |detail| errors.push(Error::forbidden(&RESOURCE_VERSION_MATCH, detail));
@@ -47,8 +47,8 @@ pub fn validate_list_options(options: &ListOptions) -> Vec<Error> {
     errors
 }
 
-fn validate_watch_options(options: &ListOptions) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn validate_watch_options(options: &ListOptions) -> ErrorList {
+    let mut errors = ErrorList::new();
     let matching = options.resource_version_match.as_str();
     if options.send_initial_events.is_some() && matching != MATCH_NOT_OLDER_THAN {
         let detail =
@@ -72,31 +72,31 @@ fn validate_watch_options(options: &ListOptions) -> Vec<Error> {
 }
 
 /// Validates the options of a create.
-pub fn validate_create_options(options: &CreateOptions) -> Vec<Error> {
+pub fn validate_create_options(options: &CreateOptions) -> ErrorList {
     validate_write(&options.field_manager, &options.dry_run, &options.field_validation)
 }
 
 /// Validates the options of an update.
-pub fn validate_update_options(options: &UpdateOptions) -> Vec<Error> {
+pub fn validate_update_options(options: &UpdateOptions) -> ErrorList {
     validate_write(&options.field_manager, &options.dry_run, &options.field_validation)
 }
 
 /// Validates the options of a patch; `apply` for server-side apply.
-pub fn validate_patch_options(options: &PatchOptions, apply: bool) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate_patch_options(options: &PatchOptions, apply: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
     if apply && options.field_manager.is_empty() {
         errors.push(Error::required(&Path::root("fieldManager"), "is required for apply patch"));
     }
     if !apply && options.force.is_some() {
         errors.push(Error::forbidden(&Path::root("force"), "may not be specified for non-apply patch"));
     }
-    errors.extend(validate_write(&options.field_manager, &options.dry_run, &options.field_validation));
+    errors.append(validate_write(&options.field_manager, &options.dry_run, &options.field_validation));
     errors
 }
 
 /// Validates the options of a deletion.
-pub fn validate_delete_options(options: &DeleteOptions) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
+    let mut errors = ErrorList::new();
     if let Some(policy) = options.propagation_policy.as_deref() {
         let path = Path::root("propagationPolicy");
         if options.orphan_dependents.is_some() {
@@ -112,16 +112,16 @@ pub fn validate_delete_options(options: &DeleteOptions) -> Vec<Error> {
 }
 
 /// Validates the options of a Table.
-pub fn validate_table_options(options: &TableOptions) -> Vec<Error> {
+pub fn validate_table_options(options: &TableOptions) -> ErrorList {
     let include = options.include_object.as_str();
     if matches!(include, "" | "Metadata" | "Object" | "None") {
-        return Vec::new();
+        return ErrorList::new();
     }
     let detail = "must be 'Metadata', 'Object', 'None', or empty";
-    vec![Error::invalid(&Path::root("includeObject"), include, detail)]
+    [Error::invalid(&Path::root("includeObject"), include, detail)].into()
 }
 
-fn validate_write(field_manager: &str, dry_run: &[String], field_validation: &str) -> Vec<Error> {
+fn validate_write(field_manager: &str, dry_run: &[String], field_validation: &str) -> ErrorList {
     let mut errors = validate_field_manager(field_manager, &Path::root("fieldManager"));
     errors.extend(dry_run_error(dry_run));
     if !matches!(field_validation, "" | "Ignore" | "Warn" | "Strict") {

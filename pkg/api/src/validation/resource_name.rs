@@ -2,7 +2,7 @@
 //! `count/pods`): which there are, and where each may stand. Upstream's `pkg/apis/core/helper`.
 
 use super::value::invalid_each;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use apimachinery::quantity::Quantity;
 
@@ -37,7 +37,7 @@ const COUNTED: &[&str] = &[
 ];
 
 /// A rule for the names of resources in a place; appends what is wrong.
-pub(super) type ResourceNameRule = fn(path: &Path<'_>, name: &str, errors: &mut Vec<Error>);
+pub(super) type ResourceNameRule = fn(path: &Path<'_>, name: &str, errors: &mut ErrorList);
 
 /// Whether a name is that of huge pages of some size.
 pub(super) fn is_huge_pages(name: &str) -> bool {
@@ -86,7 +86,7 @@ pub(super) fn is_standard_for_quota(name: &str) -> bool {
 }
 
 /// Any resource: a qualified name; without a prefix, one of the known ones.
-pub(super) fn any_resource(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn any_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     invalid_each(path, BadValue::json_text(name), names::is_label_key(name), errors);
     let known = name.contains('/') || name == "storage" || is_standard_for_quota(name);
@@ -100,7 +100,7 @@ pub(super) fn any_resource(path: &Path<'_>, name: &str, errors: &mut Vec<Error>)
 }
 
 /// What a container may request.
-pub(super) fn container_resource(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn container_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     any_resource(path, name, errors);
     let detail = if !name.contains('/') {
         let standard = matches!(name, "cpu" | "memory" | "ephemeral-storage") || is_huge_pages(name);
@@ -113,7 +113,7 @@ pub(super) fn container_resource(path: &Path<'_>, name: &str, errors: &mut Vec<E
 }
 
 /// What a pod as a whole may request (KEP-2837).
-pub(super) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     any_resource(path, name, errors);
     if errors.len() == before && !matches!(name, "cpu" | "memory") && !is_huge_pages(name) {
@@ -122,7 +122,7 @@ pub(super) fn pod_resource(path: &Path<'_>, name: &str, errors: &mut Vec<Error>)
 }
 
 /// What a quota may bound.
-pub(super) fn quota_resource(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn quota_resource(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     any_resource(path, name, errors);
     if !name.contains('/') && !is_standard_for_quota(name) {
         errors.push(Error::invalid(path, BadValue::json_text(name), "must be a standard resource for quota"));
@@ -137,7 +137,7 @@ mod tests {
     const STANDARD: &str = "must be a standard resource type or fully qualified";
 
     fn check(rule: ResourceNameRule, name: &str, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         rule(&Path::root("r"), name, &mut errors);
         let details: Vec<&str> = errors.iter().map(Error::detail).collect();
         assert_eq!(details, expected, "{name}");

@@ -5,7 +5,7 @@ use super::resource_name::{
 };
 use super::value::{NEGATIVE, NOT_POSITIVE, dns_label};
 use crate::tree::{child, children, text};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
 use schema::object::Object;
 use serde_json::Value;
@@ -37,21 +37,21 @@ pub(super) fn resource_list<'o>(
 }
 
 /// A quantity that is not below zero.
-pub(super) fn nonnegative_quantity(path: &Path<'_>, value: &Quantity, errors: &mut Vec<Error>) {
+pub(super) fn nonnegative_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
     if value.sign().is_lt() {
         errors.push(Error::invalid(path, value.to_string(), NEGATIVE));
     }
 }
 
 /// A quantity above zero.
-pub(super) fn positive_quantity(path: &Path<'_>, value: &Quantity, errors: &mut Vec<Error>) {
+pub(super) fn positive_quantity(path: &Path<'_>, value: &Quantity, errors: &mut ErrorList) {
     if value.sign().is_le() {
         errors.push(Error::invalid(path, value.to_string(), NOT_POSITIVE));
     }
 }
 
 /// A quantity of a resource: not negative, and whole if the resource is.
-pub(super) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, errors: &mut Vec<Error>) {
+pub(super) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, errors: &mut ErrorList) {
     nonnegative_quantity(path, value, errors);
     if value.milli_value() % 1000 != 0 && is_integer(name) {
         errors.push(Error::invalid(path, value.to_string(), "must be an integer"));
@@ -60,7 +60,7 @@ pub(super) fn resource_quantity(path: &Path<'_>, name: &str, value: &Quantity, e
 
 impl Requirements<'_> {
     /// Validates `limits`, `requests` and `claims`. `path` is that of the requirements.
-    pub(super) fn validate(&self, requirements: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+    pub(super) fn validate(&self, requirements: &Object, path: &Path<'_>, errors: &mut ErrorList) {
         let lists = [path.child("limits"), path.child("requests")];
         for (name, limit) in resource_list(requirements, "limits") {
             self.resource(&lists[0].key(name), name, &limit, errors);
@@ -83,12 +83,12 @@ impl Requirements<'_> {
         claims(requirements, self.claims, &path.child("claims"), errors);
     }
 
-    fn resource(&self, path: &Path<'_>, name: &str, value: &Quantity, errors: &mut Vec<Error>) {
+    fn resource(&self, path: &Path<'_>, name: &str, value: &Quantity, errors: &mut ErrorList) {
         (self.name)(path, name, errors);
         resource_quantity(path, name, value, errors);
     }
 
-    fn huge_pages(&self, path: &Path<'_>, name: &str, value: &Quantity, errors: &mut Vec<Error>) {
+    fn huge_pages(&self, path: &Path<'_>, name: &str, value: &Quantity, errors: &mut ErrorList) {
         let partial = is_huge_pages(name) && !is_multiple_of_page_size(name, value);
         if partial && !self.allow_partial_huge_pages {
             let detail = format!("{value} is not positive integer multiple of {name}");
@@ -123,7 +123,7 @@ fn exceeds(
 }
 
 /// Validates the names of claims that a container uses: each names one of the pod's, no two overlap.
-fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors: &mut ErrorList) {
     let mut seen: BTreeSet<(&str, &str)> = BTreeSet::new();
     for (index, claim) in children(requirements, "claims").enumerate() {
         let path = path.index(index);
@@ -154,7 +154,7 @@ fn overlapping_claim(
     seen: &BTreeSet<(&str, &str)>,
     (name, request): (&str, &str),
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if request.is_empty() {
         let requests = seen.iter().filter(|(claim, _)| *claim == name);

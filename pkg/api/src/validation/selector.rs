@@ -3,7 +3,7 @@
 use super::validate_labels;
 use super::value::{invalid_each, qualified_name};
 use crate::tree::{children, list, text, texts};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
@@ -13,17 +13,17 @@ pub(super) fn label_selector(
     path: &Path<'_>,
     selector: Option<&Object>,
     bad_values: bool,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(selector) = selector else { return };
-    errors.extend(validate_labels(selector, "matchLabels", &path.child("matchLabels")));
+    errors.append(validate_labels(selector, "matchLabels", &path.child("matchLabels")));
     let path = path.child("matchExpressions");
     for (index, requirement) in children(selector, "matchExpressions").enumerate() {
         label_requirement(&path.index(index), requirement, bad_values, errors);
     }
 }
 
-fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, errors: &mut ErrorList) {
     let operator = text(requirement, "operator");
     let has_values = !list(requirement, "values").is_empty();
     let values = path.child("values");
@@ -45,7 +45,7 @@ fn label_requirement(path: &Path<'_>, requirement: &Object, bad_values: bool, er
 }
 
 /// Checks that each of the `values` of a requirement is a label value. `path` is that of the list.
-pub(super) fn label_values(path: &Path<'_>, requirement: &Object, errors: &mut Vec<Error>) {
+pub(super) fn label_values(path: &Path<'_>, requirement: &Object, errors: &mut ErrorList) {
     for (index, value) in texts(requirement, "values").enumerate() {
         invalid_each(&path.index(index), value, names::is_label_value(value), errors);
     }
@@ -68,7 +68,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn check(selector: Value, bad_values: bool, expected: &[(&str, &str)]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         label_selector(&Path::root("s"), selector.as_object(), bad_values, &mut errors);
         let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
         assert_eq!(got, expected, "{selector}");

@@ -1,7 +1,7 @@
 //! Names of signers of certificates: a domain, a slash and a path (`example.com/signer`).
 
 use crate::validation::value::invalid_each;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 
@@ -17,7 +17,7 @@ pub(super) fn is_kubernetes_signer(name: &str) -> bool {
 }
 
 /// Validates the name of a signer. `path` is that of the name.
-pub(super) fn signer_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn signer_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -42,7 +42,7 @@ pub(super) fn signer_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) 
 }
 
 /// What is wrong with the first bad one of the segments between dots.
-fn segments(path: &Path<'_>, text: &str, check: fn(&str) -> Vec<String>, errors: &mut Vec<Error>) {
+fn segments(path: &Path<'_>, text: &str, check: fn(&str) -> Vec<String>, errors: &mut ErrorList) {
     let bad = text.split('.').map(|segment| (segment, check(segment))).find(|(_, found)| !found.is_empty());
     if let Some((segment, messages)) = bad {
         let segment = quote(segment);
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     fn check(name: &str, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         signer_name(&Path::root("s"), name, &mut errors);
         let heads: Vec<String> = errors.iter().map(|error| error.body()).collect();
         assert_eq!(heads.len(), expected.len(), "{heads:?}");

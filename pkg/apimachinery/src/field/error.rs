@@ -7,6 +7,9 @@ use serde_json::Value;
 use std::collections::HashSet;
 use std::fmt::{self, Display, Write};
 
+/// The longest text that is left of one that does not fit into a `Status`, in bytes.
+pub(crate) const SHORTENED_BYTES_MAX: usize = 16 * 1024;
+
 /// What is wrong with a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorType {
@@ -298,6 +301,25 @@ impl Error {
         &self.detail
     }
 
+    /// What its texts take in memory, in bytes.
+    pub(super) fn text_bytes(&self) -> usize {
+        let value = match &self.value {
+            BadValue::Omitted => 0,
+            BadValue::Quoted(text) | BadValue::Plain(text) => text.len(),
+        };
+        self.field.len() + value + self.detail.len()
+    }
+
+    /// The same error with each of its texts cut at [`SHORTENED_BYTES_MAX`].
+    pub(crate) fn shortened(mut self) -> Self {
+        cut(&mut self.field, SHORTENED_BYTES_MAX);
+        cut(&mut self.detail, SHORTENED_BYTES_MAX);
+        if let BadValue::Quoted(text) | BadValue::Plain(text) = &mut self.value {
+            cut(text, SHORTENED_BYTES_MAX);
+        }
+        self
+    }
+
     /// The same error with words put before its detail.
     pub fn with_detail_prefix(mut self, prefix: &str) -> Self {
         self.detail.insert_str(0, prefix);
@@ -338,12 +360,26 @@ fn limit(words: &str, bound: Option<usize>, unit: &str, unbounded: &str) -> Stri
     }
 }
 
+/// Cuts a text that is longer than `bytes_max`, between two characters, and says so by an ellipsis.
+pub(crate) fn cut(text: &mut String, bytes_max: usize) {
+    if text.len() > bytes_max {
+        text.truncate(text.floor_char_boundary(bytes_max));
+        text.push('…');
+        text.shrink_to_fit();
+    }
+}
+
 /// Joins errors as upstream's aggregate does: nothing for none, the text of a
 /// single one, else all in brackets; repeated texts are printed once.
-pub fn aggregate(errors: &[Error]) -> Option<String> {
-    let mut texts: Vec<String> = errors.iter().map(Error::to_string).collect();
-    let mut seen = HashSet::with_capacity(texts.len());
+pub fn aggregate<'e>(errors: impl IntoIterator<Item = &'e Error>) -> Option<String> {
+    let mut seen = HashSet::new();
+    let mut texts: Vec<String> = errors.into_iter().map(Error::to_string).collect();
     texts.retain(|text| seen.insert(text.clone()));
+    joined(texts)
+}
+
+/// Texts of errors, as [`aggregate`] joins them.
+pub(crate) fn joined(mut texts: Vec<String>) -> Option<String> {
     match texts.len() {
         0 => None,
         1 => texts.pop(),

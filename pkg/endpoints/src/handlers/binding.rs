@@ -56,10 +56,10 @@ pub(super) async fn bind(
 }
 
 /// What is wrong with a Binding (upstream's `ValidatePodBinding`).
-fn errors(binding: &Object) -> Vec<field::Error> {
+fn errors(binding: &Object) -> field::ErrorList {
     let target = Path::root("target");
     let text = |name: &str| object::get_str(binding, &["target", name]).unwrap_or("");
-    let mut errors = Vec::new();
+    let mut errors = field::ErrorList::new();
     if !matches!(text("kind"), "" | "Node") {
         errors.push(field::Error::not_supported(&target.child("kind"), text("kind"), &["Node", "<empty>"]));
     }

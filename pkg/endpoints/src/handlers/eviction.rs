@@ -65,7 +65,8 @@ fn check(eviction: &Object) -> Result<(), Box<Status>> {
     let options = Path::root("deleteOptions");
     let detail = "can not be set for pod eviction, try after removing the option";
     let error = Error::invalid(&options.child(unsafe_delete), true, detail);
-    Err(Status::invalid(&GroupKind::new("policy", "Eviction"), meta::text(eviction, "name"), &[error]).into())
+    Err(Status::invalid(&GroupKind::new("policy", "Eviction"), meta::text(eviction, "name"), &[error].into())
+        .into())
 }
 
 /// The options of the deletion: the body's, with `dryRun` from wherever it was said.

@@ -230,5 +230,5 @@ fn refused(error: patch::Error) -> Box<Status> {
 fn does_not_decode(quoted: String, cause: &str) -> Box<Status> {
     let path = field::Path::root("patch");
     let error = field::Error::invalid(&path, quoted, cause);
-    Status::invalid(&GroupKind::new("", ""), "", &[error]).into()
+    Status::invalid(&GroupKind::new("", ""), "", &[error].into()).into()
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use api::options::CreateOptions;
 use api::resources;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::{GroupKind, GroupResource, split_api_version};
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
@@ -136,7 +136,7 @@ fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
     }
     let detail = "must match the service account name if specified";
     let error = Error::invalid(&Path::root("metadata").child("name"), given, detail);
-    Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &[error]).into())
+    Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &[error].into()).into())
 }
 
 /// A uid in the body has to be the service account's.
@@ -174,13 +174,13 @@ fn complete(request: &mut Object, account: &Object, api_audiences: &[String], no
     request.remove("status");
 }
 
-fn errors(request: &Object) -> Vec<Error> {
+fn errors(request: &Object) -> ErrorList {
     let seconds = get_i64(request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let refuse =
-        |detail| vec![Error::invalid(&Path::root("spec").child("expirationSeconds"), seconds, detail)];
+        |detail| [Error::invalid(&Path::root("spec").child("expirationSeconds"), seconds, detail)].into();
     match seconds {
         ..LIFETIME_MIN => refuse("may not specify a duration less than 10 minutes"),
-        LIFETIME_MIN..=LIFETIME_MAX => Vec::new(),
+        LIFETIME_MIN..=LIFETIME_MAX => ErrorList::new(),
         _ => refuse("may not specify a duration larger than 2^32 seconds"),
     }
 }

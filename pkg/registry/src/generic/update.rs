@@ -219,7 +219,7 @@ fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Resu
         let path = field::Path::root("metadata");
         let path = path.child("resourceVersion");
         let error = field::Error::invalid(&path, 0, "must be specified for an update");
-        return Err(Status::invalid(&kind, target.name, &[error]).into());
+        return Err(Status::invalid(&kind, target.name, &[error].into()).into());
     }
     if meta::text(old, "resourceVersion") != given.to_string() {
         return Err(Status::conflict(&target.group_resource(), target.name, OPTIMISTIC_LOCK).into());

@@ -3,7 +3,7 @@
 
 use api::tree;
 use api::validation::kinds::validate_cluster_ips;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -90,7 +90,7 @@ pub(super) fn fill_in(
     service: &mut Object,
     old: Option<&Object>,
     cluster: Families,
-) -> Result<(), Vec<Error>> {
+) -> Result<(), ErrorList> {
     let before = old.and_then(|old| tree::child(old, "spec"));
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
     if !has_cluster_ip(spec) || before.is_some_and(|old| stays_preferring_two(spec, old)) {
@@ -99,7 +99,7 @@ pub(super) fn fill_in(
     choose_policy(spec, before);
     none_of(validate_cluster_ips(service, old))?;
     let Some(spec) = tree::child_mut(service, "spec") else { return Ok(()) };
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     if let Some(before) = before {
         shrink(spec, before, &mut errors);
     }
@@ -125,7 +125,7 @@ pub(super) fn fill_in(
     Ok(())
 }
 
-fn none_of(errors: Vec<Error>) -> Result<(), Vec<Error>> {
+fn none_of(errors: ErrorList) -> Result<(), ErrorList> {
     if errors.is_empty() { Ok(()) } else { Err(errors) }
 }
 
@@ -160,7 +160,7 @@ fn policy_error(spec: &Object, detail: &str) -> Error {
 
 /// Going back to one family drops the second address and family, unless the client changed them. Other
 /// policies do not let go of them.
-fn shrink(spec: &mut Object, before: &Object, errors: &mut Vec<Error>) {
+fn shrink(spec: &mut Object, before: &Object, errors: &mut ErrorList) {
     for (name, what) in [("clusterIPs", "cluster IP"), ("ipFamilies", "IP family")] {
         if policy(spec) != "SingleStack" {
             let now = count(spec, name);
@@ -176,7 +176,7 @@ fn shrink(spec: &mut Object, before: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn too_many_for_policy(spec: &Object, errors: &mut Vec<Error>) {
+fn too_many_for_policy(spec: &Object, errors: &mut ErrorList) {
     if policy(spec) != "SingleStack" {
         return;
     }
@@ -190,7 +190,7 @@ fn too_many_for_policy(spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Addresses say what family they are of. They have been validated.
-fn infer_families(spec: &mut Object, cluster: Families, errors: &mut Vec<Error>) {
+fn infer_families(spec: &mut Object, cluster: Families, errors: &mut ErrorList) {
     let addresses: Vec<String> = tree::texts(spec, "clusterIPs").map(str::to_owned).collect();
     let addresses = addresses.iter().enumerate().take_while(|(_, address)| *address != "None");
     for (index, address) in addresses {
@@ -209,8 +209,8 @@ fn infer_families(spec: &mut Object, cluster: Families, errors: &mut Vec<Error>)
 }
 
 /// What a service asks for that the cluster does not have.
-fn not_configured(spec: &Object, cluster: Families) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn not_configured(spec: &Object, cluster: Families) -> ErrorList {
+    let mut errors = ErrorList::new();
     if policy(spec) == "RequireDualStack" && !cluster.dual {
         errors.push(policy_error(spec, "this cluster is not configured for dual-stack services"));
     }

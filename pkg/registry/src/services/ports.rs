@@ -126,7 +126,7 @@ pub(super) fn assign(service: &mut Object, old: Option<&Object>, pool: &mut Pool
 fn refused(name: &str, index: usize, port: i64, reason: &NoPort) -> Box<Status> {
     let path = Path::root("spec.ports");
     let path = path.index(index);
-    invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.text())])
+    invalid(name, &[Error::invalid(&path.child("nodePort"), port, reason.text())].into())
 }
 
 fn none_left(reason: &NoPort) -> Box<Status> {

@@ -50,7 +50,7 @@ pub fn apply_scale(object: &mut Object, scale: &Object) {
 }
 
 /// What is wrong with a Scale (upstream's `ValidateScale`).
-pub fn validate_scale(scale: &Object) -> Vec<field::Error> {
+pub fn validate_scale(scale: &Object) -> field::ErrorList {
     let mut errors =
         validate_object_meta(scale, true, NameRule::DnsSubdomain, &field::Path::root("metadata"));
     let replicas = schema::object::get_i64(scale, &["spec", "replicas"]).unwrap_or(0);

@@ -4,7 +4,7 @@ use super::Rules;
 use crate::tree::{child, children, flag, integer, text};
 use crate::validation::value::{dns_subdomain, invalid_each, one_of};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,7 +16,7 @@ pub(super) const RULES: Rules = Rules { create, update };
 const GROUP_PRIORITY_MAX: i64 = 20_000;
 const VERSION_PRIORITY_MAX: i64 = 1000;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, false, NameRule::ApiService, &Path::root("metadata"));
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -44,7 +44,7 @@ fn create(new: &Object) -> Vec<Error> {
 }
 
 /// Validates where the server is: in this process, or behind a service.
-fn place(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn place(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let bundle = STANDARD.decode(text(spec, "caBundle")).map_or(0, |bytes| bytes.len());
     let insecure = flag(spec, "insecureSkipTLSVerify");
     let insecure_path = path.child("insecureSkipTLSVerify");
@@ -73,10 +73,10 @@ fn place(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     if subresource != "status" {
-        errors.extend(create(new));
+        errors.append(create(new));
         return errors;
     }
     let path = Path::root("status.conditions");

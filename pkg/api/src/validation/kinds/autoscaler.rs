@@ -9,7 +9,7 @@ use crate::validation::NameRule;
 use crate::validation::resources::{nonnegative_quantity, quantity};
 use crate::validation::value::{invalid_each, one_of};
 use apimachinery::features::Gate;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
@@ -40,7 +40,7 @@ struct Options {
     metrics: ApiVersion,
 }
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -48,7 +48,7 @@ fn create(new: &Object, given: &Given) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -107,7 +107,7 @@ impl ApiVersion {
     }
 }
 
-fn validate_spec(spec: &Object, options: &Options, errors: &mut Vec<Error>) {
+fn validate_spec(spec: &Object, options: &Options, errors: &mut ErrorList) {
     let (empty, path) = (Object::new(), Path::root("spec"));
     let (min, max) = (maybe_integer(spec, "minReplicas"), integer(spec, "maxReplicas"));
     if let Some(min) = min.filter(|min| *min < options.min_replicas) {
@@ -145,7 +145,7 @@ fn validate_spec(spec: &Object, options: &Options, errors: &mut Vec<Error>) {
 }
 
 /// Validates a reference to an object of any kind.
-fn reference(path: &Path<'_>, reference: &Object, version: ApiVersion, errors: &mut Vec<Error>) {
+fn reference(path: &Path<'_>, reference: &Object, version: ApiVersion, errors: &mut ErrorList) {
     for member in ["kind", "name"] {
         segment(&path.child(member), text(reference, member), "", errors);
     }
@@ -156,14 +156,14 @@ fn reference(path: &Path<'_>, reference: &Object, version: ApiVersion, errors: &
 }
 
 /// Checks that a name is there and fits into a path; `missing` says what is missing.
-fn segment(path: &Path<'_>, name: &str, missing: &str, errors: &mut Vec<Error>) {
+fn segment(path: &Path<'_>, name: &str, missing: &str, errors: &mut ErrorList) {
     match name {
         "" => errors.push(Error::required(path, missing)),
         _ => invalid_each(path, name, names::is_path_segment_name(name), errors),
     }
 }
 
-fn scaling_rules(path: &Path<'_>, rules: &Object, errors: &mut Vec<Error>) {
+fn scaling_rules(path: &Path<'_>, rules: &Object, errors: &mut ErrorList) {
     if let Some(window) = maybe_integer(rules, "stabilizationWindowSeconds") {
         let path = path.child("stabilizationWindowSeconds");
         if window < 0 {
@@ -194,7 +194,7 @@ fn scaling_rules(path: &Path<'_>, rules: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn at_most(path: &Path<'_>, value: i64, max: i64, errors: &mut Vec<Error>) {
+fn at_most(path: &Path<'_>, value: i64, max: i64, errors: &mut ErrorList) {
     if value > max {
         errors.push(Error::invalid(path, value, format!("must be less than or equal to {max}")));
     }

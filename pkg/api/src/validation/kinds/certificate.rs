@@ -9,7 +9,7 @@ use crate::validation::go_value::go_list_lines;
 use crate::validation::signer_name::signer_name;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::x509::{Certificate, Request};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -101,7 +101,7 @@ fn options(new: &Object, old: &Object) -> Options {
     }
 }
 
-fn validate(request: &Object, options: Options) -> Vec<Error> {
+fn validate(request: &Object, options: Options) -> ErrorList {
     let mut errors = metadata(request, false, NameRule::Any);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), spec_of(request).unwrap_or(&empty));
@@ -166,7 +166,7 @@ fn bad_certificate(base64: &str) -> Option<String> {
     bad.or_else(|| missing.then(|| "must contain at least one CERTIFICATE PEM block".to_owned()))
 }
 
-fn validate_usages(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Vec<Error>) {
+fn validate_usages(path: &Path<'_>, spec: &Object, options: Options, errors: &mut ErrorList) {
     if list(spec, "usages").is_empty() {
         errors.push(Error::required(path, ""));
     }
@@ -184,7 +184,7 @@ fn validate_usages(path: &Path<'_>, spec: &Object, options: Options, errors: &mu
     }
 }
 
-fn conditions(request: &Object, options: Options, errors: &mut Vec<Error>) {
+fn conditions(request: &Object, options: Options, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");
     let mut seen = BTreeSet::new();
     for (index, condition) in status_conditions(request).enumerate() {
@@ -215,7 +215,7 @@ fn conditions(request: &Object, options: Options, errors: &mut Vec<Error>) {
     }
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate(new, options(new, old));
     let path = Path::root("status.conditions");
     let of_kind = |request, kind: &'static str| -> Vec<&Object> {
@@ -249,7 +249,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
             errors.push(Error::forbidden(&path, "updates may not modify existing certificate content"));
         }
     }
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     errors
 }
 

@@ -4,7 +4,7 @@ use super::{Rules, metadata, metadata_update};
 use crate::tree::{child, maybe_flag, pairs, text};
 use crate::validation::NameRule;
 use crate::validation::value::invalid_each;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -23,17 +23,17 @@ pub(super) const SECRETS: Rules = Rules { create: secret, update: secret_update 
 /// The rules of ServiceAccounts.
 pub(super) const SERVICE_ACCOUNTS: Rules = Rules { create: service_account, update: service_account_update };
 
-fn service_account(new: &Object) -> Vec<Error> {
+fn service_account(new: &Object) -> ErrorList {
     metadata(new, true, NameRule::DnsSubdomain)
 }
 
-fn service_account_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn service_account_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.extend(service_account(new));
+    errors.append(service_account(new));
     errors
 }
 
-fn config_map(new: &Object) -> Vec<Error> {
+fn config_map(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let (data, binary) = (Path::root("data"), Path::root("binaryData"));
     let mut size = 0;
@@ -56,14 +56,14 @@ fn config_map(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn config_map_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn config_map_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     unchanged_if_immutable(new, old, &["data", "binaryData"], &mut errors);
-    errors.extend(config_map(new));
+    errors.append(config_map(new));
     errors
 }
 
-fn secret(new: &Object) -> Vec<Error> {
+fn secret(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let path = Path::root("data");
     let mut size = 0;
@@ -78,19 +78,19 @@ fn secret(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn secret_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn secret_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let kind = text(new, "type");
     if kind != text(old, "type") {
         errors.push(Error::invalid(&Path::root("type"), BadValue::json_text(kind), "field is immutable"));
     }
     unchanged_if_immutable(new, old, &["data"], &mut errors);
-    errors.extend(secret(new));
+    errors.append(secret(new));
     errors
 }
 
 /// Checks that a secret of a known type has what its readers look for. `path` is that of the data.
-fn contents_of_type(secret: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn contents_of_type(secret: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let data = child(secret, "data").unwrap_or(&empty);
     let missing = |key: &str| Error::required(&path.key(key), "");
@@ -143,7 +143,7 @@ fn redacted(path: &Path<'_>, key: &str, detail: String) -> Error {
 }
 
 /// Checks that an object which was declared immutable still is, and that its data are the same.
-fn unchanged_if_immutable(new: &Object, old: &Object, members: &[&str], errors: &mut Vec<Error>) {
+fn unchanged_if_immutable(new: &Object, old: &Object, members: &[&str], errors: &mut ErrorList) {
     if maybe_flag(old, "immutable") != Some(true) {
         return;
     }
@@ -176,7 +176,7 @@ mod tests {
         object
     }
 
-    fn texts_of(errors: &[Error]) -> Vec<String> {
+    fn texts_of(errors: &ErrorList) -> Vec<String> {
         errors.iter().map(Error::to_string).collect()
     }
 

@@ -5,7 +5,7 @@ use crate::tree::{integer, maybe_text, text};
 use crate::validation::NameRule;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::value::nonnegative;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use schema::{json, json_write};
 use serde_json::Value;
@@ -13,7 +13,7 @@ use serde_json::Value;
 /// The rules of ControllerRevisions.
 pub(super) const RULES: Rules = Rules { create, update };
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata_and_revision(new);
     let path = Path::root("data");
     let decoded = maybe_text(new, "data").map(|data| json::decode_untyped(data.as_bytes()));
@@ -29,9 +29,9 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.extend(metadata_and_revision(new));
+    errors.append(metadata_and_revision(new));
     if text(new, "data") != text(old, "data") {
         let mut shown = Vec::new();
         if json_write::compact(text(new, "data").as_bytes(), &mut shown).is_err() {
@@ -43,7 +43,7 @@ fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn metadata_and_revision(new: &Object) -> Vec<Error> {
+fn metadata_and_revision(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     nonnegative(&Path::root("revision"), integer(new, "revision"), &mut errors);
     errors
@@ -60,7 +60,7 @@ mod tests {
         members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    fn texts_of(errors: &[Error]) -> Vec<String> {
+    fn texts_of(errors: &ErrorList) -> Vec<String> {
         errors.iter().map(Error::to_string).collect()
     }
 

@@ -6,7 +6,7 @@ use crate::validation::immutable::immutable;
 use crate::validation::semver::Version;
 use crate::validation::value::{NEGATIVE, invalid_each};
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_COORDINATION_V1BETA1_LEASECANDIDATESPEC as CANDIDATE_SPEC;
 use schema::object::Object;
@@ -18,19 +18,19 @@ pub(super) const LEASE_CANDIDATES: Rules = Rules { create: candidate, update: ca
 
 const OLDEST_EMULATION: &str = "OldestEmulationVersion";
 
-fn lease(new: &Object) -> Vec<Error> {
+fn lease(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, true, NameRule::DnsSubdomain, &Path::root("metadata"));
     lease_spec(new, &mut errors);
     errors
 }
 
-fn lease_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn lease_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     lease_spec(new, &mut errors);
     errors
 }
 
-fn lease_spec(lease: &Object, errors: &mut Vec<Error>) {
+fn lease_spec(lease: &Object, errors: &mut ErrorList) {
     let Some(spec) = child(lease, "spec") else { return };
     let path = Path::root("spec");
     for (member, least, detail) in
@@ -52,7 +52,7 @@ fn lease_spec(lease: &Object, errors: &mut Vec<Error>) {
 
 /// Validates how a lease is given to a candidate. `path` is that of the strategy, to which upstream adds
 /// another step.
-fn strategy(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn strategy(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     let path = path.child("strategy");
     if value.contains('/') {
         invalid_each(&path, BadValue::json_text(value), names::is_label_key(value), errors);
@@ -61,13 +61,13 @@ fn strategy(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn candidate(new: &Object) -> Vec<Error> {
+fn candidate(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, true, NameRule::ConfigMapKey, &Path::root("metadata"));
     candidate_spec(new, &mut errors);
     errors
 }
 
-fn candidate_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn candidate_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     candidate_spec(new, &mut errors);
     let empty = Object::new();
@@ -76,7 +76,7 @@ fn candidate_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn candidate_spec(candidate: &Object, errors: &mut Vec<Error>) {
+fn candidate_spec(candidate: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(candidate, "spec").unwrap_or(&empty));
     if text(spec, "leaseName").is_empty() {
@@ -126,7 +126,7 @@ mod tests {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    fn check(validate: fn(&Object) -> Vec<Error>, spec: Value, expected: &[&str]) {
+    fn check(validate: fn(&Object) -> ErrorList, spec: Value, expected: &[&str]) {
         let errors = validate(&object(&spec));
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{spec}");
     }

@@ -9,7 +9,7 @@ use crate::validation::NameRule;
 use crate::validation::cron::parse_schedule;
 use crate::validation::time_zone::unknown_zone;
 use crate::validation::value::required_one_of;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 
 /// The rules of CronJobs.
@@ -20,7 +20,7 @@ const NAME_BYTES_MAX: usize = 52;
 /// Longest part of the name of a time zone, in bytes.
 const ZONE_PART_BYTES_MAX: usize = 14;
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     spec(new, None, given, &mut errors);
     let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
@@ -31,23 +31,23 @@ fn create(new: &Object, given: &Given) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     if subresource == "status" {
-        return Vec::new();
+        return ErrorList::new();
     }
     let mut errors = metadata_update(new, old);
     spec(new, child(old, "spec"), given, &mut errors);
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
+fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     let zone = maybe_text(spec, "timeZone");
     schedule(&path.child("schedule"), text(spec, "schedule"), zone, old, errors);
     none_negative(&path, spec, &["startingDeadlineSeconds"], errors);
-    if old.is_none_or(|old| maybe_text(old, "timeZone") != zone) {
-        errors.extend(zone.into_iter().flat_map(|zone| time_zone(&path.child("timeZone"), zone)));
+    if let Some(zone) = zone.filter(|_| old.is_none_or(|old| maybe_text(old, "timeZone") != zone)) {
+        errors.append(time_zone(&path.child("timeZone"), zone));
     }
     let policies = ["Allow", "Forbid", "Replace"];
     required_one_of(&path.child("concurrencyPolicy"), text(spec, "concurrencyPolicy"), &policies, errors);
@@ -63,7 +63,7 @@ fn schedule(
     schedule: &str,
     zone: Option<&str>,
     old: Option<&Object>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if schedule.is_empty() {
         errors.push(Error::required(path, ""));
@@ -83,13 +83,13 @@ fn schedule(
 }
 
 /// What is wrong with the name of a time zone, of which there may be two things.
-fn time_zone(path: &Path<'_>, zone: &str) -> Vec<Error> {
+fn time_zone(path: &Path<'_>, zone: &str) -> ErrorList {
     let invalid = |detail: String| Error::invalid(path, BadValue::json_text(zone), detail);
     if zone.is_empty() {
-        return vec![invalid("timeZone must be nil or non-empty string".to_owned())];
+        return ErrorList::from([invalid("timeZone must be nil or non-empty string".to_owned())]);
     }
     if !zone.split('/').all(is_zone_part) {
-        return vec![invalid(format!("unknown time zone {zone}"))];
+        return ErrorList::from([invalid(format!("unknown time zone {zone}"))]);
     }
     let local = zone.eq_ignore_ascii_case("Local").then(|| {
         "timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones".to_owned()
@@ -128,7 +128,7 @@ mod tests {
         Object::from_iter([("metadata".to_owned(), meta), ("spec".to_owned(), all)])
     }
 
-    fn texts_of(errors: &[Error]) -> Vec<String> {
+    fn texts_of(errors: &ErrorList) -> Vec<String> {
         errors.iter().map(Error::to_string).collect()
     }
 

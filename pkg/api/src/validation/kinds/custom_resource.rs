@@ -22,7 +22,7 @@ use crate::tree::{child, children, flag, list, maybe_flag, text};
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use ::schema::object::{Object, get_object, get_str};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use strictness::Strictness;
@@ -33,7 +33,7 @@ pub(super) const RULES: Rules = Rules { create, update };
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let rule = NameRule::CustomResourceDefinition;
     let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
     let empty = Object::new();
@@ -42,7 +42,7 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     if subresource == "status" {
         accepted_names(new, &mut errors);
@@ -58,7 +58,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
 }
 
 /// What concerns more than the spec.
-fn whole(new: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn whole(new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     accepted_names(new, errors);
     stored_versions(new, errors);
     errors.extend(approval_error(new, old));
@@ -78,7 +78,7 @@ fn is_established(definition: &Object) -> bool {
 }
 
 /// Validates what never changes: where objects are stored, and once that is in use what they are.
-fn immutable(spec: &Object, old: &Object, established: bool, errors: &mut Vec<Error>) {
+fn immutable(spec: &Object, old: &Object, established: bool, errors: &mut ErrorList) {
     let name = |spec: &Object, path: &[&str]| get_str(spec, path).unwrap_or_default().to_owned();
     let mut check = |path: &[&str], always: bool| {
         let new = name(spec, path);
@@ -95,14 +95,14 @@ fn immutable(spec: &Object, old: &Object, established: bool, errors: &mut Vec<Er
     check(&["names", "plural"], true);
 }
 
-fn accepted_names(definition: &Object, errors: &mut Vec<Error>) {
+fn accepted_names(definition: &Object, errors: &mut ErrorList) {
     if let Some(accepted) = get_object(definition, &["status", "acceptedNames"]) {
         names::validate(&Path::root("status.acceptedNames"), accepted, errors);
     }
 }
 
 /// Validates that every version in which objects may be stored is still there.
-fn stored_versions(definition: &Object, errors: &mut Vec<Error>) {
+fn stored_versions(definition: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.storedVersions");
     let empty = Object::new();
     let stored = child(definition, "status").unwrap_or(&empty).get("storedVersions").unwrap_or(&Value::Null);

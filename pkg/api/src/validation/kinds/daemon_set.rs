@@ -13,7 +13,7 @@ use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
 use crate::validation::selector::{has_bad_values, label_selector};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use schema::builtin::{
     IO_K8S_API_APPS_V1_DAEMONSETSPEC as DAEMON_SET_SPEC,
@@ -36,14 +36,14 @@ const COUNTERS: &[&str] = &[
     "collisionCount",
 ];
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     validate_spec(child(new, "spec").unwrap_or(&empty), &PodOptions::new(false, None, given), &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -61,7 +61,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     errors
 }
 
-fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("spec");
     let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
@@ -74,14 +74,14 @@ fn validate_spec(spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
         let detail = "empty selector is invalid for daemonset";
         errors.push(Error::invalid(&selector_path, selector_value(selector), detail));
     }
-    errors.extend(validate_pod_template_spec(template, &template_path, options));
+    errors.append(validate_pod_template_spec(template, &template_path, options));
     runs_for_good(&template_path, template, "DaemonSet", errors);
     none_negative(&path, spec, &["minReadySeconds"], errors);
     update_strategy(&path.child("updateStrategy"), child(spec, "updateStrategy").unwrap_or(&empty), errors);
     none_negative(&path, spec, &["revisionHistoryLimit"], errors);
 }
 
-fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut Vec<Error>) {
+fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
     let rolling_path = path.child("rollingUpdate");
     match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
         ("OnDelete", _) => {}
@@ -94,7 +94,7 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut Vec<Error>) 
     }
 }
 
-fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut Vec<Error>) {
+fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
     let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
     let (unavailable_path, surge_path) = (path.child("maxUnavailable"), path.child("maxSurge"));
     int_or_percent(&unavailable_path, unavailable, errors);

@@ -10,7 +10,7 @@ use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
 use crate::validation::value::nonnegative;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_APPS_V1_DEPLOYMENTSPEC as DEPLOYMENT_SPEC,
     IO_K8S_API_APPS_V1_DEPLOYMENTSTRATEGY as DEPLOYMENT_STRATEGY,
@@ -20,13 +20,13 @@ use schema::object::Object;
 /// The rules of Deployments.
 pub(super) const RULES: GivenRules = GivenRules { create, update };
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     spec(new, None, given, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     if subresource == "status" {
@@ -40,7 +40,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     errors
 }
 
-fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
+fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas"], errors);
@@ -57,7 +57,7 @@ fn spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Erro
     }
 }
 
-fn strategy(path: &Path<'_>, strategy: &Object, errors: &mut Vec<Error>) {
+fn strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
     let rolling_path = path.child("rollingUpdate");
     match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
         ("Recreate", None) => {}
@@ -76,7 +76,7 @@ fn strategy(path: &Path<'_>, strategy: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut Vec<Error>) {
+fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut ErrorList) {
     let (unavailable, surge) = (rolling.get("maxUnavailable"), rolling.get("maxSurge"));
     let unavailable_path = path.child("maxUnavailable");
     int_or_percent(&unavailable_path, unavailable, errors);
@@ -88,7 +88,7 @@ fn rolling_update(path: &Path<'_>, rolling: &Object, errors: &mut Vec<Error>) {
     at_most_the_whole(&unavailable_path, unavailable, errors);
 }
 
-fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     let path = Path::root("status");
     let counters = [
         "observedGeneration",

@@ -21,7 +21,7 @@ use crate::validation::NameRule;
 use crate::validation::claim_spec::template_metadata;
 use crate::validation::immutable::immutable;
 use crate::validation::resource_name::is_extended;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_RESOURCECLAIM as CLAIM, IO_K8S_API_RESOURCE_V1_RESOURCECLAIMTEMPLATE as TEMPLATE,
 };
@@ -37,7 +37,7 @@ pub(super) const CLASSES: Rules = Rules { create: |new| class(new, None), update
 /// Most requests, constraints, configurations or selectors of one object.
 const ITEMS_MAX: usize = 32;
 
-fn claim(new: &Object) -> Vec<Error> {
+fn claim(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let devices = child(new, "spec").and_then(|spec| child(spec, "devices"));
@@ -45,19 +45,19 @@ fn claim(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn claim_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn claim_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status(new, old, &mut errors);
         return errors;
     }
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     immutable(&Path::root("spec"), &CLAIM, "spec", (new, old), &mut errors);
     errors
 }
 
-fn template(new: &Object) -> Vec<Error> {
+fn template(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -67,17 +67,17 @@ fn template(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn template_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn template_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = template(new);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     immutable(&Path::root("spec"), &TEMPLATE, "spec", (new, old), &mut errors);
     errors
 }
 
-fn class(new: &Object, old: Option<&Object>) -> Vec<Error> {
+fn class(new: &Object, old: Option<&Object>) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::LongName);
     if let Some(old) = old {
-        errors.extend(metadata_update(new, old));
+        errors.append(metadata_update(new, old));
     }
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -98,12 +98,12 @@ fn class(new: &Object, old: Option<&Object>) -> Vec<Error> {
     errors
 }
 
-fn class_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     class(new, Some(old))
 }
 
 /// Complains about a list that is too long; whether it is not.
-fn at_most(path: &Path<'_>, count: usize, max: usize, errors: &mut Vec<Error>) -> bool {
+fn at_most(path: &Path<'_>, count: usize, max: usize, errors: &mut ErrorList) -> bool {
     if count > max {
         errors.push(Error::too_many(path, Some(count), Some(max)));
     }

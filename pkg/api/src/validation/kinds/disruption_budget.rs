@@ -9,32 +9,32 @@ use crate::validation::go_value::go_value;
 use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent};
 use crate::validation::selector::label_selector;
 use crate::validation::value::one_of;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_POLICY_V1_PODDISRUPTIONBUDGETSPEC as SPEC;
 use schema::object::Object;
 
 /// The rules of PodDisruptionBudgets.
 pub(super) const RULES: Rules = Rules { create, update };
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     spec(new, false)
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     if subresource == "status" {
         return status(new);
     }
     // Whatever is wrong with the selector that there was, values of labels may then be.
-    let mut before = Vec::new();
+    let mut before = ErrorList::new();
     let selector = child(old, "spec").and_then(|spec| child(spec, "selector"));
     label_selector(&Path::NIL, selector, false, &mut before);
     spec(new, !before.is_empty())
 }
 
-fn spec(new: &Object, bad_selector: bool) -> Vec<Error> {
+fn spec(new: &Object, bad_selector: bool) -> ErrorList {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     let bounds = ["minAvailable", "maxUnavailable"];
     if bounds.iter().all(|bound| spec.contains_key(*bound)) {
         let detail = "minAvailable and maxUnavailable cannot be both set";
@@ -54,10 +54,10 @@ fn spec(new: &Object, bad_selector: bool) -> Vec<Error> {
     errors
 }
 
-fn status(new: &Object) -> Vec<Error> {
+fn status(new: &Object) -> ErrorList {
     let empty = Object::new();
     let (status, path) = (child(new, "status").unwrap_or(&empty), Path::root("status"));
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     conditions(&path.child("conditions"), status, &mut errors);
     let counters = ["disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods"];
     none_negative(&path, status, &counters, &mut errors);
@@ -73,7 +73,7 @@ mod tests {
         Object::from_iter([("spec".to_owned(), spec)])
     }
 
-    fn texts_of(errors: &[Error]) -> Vec<String> {
+    fn texts_of(errors: &ErrorList) -> Vec<String> {
         errors.iter().map(Error::to_string).collect()
     }
 
@@ -104,7 +104,7 @@ mod tests {
         let bad = budget(
             json!({"selector": {"matchExpressions": [{"key": "a", "operator": "In", "values": ["-"]}]}}),
         );
-        let fields = |errors: &[Error]| errors.iter().map(|e| e.field().to_owned()).collect::<Vec<_>>();
+        let fields = |errors: &ErrorList| errors.iter().map(|e| e.field().to_owned()).collect::<Vec<_>>();
         assert_eq!(fields(&create(&bad)), ["spec.selector.matchExpressions[0].values[0]"]);
         assert_eq!(fields(&update("", &bad, &bad)), [""; 0]);
     }

@@ -10,7 +10,7 @@ use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, one_of, qualified_name, required_one_of,
 };
 use crate::validation::{NameRule, canonical_ip, is_valid_ip, validate_labels};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_DISCOVERY_V1_ENDPOINTSLICE as ENDPOINT_SLICE;
 use schema::object::Object;
@@ -26,13 +26,13 @@ const TOPOLOGY_LABELS_MAX: usize = 16;
 /// Most zones, and most nodes, that an endpoint is meant for.
 const HINTS_MAX: usize = 8;
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate(new, Some(old));
     immutable(&Path::root("addressType"), &ENDPOINT_SLICE, "addressType", (new, old), &mut errors);
     errors
 }
 
-fn validate(slice: &Object, old: Option<&Object>) -> Vec<Error> {
+fn validate(slice: &Object, old: Option<&Object>) -> ErrorList {
     let mut errors = metadata(slice, true, NameRule::DnsSubdomain);
     let kind = text(slice, "addressType");
     required_one_of(&Path::root("addressType"), kind, &["FQDN", "IPv4", "IPv6"], &mut errors);
@@ -51,7 +51,7 @@ fn same_endpoints(a: &Object, b: &Object) -> bool {
     member.is_some_and(|member| equal_members(member.field, a.get("endpoints"), b.get("endpoints")))
 }
 
-fn ports(slice: &Object, errors: &mut Vec<Error>) {
+fn ports(slice: &Object, errors: &mut ErrorList) {
     let path = Path::root("ports");
     let count = list(slice, "ports").len();
     if count > PORTS_MAX {
@@ -78,7 +78,7 @@ fn ports(slice: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn endpoints(slice: &Object, kind: &str, errors: &mut Vec<Error>) {
+fn endpoints(slice: &Object, kind: &str, errors: &mut ErrorList) {
     let path = Path::root("endpoints");
     let count = list(slice, "endpoints").len();
     if count > ENDPOINTS_MAX {
@@ -90,7 +90,7 @@ fn endpoints(slice: &Object, kind: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut Vec<Error>) {
+fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut ErrorList) {
     let addresses_path = path.child("addresses");
     match list(endpoint, "addresses").len() {
         0 => errors.push(Error::required(&addresses_path, "must contain at least 1 address")),
@@ -108,7 +108,7 @@ fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut Vec<Err
     if count > TOPOLOGY_LABELS_MAX {
         errors.push(Error::too_many(&topology_path, Some(count), Some(TOPOLOGY_LABELS_MAX)));
     }
-    errors.extend(validate_labels(endpoint, "deprecatedTopology", &topology_path));
+    errors.append(validate_labels(endpoint, "deprecatedTopology", &topology_path));
     // The zone is a field of its own.
     let zone = "topology.kubernetes.io/zone";
     if child(endpoint, "deprecatedTopology").is_some_and(|labels| labels.contains_key(zone)) {
@@ -124,7 +124,7 @@ fn endpoint(path: &Path<'_>, endpoint: &Object, kind: &str, errors: &mut Vec<Err
 }
 
 /// Validates an address of the slice's type. `path` is that of the list.
-fn address(path: &Path<'_>, index: usize, address: &str, kind: &str, errors: &mut Vec<Error>) {
+fn address(path: &Path<'_>, index: usize, address: &str, kind: &str, errors: &mut ErrorList) {
     let item_path = path.index(index);
     let before = errors.len();
     match kind {
@@ -144,7 +144,7 @@ fn address(path: &Path<'_>, index: usize, address: &str, kind: &str, errors: &mu
 }
 
 /// A domain name of two or more labels; a dot at the end does not matter (`IsFullyQualifiedDomainName`).
-fn full_domain_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn full_domain_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -164,7 +164,7 @@ fn full_domain_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
 }
 
 /// Which zones and nodes an endpoint is meant for. Too many zones end it.
-fn hints(path: &Path<'_>, hints: &Object, errors: &mut Vec<Error>) {
+fn hints(path: &Path<'_>, hints: &Object, errors: &mut ErrorList) {
     for member in ["forZones", "forNodes"] {
         let path = path.child(member);
         let count = list(hints, member).len();
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn what_is_there_may_stay_but_for_the_type() {
         let (bad, other) = (slice(of("IPv4", &["010.0.0.1"])), slice(of("IPv6", &["2001:db8::1"])));
-        assert_eq!(update("", &bad, &bad), []);
+        assert_eq!(update("", &bad, &bad), ErrorList::new());
         let errors = update("", &other, &bad);
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["addressType"]);
     }

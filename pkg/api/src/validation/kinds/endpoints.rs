@@ -6,7 +6,7 @@ use crate::tree::{children, integer, list, maybe_text, text};
 use crate::validation::endpoint_ip::endpoint_ip;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
 use crate::validation::{NameRule, is_valid_legacy_ip};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_ENDPOINTS as ENDPOINTS;
 use schema::object::Object;
@@ -14,13 +14,13 @@ use schema::object::Object;
 /// The rules of endpoints.
 pub(super) const RULES: Rules = Rules { create: |new| validate(new, None), update };
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.extend(validate(new, Some(old)));
+    errors.append(validate(new, Some(old)));
     errors
 }
 
-fn validate(new: &Object, old: Option<&Object>) -> Vec<Error> {
+fn validate(new: &Object, old: Option<&Object>) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let before = errors.len();
     subsets(new, &mut errors);
@@ -36,7 +36,7 @@ fn same_subsets(a: &Object, b: &Object) -> bool {
     subsets.is_some_and(|subsets| equal_members(subsets.field, a.get("subsets"), b.get("subsets")))
 }
 
-fn subsets(endpoints: &Object, errors: &mut Vec<Error>) {
+fn subsets(endpoints: &Object, errors: &mut ErrorList) {
     let path = Path::root("subsets");
     for (index, subset) in children(endpoints, "subsets").enumerate() {
         let path = path.index(index);
@@ -57,7 +57,7 @@ fn subsets(endpoints: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn address(address: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn address(address: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let ip = text(address, "ip");
     invalid_each(&path.child("ip"), ip, is_valid_legacy_ip(ip), errors);
     let host = text(address, "hostname");
@@ -70,7 +70,7 @@ fn address(address: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
     endpoint_ip(&path.child("ip"), ip, errors);
 }
 
-fn port(port: &Object, needs_name: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn port(port: &Object, needs_name: bool, path: &Path<'_>, errors: &mut ErrorList) {
     match text(port, "name") {
         "" if needs_name => errors.push(Error::required(&path.child("name"), "")),
         "" => {}
@@ -129,7 +129,7 @@ mod tests {
     #[test]
     fn bad_subsets_may_stay() {
         let bad = endpoints(json!([{}]));
-        assert_eq!(update("", &bad, &bad), []);
+        assert_eq!(update("", &bad, &bad), ErrorList::new());
         let errors = update("", &bad, &endpoints(json!([])));
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["subsets[0]"]);
     }

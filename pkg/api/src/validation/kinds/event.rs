@@ -7,7 +7,7 @@ use crate::tree::{child, integer, is_set, text};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use crate::validation::value::{invalid_each, qualified_name};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_EVENT as EVENT, IO_K8S_API_CORE_V1_EVENTSOURCE as EVENT_SOURCE,
@@ -47,9 +47,9 @@ const FIXED: &[(&str, &str)] = &[
     ("reportingInstance", "reportingInstance"),
 ];
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = legacy(new, "reportingController");
-    errors.extend(metadata(new, true, NameRule::DnsSubdomain));
+    errors.append(metadata(new, true, NameRule::DnsSubdomain));
     series(new, &mut errors);
     if !is_set(new, "eventTime") {
         errors.push(Error::required(&Path::root("eventTime"), ""));
@@ -70,9 +70,9 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = legacy(new, "reportingController");
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     let differs = |member: &str| {
         let found = EVENT.members.iter().find(|known| known.name == member);
         found.is_some_and(|found| !equal_members(found.field, new.get(member), old.get(member)))
@@ -102,7 +102,7 @@ fn value_of(event: &Object, member: &str) -> BadValue {
     }
 }
 
-fn series(event: &Object, errors: &mut Vec<Error>) {
+fn series(event: &Object, errors: &mut ErrorList) {
     let Some(series) = child(event, "series") else { return };
     if integer(series, "count") < 2 {
         errors.push(Error::invalid(&Path::root("series.count"), "", "should be at least 2"));
@@ -114,8 +114,8 @@ fn series(event: &Object, errors: &mut Vec<Error>) {
 
 /// What holds for every event. `reporter` is what the version of the request calls the controller that
 /// reports.
-fn legacy(event: &Object, reporter: &str) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn legacy(event: &Object, reporter: &str) -> ErrorList {
+    let mut errors = ErrorList::new();
     let namespace = child(event, "metadata").map_or("", |meta| text(meta, "namespace"));
     let involved = child(event, "involvedObject").map_or("", |involved| text(involved, "namespace"));
     // Events that controllers write since 1.8 have a time of their own.
@@ -138,7 +138,7 @@ fn legacy(event: &Object, reporter: &str) -> Vec<Error> {
 }
 
 /// Who reports what: all of it must be given and be short.
-fn report(event: &Object, reporter: &str, errors: &mut Vec<Error>) {
+fn report(event: &Object, reporter: &str, errors: &mut ErrorList) {
     let controller = text(event, "reportingComponent");
     if controller.is_empty() {
         errors.push(Error::required(&Path::root(reporter), ""));
@@ -179,7 +179,7 @@ mod tests {
         event.as_object().cloned().unwrap_or_default()
     }
 
-    fn check(errors: Vec<Error>, expected: &[(ErrorType, &str)]) {
+    fn check(errors: ErrorList, expected: &[(ErrorType, &str)]) {
         let found: Vec<(ErrorType, &str)> =
             errors.iter().map(|error| (error.kind(), error.field())).collect();
         assert_eq!(found, expected);

@@ -4,7 +4,7 @@ pub(super) mod flow_schema;
 pub(super) mod priority_level;
 
 use crate::tree::{child, children, text};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
@@ -14,7 +14,7 @@ const EXEMPT: &str = "exempt";
 const CATCH_ALL: &str = "catch-all";
 
 /// Validates the conditions of a status: each has a type, no two the same.
-fn conditions(object: &Object, errors: &mut Vec<Error>) {
+fn conditions(object: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.conditions");
     let mut seen = BTreeSet::new();
     let found = child(object, "status").into_iter().flat_map(|status| children(status, "conditions"));

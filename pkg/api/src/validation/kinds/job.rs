@@ -13,7 +13,7 @@ use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, flag, maybe_integer, text};
 use crate::validation::NameRule;
 use crate::validation::selector::{has_bad_values, label_selector};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use apimachinery::names;
 use schema::object::Object;
@@ -29,11 +29,11 @@ const LABELS: [(&str, &str); 4] = [
     ("batch.kubernetes.io/job-name", "name"),
 ];
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     validate_job(new, &PodOptions::new(false, None, given), true)
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status::validate_status_update(new, old, &mut errors);
@@ -50,7 +50,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     let prefixed = labels.is_some_and(|labels| rest.iter().all(|(label, _)| labels.contains_key(*label)));
 
     let mut errors = validate_job(new, &options, prefixed);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     let path = Path::root("spec");
     validate_spec(&path, new_spec, &options, &mut errors);
     update::unchanged(&path, new_spec, old_spec, update::is_template_mutable(old), &mut errors);
@@ -58,7 +58,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
 }
 
 /// Validates a job; `prefixed` requires the labels of since 1.27.
-fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> Vec<Error> {
+fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> ErrorList {
     let mut errors = metadata(job, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(job, "spec").unwrap_or(&empty);
@@ -79,7 +79,7 @@ fn validate_job(job: &Object, options: &PodOptions, prefixed: bool) -> Vec<Error
 
 /// Checks that the selector of a job is the one that the registry makes for it, and that its pods have the
 /// labels that the registry gives them, unless the user takes care of both.
-fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut Vec<Error>) {
+fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut ErrorList) {
     let Some(selector) = child(spec, "selector").filter(|_| !flag(spec, "manualSelector")) else { return };
     if text(meta, "uid").is_empty() {
         errors.push(Error::required(&Path::root("metadata.uid"), ""));
@@ -106,7 +106,7 @@ fn generated_selector(spec: &Object, meta: &Object, prefixed: bool, errors: &mut
     }
 }
 
-fn validate_spec(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+fn validate_spec(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     spec::validate_spec_without_selector(path, spec, options, errors);
     let (selector, selector_path) = (child(spec, "selector"), path.child("selector"));
     if selector.is_none() {
@@ -125,7 +125,7 @@ pub(super) fn validate_job_template(
     path: &Path<'_>,
     template: &Object,
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let empty = Object::new();
     let (spec, path) = (child(template, "spec").unwrap_or(&empty), path.child("spec"));

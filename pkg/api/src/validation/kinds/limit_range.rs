@@ -6,7 +6,7 @@ use crate::validation::NameRule;
 use crate::validation::resource_name::{any_resource, container_resource, is_overcommit_allowed};
 use crate::validation::resources::{quantity, resource_list};
 use crate::validation::value::invalid_each;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use apimachinery::quantity::{Format, Quantity};
 use schema::object::Object;
@@ -18,7 +18,7 @@ pub(super) const RULES: Rules = Rules { create, update: |_, new, _| create(new) 
 /// The largest number whose thousandths fit.
 const MAX_MILLI: i64 = i64::MAX / 1000;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let path = Path::root("spec.limits");
     let mut kinds = BTreeSet::new();
@@ -39,7 +39,7 @@ fn create(new: &Object) -> Vec<Error> {
 }
 
 /// What the limits are for: one of the known kinds, or a qualified name.
-fn limit_type(path: &Path<'_>, kind: &str, errors: &mut Vec<Error>) {
+fn limit_type(path: &Path<'_>, kind: &str, errors: &mut ErrorList) {
     let messages = names::is_label_key(kind);
     let known = kind.contains('/') || matches!(kind, "Pod" | "Container" | "PersistentVolumeClaim");
     if messages.is_empty() && !known {
@@ -49,9 +49,9 @@ fn limit_type(path: &Path<'_>, kind: &str, errors: &mut Vec<Error>) {
     invalid_each(path, BadValue::json_text(kind), messages, errors);
 }
 
-fn names_of_resources(limit: &Object, kind: &str, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn names_of_resources(limit: &Object, kind: &str, path: &Path<'_>, errors: &mut ErrorList) {
     let rule = if matches!(kind, "Pod" | "Container") { container_resource } else { any_resource };
-    let check = |member: &str, errors: &mut Vec<Error>| {
+    let check = |member: &str, errors: &mut ErrorList| {
         let path = path.child(member);
         for (name, _) in resource_list(limit, member) {
             rule(&path.key(name), name, errors);
@@ -112,7 +112,7 @@ impl<'o> Limits<'o> {
     }
 
     /// Validates how the quantities relate. `path` is that of the limit.
-    fn validate(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn validate(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let name = self.name;
         let invalid = |member: &str, value: &Quantity, detail: String| {
             Error::invalid(&path.child(member).key(name), value.to_string(), detail)

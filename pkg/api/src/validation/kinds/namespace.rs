@@ -4,7 +4,7 @@ use super::{Rules, metadata, metadata_update};
 use crate::tree::{child, is_set, text, texts};
 use crate::validation::NameRule;
 use crate::validation::value::invalid_each;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
@@ -13,7 +13,7 @@ pub(super) const RULES: Rules = Rules { create, update };
 
 const STANDARD_FINALIZERS: &[&str] = &["foregroundDeletion", "kubernetes", "orphan"];
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsLabel);
     let path = Path::root("spec.finalizers");
     for finalizer in finalizers(new) {
@@ -22,12 +22,12 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = match subresource {
         "" => create(new),
-        _ => Vec::new(),
+        _ => ErrorList::new(),
     };
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     match subresource {
         "status" => errors.extend(phase(new)),
         "finalize" => {
@@ -45,7 +45,7 @@ fn finalizers(namespace: &Object) -> impl Iterator<Item = &str> {
     child(namespace, "spec").into_iter().flat_map(|spec| texts(spec, "finalizers"))
 }
 
-fn validate_finalizer(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn validate_finalizer(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     invalid_each(path, name, names::is_label_key(name), errors);
     if !name.contains('/') && !STANDARD_FINALIZERS.contains(&name) {
         let detail = "name is neither a standard finalizer name nor is it fully qualified";

@@ -7,11 +7,11 @@ pub(super) mod service_range;
 
 use crate::tree::{maybe_text, text};
 use crate::validation::value::{dns_subdomain, path_segment};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
 /// Validates a reference to an object of some kind. `path` is that of the reference.
-fn typed_reference(path: &Path<'_>, reference: &Object, errors: &mut Vec<Error>) {
+fn typed_reference(path: &Path<'_>, reference: &Object, errors: &mut ErrorList) {
     if let Some(group) = maybe_text(reference, "apiGroup") {
         dns_subdomain(&path.child("apiGroup"), group, errors);
     }

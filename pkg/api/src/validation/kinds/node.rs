@@ -12,7 +12,7 @@ use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::go_value::go_value;
 use crate::validation::resources::{resource_list, resource_quantity};
 use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 use schema::builtin::{IO_K8S_API_CORE_V1_NODEADDRESS as NODE_ADDRESS, IO_K8S_API_CORE_V1_TAINT as TAINT};
@@ -26,7 +26,7 @@ pub(super) const RULES: Rules = Rules { create, update };
 /// In the order in which upstream lists them.
 const EFFECTS: &[&str] = &["NoSchedule", "PreferNoSchedule", "NoExecute"];
 
-fn create(node: &Object) -> Vec<Error> {
+fn create(node: &Object) -> ErrorList {
     let mut errors = metadata(node, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(node, "spec").unwrap_or(&empty);
@@ -46,12 +46,12 @@ fn create(node: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = match subresource {
-        "status" => Vec::new(),
+        "status" => ErrorList::new(),
         _ => create(new),
     };
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     annotations(new, &mut errors);
     let empty = Object::new();
     let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
@@ -74,7 +74,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
 }
 
 /// Validates taints. `path` is that of the list.
-fn taints<'o>(path: &Path<'_>, taints: impl Iterator<Item = &'o Object>, errors: &mut Vec<Error>) {
+fn taints<'o>(path: &Path<'_>, taints: impl Iterator<Item = &'o Object>, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, taint) in taints.enumerate() {
         let path = path.index(index);
@@ -95,7 +95,7 @@ fn taints<'o>(path: &Path<'_>, taints: impl Iterator<Item = &'o Object>, errors:
     }
 }
 
-fn resources(status: &Object, errors: &mut Vec<Error>) {
+fn resources(status: &Object, errors: &mut ErrorList) {
     for member in ["capacity", "allocatable"] {
         let path = Path::root("status");
         let path = path.child(member);
@@ -106,7 +106,7 @@ fn resources(status: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Features that the node's kubelet has (KEP-5328), sorted and without duplicates.
-fn declared_features(status: &Object, errors: &mut Vec<Error>) {
+fn declared_features(status: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.declaredFeatures");
     let features: Vec<&str> = texts(status, "declaredFeatures").collect();
     for (index, feature) in features.iter().enumerate() {
@@ -139,7 +139,7 @@ fn bad_feature(name: &str) -> Option<String> {
     (!valid).then(|| detail.to_owned())
 }
 
-fn pod_cidrs(spec: &Object, errors: &mut Vec<Error>) {
+fn pod_cidrs(spec: &Object, errors: &mut ErrorList) {
     let path = Path::root("spec.podCIDRs");
     let ranges: Vec<&str> = texts(spec, "podCIDRs").collect();
     for (index, range) in ranges.iter().enumerate() {
@@ -169,7 +169,7 @@ fn listed(spec: &Object, member: &str) -> BadValue {
     spec.get(member).unwrap_or(&Value::Null).into()
 }
 
-fn addresses(status: &Object, errors: &mut Vec<Error>) {
+fn addresses(status: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.addresses");
     let mut seen = BTreeSet::new();
     for (index, address) in children(status, "addresses").enumerate() {
@@ -180,7 +180,7 @@ fn addresses(status: &Object, errors: &mut Vec<Error>) {
 }
 
 /// What controllers may fill in, once.
-fn unchanged_once_set(spec: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn unchanged_once_set(spec: &Object, old: &Object, errors: &mut ErrorList) {
     let changed = match (list(spec, "podCIDRs"), list(old, "podCIDRs")) {
         (_, []) => 0,
         (new, old) if new.len() != old.len() => 1,

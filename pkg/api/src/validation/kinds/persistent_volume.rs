@@ -10,7 +10,7 @@ use crate::validation::NameRule;
 use crate::validation::node_selector::{has_bad_values, node_selector};
 use crate::validation::resources::{positive_quantity, resource_list};
 use crate::validation::value::{dns_subdomain, one_of};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -53,14 +53,14 @@ pub(super) enum Context<'a> {
 }
 
 /// What holds for a volume whether it is new or replaces `old`.
-fn validate(volume: &Object, old: Option<&Object>) -> Vec<Error> {
+fn validate(volume: &Object, old: Option<&Object>) -> ErrorList {
     let mut errors = metadata(volume, false, NameRule::DnsSubdomain);
     volume_spec(volume, old, &mut errors);
     mount_options(volume, &mut errors);
     errors
 }
 
-fn volume_spec(volume: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn volume_spec(volume: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
     let name = child(volume, "metadata").map_or("", |meta| text(meta, "name"));
     let affinity = old.and_then(|old| child(old, "spec")).and_then(|spec| child(spec, "nodeAffinity"));
@@ -70,7 +70,7 @@ fn volume_spec(volume: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
     validate_volume_spec(&Path::root("spec"), spec, context, errors);
 }
 
-fn mount_options(volume: &Object, errors: &mut Vec<Error>) {
+fn mount_options(volume: &Object, errors: &mut ErrorList) {
     let annotations = child(volume, "metadata").and_then(|meta| child(meta, "annotations"));
     let annotated = annotations.is_some_and(|annotations| annotations.contains_key(MOUNT_OPTIONS));
     let spec = child(volume, "spec");
@@ -87,7 +87,7 @@ pub(super) fn validate_volume_spec(
     path: &Path<'_>,
     spec: &Object,
     context: Context<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let inline = matches!(context, Context::Inline);
     if inline {
@@ -109,7 +109,7 @@ pub(super) fn validate_volume_spec(
     classes(path, spec, inline, errors);
 }
 
-fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     if list(spec, "accessModes").is_empty() {
         errors.push(Error::required(path, ""));
     }
@@ -125,7 +125,7 @@ fn access_modes(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Storage, and nothing but storage.
-fn capacity(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn capacity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let capacity = child(spec, "capacity");
     if capacity.is_none_or(Object::is_empty) {
         errors.push(Error::required(path, ""));
@@ -143,7 +143,7 @@ fn capacity(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn reclaim_policy(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut Vec<Error>) {
+fn reclaim_policy(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut ErrorList) {
     match text(spec, "persistentVolumeReclaimPolicy") {
         "" => {}
         "Retain" if inline => {}
@@ -154,7 +154,7 @@ fn reclaim_policy(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut Vec
     }
 }
 
-fn node_affinity(path: &Path<'_>, spec: &Object, context: Context<'_>, errors: &mut Vec<Error>) {
+fn node_affinity(path: &Path<'_>, spec: &Object, context: Context<'_>, errors: &mut ErrorList) {
     let Some(affinity) = child(spec, "nodeAffinity") else { return };
     let Context::Volume { bad_values, .. } = context else {
         errors.push(Error::forbidden(path, INLINE));
@@ -167,7 +167,7 @@ fn node_affinity(path: &Path<'_>, spec: &Object, context: Context<'_>, errors: &
     }
 }
 
-fn classes(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut Vec<Error>) {
+fn classes(path: &Path<'_>, spec: &Object, inline: bool, errors: &mut ErrorList) {
     let class_path = path.child("storageClassName");
     match text(spec, "storageClassName") {
         "" => {}

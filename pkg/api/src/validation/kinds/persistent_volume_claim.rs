@@ -12,7 +12,7 @@ use crate::validation::resources::{quantity, resource_list, resource_quantity};
 use crate::validation::selector::label_selector;
 use crate::validation::unified_diff::unified_diff;
 use crate::validation::value::qualified_name;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
 use schema::builtin::IO_K8S_API_CORE_V1_PERSISTENTVOLUMECLAIMSPEC as SPEC;
 use schema::object::Object;
@@ -32,11 +32,11 @@ const RESIZE_STATES: &[&str] = &[
     "NodeResizePending",
 ];
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     validate(new, ClaimOptions::default())
 }
 
-fn validate(claim: &Object, options: ClaimOptions) -> Vec<Error> {
+fn validate(claim: &Object, options: ClaimOptions) -> ErrorList {
     let mut errors = metadata(claim, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let spec = child(claim, "spec").unwrap_or(&empty);
@@ -44,7 +44,7 @@ fn validate(claim: &Object, options: ClaimOptions) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
@@ -52,7 +52,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     }
     let empty = Object::new();
     let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
-    errors.extend(validate(new, options(old_spec)));
+    errors.append(validate(new, options(old_spec)));
     unchanged(new, old, &mut errors);
     let (size, old_size) = (storage(new, "spec"), storage(old, "spec"));
     if size < old_size && size <= storage(old, "status") {
@@ -66,7 +66,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
 
 /// What the old claim has wrong may stay wrong.
 fn options(old: &Object) -> ClaimOptions {
-    let mut bad = Vec::new();
+    let mut bad = ErrorList::new();
     label_selector(&Path::NIL, child(old, "selector"), false, &mut bad);
     let grouped = |member| child(old, member).is_some_and(|source| is_set(source, "apiGroup"));
     ClaimOptions {
@@ -93,7 +93,7 @@ fn class_annotation(claim: &Object) -> Option<&str> {
 }
 
 /// Checks that the spec stays, up to what may be set once and, when the claim is bound, changed.
-fn unchanged(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn unchanged(new: &Object, old: &Object, errors: &mut ErrorList) {
     let mut spec = child(new, "spec").cloned().unwrap_or_default();
     let mut old_spec = child(old, "spec").cloned().unwrap_or_default();
     if text(&old_spec, "volumeName").is_empty() {
@@ -146,7 +146,7 @@ fn copy(from: &Object, to: &mut Object, member: &str) {
 }
 
 /// Once a class was applied there is one.
-fn attributes_class(spec: &Object, old_spec: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn attributes_class(spec: &Object, old_spec: &Object, old: &Object, errors: &mut ErrorList) {
     let member = "volumeAttributesClassName";
     let applied =
         child(old, "status").is_some_and(|status| is_set(status, "currentVolumeAttributesClassName"));
@@ -164,7 +164,7 @@ fn attributes_class(spec: &Object, old_spec: &Object, old: &Object, errors: &mut
     errors.push(Error::forbidden(&Path::root("spec").child(member), detail));
 }
 
-fn status(claim: &Object, errors: &mut Vec<Error>) {
+fn status(claim: &Object, errors: &mut ErrorList) {
     if child(claim, "metadata").is_none_or(|meta| text(meta, "resourceVersion").is_empty()) {
         errors.push(Error::required(&Path::root("resourceVersion"), ""));
     }
@@ -199,14 +199,14 @@ fn status(claim: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn valid_quantity(path: &Path<'_>, size: &Quantity, errors: &mut Vec<Error>) {
+fn valid_quantity(path: &Path<'_>, size: &Quantity, errors: &mut ErrorList) {
     if size.value() < 0 {
         errors.push(Error::invalid(path, size.value(), "must be a valid resource quantity"));
     }
 }
 
 /// Storage, or what somebody else defines.
-fn resource_key(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn resource_key(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let before = errors.len();
     qualified_name(path, name, errors);
     if errors.len() == before && is_native(name) && name != "storage" {

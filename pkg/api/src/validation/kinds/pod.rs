@@ -27,7 +27,7 @@ use super::{Given, GivenRules, metadata, metadata_update};
 use crate::semantic;
 use crate::tree::{child, children, list, text};
 use crate::validation::{NameRule, validate_annotations, validate_labels};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC;
 use schema::object::Object;
 
@@ -43,7 +43,7 @@ pub(super) const RULES: GivenRules = GivenRules { create, update };
 /// The lists of containers of a pod spec, in the order in which upstream visits them.
 const CONTAINER_LISTS: [&str; 3] = ["initContainers", "containers", "ephemeralContainers"];
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_and_spec(new, &PodOptions::new(true, None, given));
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -59,7 +59,7 @@ fn create(new: &Object, given: &Given) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let options = PodOptions::new(true, Some(old), given);
     let mut errors = metadata_update(new, old);
     let path = Path::root("metadata.annotations");
@@ -68,7 +68,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
         status::validate_status_update(new, old, &mut errors);
         return errors;
     }
-    errors.extend(metadata_and_spec(new, &options));
+    errors.append(metadata_and_spec(new, &options));
     if subresource == "resize" {
         return resize::validate_pod_resize(new, old, &options, errors);
     }
@@ -83,7 +83,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
 }
 
 /// What holds for a pod whether it is new or not.
-fn metadata_and_spec(pod: &Object, options: &PodOptions) -> Vec<Error> {
+fn metadata_and_spec(pod: &Object, options: &PodOptions) -> ErrorList {
     let mut errors = metadata(pod, true, NameRule::DnsSubdomain);
     annotations(&Path::root("metadata.annotations"), pod, options, &mut errors);
     let empty = Object::new();
@@ -104,7 +104,7 @@ pub(in crate::validation) fn validate_pod_template_spec(
     template: &Object,
     path: &Path<'_>,
     options: &PodOptions,
-) -> Vec<Error> {
+) -> ErrorList {
     let empty = Object::new();
     let spec = child(template, "spec").unwrap_or(&empty);
     let mut errors = validate_pod_template_metadata(template, path, options);
@@ -136,12 +136,12 @@ pub(in crate::validation) fn validate_pod_template_metadata(
     template: &Object,
     path: &Path<'_>,
     options: &PodOptions,
-) -> Vec<Error> {
+) -> ErrorList {
     let empty = Object::new();
     let meta = child(template, "metadata").unwrap_or(&empty);
     let mut errors = validate_labels(meta, "labels", &path.child("labels"));
     let path = path.child("annotations");
-    errors.extend(validate_annotations(meta, &path));
+    errors.append(validate_annotations(meta, &path));
     annotations(&path, template, options, &mut errors);
     errors
 }

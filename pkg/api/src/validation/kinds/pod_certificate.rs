@@ -11,7 +11,7 @@ use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
 use crate::validation::value::{dns_subdomain, one_of};
 use crate::validation::x509::{Curve, Key, PublicKeyInfo, Request};
 use crate::validation::{NameRule, TOTAL_ANNOTATIONS_BYTES_MAX};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -35,7 +35,7 @@ const KUBERNETES_SECONDS_MAX: i64 = 24 * 60 * 60;
 /// How a request ends, and that once.
 const ENDS: [&str; 3] = ["Issued", "Denied", "Failed"];
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -70,7 +70,7 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn user_annotations(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn user_annotations(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut bytes = 0;
     for (key, value) in pairs(spec, "unverifiedUserAnnotations") {
         bytes += key.len() + value.len();
@@ -168,7 +168,7 @@ fn bad_proof(
     })
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         if errors.is_empty() {
@@ -180,7 +180,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     errors
 }
 
-fn status(new: &Object, old: &Object, given: &Given, errors: &mut Vec<Error>) {
+fn status(new: &Object, old: &Object, given: &Given, errors: &mut ErrorList) {
     let empty = Object::new();
     let path = Path::root("status");
     let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
@@ -215,7 +215,7 @@ fn status(new: &Object, old: &Object, given: &Given, errors: &mut Vec<Error>) {
 }
 
 /// Validates that there are no conditions but of the end, at most one, and that it is true.
-fn ends(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+fn ends(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let mut known = 0;
     for (index, condition) in children(status, "conditions").enumerate() {
         let (kind, state) = (text(condition, "type"), text(condition, "status"));

@@ -9,7 +9,7 @@ use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
 use crate::validation::name_rule::long_name;
 use crate::validation::value::{invalid_each, path_segment};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{
     IO_K8S_API_SCHEDULING_V1ALPHA2_PODGROUPRESOURCECLAIM as CLAIM,
@@ -38,7 +38,7 @@ fn spec_of(object: &Object) -> Option<&Object> {
     child(object, "spec")
 }
 
-fn workload(new: &Object) -> Vec<Error> {
+fn workload(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), spec_of(new).unwrap_or(&empty));
@@ -49,7 +49,7 @@ fn workload(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn workload_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn workload_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     unchanged(&WORKLOAD_SPEC, &["controllerRef", "podGroupTemplates"], (new, old), &mut errors);
     errors
@@ -60,7 +60,7 @@ fn unchanged(
     message: &'static Message,
     members: &[&str],
     (new, old): (&Object, &Object),
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| spec_of(object).unwrap_or(&empty));
@@ -74,7 +74,7 @@ fn unchanged(
     }
 }
 
-fn controller(path: &Path<'_>, reference: &Object, errors: &mut Vec<Error>) {
+fn controller(path: &Path<'_>, reference: &Object, errors: &mut ErrorList) {
     let group = text(reference, "apiGroup");
     if !group.is_empty() {
         invalid_each(&path.child("apiGroup"), group, long_name(group), errors);
@@ -84,7 +84,7 @@ fn controller(path: &Path<'_>, reference: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn templates(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn templates(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     match list(spec, "podGroupTemplates").len() {
         0 => errors.push(Error::required(path, "")),
         count if count > TEMPLATES_MAX => {
@@ -102,7 +102,7 @@ fn templates(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Complains about items of the same name, which it shows as they are in JSON.
-fn unique_names(path: &Path<'_>, message: &'static Message, items: &[Value], errors: &mut Vec<Error>) {
+fn unique_names(path: &Path<'_>, message: &'static Message, items: &[Value], errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.iter().enumerate().filter_map(|(index, item)| Some((index, item.as_object()?)))
     {
@@ -115,7 +115,7 @@ fn unique_names(path: &Path<'_>, message: &'static Message, items: &[Value], err
     }
 }
 
-fn short_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn short_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     match name {
         "" => errors.push(Error::required(path, "")),
         name => invalid_each(path, name, names::is_dns1123_label(name), errors),
@@ -123,7 +123,7 @@ fn short_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
 }
 
 /// What groups and templates for them have in common.
-fn group_spec(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn group_spec(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let policy_path = path.child("schedulingPolicy");
     let policy = child(spec, "schedulingPolicy").unwrap_or(&empty);
@@ -146,7 +146,7 @@ fn group_spec(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Complains unless exactly one of these members is set.
-fn one_member(path: &Path<'_>, owner: &Object, members: &[&str], errors: &mut Vec<Error>) {
+fn one_member(path: &Path<'_>, owner: &Object, members: &[&str], errors: &mut ErrorList) {
     let set: Vec<&str> = members.iter().filter(|member| is_set(owner, member)).copied().collect();
     let all: Vec<String> = members.iter().map(|member| format!("`{member}`")).collect();
     let all = all.join(", ");
@@ -160,7 +160,7 @@ fn one_member(path: &Path<'_>, owner: &Object, members: &[&str], errors: &mut Ve
     }
 }
 
-fn claims(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn claims(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let count = list(spec, "resourceClaims").len();
     if count > CLAIMS_MAX {
         errors.push(Error::too_many(path, Some(count), Some(CLAIMS_MAX)));
@@ -180,7 +180,7 @@ fn claims(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn group(new: &Object) -> Vec<Error> {
+fn group(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), spec_of(new).unwrap_or(&empty));
@@ -201,7 +201,7 @@ fn group(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn group_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn group_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
@@ -219,7 +219,7 @@ fn group_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn status(group: &Object, errors: &mut Vec<Error>) {
+fn status(group: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (path, status) = (Path::root("status"), child(group, "status").unwrap_or(&empty));
     conditions(&path.child("conditions"), status, errors);
@@ -260,7 +260,7 @@ mod tests {
         json!({"metadata": meta, "spec": spec, "status": status}).as_object().cloned().unwrap_or_default()
     }
 
-    fn check(errors: &[Error], expected: &[&str]) {
+    fn check(errors: &ErrorList, expected: &[&str]) {
         assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected);
     }
 

@@ -4,25 +4,25 @@ use super::pod::{PodOptions, validate_pod_template_spec};
 use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::child;
 use crate::validation::NameRule;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
 /// The rules of PodTemplates.
 pub(super) const RULES: GivenRules = GivenRules { create, update };
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
-    errors.extend(template(new, None, given));
+    errors.append(template(new, None, given));
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
-    errors.extend(template(new, Some(old), given));
+    errors.append(template(new, Some(old), given));
     errors
 }
 
-fn template(new: &Object, old: Option<&Object>, given: &Given) -> Vec<Error> {
+fn template(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     let empty = Object::new();
     let template = child(new, "template").unwrap_or(&empty);
     let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
@@ -32,6 +32,7 @@ fn template(new: &Object, old: Option<&Object>, given: &Given) -> Vec<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use apimachinery::field::Error;
     use serde_json::{Value, json};
 
     fn pod_template(pod: Value) -> Object {
@@ -48,7 +49,7 @@ mod tests {
         members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
-    fn fields(errors: &[Error]) -> Vec<&str> {
+    fn fields(errors: &ErrorList) -> Vec<&str> {
         errors.iter().map(Error::field).collect()
     }
 

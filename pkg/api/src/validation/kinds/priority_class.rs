@@ -5,7 +5,7 @@ use crate::tree::{child, flag, integer, maybe_text, text};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::value::required_one_of;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_SCHEDULING_V1_PRIORITYCLASS as PRIORITY_CLASS;
 use schema::object::Object;
 
@@ -18,7 +18,7 @@ const SYSTEM_PREFIX: &str = "system-";
 const SYSTEM_CLASSES: &[(&str, i64)] =
     &[("system-node-critical", 2_000_001_000), ("system-cluster-critical", 2_000_000_000)];
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let name = child(new, "metadata").map_or("", |meta| text(meta, "name"));
     let value = integer(new, "value");
@@ -54,7 +54,7 @@ fn unlike_system_class(class: &Object, name: &str, value: i64) -> Option<String>
     }
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if integer(new, "value") != integer(old, "value") {
         errors.push(Error::forbidden(&Path::root("value"), "may not be changed in an update."));
@@ -77,7 +77,7 @@ mod tests {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    fn fields(errors: &[Error]) -> Vec<&str> {
+    fn fields(errors: &ErrorList) -> Vec<&str> {
         errors.iter().map(Error::field).collect()
     }
 

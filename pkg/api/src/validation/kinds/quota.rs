@@ -6,7 +6,7 @@ use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use crate::validation::resource_name::{is_standard_for_quota, quota_resource};
 use crate::validation::resources::{resource_list, resource_quantity};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_CORE_V1_SCOPESELECTOR as SCOPE_SELECTOR;
 use schema::object::Object;
 use serde_json::Value;
@@ -37,14 +37,14 @@ const ONLY_EXISTS: &str = "must be 'Exists' when scope is any of ResourceQuotaSc
     ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or \
     ResourceQuotaScopeCrossNamespacePodAffinity";
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     spec(new, &mut errors);
     status(new, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         if child(new, "metadata").is_none_or(|meta| text(meta, "resourceVersion").is_empty()) {
@@ -64,7 +64,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn spec(quota: &Object, errors: &mut Vec<Error>) {
+fn spec(quota: &Object, errors: &mut ErrorList) {
     let Some(spec) = child(quota, "spec") else { return };
     let path = Path::root("spec");
     amounts(spec, "hard", &path, errors);
@@ -75,14 +75,14 @@ fn spec(quota: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn status(quota: &Object, errors: &mut Vec<Error>) {
+fn status(quota: &Object, errors: &mut ErrorList) {
     let Some(status) = child(quota, "status") else { return };
     let path = Path::root("status");
     amounts(status, "hard", &path, errors);
     amounts(status, "used", &path, errors);
 }
 
-fn amounts(object: &Object, member: &str, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn amounts(object: &Object, member: &str, path: &Path<'_>, errors: &mut ErrorList) {
     let path = path.child(member);
     for (name, amount) in resource_list(object, member) {
         quota_resource(&path.key(name), name, errors);
@@ -90,7 +90,7 @@ fn amounts(object: &Object, member: &str, path: &Path<'_>, errors: &mut Vec<Erro
     }
 }
 
-fn scopes(spec: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn scopes(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let invalid = |detail: &str| Error::invalid(path, scopes_value(spec), detail);
     for scope in texts(spec, "scopes") {
         if !SCOPES.contains(&scope) {
@@ -104,7 +104,7 @@ fn scopes(spec: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
 
 /// Validates scopes that are selected by their values. `path` is that of the expressions, and has no
 /// index.
-fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let mut scopes = BTreeSet::new();
     for requirement in children(selector, "matchExpressions") {
         let scope = text(requirement, "scopeName");
@@ -121,7 +121,7 @@ fn scope_selector(spec: &Object, selector: &Object, path: &Path<'_>, errors: &mu
     errors.extend(conflicts(&scopes).map(invalid));
 }
 
-fn operator(requirement: &Object, scope: &str, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn operator(requirement: &Object, scope: &str, path: &Path<'_>, errors: &mut ErrorList) {
     let (operator, values) = (text(requirement, "operator"), list(requirement, "values"));
     let operator_path = path.child("operator");
     let invalid = |detail: &str| Error::invalid(&operator_path, BadValue::json_text(operator), detail);
@@ -235,7 +235,7 @@ mod tests {
     fn scopes_stay() {
         let quota = |scopes: Value| quota(json!({"scopes": scopes}));
         let (a, b) = (json!(["Terminating", "BestEffort"]), json!(["BestEffort", "Terminating"]));
-        assert_eq!(update("", &quota(a.clone()), &quota(b)), []);
+        assert_eq!(update("", &quota(a.clone()), &quota(b)), ErrorList::new());
         let errors = update("", &quota(json!(["BestEffort"])), &quota(a));
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
         assert_eq!(texts, ["spec.scopes: Invalid value: [\"BestEffort\"]: field is immutable"]);

@@ -6,7 +6,7 @@ use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use crate::validation::selector::label_selector;
 use crate::validation::value::invalid_each;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_RBAC_V1_ROLEREF as ROLE_REF;
@@ -24,34 +24,34 @@ pub(super) const CLUSTER_ROLE_BINDINGS: Rules =
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-fn role(new: &Object) -> Vec<Error> {
+fn role(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::FinishedPathSegment);
     policy_rules(new, true, &mut errors);
     errors
 }
 
-fn role_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn role_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = role(new);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     errors
 }
 
-fn new_cluster_role(new: &Object) -> Vec<Error> {
+fn new_cluster_role(new: &Object) -> ErrorList {
     cluster_role(new, false)
 }
 
-fn cluster_role_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn cluster_role_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     // Whatever is wrong with the selectors that there were, values of labels may then be.
-    let mut before = Vec::new();
+    let mut before = ErrorList::new();
     for selector in aggregated(old) {
         label_selector(&Path::NIL, Some(selector), false, &mut before);
     }
     let mut errors = cluster_role(new, !before.is_empty());
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     errors
 }
 
-fn cluster_role(new: &Object, bad_selectors: bool) -> Vec<Error> {
+fn cluster_role(new: &Object, bad_selectors: bool) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::FinishedPathSegment);
     policy_rules(new, false, &mut errors);
     let path = Path::root("aggregationRule.clusterRoleSelectors");
@@ -76,14 +76,14 @@ fn aggregated(role: &Object) -> impl Iterator<Item = &Object> {
     child(role, "aggregationRule").into_iter().flat_map(|rule| children(rule, "clusterRoleSelectors"))
 }
 
-fn policy_rules(role: &Object, namespaced: bool, errors: &mut Vec<Error>) {
+fn policy_rules(role: &Object, namespaced: bool, errors: &mut ErrorList) {
     let path = Path::root("rules");
     for (index, rule) in children(role, "rules").enumerate() {
         policy_rule(&path.index(index), rule, namespaced, errors);
     }
 }
 
-fn policy_rule(path: &Path<'_>, rule: &Object, namespaced: bool, errors: &mut Vec<Error>) {
+fn policy_rule(path: &Path<'_>, rule: &Object, namespaced: bool, errors: &mut ErrorList) {
     let names = |member: &str| !list(rule, member).is_empty();
     if !names("verbs") {
         errors.push(Error::required(&path.child("verbs"), "verbs must contain at least one value"));
@@ -110,23 +110,23 @@ fn policy_rule(path: &Path<'_>, rule: &Object, namespaced: bool, errors: &mut Ve
     }
 }
 
-fn role_binding(new: &Object) -> Vec<Error> {
+fn role_binding(new: &Object) -> ErrorList {
     binding(new, true)
 }
 
-fn role_binding_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn role_binding_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     binding_update(new, old, true)
 }
 
-fn cluster_role_binding(new: &Object) -> Vec<Error> {
+fn cluster_role_binding(new: &Object) -> ErrorList {
     binding(new, false)
 }
 
-fn cluster_role_binding_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn cluster_role_binding_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     binding_update(new, old, false)
 }
 
-fn binding(new: &Object, namespaced: bool) -> Vec<Error> {
+fn binding(new: &Object, namespaced: bool) -> ErrorList {
     let mut errors = metadata(new, namespaced, NameRule::FinishedPathSegment);
     let empty = Object::new();
     let (role, path) = (child(new, "roleRef").unwrap_or(&empty), Path::root("roleRef"));
@@ -145,9 +145,9 @@ fn binding(new: &Object, namespaced: bool) -> Vec<Error> {
     errors
 }
 
-fn binding_update(new: &Object, old: &Object, namespaced: bool) -> Vec<Error> {
+fn binding_update(new: &Object, old: &Object, namespaced: bool) -> ErrorList {
     let mut errors = binding(new, namespaced);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "roleRef").unwrap_or(&empty));
     if ["apiGroup", "kind", "name"].into_iter().any(|member| text(new, member) != text(old, member)) {
@@ -160,7 +160,7 @@ fn binding_update(new: &Object, old: &Object, namespaced: bool) -> Vec<Error> {
     errors
 }
 
-fn subject(path: &Path<'_>, subject: &Object, namespaced: bool, errors: &mut Vec<Error>) {
+fn subject(path: &Path<'_>, subject: &Object, namespaced: bool, errors: &mut ErrorList) {
     let (name, name_path) = (text(subject, "name"), path.child("name"));
     if name.is_empty() {
         errors.push(Error::required(&name_path, ""));
@@ -182,7 +182,7 @@ fn subject(path: &Path<'_>, subject: &Object, namespaced: bool, errors: &mut Vec
 }
 
 /// One of the supported values of a plain text.
-fn supported(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut Vec<Error>) {
+fn supported(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if !supported.contains(&value) {
         errors.push(Error::not_supported(path, value, supported));
     }
@@ -200,7 +200,7 @@ mod tests {
         object
     }
 
-    fn check(errors: &[Error], expected: &[(&str, &str)]) {
+    fn check(errors: &ErrorList, expected: &[(&str, &str)]) {
         let got: Vec<(&str, &str)> = errors.iter().map(|e| (e.reason(), e.field())).collect();
         assert_eq!(got, expected);
     }

@@ -9,7 +9,7 @@ use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, is_set, pairs};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::{Selector, from_label_selector};
 use schema::builtin::IO_K8S_API_APPS_V1_REPLICASETSPEC as REPLICA_SET_SPEC;
 use schema::object::Object;
@@ -22,13 +22,13 @@ pub(super) const CONTROLLERS: GivenRules = GivenRules { create: controller, upda
 /// Annotations that say what could not be converted when a ReplicaSet was read as a ReplicationController.
 const NON_CONVERTIBLE: &str = "non-convertible.kubernetes.io";
 
-fn replica_set(new: &Object, given: &Given) -> Vec<Error> {
+fn replica_set(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     replica_set_spec(new, None, given, &mut errors);
     errors
 }
 
-fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
@@ -41,7 +41,7 @@ fn replica_set_update(subresource: &str, new: &Object, old: &Object, given: &Giv
     errors
 }
 
-fn replica_set_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
+fn replica_set_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["replicas", "minReadySeconds"], errors);
@@ -57,7 +57,7 @@ pub(super) fn template(
     spec: &Object,
     old: Option<&Object>,
     given: &Given,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let selector = child(spec, "selector");
     let Ok(selects) = from_label_selector(selector) else {
@@ -70,12 +70,12 @@ pub(super) fn template(
     let options = PodOptions::new(false, old.and_then(|old| child(old, "template")), given);
     let path = path.child("template");
     selects_template(&path, template, &selects, errors);
-    errors.extend(validate_pod_template_spec(template, &path, &options));
+    errors.append(validate_pod_template_spec(template, &path, &options));
     runs_for_good(&path, template, "ReplicaSet", errors);
 }
 
 /// Validates a status, which is the same for both kinds but for counters that only one has.
-fn status(object: &Object, errors: &mut Vec<Error>) {
+fn status(object: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (status, path) = (child(object, "status").unwrap_or(&empty), Path::root("status"));
     let counters = [
@@ -96,13 +96,13 @@ fn status(object: &Object, errors: &mut Vec<Error>) {
     none_above(&path, status, &pairs, errors);
 }
 
-fn controller(new: &Object, given: &Given) -> Vec<Error> {
+fn controller(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::LongName);
     controller_spec(new, None, given, &mut errors);
     errors
 }
 
-fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, &mut errors);
@@ -113,7 +113,7 @@ fn controller_update(subresource: &str, new: &Object, old: &Object, given: &Give
     errors
 }
 
-fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut Vec<Error>) {
+fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &mut ErrorList) {
     let empty = Object::new();
     let (spec, path) = (child(new, "spec").unwrap_or(&empty), Path::root("spec"));
     none_negative(&path, spec, &["minReadySeconds"], errors);
@@ -132,12 +132,12 @@ fn controller_spec(new: &Object, old: Option<&Object>, given: &Given, errors: &m
     };
     let old = old.and_then(|old| child(old, "spec")).and_then(|spec| child(spec, "template"));
     selects_template(&path, template, &labels, errors);
-    errors.extend(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, given)));
+    errors.append(validate_pod_template_spec(template, &path, &PodOptions::new(false, old, given)));
     runs_for_good(&path, template, "ReplicationController", errors);
 }
 
 /// Checks that what was not convertible has not been changed by an update.
-fn non_convertible_fields(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn non_convertible_fields(new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(meta) = child(old, "metadata") else { return };
     let empty = Object::new();
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));

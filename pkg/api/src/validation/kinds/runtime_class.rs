@@ -9,7 +9,7 @@ use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
 use crate::validation::value::dns_label;
 use crate::validation::{NameRule, validate_labels, validate_object_meta, validate_object_meta_update};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_CORE_V1_TOLERATION as TOLERATION, IO_K8S_API_NODE_V1_RUNTIMECLASS as RUNTIME_CLASS,
 };
@@ -19,7 +19,7 @@ use std::collections::BTreeSet;
 /// The rules of runtime classes.
 pub(super) const RULES: Rules = Rules { create, update };
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = validate_object_meta(new, false, NameRule::DnsSubdomain, &Path::root("metadata"));
     match text(new, "handler") {
         "" => errors.push(Error::required(&Path::root("handler"), "")),
@@ -42,9 +42,9 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn scheduling(scheduling: &Object, errors: &mut Vec<Error>) {
+fn scheduling(scheduling: &Object, errors: &mut ErrorList) {
     let path = Path::root("scheduling");
-    errors.extend(validate_labels(scheduling, "nodeSelector", &path.child("nodeSelector")));
+    errors.append(validate_labels(scheduling, "nodeSelector", &path.child("nodeSelector")));
     let path = path.child("tolerations");
     tolerations(&path, children(scheduling, "tolerations"), false, errors);
     let mut seen = BTreeSet::new();
@@ -55,9 +55,9 @@ fn scheduling(scheduling: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
-    errors.extend(validate_object_meta_update(new, old, &Path::root("metadata")));
+    errors.append(validate_object_meta_update(new, old, &Path::root("metadata")));
     immutable(&Path::root("handler"), &RUNTIME_CLASS, "handler", (new, old), &mut errors);
     errors
 }

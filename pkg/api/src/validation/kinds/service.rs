@@ -15,7 +15,7 @@ use crate::validation::value::{
     dns_label, dns_subdomain, invalid_each, one_of, port_number_or_name, qualified_name, required_one_of,
 };
 use crate::validation::{NameRule, validate_labels};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_SERVICEPORT as SERVICE_PORT;
 use schema::object::Object;
@@ -34,22 +34,22 @@ const ONLY_LOAD_BALANCER: &str = "may only be used when `type` is 'LoadBalancer'
 
 /// What is wrong with the cluster IPs of a service and their families. Upstream judges them also before it
 /// allocates addresses (`ValidateServiceClusterIPsRelatedFields`). Addresses that `old` has are good enough.
-pub fn validate_cluster_ips(service: &Object, old: Option<&Object>) -> Vec<Error> {
+pub fn validate_cluster_ips(service: &Object, old: Option<&Object>) -> ErrorList {
     let empty = Object::new();
     let spec_of = |service| child(service, "spec").unwrap_or(&empty);
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     cluster_ips_and_families(spec_of(service), old.map_or(&empty, spec_of), &mut errors);
     errors
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     validate(new, None, &mut errors);
     errors
 }
 
 /// What holds for a service whether it is new or replaces `old`, metadata apart.
-fn validate(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn validate(service: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(service, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec")).unwrap_or(&empty);
@@ -57,7 +57,7 @@ fn validate(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
     topology_annotations(service, errors);
     by_type(&path, spec, errors);
     ports(&path.child("ports"), spec, errors);
-    errors.extend(validate_labels(spec, "selector", &path.child("selector")));
+    errors.append(validate_labels(spec, "selector", &path.child("selector")));
     affinity(&path, spec, errors);
     cluster_ips_and_families(spec, old_spec, errors);
     let old_ips: BTreeSet<&str> = texts(old_spec, "externalIPs").collect();
@@ -92,7 +92,7 @@ fn annotation<'o>(service: &'o Object, name: &str) -> Option<&'o str> {
     annotations.and_then(|annotations| maybe_text(annotations, name))
 }
 
-fn topology_annotations(service: &Object, errors: &mut Vec<Error>) {
+fn topology_annotations(service: &Object, errors: &mut ErrorList) {
     let (hints, mode) = (annotation(service, TOPOLOGY_HINTS), annotation(service, TOPOLOGY_MODE));
     if let (Some(hints), Some(mode)) = (hints, mode)
         && hints != mode
@@ -103,7 +103,7 @@ fn topology_annotations(service: &Object, errors: &mut Vec<Error>) {
 }
 
 /// What the type of a service asks for or rules out.
-fn by_type(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn by_type(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let (kind, headless) = (text(spec, "type"), is_headless(spec));
     if list(spec, "ports").is_empty() && !headless && kind != "ExternalName" {
         errors.push(Error::required(&path.child("ports"), ""));
@@ -130,7 +130,7 @@ fn by_type(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn ports(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn ports(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let several = list(spec, "ports").len() > 1;
     let mut seen = BTreeSet::new();
     for (index, port) in children(spec, "ports").enumerate() {
@@ -156,7 +156,7 @@ fn ports(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// No node port without need, no port twice.
-fn port_conflicts(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn port_conflicts(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let node_port = |port: &Object| integer(port, "nodePort");
     if text(spec, "type") == "ClusterIP" {
         let used = children(spec, "ports").enumerate().filter(|(_, port)| node_port(port) != 0);
@@ -182,7 +182,7 @@ fn port_conflicts(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn affinity(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn affinity(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let affinity = text(spec, "sessionAffinity");
     required_one_of(&path.child("sessionAffinity"), affinity, &["ClientIP", "None"], errors);
     let (path, config) = (path.child("sessionAffinityConfig"), child(spec, "sessionAffinityConfig"));
@@ -212,7 +212,7 @@ fn affinity(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 
 /// Who may reach a load balancer, by field or else by the older annotation. Ranges may be padded with
 /// spaces; those that the old service has are good enough.
-fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(service, "spec").unwrap_or(&empty);
     let old_spec = old.and_then(|old| child(old, "spec")).unwrap_or(&empty);
@@ -242,7 +242,7 @@ fn source_ranges(service: &Object, old: Option<&Object>, errors: &mut Vec<Error>
     }
 }
 
-fn load_balancer(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn load_balancer(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let balanced = text(spec, "type") == "LoadBalancer";
     match (balanced, maybe_flag(spec, "allocateLoadBalancerNodePorts")) {
         (false, Some(_)) => {
@@ -256,7 +256,7 @@ fn load_balancer(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     load_balancer_class(path, spec, errors);
 }
 
-fn load_balancer_class(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn load_balancer_class(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(class) = maybe_text(spec, "loadBalancerClass") else { return };
     let path = path.child("loadBalancerClass");
     match text(spec, "type") {
@@ -265,7 +265,7 @@ fn load_balancer_class(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) 
     }
 }
 
-fn external_traffic(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn external_traffic(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let accessible = match text(spec, "type") {
         "LoadBalancer" | "NodePort" => true,
         "ClusterIP" => !list(spec, "externalIPs").is_empty(),

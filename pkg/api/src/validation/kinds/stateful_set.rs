@@ -13,7 +13,7 @@ use crate::validation::claim_spec::{ClaimOptions, validate_claim_spec};
 use crate::validation::go_value::go_value;
 use crate::validation::int_or_percent::{at_most_the_whole, int_or_percent, is_zero, shown};
 use crate::validation::value::{dns_label, one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::from_label_selector;
 use schema::builtin::{
     IO_K8S_API_APPS_V1_ROLLINGUPDATESTATEFULSETSTRATEGY as ROLLING_UPDATE,
@@ -52,7 +52,7 @@ struct Options {
     pod: PodOptions,
 }
 
-fn create(new: &Object, given: &Given) -> Vec<Error> {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsLabel);
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
@@ -61,13 +61,13 @@ fn create(new: &Object, given: &Given) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let empty = Object::new();
     if subresource == "status" {
         let [new_status, old_status] = [new, old].map(|object| child(object, "status").unwrap_or(&empty));
-        let (mut errors, path) = (Vec::new(), Path::root("status"));
+        let (mut errors, path) = (ErrorList::new(), Path::root("status"));
         status(&path, new_status, &mut errors);
-        errors.extend(metadata_update(new, old));
+        errors.append(metadata_update(new, old));
         collisions_do_not_fall(&path, new_status, old_status, &mut errors);
         return errors;
     }
@@ -75,7 +75,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     let [new, old] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     let pod = PodOptions::new(false, child(old, "template"), given);
     let mut options = Options { update: true, skip_pods: false, pod };
-    let mut before = Vec::new();
+    let mut before = ErrorList::new();
     validate_spec(&Path::NIL, old, options, &mut before);
     options.skip_pods = !before.is_empty();
     validate_spec(&Path::root("spec"), new, options, &mut errors);
@@ -87,7 +87,7 @@ fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> Vec<E
     errors
 }
 
-fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Vec<Error>) {
+fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut ErrorList) {
     let empty = Object::new();
     let management = path.child("podManagementPolicy");
     match text(spec, "podManagementPolicy") {
@@ -124,7 +124,7 @@ fn validate_spec(path: &Path<'_>, spec: &Object, options: Options, errors: &mut 
     template(path, spec, options, errors);
 }
 
-fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut Vec<Error>) {
+fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut ErrorList) {
     let rolling_path = path.child("rollingUpdate");
     match (text(strategy, "type"), child(strategy, "rollingUpdate")) {
         ("", _) => errors.push(Error::required(path, "")),
@@ -153,7 +153,7 @@ fn update_strategy(path: &Path<'_>, strategy: &Object, errors: &mut Vec<Error>) 
 }
 
 /// Validates the template of the pods. `path` is that of the spec.
-fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Vec<Error>) {
+fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut ErrorList) {
     let empty = Object::new();
     let selector = child(spec, "selector");
     let template_path = path.child("template");
@@ -163,10 +163,10 @@ fn template(path: &Path<'_>, spec: &Object, options: Options, errors: &mut Vec<E
             let template = template_of_pods(spec);
             selects_template(&template_path, &template, &selects, errors);
             if !options.skip_pods {
-                errors.extend(validate_pod_template_spec(&template, &template_path, &options.pod));
+                errors.append(validate_pod_template_spec(&template, &template_path, &options.pod));
             }
             // Upstream does this again.
-            errors.extend(validate_pod_template_metadata(&template, &template_path, &options.pod));
+            errors.append(validate_pod_template_metadata(&template, &template_path, &options.pod));
         }
     }
     let template = child(spec, "template").unwrap_or(&empty);
@@ -193,7 +193,7 @@ fn template_of_pods(spec: &Object) -> Object {
     template
 }
 
-fn status(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+fn status(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let counters = [
         "replicas",
         "readyReplicas",

@@ -7,7 +7,7 @@ use crate::validation::immutable::immutable;
 use crate::validation::signer_name::signer_name;
 use crate::validation::x509::Certificate;
 use crate::validation::{NameRule, validate_finalizers_are_qualified, validate_object_meta};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_CERTIFICATES_V1BETA1_CLUSTERTRUSTBUNDLESPEC as SPEC;
 use schema::object::Object;
 use std::collections::BTreeMap;
@@ -19,10 +19,10 @@ pub(super) const RULES: Rules = Rules { create: |new| validate(new, true), updat
 const BUNDLE_BYTES_MAX: usize = 1024 * 1024;
 
 /// Validates a bundle; its certificates only if they are new.
-fn validate(object: &Object, parse: bool) -> Vec<Error> {
+fn validate(object: &Object, parse: bool) -> ErrorList {
     let root = Path::root("metadata");
     let mut errors = validate_object_meta(object, false, NameRule::ClusterTrustBundle, &root);
-    errors.extend(validate_finalizers_are_qualified(object, &root));
+    errors.append(validate_finalizers_are_qualified(object, &root));
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(object, "spec").unwrap_or(&empty));
     let signer = text(spec, "signerName");
@@ -35,18 +35,18 @@ fn validate(object: &Object, parse: bool) -> Vec<Error> {
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let empty = Object::new();
     let [new_spec, old_spec] = [new, old].map(|object| child(object, "spec").unwrap_or(&empty));
     let changed = text(new_spec, "trustBundle") != text(old_spec, "trustBundle");
     let mut errors = validate(new, changed);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     immutable(&Path::root("spec.signerName"), &SPEC, "signerName", (new_spec, old_spec), &mut errors);
     errors
 }
 
 /// Validates that a bundle has certificates of authorities, and each once.
-fn anchors(path: &Path<'_>, bundle: &str, errors: &mut Vec<Error>) {
+fn anchors(path: &Path<'_>, bundle: &str, errors: &mut ErrorList) {
     if bundle.len() > BUNDLE_BYTES_MAX {
         errors.push(Error::too_long(path, Some(BUNDLE_BYTES_MAX)));
         return;
@@ -103,7 +103,7 @@ mod tests {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    fn check(errors: &[Error], expected: &[&str]) {
+    fn check(errors: &ErrorList, expected: &[&str]) {
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected);
     }
 

@@ -5,7 +5,7 @@ use crate::tree::{child, integer, is_set, list, maybe_integer, text};
 use crate::validation::go_value::go_value;
 use crate::validation::selector::label_selector;
 use crate::validation::value::nonnegative;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::labels::Selector;
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LABELSELECTOR as LABEL_SELECTOR;
 use schema::object::Object;
@@ -30,7 +30,7 @@ pub(super) fn is_empty_selector(selector: &Object) -> bool {
 
 /// Validates the `selector` of a spec, which must be there and must not be empty. `path` is that of the
 /// spec, `kind` the name of the kind in messages.
-pub(super) fn required_selector(path: &Path<'_>, spec: &Object, kind: &str, errors: &mut Vec<Error>) {
+pub(super) fn required_selector(path: &Path<'_>, spec: &Object, kind: &str, errors: &mut ErrorList) {
     let path = path.child("selector");
     let Some(selector) = child(spec, "selector") else {
         errors.push(Error::required(&path, ""));
@@ -48,7 +48,7 @@ pub(super) fn selects_template(
     path: &Path<'_>,
     template: &Object,
     selector: &Selector,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let meta = child(template, "metadata");
     let labels = meta.and_then(|meta| child(meta, "labels"));
@@ -70,7 +70,7 @@ pub(super) fn labels_value(meta: Option<&Object>) -> BadValue {
 
 /// Checks that the pods of a template run for good. `path` is that of the template, `kind` the name of
 /// the kind in messages.
-pub(super) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, errors: &mut Vec<Error>) {
+pub(super) fn runs_for_good(path: &Path<'_>, template: &Object, kind: &str, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(template, "spec").unwrap_or(&empty);
     let path = path.child("spec");
@@ -98,7 +98,7 @@ pub(super) fn strategy_value(message: &'static Message, strategy: &Object, numbe
 }
 
 /// Checks that none of these members is negative. `path` is that of the struct.
-pub(super) fn none_negative(path: &Path<'_>, object: &Object, members: &[&str], errors: &mut Vec<Error>) {
+pub(super) fn none_negative(path: &Path<'_>, object: &Object, members: &[&str], errors: &mut ErrorList) {
     for member in members {
         nonnegative(&path.child(member), integer(object, member), errors);
     }
@@ -110,7 +110,7 @@ pub(super) fn none_above(
     path: &Path<'_>,
     status: &Object,
     pairs: &[(&str, &str, &str)],
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     for (counter, bound, detail) in pairs {
         let count = integer(status, counter);
@@ -121,7 +121,7 @@ pub(super) fn none_above(
 }
 
 /// Checks that the count of hash collisions in a status does not fall. `path` is that of the status.
-pub(super) fn collisions_do_not_fall(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>) {
+pub(super) fn collisions_do_not_fall(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(before) = maybe_integer(old, "collisionCount") else { return };
     if maybe_integer(new, "collisionCount").is_none_or(|count| count < before) {
         let path = path.child("collisionCount");

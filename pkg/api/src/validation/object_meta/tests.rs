@@ -10,7 +10,7 @@ fn object(meta: Value) -> Object {
     Object::from_iter([("metadata".to_owned(), meta)])
 }
 
-fn messages(errors: Vec<Error>) -> Vec<String> {
+fn messages(errors: ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 

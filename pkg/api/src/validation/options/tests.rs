@@ -2,7 +2,7 @@
 
 use super::*;
 
-fn check(errors: Vec<Error>, expected: &[&str]) {
+fn check(errors: ErrorList, expected: &[&str]) {
     let errors: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(errors, expected);
 }

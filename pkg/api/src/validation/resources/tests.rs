@@ -18,7 +18,7 @@ fn check(requirements: Value, expected: &[&str]) {
 
 fn check_with(rule: &Requirements<'_>, requirements: Value, expected: &[&str]) {
     let Value::Object(requirements) = requirements else { unreachable!("tests give objects") };
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     rule.validate(&requirements, &Path::root("r"), &mut errors);
     let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
     assert_eq!(texts, expected, "{requirements:?}");

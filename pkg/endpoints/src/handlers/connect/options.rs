@@ -3,7 +3,7 @@
 
 use api::resources::Resource;
 use api::tree;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::query::Query;
 use apimachinery::strconv::parse_uint;
 use apimachinery::time::{GO_ZERO_TIME, UnixTime, parse_time};
@@ -127,8 +127,8 @@ impl Log {
 
     /// Everything that is wrong with the options (upstream's `ValidatePodLogOptions`). `stream` belongs to
     /// a gate that is off (`PodLogsQuerySplitStreams`).
-    pub(super) fn errors(&self) -> Vec<Error> {
-        let mut errors = Vec::new();
+    pub(super) fn errors(&self) -> ErrorList {
+        let mut errors = ErrorList::new();
         let mut at_least = |name: &'static str, given: Option<i64>, least: i64, detail: &str| {
             if let Some(given) = given.filter(|given| *given < least) {
                 errors.push(Error::invalid(&Path::root(name), given, detail));

@@ -2,7 +2,7 @@
 
 mod selectors;
 
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::names::{is_label_key, is_label_value};
 use apimachinery::selectors::Selectors;
@@ -107,13 +107,13 @@ fn member<'o>(object: &'o Object, name: &str) -> &'o str {
 }
 
 /// Everything that is wrong with a review (upstream's `apis/authorization/validation`).
-fn errors(object: &Object, about: About) -> Vec<Error> {
+fn errors(object: &Object, about: About) -> ErrorList {
     let spec = Path::root("spec");
     let (at_resource, at_path) = (spec.child("resourceAttributes"), spec.child("nonResourceAttributes"));
     let resource = get_object(object, &["spec", "resourceAttributes"]);
     let path = get_object(object, &["spec", "nonResourceAttributes"]);
     let go_path = |path: &Object| json!({"Path": member(path, "path"), "Verb": member(path, "verb")});
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     match (resource, path) {
         (Some(_), Some(path)) => {
             let detail = "cannot be specified in combination with resourceAttributes";
@@ -154,7 +154,7 @@ fn errors(object: &Object, about: About) -> Vec<Error> {
 }
 
 /// A review is nothing that could have a name.
-fn metadata_errors(object: &Object, about: About, errors: &mut Vec<Error>) {
+fn metadata_errors(object: &Object, about: About, errors: &mut ErrorList) {
     let Some(given) = get_object(object, &["metadata"]) else { return };
     let local = about == About::AnyoneHere;
     let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
@@ -176,7 +176,7 @@ fn requirements(selector: &Object) -> impl Iterator<Item = &Object> {
     selector.get("requirements").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object)
 }
 
-fn selector_errors(selector: &Object, kind: Selector, at: &Path<'_>, errors: &mut Vec<Error>) {
+fn selector_errors(selector: &Object, kind: Selector, at: &Path<'_>, errors: &mut ErrorList) {
     let raw = member(selector, "rawSelector");
     let empty = requirements(selector).next().is_none();
     let at_requirements = at.child("requirements");

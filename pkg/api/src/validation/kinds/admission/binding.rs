@@ -6,7 +6,7 @@ use crate::tree::{child, list, maybe_text, text, texts};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{dns_subdomain, invalid_each, one_of};
 use crate::validation::{NameRule, validate_object_meta};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
@@ -21,7 +21,7 @@ pub(in crate::validation::kinds) const MUTATING_BINDINGS: Rules =
 
 const EXCLUSIVE: &str = "name and selector are mutually exclusive";
 
-fn validating(binding: &Object) -> Vec<Error> {
+fn validating(binding: &Object) -> ErrorList {
     let mut errors = both(binding);
     let empty = Object::new();
     let spec = child(binding, "spec").unwrap_or(&empty);
@@ -29,7 +29,7 @@ fn validating(binding: &Object) -> Vec<Error> {
     errors
 }
 
-fn mutating(binding: &Object) -> Vec<Error> {
+fn mutating(binding: &Object) -> ErrorList {
     let mut errors = both(binding);
     let matched = child(binding, "spec").and_then(|spec| child(spec, "matchResources"));
     if let Some(matched) = matched {
@@ -38,7 +38,7 @@ fn mutating(binding: &Object) -> Vec<Error> {
     errors
 }
 
-fn both(binding: &Object) -> Vec<Error> {
+fn both(binding: &Object) -> ErrorList {
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(binding, false, NameRule::DnsSubdomain, &meta);
     let empty = Object::new();
@@ -56,7 +56,7 @@ fn both(binding: &Object) -> Vec<Error> {
     errors
 }
 
-fn param_ref(path: &Path<'_>, param: &Object, errors: &mut Vec<Error>) {
+fn param_ref(path: &Path<'_>, param: &Object, errors: &mut ErrorList) {
     let (name, selector) = (text(param, "name"), child(param, "selector"));
     if !name.is_empty() {
         invalid_each(&path.child("name"), name, names::is_path_segment_name(name), errors);
@@ -77,7 +77,7 @@ fn param_ref(path: &Path<'_>, param: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn actions(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn actions(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, action) in texts(spec, "validationActions").enumerate() {
         let path = path.index(index);

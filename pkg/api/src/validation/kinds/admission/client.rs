@@ -1,7 +1,7 @@
 //! Where a webhook is.
 
 use crate::tree::{child, integer, maybe_text, text};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 use schema::object::Object;
@@ -9,7 +9,7 @@ use schema::object::Object;
 const FORM: &str = "; desired format: https://host[/path]";
 
 /// Validates how to reach a webhook: by URL or by service. `path` is that of the configuration.
-pub(in crate::validation::kinds) fn client_config(path: &Path<'_>, config: &Object, errors: &mut Vec<Error>) {
+pub(in crate::validation::kinds) fn client_config(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
     match (maybe_text(config, "url"), child(config, "service")) {
         (Some(address), None) => url(&path.child("url"), address, errors),
         (None, Some(found)) => service(&path.child("service"), found, errors),
@@ -32,7 +32,7 @@ struct Url<'u> {
     fragment: &'u str,
 }
 
-fn url(path: &Path<'_>, text: &str, errors: &mut Vec<Error>) {
+fn url(path: &Path<'_>, text: &str, errors: &mut ErrorList) {
     let url = match parse(text) {
         Ok(url) => url,
         Err(reason) => {
@@ -142,7 +142,7 @@ fn escapes(text: &str) -> Result<(), String> {
 }
 
 /// Validates a service. Upstream takes its name for its namespace and the other way round.
-fn service(path: &Path<'_>, service: &Object, errors: &mut Vec<Error>) {
+fn service(path: &Path<'_>, service: &Object, errors: &mut ErrorList) {
     for (member, step) in [("namespace", "name"), ("name", "namespace")] {
         if text(service, member).is_empty() {
             errors.push(Error::required(&path.child(step), ""));
@@ -159,7 +159,7 @@ fn service(path: &Path<'_>, service: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn service_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn service_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     let mut wrong = |detail: String| errors.push(Error::invalid(path, value, detail));
     match value {
         "" | "/" => return,
@@ -190,7 +190,7 @@ mod tests {
     use serde_json::{Value, json};
 
     fn check(config: Value, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         client_config(&Path::root("c"), config.as_object().unwrap_or(&Object::new()), &mut errors);
         assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{config}");
     }

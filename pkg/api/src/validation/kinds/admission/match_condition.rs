@@ -2,14 +2,14 @@
 
 use crate::tree::{children, list, text};
 use crate::validation::value::qualified_name;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
 const CONDITIONS_MAX: usize = 64;
 
 /// Validates the conditions of a webhook or a policy. `path` is that of the list.
-pub(super) fn match_conditions(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>) {
+pub(super) fn match_conditions(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
     let count = list(owner, "matchConditions").len();
     if count > CONDITIONS_MAX {
         errors.push(Error::too_many(path, Some(count), Some(CONDITIONS_MAX)));

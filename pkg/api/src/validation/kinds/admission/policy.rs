@@ -9,7 +9,7 @@ use crate::validation::conditions::conditions;
 use crate::validation::go_value::go_values;
 use crate::validation::value::{one_of, qualified_name, required_one_of};
 use crate::validation::{NameRule, validate_object_meta};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_ADMISSIONREGISTRATION_V1_AUDITANNOTATION as AUDIT_ANNOTATION;
 use schema::object::Object;
@@ -60,14 +60,14 @@ fn same_conditions(new: &Object, old: &Object) -> bool {
         && list(new, "matchConditions") == list(old, "matchConditions")
 }
 
-fn validating_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn validating_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     if subresource == "status" {
         return warnings(new);
     }
     validating(new, same_conditions(new, old))
 }
 
-fn validating(policy: &Object, same_conditions: bool) -> Vec<Error> {
+fn validating(policy: &Object, same_conditions: bool) -> ErrorList {
     let mut errors = head(policy, same_conditions, false);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
@@ -85,7 +85,7 @@ fn validating(policy: &Object, same_conditions: bool) -> Vec<Error> {
     errors
 }
 
-fn mutating(policy: &Object, same_conditions: bool) -> Vec<Error> {
+fn mutating(policy: &Object, same_conditions: bool) -> ErrorList {
     let mut errors = head(policy, same_conditions, true);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
@@ -102,7 +102,7 @@ fn mutating(policy: &Object, same_conditions: bool) -> Vec<Error> {
 }
 
 /// What both kinds of policies have.
-fn head(policy: &Object, same_conditions: bool, mutates: bool) -> Vec<Error> {
+fn head(policy: &Object, same_conditions: bool, mutates: bool) -> ErrorList {
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(policy, false, NameRule::DnsSubdomain, &meta);
     let empty = Object::new();
@@ -137,7 +137,7 @@ fn head(policy: &Object, same_conditions: bool, mutates: bool) -> Vec<Error> {
     errors
 }
 
-fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut Vec<Error>) {
+fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut ErrorList) {
     let (version_path, api_version) = (path.child("apiVersion"), text(kind, "apiVersion"));
     if api_version.is_empty() {
         errors.push(Error::required(&version_path, ""));
@@ -167,7 +167,7 @@ fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn variable(path: &Path<'_>, variable: &Object, errors: &mut Vec<Error>) {
+fn variable(path: &Path<'_>, variable: &Object, errors: &mut ErrorList) {
     let name = text(variable, "name");
     if name.trim().is_empty() {
         errors.push(Error::required(&path.child("name"), "name is not specified"));
@@ -184,7 +184,7 @@ fn is_cel_identifier(name: &str) -> bool {
     starts && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) && !CEL_RESERVED.contains(&name)
 }
 
-fn validation(path: &Path<'_>, validation: &Object, errors: &mut Vec<Error>) {
+fn validation(path: &Path<'_>, validation: &Object, errors: &mut ErrorList) {
     if text(validation, "expression").trim().is_empty() {
         errors.push(Error::required(&path.child("expression"), "expression is not specified"));
     }
@@ -202,7 +202,7 @@ fn validation(path: &Path<'_>, validation: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn audit_annotations(path: &Path<'_>, policy: &Object, spec: &Object, errors: &mut Vec<Error>) {
+fn audit_annotations(path: &Path<'_>, policy: &Object, spec: &Object, errors: &mut ErrorList) {
     if list(spec, "auditAnnotations").len() > AUDIT_ANNOTATIONS_MAX {
         let value = go_values(&AUDIT_ANNOTATION, spec.get("auditAnnotations"));
         let detail = format!("must not have more than {AUDIT_ANNOTATIONS_MAX} auditAnnotations");
@@ -232,7 +232,7 @@ fn audit_annotations(path: &Path<'_>, policy: &Object, spec: &Object, errors: &m
     }
 }
 
-fn mutation(path: &Path<'_>, mutation: &Object, errors: &mut Vec<Error>) {
+fn mutation(path: &Path<'_>, mutation: &Object, errors: &mut ErrorList) {
     let kind = text(mutation, "patchType");
     let (wanted, other) = match kind {
         "JSONPatch" => ("jsonPatch", "applyConfiguration"),
@@ -260,8 +260,8 @@ fn mutation(path: &Path<'_>, mutation: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates what a status warns of.
-fn warnings(policy: &Object) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn warnings(policy: &Object) -> ErrorList {
+    let mut errors = ErrorList::new();
     let checking = child(policy, "status").and_then(|status| child(status, "typeChecking"));
     let path = Path::root("status.typeChecking.expressionWarnings");
     let found = checking.into_iter().flat_map(|checking| children(checking, "expressionWarnings"));

@@ -15,7 +15,7 @@ fn policy(changes: &Value) -> Object {
     object.as_object().cloned().unwrap_or_default()
 }
 
-fn check(validate: fn(&Object, bool) -> Vec<Error>, changes: Value, expected: &[&str]) {
+fn check(validate: fn(&Object, bool) -> ErrorList, changes: Value, expected: &[&str]) {
     let errors = validate(&policy(&changes), false);
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{changes}");
 }
@@ -98,7 +98,7 @@ fn a_mutation_is_of_one_type() {
 #[test]
 fn conditions_that_are_there_may_stay() {
     let bad = policy(&json!({"validations": [{"expression": "true"}], "matchConditions": [{}]}));
-    assert_eq!(validating_update("", &bad, &bad), []);
+    assert_eq!(validating_update("", &bad, &bad), ErrorList::new());
     assert_eq!(validating(&bad, false).len(), 2);
     let mut warned = bad;
     warned.insert("status".to_owned(), json!({"typeChecking": {"expressionWarnings": [{"fieldRef": "a"}]}}));

@@ -4,7 +4,7 @@ use super::MATCH_POLICIES;
 use crate::tree::{child, children, list, maybe_text, texts};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
@@ -20,7 +20,7 @@ fn listed(rule: &Object, member: &str) -> BadValue {
 }
 
 /// Complains about a list that is absent, or that has `*` and more.
-fn wildcard_alone(path: &Path<'_>, rule: &Object, member: &str, what: &str, errors: &mut Vec<Error>) {
+fn wildcard_alone(path: &Path<'_>, rule: &Object, member: &str, what: &str, errors: &mut ErrorList) {
     let path = path.child(member);
     match list(rule, member).len() {
         0 => errors.push(Error::required(&path, "")),
@@ -34,7 +34,7 @@ fn wildcard_alone(path: &Path<'_>, rule: &Object, member: &str, what: &str, erro
 }
 
 /// Validates a rule: operations, groups, versions and resources. `path` is that of the rule.
-pub(super) fn rule_with_operations(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+pub(super) fn rule_with_operations(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     wildcard_alone(path, rule, "operations", "operations", errors);
     let operations = path.child("operations");
     for (index, operation) in texts(rule, "operations").enumerate() {
@@ -52,7 +52,7 @@ pub(super) fn rule_with_operations(path: &Path<'_>, rule: &Object, errors: &mut 
 }
 
 /// Resources with or without subresources; what a wildcard covers need not be said.
-fn resources(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn resources(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let count = list(rule, "resources").len();
     if count == 0 {
         errors.push(Error::required(path, ""));
@@ -97,7 +97,7 @@ fn resources(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates what a policy or a binding is for. `path` is that of the constraints.
-pub(super) fn match_resources(path: &Path<'_>, constraints: &Object, errors: &mut Vec<Error>) {
+pub(super) fn match_resources(path: &Path<'_>, constraints: &Object, errors: &mut ErrorList) {
     match maybe_text(constraints, "matchPolicy") {
         None => errors.push(Error::required(&path.child("matchPolicy"), "")),
         Some(policy) => one_of(&path.child("matchPolicy"), policy, MATCH_POLICIES, errors),
@@ -119,7 +119,7 @@ pub(super) fn match_resources(path: &Path<'_>, constraints: &Object, errors: &mu
     }
 }
 
-fn resource_names(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn resource_names(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, name) in texts(rule, "resourceNames").enumerate() {
         let path = path.index(index);
@@ -132,7 +132,7 @@ fn resource_names(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
 
 /// Checks that rules are for requests in which there is something to mutate. `path` is that of the
 /// constraints.
-pub(super) fn mutating_operations(path: &Path<'_>, constraints: &Object, errors: &mut Vec<Error>) {
+pub(super) fn mutating_operations(path: &Path<'_>, constraints: &Object, errors: &mut ErrorList) {
     let path = path.child("resourceRules.operations");
     for rule in children(constraints, "resourceRules") {
         for operation in texts(rule, "operations") {
@@ -151,7 +151,7 @@ mod tests {
         if let (Some(rule), Value::Object(changes)) = (rule.as_object_mut(), changes.clone()) {
             rule.extend(changes);
         }
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         rule_with_operations(&Path::root("r"), rule.as_object().unwrap_or(&Object::new()), &mut errors);
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{changes}");
     }
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn policies_say_what_they_match() {
         let check = |constraints: Value, expected: &[&str]| {
-            let mut errors = Vec::new();
+            let mut errors = ErrorList::new();
             let constraints = constraints.as_object().cloned().unwrap_or_default();
             match_resources(&Path::root("m"), &constraints, &mut errors);
             mutating_operations(&Path::root("m"), &constraints, &mut errors);

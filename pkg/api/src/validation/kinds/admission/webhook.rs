@@ -9,7 +9,7 @@ use crate::tree::{child, children, list, maybe_integer, maybe_text, text, texts}
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of};
 use crate::validation::{NameRule, validate_object_meta};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
@@ -35,11 +35,11 @@ struct Options {
     bad_selector: bool,
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     validate(new, Options::default())
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     validate(new, options(new, old))
 }
 
@@ -49,7 +49,7 @@ fn options(new: &Object, old: &Object) -> Options {
     let known = |hook: &Object| texts(hook, "admissionReviewVersions").any(|v| REVIEW_VERSIONS.contains(&v));
     let versioned = |hook: &Object| !list(hook, "admissionReviewVersions").is_empty();
     let bad_selector = |hook: &Object| {
-        let mut bad = Vec::new();
+        let mut bad = ErrorList::new();
         for member in ["namespaceSelector", "objectSelector"] {
             label_selector(&Path::NIL, child(hook, member), false, &mut bad);
         }
@@ -67,7 +67,7 @@ fn options(new: &Object, old: &Object) -> Options {
     }
 }
 
-fn validate(configuration: &Object, options: Options) -> Vec<Error> {
+fn validate(configuration: &Object, options: Options) -> ErrorList {
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(configuration, false, NameRule::DnsSubdomain, &meta);
     let path = Path::root("webhooks");
@@ -85,7 +85,7 @@ fn validate(configuration: &Object, options: Options) -> Vec<Error> {
 }
 
 /// A domain name of three or more labels (`IsFullyQualifiedName`).
-fn full_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn full_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -99,7 +99,7 @@ fn full_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn webhook(path: &Path<'_>, hook: &Object, options: Options, errors: &mut Vec<Error>) {
+fn webhook(path: &Path<'_>, hook: &Object, options: Options, errors: &mut ErrorList) {
     full_name(&path.child("name"), text(hook, "name"), errors);
     let rules = path.child("rules");
     for (index, rule) in children(hook, "rules").enumerate() {
@@ -137,7 +137,7 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, errors: &mut Vec<Er
     }
 }
 
-fn review_versions(path: &Path<'_>, hook: &Object, options: Options, errors: &mut Vec<Error>) {
+fn review_versions(path: &Path<'_>, hook: &Object, options: Options, errors: &mut ErrorList) {
     let known = REVIEW_VERSIONS.join(", ");
     if list(hook, "admissionReviewVersions").is_empty() {
         errors.push(Error::required(path, format!("must specify one of {known}")));
@@ -218,6 +218,6 @@ mod tests {
         let bad = configuration(
             &json!({"sideEffects": "Some", "admissionReviewVersions": ["v2"], "matchConditions": [{}]}),
         );
-        assert_eq!(update("", &bad, &bad), []);
+        assert_eq!(update("", &bad, &bad), ErrorList::new());
     }
 }

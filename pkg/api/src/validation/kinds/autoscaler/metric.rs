@@ -5,7 +5,7 @@ use crate::tree::{child, maybe_integer, text};
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::quantity;
 use crate::validation::value::{dns_label, one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::cmp::Ordering;
 
@@ -24,7 +24,7 @@ const VALUE_OR_UTILIZATION: &str = "must set either a target raw value or a targ
 const VALUE_AND_UTILIZATION: &str = "may not set both a target raw value and a target utilization";
 
 /// Validates a metric. `path` is that of the metric; `version` says what references may be.
-pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, errors: &mut Vec<Error>) {
+pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, errors: &mut ErrorList) {
     let kind = text(metric, "type");
     let type_path = path.child("type");
     if kind.is_empty() {
@@ -54,7 +54,7 @@ pub(super) fn metric(path: &Path<'_>, metric: &Object, version: ApiVersion, erro
     }
 }
 
-fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion, errors: &mut Vec<Error>) {
+fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion, errors: &mut ErrorList) {
     let empty = Object::new();
     let target = child(source, "target").unwrap_or(&empty);
     let target_path = path.child("target");
@@ -95,7 +95,7 @@ fn source_of(member: &str, source: &Object, path: &Path<'_>, version: ApiVersion
 }
 
 /// Validates what says which resource of pods, or of one of their containers, is looked at.
-fn resource(member: &str, source: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn resource(member: &str, source: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let of_container = member == "containerResource";
     let (name, name_path) = (text(source, "name"), path.child("name"));
@@ -122,12 +122,12 @@ fn resource(member: &str, source: &Object, path: &Path<'_>, errors: &mut Vec<Err
     }
 }
 
-fn identifier(path: &Path<'_>, source: &Object, errors: &mut Vec<Error>) {
+fn identifier(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let name = child(source, "metric").map_or("", |metric| text(metric, "name"));
     segment(&path.child("metric.name"), name, "must specify a metric name", errors);
 }
 
-fn metric_target(path: &Path<'_>, target: &Object, errors: &mut Vec<Error>) {
+fn metric_target(path: &Path<'_>, target: &Object, errors: &mut ErrorList) {
     let (kind, type_path) = (text(target, "type"), path.child("type"));
     if kind.is_empty() {
         errors.push(Error::required(&type_path, "must specify a metric target type"));

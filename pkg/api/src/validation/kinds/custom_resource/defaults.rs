@@ -5,7 +5,7 @@ use super::structural::{EMBEDDED, PRESERVE};
 use super::subschemas::{properties, property};
 use crate::tree::{child, flag};
 use crate::validation::json_schema::{faults, literal};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -14,7 +14,7 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Validates the defaults of a schema and of those inside. With `pruned`, they must not have fields that
 /// the schema does not know.
-pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, errors: &mut Vec<Error>) {
+pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, errors: &mut ErrorList) {
     node(path, schema, Place { root: true, metadata: false }, pruned, errors);
 }
 
@@ -24,7 +24,7 @@ struct Place {
     metadata: bool,
 }
 
-fn node(path: &Path<'_>, schema: &Object, place: Place, pruned: bool, errors: &mut Vec<Error>) {
+fn node(path: &Path<'_>, schema: &Object, place: Place, pruned: bool, errors: &mut ErrorList) {
     let embedded = place.root || flag(schema, EMBEDDED);
     let metadata = place.metadata && !embedded;
     if let Some(default) = default_of(schema) {
@@ -32,7 +32,7 @@ fn node(path: &Path<'_>, schema: &Object, place: Place, pruned: bool, errors: &m
         if pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
             errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
         }
-        errors.extend(faults(&path, schema, &default));
+        errors.append(faults(&path, schema, &default));
     }
     // There are none for the values of maps.
     if let Some(items) = child(schema, "items") {
@@ -95,7 +95,7 @@ mod tests {
     use serde_json::json;
 
     fn check(schema: Value, expected: &[&str]) {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let object = schema.as_object().cloned().unwrap_or_default();
         validate(&Path::root("s"), &object, true, &mut errors);
         assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{schema}");

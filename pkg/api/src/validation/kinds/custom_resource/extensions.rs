@@ -10,7 +10,7 @@ use crate::validation::go_value::go_field_value;
 use crate::validation::value::one_of;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
 use ::schema::object::Object;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use serde_json::Value;
 use std::collections::HashSet;
 
@@ -22,7 +22,7 @@ const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
 /// Validates the extensions of a schema, not of those inside.
-pub(super) fn validate(path: &Path<'_>, schema: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
+pub(super) fn validate(path: &Path<'_>, schema: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     if maybe_flag(schema, PRESERVE) == Some(false) {
         errors.push(Error::invalid(&path.child(PRESERVE), false, "must be true or undefined"));
     }
@@ -61,7 +61,7 @@ pub(super) fn validate(path: &Path<'_>, schema: &Object, rules: &Strictness<'_>,
     }
 }
 
-fn supported(path: &Path<'_>, value: &str, known: &[&str], errors: &mut Vec<Error>) {
+fn supported(path: &Path<'_>, value: &str, known: &[&str], errors: &mut ErrorList) {
     if !known.contains(&value) {
         errors.push(Error::not_supported(path, value, known));
     }
@@ -95,7 +95,7 @@ pub(super) fn set_item_error(schema: &Object) -> Option<(&'static str, BadValue)
 }
 
 /// Validates a list whose items have keys.
-fn map_list(path: &Path<'_>, schema: &Object, errors: &mut Vec<Error>) {
+fn map_list(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     let keys_path = path.child(MAP_KEYS);
     let items_path = path.child("items");
     if list(schema, MAP_KEYS).is_empty() {
@@ -143,12 +143,12 @@ fn map_list(path: &Path<'_>, schema: &Object, errors: &mut Vec<Error>) {
 
 /// Whether items of a set or of a list with keys may be null or lack their keys.
 pub(super) fn has_bad_items(schema: &Object) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     unusable_items(&Path::NIL, schema, &mut errors);
     !errors.is_empty()
 }
 
-fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut Vec<Error>) {
+fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     let Some(item) = child(schema, "items") else { return };
     let Some(list_type @ ("set" | "map")) = maybe_text(schema, LIST_TYPE) else { return };
     let path = path.child("items");
@@ -176,7 +176,7 @@ fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates the shape of a rule; its expressions are not compiled.
-fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut Vec<Error>) {
+fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut ErrorList) {
     let breaks = |text: &str| text.contains(['\n', '\r']);
     let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
     let message_path = path.child("message");

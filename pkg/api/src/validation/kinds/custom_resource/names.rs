@@ -2,12 +2,12 @@
 
 use super::subschemas::strings;
 use crate::tree::text;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names::is_dns1035_label;
 use schema::object::Object;
 
 /// Validates the names that are there.
-pub(super) fn validate(path: &Path<'_>, names: &Object, errors: &mut Vec<Error>) {
+pub(super) fn validate(path: &Path<'_>, names: &Object, errors: &mut ErrorList) {
     for member in ["plural", "singular"] {
         let name = text(names, member);
         if !name.is_empty() {
@@ -31,14 +31,14 @@ pub(super) fn validate(path: &Path<'_>, names: &Object, errors: &mut Vec<Error>)
     labels(&path.child("categories"), strings(names, "categories"), errors);
 }
 
-fn labels<'n>(path: &Path<'_>, names: impl Iterator<Item = &'n str>, errors: &mut Vec<Error>) {
+fn labels<'n>(path: &Path<'_>, names: impl Iterator<Item = &'n str>, errors: &mut ErrorList) {
     for (index, name) in names.enumerate() {
         label(&path.index(index), name, errors);
     }
 }
 
 /// A DNS label (RFC 1035); what is wrong is one error.
-pub(super) fn label(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn label(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     let messages = is_dns1035_label(name);
     if !messages.is_empty() {
         errors.push(Error::invalid(path, name, messages.join(",")));

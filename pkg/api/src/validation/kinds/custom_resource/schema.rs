@@ -7,7 +7,7 @@ use crate::tree::{child, flag, is_set, list, text};
 use crate::validation::go_value::go_value;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
 use ::schema::object::Object;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use serde_json::Value;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -44,11 +44,11 @@ pub(super) fn validate(
     holder: Option<&Object>,
     has_status: bool,
     rules: &Strictness<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(schema) = holder.and_then(|holder| child(holder, "openAPIV3Schema")) else { return };
     let path = &path.child("openAPIV3Schema");
-    let mut found = Vec::new();
+    let mut found = ErrorList::new();
     if has_status {
         found.extend(root_error(path, schema));
     }
@@ -63,7 +63,7 @@ pub(super) fn validate(
             if wrong.is_empty() {
                 defaults::validate(path, schema, rules.pruned_defaults, &mut wrong);
             }
-            found.append(&mut wrong);
+            found.append(wrong);
         }
     }
     node(path, schema, Place { root: true, ..Place::default() }, rules, &mut found);
@@ -71,7 +71,7 @@ pub(super) fn validate(
     if let Some(refusal) = refusal.filter(|_| found.is_empty()) {
         found.push(Error::invalid(path, "", refusal));
     }
-    errors.append(&mut found);
+    errors.append(found);
 }
 
 /// The first thing at the root that would get lost when the schema of the status is taken out.
@@ -140,7 +140,7 @@ enum NoDefault<'p> {
 }
 
 /// Validates a schema and those inside.
-fn node(path: &Path<'_>, schema: &Object, place: Place<'_>, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
+fn node(path: &Path<'_>, schema: &Object, place: Place<'_>, rules: &Strictness<'_>, errors: &mut ErrorList) {
     unsupported(path, schema, place, rules, errors);
     if flag(schema, "uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
@@ -199,7 +199,7 @@ fn unsupported(
     schema: &Object,
     place: Place<'_>,
     rules: &Strictness<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let kind = text(schema, "type");
     if rules.types && has_unknown_type(schema) {

@@ -8,12 +8,12 @@ use crate::tree::{child, children, flag, is_set, list, maybe_flag, text};
 use crate::validation::go_value::go_values;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
 use ::schema::object::Object;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names::is_dns1123_subdomain;
 use std::collections::HashMap;
 
 /// Validates a spec.
-pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
+pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     let root = Path::root("spec");
     group(&root.child("group"), text(spec, "group"), errors);
     match text(spec, "scope") {
@@ -52,7 +52,7 @@ pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Vec<E
     }
 }
 
-fn group(path: &Path<'_>, group: &str, errors: &mut Vec<Error>) {
+fn group(path: &Path<'_>, group: &str, errors: &mut ErrorList) {
     let messages = is_dns1123_subdomain(group);
     if group.is_empty() {
         errors.push(Error::required(path, ""));
@@ -70,7 +70,7 @@ fn required_schemas(
     spec: &Object,
     rules: &Strictness<'_>,
     preserves: bool,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if schema_in(spec, "validation").is_some() || (!rules.schemas && preserves) {
         return;
@@ -83,7 +83,7 @@ fn required_schemas(
     }
 }
 
-fn versions(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
+fn versions(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     let path = root.child("versions");
     let each_has_own = children(spec, "versions").any(|version| child(version, "subresources").is_some());
     let mut seen = HashMap::new();
@@ -118,7 +118,7 @@ fn versions(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut
     }
 }
 
-fn required_names(path: &Path<'_>, found: Option<&Object>, errors: &mut Vec<Error>) {
+fn required_names(path: &Path<'_>, found: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
     let found = found.unwrap_or(&empty);
     let required = ["plural", "singular", "kind", "listKind"];
@@ -127,7 +127,7 @@ fn required_names(path: &Path<'_>, found: Option<&Object>, errors: &mut Vec<Erro
     names::validate(path, found, errors);
 }
 
-fn selectable_fields(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
+fn selectable_fields(root: &Path<'_>, spec: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     if list(spec, "selectableFields").is_empty() {
         return;
     }

@@ -7,7 +7,7 @@ mod junctors;
 use super::schema::is_given;
 use super::subschemas::{named, properties, property, schemas};
 use crate::tree::{child, flag, is_set, list, maybe_flag, text};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 
@@ -51,11 +51,11 @@ pub(super) fn is_structural(schema: &Object) -> bool {
 }
 
 /// What keeps a schema that is not refused from being structural, in the order of the texts.
-pub(super) fn validate(path: &Path<'_>, schema: &Object) -> Vec<Error> {
-    let mut errors = Vec::new();
+pub(super) fn validate(path: &Path<'_>, schema: &Object) -> ErrorList {
+    let mut errors = ErrorList::new();
     node(path, schema, Level::Root, &mut errors);
     completeness::of_value(schema, schema, path, path, &mut errors);
-    errors.sort_by_cached_key(Error::to_string);
+    errors.sort();
     errors
 }
 
@@ -67,7 +67,7 @@ enum Level {
     Field,
 }
 
-fn node(path: &Path<'_>, schema: &Object, level: Level, errors: &mut Vec<Error>) {
+fn node(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) {
     if text(schema, "type") == "array" && child(schema, "items").is_none() {
         errors.push(Error::required(&path.child("items"), "must be specified"));
     }
@@ -98,7 +98,7 @@ fn node(path: &Path<'_>, schema: &Object, level: Level, errors: &mut Vec<Error>)
     }
 }
 
-fn own_type(path: &Path<'_>, schema: &Object, level: Level, errors: &mut Vec<Error>) {
+fn own_type(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) {
     let path = path.child("type");
     let found = text(schema, "type");
     if flag(schema, EMBEDDED) && found != "object" {
@@ -121,7 +121,7 @@ fn own_type(path: &Path<'_>, schema: &Object, level: Level, errors: &mut Vec<Err
 }
 
 /// Validates what a schema says of the fields that every resource has.
-fn metadata(path: &Path<'_>, schema: &Object, level: Level, errors: &mut Vec<Error>) {
+fn metadata(path: &Path<'_>, schema: &Object, level: Level, errors: &mut ErrorList) {
     let is_resource = level == Level::Root || flag(schema, EMBEDDED);
     let own = path.child("properties");
     for (name, needed) in [("kind", "string"), ("apiVersion", "string"), ("metadata", "object")] {
@@ -143,7 +143,7 @@ fn metadata(path: &Path<'_>, schema: &Object, level: Level, errors: &mut Vec<Err
     }
 }
 
-fn embedded(path: &Path<'_>, schema: &Object, errors: &mut Vec<Error>) {
+fn embedded(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     if is_set(schema, "additionalProperties") {
         let detail = format!("must not be used if {EMBEDDED} is set");
         errors.push(Error::forbidden(&path.child("additionalProperties"), detail));

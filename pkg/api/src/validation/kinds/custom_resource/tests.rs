@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 use super::{create, update};
-use apimachinery::field::Error;
+use apimachinery::field::{Error, ErrorList};
 use schema::object::Object;
 use serde_json::{Value, json};
 
@@ -32,7 +32,7 @@ fn definition(changes: Value) -> Object {
     definition.as_object().unwrap().clone()
 }
 
-fn texts(errors: &[Error]) -> Vec<String> {
+fn texts(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 

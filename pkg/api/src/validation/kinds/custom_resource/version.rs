@@ -5,7 +5,7 @@ use super::strictness::{SELECTABLE_FIELDS_MAX, Strictness};
 use super::{schema, structural};
 use crate::tree::{child, children, flag, is_set, list, maybe_text, text};
 use ::schema::object::Object;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::is_printable;
 use std::collections::HashSet;
 
@@ -20,7 +20,7 @@ pub(super) fn validate(
     version: &Object,
     has_status: bool,
     rules: &Strictness<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     deprecation(&path.child("deprecationWarning"), version, errors);
     schema::validate(&path.child("schema"), child(version, "schema"), has_status, rules, errors);
@@ -43,7 +43,7 @@ pub(super) fn validate(
     }
 }
 
-fn deprecation(path: &Path<'_>, version: &Object, errors: &mut Vec<Error>) {
+fn deprecation(path: &Path<'_>, version: &Object, errors: &mut ErrorList) {
     let Some(warning) = maybe_text(version, "deprecationWarning") else { return };
     let mut wrong = |detail: String| errors.push(Error::invalid(path, warning, detail));
     if !flag(version, "deprecated") {
@@ -67,7 +67,7 @@ pub(super) fn has_status(holder: &Object) -> bool {
 }
 
 /// Validates the subresources of a version or a spec: where the scale is to be found.
-pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut Vec<Error>) {
+pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) {
     let Some(scale) = child(holder, "subresources").and_then(|it| child(it, "scale")) else { return };
     let path = path.child("scale");
     let within: [(&str, &[&str], &str); 3] = [
@@ -89,7 +89,7 @@ pub(super) fn subresources(path: &Path<'_>, holder: &Object, errors: &mut Vec<Er
 }
 
 /// Validates a simple JSON path that is not empty; whether it is right.
-fn json_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) -> bool {
+fn json_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) -> bool {
     let right = value.starts_with('.');
     if !right {
         errors.push(Error::invalid(path, value, "must be a simple json path starting with ."));
@@ -98,7 +98,7 @@ fn json_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) -> bool {
 }
 
 /// Validates the columns of tables of a version or a spec.
-pub(super) fn columns(path: &Path<'_>, holder: &Object, errors: &mut Vec<Error>) {
+pub(super) fn columns(path: &Path<'_>, holder: &Object, errors: &mut ErrorList) {
     for (index, column) in children(holder, "additionalPrinterColumns").enumerate() {
         let path = path.index(index);
         if text(column, "name").is_empty() {
@@ -128,7 +128,7 @@ pub(super) fn selectable_fields(
     (holder, version): (&Object, &str),
     schema: Option<&Object>,
     rules: &Strictness<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(schema) = schema else { return };
     if let Some(refusal) = structural::refusal(schema) {

@@ -5,7 +5,7 @@ use super::subschemas::strings;
 use crate::pem::{Block, blocks};
 use crate::tree::{child, list, text};
 use crate::validation::kinds::admission::client_config;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names::is_dns1035_label;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -16,12 +16,7 @@ use std::collections::HashSet;
 const REVIEW_VERSIONS: [&str; 2] = ["v1", "v1beta1"];
 
 /// Validates the conversion of a spec.
-pub(super) fn validate(
-    path: &Path<'_>,
-    conversion: &Object,
-    rules: &Strictness<'_>,
-    errors: &mut Vec<Error>,
-) {
+pub(super) fn validate(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     let strategy = text(conversion, "strategy");
     match strategy {
         "" => errors.push(Error::required(&path.child("strategy"), "")),
@@ -54,7 +49,7 @@ pub(super) fn validate(
     review_versions(&versions_path, conversion, rules, errors);
 }
 
-fn review_versions(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>, errors: &mut Vec<Error>) {
+fn review_versions(path: &Path<'_>, conversion: &Object, rules: &Strictness<'_>, errors: &mut ErrorList) {
     let Some(value) = conversion.get("conversionReviewVersions") else {
         errors.push(Error::required(path, ""));
         return;

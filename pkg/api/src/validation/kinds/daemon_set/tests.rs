@@ -20,7 +20,7 @@ fn daemon_set(spec: Value) -> Object {
     Object::from_iter([("metadata".to_owned(), meta), ("spec".to_owned(), all)])
 }
 
-fn texts_of(errors: &[Error]) -> Vec<String> {
+fn texts_of(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 
@@ -77,7 +77,7 @@ fn a_selector_stays_and_may_stay_bad() {
         daemon_set(json!({"selector": {"matchExpressions": [requirement]}}))
     };
     let value = "spec.selector.matchExpressions[0].values[0]";
-    assert_eq!(create(&bad(), &Given::default()).first().map(Error::field), Some(value));
+    assert_eq!(create(&bad(), &Given::default()).iter().next().map(Error::field), Some(value));
     assert_eq!(texts_of(&update("", &bad(), &bad(), &Given::default())), [""; 0]);
     let fields: Vec<String> = update("", &bad(), &daemon_set(json!({})), &Given::default())
         .iter()

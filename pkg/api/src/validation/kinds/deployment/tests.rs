@@ -28,7 +28,7 @@ fn with_status(status: Value) -> Object {
     object
 }
 
-fn texts_of(errors: &[Error]) -> Vec<String> {
+fn texts_of(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 

@@ -3,7 +3,7 @@
 use super::at_most;
 use crate::tree::{child, is_set, list};
 use crate::validation::resources::quantity;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
 use schema::object::Object;
 use serde_json::Value;
@@ -19,7 +19,7 @@ pub(super) fn request_policy(
     path: &Path<'_>,
     capacity: Option<&Value>,
     policy: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let capacity = quantity(capacity);
     let default = is_set(policy, "default").then(|| quantity(policy.get("default")));
@@ -56,7 +56,7 @@ fn valid_values(
     values: &[Value],
     default: &Quantity,
     capacity: &Quantity,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let values: Vec<Quantity> = values.iter().map(|value| quantity(Some(value))).collect();
     for (index, pair) in values.windows(2).enumerate() {
@@ -91,7 +91,7 @@ fn valid_range(
     range: &Object,
     default: &Quantity,
     capacity: &Quantity,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let member = |name: &str| is_set(range, name).then(|| quantity(range.get(name)));
     let (min_path, max_path, step_path) = (path.child("min"), path.child("max"), path.child("step"));

@@ -6,7 +6,7 @@ use super::{ITEMS_MAX, at_most};
 use crate::tree::{child, children, integer, list, maybe_text, text, texts};
 use crate::validation::value::{NOT_POSITIVE, dns_label, dns_subdomain, invalid_each};
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ pub(super) fn request_names(claim: &Object) -> Names<'_> {
 }
 
 /// Validates a claim. `path` is that of `devices`.
-pub(super) fn device_claim(path: &Path<'_>, claim: &Object, errors: &mut Vec<Error>) {
+pub(super) fn device_claim(path: &Path<'_>, claim: &Object, errors: &mut ErrorList) {
     let names = request_names(claim);
     let requests = path.child("requests");
     if at_most(&requests, list(claim, "requests").len(), ITEMS_MAX, errors) {
@@ -53,7 +53,7 @@ pub(super) fn device_claim(path: &Path<'_>, claim: &Object, errors: &mut Vec<Err
 }
 
 /// Complains about what occurs twice.
-pub(super) fn duplicates<'t>(path: &Path<'_>, items: impl Iterator<Item = &'t str>, errors: &mut Vec<Error>) {
+pub(super) fn duplicates<'t>(path: &Path<'_>, items: impl Iterator<Item = &'t str>, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, item) in items.enumerate() {
         if !seen.insert(item) {
@@ -62,7 +62,7 @@ pub(super) fn duplicates<'t>(path: &Path<'_>, items: impl Iterator<Item = &'t st
     }
 }
 
-fn request(path: &Path<'_>, request: &Object, errors: &mut Vec<Error>) {
+fn request(path: &Path<'_>, request: &Object, errors: &mut ErrorList) {
     dns_label(&path.child("name"), text(request, "name"), errors);
     let detail = "exactly one of `exactly` or `firstAvailable` is required";
     match (child(request, "exactly"), list(request, "firstAvailable").len()) {
@@ -87,7 +87,7 @@ fn request(path: &Path<'_>, request: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn device_request(path: &Path<'_>, request: &Object, errors: &mut Vec<Error>) {
+fn device_request(path: &Path<'_>, request: &Object, errors: &mut ErrorList) {
     let class = path.child("deviceClassName");
     match text(request, "deviceClassName") {
         "" => errors.push(Error::required(&class, "")),
@@ -113,7 +113,7 @@ fn device_request(path: &Path<'_>, request: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn constraint(path: &Path<'_>, constraint: &Object, names: &Names<'_>, errors: &mut Vec<Error>) {
+fn constraint(path: &Path<'_>, constraint: &Object, names: &Names<'_>, errors: &mut ErrorList) {
     request_refs(&path.child("requests"), constraint, names, errors);
     let found = ["matchAttribute", "distinctAttribute"]
         .into_iter()
@@ -130,7 +130,7 @@ fn constraint(path: &Path<'_>, constraint: &Object, names: &Names<'_>, errors: &
 }
 
 /// Validates a reference to a request, or to one of its alternatives after a slash.
-pub(super) fn request_ref(path: &Path<'_>, name: &str, names: &Names<'_>, errors: &mut Vec<Error>) {
+pub(super) fn request_ref(path: &Path<'_>, name: &str, names: &Names<'_>, errors: &mut ErrorList) {
     let (request, other) = name.split_once('/').map_or((name, None), |(name, other)| (name, Some(other)));
     let nested = other.is_some_and(|other| other.contains('/'));
     if !nested {
@@ -148,7 +148,7 @@ pub(super) fn request_ref(path: &Path<'_>, name: &str, names: &Names<'_>, errors
 }
 
 /// Validates references to requests. `path` is that of the list.
-pub(super) fn request_refs(path: &Path<'_>, owner: &Object, names: &Names<'_>, errors: &mut Vec<Error>) {
+pub(super) fn request_refs(path: &Path<'_>, owner: &Object, names: &Names<'_>, errors: &mut ErrorList) {
     if !at_most(path, list(owner, "requests").len(), ITEMS_MAX, errors) {
         return;
     }
@@ -159,7 +159,7 @@ pub(super) fn request_refs(path: &Path<'_>, owner: &Object, names: &Names<'_>, e
 }
 
 /// An attribute of devices that has a domain.
-fn full_attribute_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn full_attribute_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     attribute_name(path, name, errors);
     if !name.contains('/') {
         let detail = "a fully qualified name must be a domain and a name separated by a slash";
@@ -169,7 +169,7 @@ fn full_attribute_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
 
 /// An attribute of devices: a C identifier, after a domain and a slash if it is not the driver's. What has
 /// more slashes is not judged.
-pub(super) fn attribute_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn attribute_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     match *name.split('/').collect::<Vec<_>>() {
         [id] => identifier(path, id, errors),
         [domain, id] => {
@@ -186,7 +186,7 @@ pub(super) fn attribute_name(path: &Path<'_>, name: &str, errors: &mut Vec<Error
     }
 }
 
-fn identifier(path: &Path<'_>, id: &str, errors: &mut Vec<Error>) {
+fn identifier(path: &Path<'_>, id: &str, errors: &mut ErrorList) {
     if id.len() > ATTRIBUTE_BYTES_MAX {
         errors.push(Error::too_long(path, Some(ATTRIBUTE_BYTES_MAX)));
     }

@@ -3,7 +3,7 @@
 use super::{ITEMS_MAX, at_most};
 use crate::tree::{child, children, list, text};
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// Longest expression that selects devices, in bytes.
@@ -12,7 +12,7 @@ const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 const RAW_BYTES_MAX: usize = 10 * 1024;
 
 /// Validates the selectors of a class or a request. `path` is that of the list.
-pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>) {
+pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
     if !at_most(path, list(owner, "selectors").len(), ITEMS_MAX, errors) {
         return;
     }
@@ -30,7 +30,7 @@ pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>
 }
 
 /// Validates what a driver is told. What is `stored` may be too long, from before there was a limit.
-pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, errors: &mut Vec<Error>) {
+pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, errors: &mut ErrorList) {
     let path = path.child("opaque");
     let Some(opaque) = child(found, "opaque") else {
         errors.push(Error::required(&path, ""));
@@ -45,7 +45,7 @@ pub(super) fn configuration(path: &Path<'_>, found: &Object, stored: bool, error
 }
 
 /// Validates JSON that must be an object. What is `stored` may be too long.
-pub(super) fn raw_object(path: &Path<'_>, json: &str, stored: bool, errors: &mut Vec<Error>) {
+pub(super) fn raw_object(path: &Path<'_>, json: &str, stored: bool, errors: &mut ErrorList) {
     if json.len() > RAW_BYTES_MAX && !stored {
         errors.push(Error::too_long(path, Some(RAW_BYTES_MAX)));
     } else if json.trim() == "null" {

@@ -8,12 +8,12 @@ fn object(value: Value) -> Object {
     value.as_object().cloned().unwrap_or_default()
 }
 
-fn texts(errors: &[Error]) -> Vec<String> {
+fn texts(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 
 fn check_policy(policy: Value, expected: &[&str]) {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     capacity::request_policy(&Path::root("p"), Some(&json!("10Gi")), &object(policy), &mut errors);
     assert_eq!(texts(&errors), expected);
 }
@@ -129,7 +129,7 @@ fn drivers_speak_of_devices_that_were_given() {
     });
     told["data"] = "[1]".into();
     let errors = {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let status = object(json!({"devices": [told]}));
         status::devices::devices(&Path::root("d"), &status, &mut errors);
         errors

@@ -9,7 +9,7 @@ use crate::validation::go_value::go_value;
 use crate::validation::node_selector::node_selector;
 use crate::validation::semver::Version;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{
     IO_K8S_API_RESOURCE_V1_DEVICEATTRIBUTE as DEVICE_ATTRIBUTE,
@@ -35,7 +35,7 @@ pub(super) fn device(
     path: &Path<'_>,
     (device, old): (&Object, Option<&Object>),
     per_device: bool,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     dns_label(&path.child("name"), text(device, "name"), errors);
     let empty = Object::new();
@@ -81,7 +81,7 @@ pub(super) fn device(
     binding_conditions(path, device, errors);
 }
 
-fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut Vec<Error>) {
+fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut ErrorList) {
     if let Some(value) = maybe_text(attribute, "string") {
         short(&path.child("string"), value, errors);
     }
@@ -110,13 +110,13 @@ fn attribute(path: &Path<'_>, attribute: &Object, errors: &mut Vec<Error>) {
     errors.push(Error::invalid(path, value, "exactly one value must be specified"));
 }
 
-fn short(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn short(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.len() > VALUE_BYTES_MAX {
         errors.push(Error::too_long(path, Some(VALUE_BYTES_MAX)));
     }
 }
 
-fn version(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn version(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if Version::parse(value).is_none() {
         let detail = "must be a string compatible with semver.org spec 2.0.0";
         errors.push(Error::invalid(path, value, detail));
@@ -124,7 +124,7 @@ fn version(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
     short(path, value, errors);
 }
 
-fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let same = |old: &Object| {
         let (new, old): (Vec<_>, Vec<_>) =
             (children(device, "taints").collect(), children(old, "taints").collect());
@@ -139,7 +139,7 @@ fn taints(path: &Path<'_>, device: &Object, old: Option<&Object>, errors: &mut V
 }
 
 /// Validates a taint; its effect may stay what it is in the old one.
-pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let (value, effect) = (text(taint, "value"), text(taint, "effect"));
     qualified_name(&path.child("key"), text(taint, "key"), errors);
     invalid_each(&path.child("value"), value, names::is_label_value(value), errors);
@@ -149,7 +149,7 @@ pub(super) fn taint(path: &Path<'_>, taint: &Object, old: Option<&Object>, error
     }
 }
 
-fn consumptions(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>) {
+fn consumptions(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     if !at_most(path, list(device, "consumesCounters").len(), CONSUMPTIONS_MAX, errors) {
         return;
     }
@@ -165,7 +165,7 @@ fn consumptions(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates the counters of a set. `path` is that of `counters`.
-pub(super) fn counters(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>) {
+pub(super) fn counters(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
     let counters = child(owner, "counters");
     let count = counters.map_or(0, Object::len);
     if count == 0 {
@@ -177,7 +177,7 @@ pub(super) fn counters(path: &Path<'_>, owner: &Object, errors: &mut Vec<Error>)
     }
 }
 
-fn nodes(path: &Path<'_>, device: &Object, per_device: bool, errors: &mut Vec<Error>) {
+fn nodes(path: &Path<'_>, device: &Object, per_device: bool, errors: &mut ErrorList) {
     if !per_device {
         if ["nodeName", "nodeSelector", "allNodes"].iter().any(|member| is_set(device, member)) {
             let detail = "`nodeName`, `nodeSelector` and `allNodes` can only be set if `perDeviceNodeSelection` is \
@@ -220,7 +220,7 @@ fn nodes(path: &Path<'_>, device: &Object, per_device: bool, errors: &mut Vec<Er
 }
 
 /// Conditions that a pod waits for before it is bound (KEP-5007), and those that make it give up.
-pub(super) fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>) {
+pub(super) fn binding_conditions(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     let [good, bad] = ["bindingConditions", "bindingFailureConditions"];
     for member in [good, bad] {
         let path = path.child(member);

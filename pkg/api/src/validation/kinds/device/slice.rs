@@ -12,7 +12,7 @@ use crate::validation::immutable::immutable;
 use crate::validation::node_selector::node_selector;
 use crate::validation::value::{NOT_POSITIVE, dns_label, dns_subdomain};
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_CORE_V1_NODESELECTORTERM as NODE_SELECTOR_TERM, IO_K8S_API_RESOURCE_V1_RESOURCEPOOL as POOL,
     IO_K8S_API_RESOURCE_V1_RESOURCESLICESPEC as SPEC,
@@ -27,19 +27,19 @@ const DEVICES_MAX: usize = 128;
 const ADVANCED_DEVICES_MAX: usize = 64;
 const COUNTER_SETS_MAX: usize = 8;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     spec(new, None, &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     spec(new, child(old, "spec"), &mut errors);
     errors
 }
 
-fn spec(slice: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn spec(slice: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(slice, "spec").unwrap_or(&empty));
     csi_driver(&path.child("driver"), text(spec, "driver"), errors);
@@ -70,7 +70,7 @@ fn spec(slice: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
 }
 
 /// Which nodes the devices are at: said in one way.
-fn nodes(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn nodes(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut ways = Vec::new();
     match maybe_text(spec, "nodeName") {
         None => {}
@@ -116,7 +116,7 @@ fn nodes(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let advanced = |device| {
         let attributes = child(device, "attributes").into_iter().flat_map(Object::values);
         let lists = ["bools", "ints", "strings", "versions"];
@@ -137,7 +137,7 @@ fn devices(path: &Path<'_>, spec: &Object, old: Option<&Object>, errors: &mut Ve
     duplicates(path, children(spec, "devices").map(|device| text(device, "name")), errors);
 }
 
-fn counter_sets(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn counter_sets(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     if !at_most(path, list(spec, "sharedCounters").len(), COUNTER_SETS_MAX, errors) {
         return;
     }

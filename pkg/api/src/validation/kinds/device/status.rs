@@ -11,7 +11,7 @@ use crate::validation::immutable::immutable;
 use crate::validation::node_selector::node_selector;
 use crate::validation::value::{dns_label, dns_subdomain, required_one_of};
 use crate::validation::volume_source::{csi_driver, required};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_RESOURCE_V1_RESOURCECLAIMSTATUS as STATUS;
 use schema::object::Object;
@@ -23,7 +23,7 @@ const USERS_MAX: usize = 256;
 
 /// Validates the status of a claim that replaces another. What was given stays until it is given back,
 /// and nobody uses what was not given.
-pub(super) fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+pub(super) fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (status, old) = (child(new, "status").unwrap_or(&empty), child(old, "status").unwrap_or(&empty));
     let path = Path::root("status");
@@ -58,7 +58,7 @@ pub(super) fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn users(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+fn users(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     if !at_most(path, list(status, "reservedFor").len(), USERS_MAX, errors) {
         return;
     }
@@ -74,7 +74,7 @@ fn users(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut Vec<Error>) {
+fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let devices = child(allocation, "devices").unwrap_or(&empty);
     let results = path.child("devices.results");
@@ -106,7 +106,7 @@ fn given(path: &Path<'_>, allocation: &Object, names: &Names<'_>, errors: &mut V
 }
 
 /// A pool of devices: DNS subdomains with slashes between them.
-pub(super) fn pool(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn pool(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
         return;

@@ -9,7 +9,7 @@ use crate::validation::NameRule;
 use crate::validation::conditions::conditions;
 use crate::validation::value::dns_label;
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 
 /// The rules of device taint rules.
@@ -17,13 +17,13 @@ pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
 
 const CONDITIONS_MAX: usize = 8;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     spec(new, None, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         let empty = Object::new();
@@ -36,7 +36,7 @@ fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn spec(rule: &Object, old: Option<&Object>, errors: &mut Vec<Error>) {
+fn spec(rule: &Object, old: Option<&Object>, errors: &mut ErrorList) {
     let empty = Object::new();
     let (root, spec) = (Path::root("spec"), child(rule, "spec").unwrap_or(&empty));
     if let Some(selector) = child(spec, "deviceSelector") {

@@ -82,7 +82,7 @@ fn drivers_are_told_objects() {
 #[test]
 fn a_claim_stays_and_is_used_only_when_allocated() {
     let fields =
-        |errors: Vec<Error>| -> Vec<String> { errors.iter().map(|error| error.field().to_owned()).collect() };
+        |errors: ErrorList| -> Vec<String> { errors.iter().map(|error| error.field().to_owned()).collect() };
     let with = |name: &str| object(&json!({"devices": {"requests": [{"name": name}]}}));
     assert_eq!(fields(claim_update("", &with("a"), &with("b"))), ["spec"]);
     let status = |status: Value| {

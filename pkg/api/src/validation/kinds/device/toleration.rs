@@ -2,12 +2,12 @@
 
 use crate::tree::text;
 use crate::validation::value::{invalid_each, one_of, qualified_name, required_one_of};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
 /// Validates a toleration.
-pub(super) fn toleration(path: &Path<'_>, toleration: &Object, errors: &mut Vec<Error>) {
+pub(super) fn toleration(path: &Path<'_>, toleration: &Object, errors: &mut ErrorList) {
     let (key, value) = (text(toleration, "key"), text(toleration, "value"));
     if !key.is_empty() {
         qualified_name(&path.child("key"), key, errors);

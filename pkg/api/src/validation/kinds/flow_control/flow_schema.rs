@@ -7,7 +7,7 @@ use crate::tree::{child, children, flag, integer, is_set, list, text, texts};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
 use crate::validation::value::{dns_label, dns_subdomain};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{
     IO_K8S_API_FLOWCONTROL_V1_FLOWDISTINGUISHERMETHOD as DISTINGUISHER_METHOD,
@@ -26,8 +26,8 @@ const VERBS: &[&str] =
 const SUBJECTS: &[(&str, &str)] =
     &[("serviceAccount", "ServiceAccount"), ("user", "User"), ("group", "Group")];
 
-fn update(subresource: &str, new: &Object, _: &Object) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn update(subresource: &str, new: &Object, _: &Object) -> ErrorList {
+    let mut errors = ErrorList::new();
     match subresource {
         "status" => conditions(new, &mut errors),
         _ => errors = create(new),
@@ -35,7 +35,7 @@ fn update(subresource: &str, new: &Object, _: &Object) -> Vec<Error> {
     errors
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -98,7 +98,7 @@ fn fixed_spec(name: &str) -> Option<Value> {
     }
 }
 
-fn precedence(path: &Path<'_>, precedence: i64, name: &str, errors: &mut Vec<Error>) {
+fn precedence(path: &Path<'_>, precedence: i64, name: &str, errors: &mut ErrorList) {
     let detail = match precedence {
         ..=0 => "must be a positive value".to_owned(),
         _ if precedence == 1 && name != EXEMPT => {
@@ -110,7 +110,7 @@ fn precedence(path: &Path<'_>, precedence: i64, name: &str, errors: &mut Vec<Err
     errors.push(Error::invalid(path, precedence, detail));
 }
 
-fn rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let subjects = path.child("subjects");
     if list(rule, "subjects").is_empty() {
         errors.push(Error::required(&subjects, "subjects must contain at least one value"));
@@ -132,7 +132,7 @@ fn rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn subject(path: &Path<'_>, subject: &Object, errors: &mut Vec<Error>) {
+fn subject(path: &Path<'_>, subject: &Object, errors: &mut ErrorList) {
     let kind = text(subject, "kind");
     let Some((member, _)) = SUBJECTS.iter().find(|(_, known)| *known == kind) else {
         let supported = ["Group", "ServiceAccount", "User"];
@@ -152,7 +152,7 @@ fn subject(path: &Path<'_>, subject: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn named_subject(path: &Path<'_>, subject: &Object, kind: &str, errors: &mut Vec<Error>) {
+fn named_subject(path: &Path<'_>, subject: &Object, kind: &str, errors: &mut ErrorList) {
     let account = kind == "ServiceAccount";
     match text(subject, "name") {
         "" => errors.push(Error::required(&path.child("name"), "")),
@@ -178,7 +178,7 @@ fn wildcard_alone(
     path: &Path<'_>,
     (rule, member): (&Object, &str),
     (missing, others): (&str, &str),
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let path = path.child(member);
     match list(rule, member).len() {
@@ -193,7 +193,7 @@ fn wildcard_alone(
     }
 }
 
-fn verbs(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn verbs(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let words = ("verbs must contain at least one value", "verbs");
     wildcard_alone(path, (rule, "verbs"), words, errors);
     if !has_wildcard(rule, "verbs") && !texts(rule, "verbs").all(|verb| VERBS.contains(&verb)) {
@@ -202,7 +202,7 @@ fn verbs(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn resource_rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn resource_rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     verbs(path, rule, errors);
     let words = ("resource rules must supply at least one api group", "api groups");
     wildcard_alone(path, (rule, "apiGroups"), words, errors);
@@ -225,7 +225,7 @@ fn resource_rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn non_resource_rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn non_resource_rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     verbs(path, rule, errors);
     let words = ("nonResourceURLs must contain at least one value", "non-resource URLs");
     wildcard_alone(path, (rule, "nonResourceURLs"), words, errors);

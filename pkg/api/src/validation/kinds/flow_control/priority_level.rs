@@ -6,7 +6,7 @@ use crate::semantic::equal;
 use crate::tree::{child, integer, is_set, maybe_integer, text};
 use crate::validation::NameRule;
 use crate::validation::go_value::go_value;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_FLOWCONTROL_V1_PRIORITYLEVELCONFIGURATIONSPEC as SPEC;
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -20,8 +20,8 @@ const HASH_BITS_MAX: f64 = 60.0;
 /// Only objects in v1beta3 have it.
 const ZERO_SHARES_ANNOTATION: &str = "flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares";
 
-fn update(subresource: &str, new: &Object, _: &Object) -> Vec<Error> {
-    let mut errors = Vec::new();
+fn update(subresource: &str, new: &Object, _: &Object) -> ErrorList {
+    let mut errors = ErrorList::new();
     match subresource {
         "status" => conditions(new, &mut errors),
         _ => errors = create(new),
@@ -29,7 +29,7 @@ fn update(subresource: &str, new: &Object, _: &Object) -> Vec<Error> {
     errors
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let annotations = child(new, "metadata").and_then(|meta| child(meta, "annotations"));
     if annotations.is_some_and(|annotations| annotations.contains_key(ZERO_SHARES_ANNOTATION)) {
@@ -44,7 +44,7 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut Vec<Error>) {
+fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
     let kind = text(spec, "type");
     let type_path = path.child("type");
     if (name == EXEMPT) != (kind == "Exempt") {
@@ -76,7 +76,7 @@ fn by_type(path: &Path<'_>, spec: &Object, name: &str, errors: &mut Vec<Error>) 
 }
 
 /// The levels that the server depends on; of the exempt one, shares may be changed.
-fn fixed(path: &Path<'_>, spec: &Object, name: &str, errors: &mut Vec<Error>) {
+fn fixed(path: &Path<'_>, spec: &Object, name: &str, errors: &mut ErrorList) {
     let (fixed, except) = match name {
         EXEMPT => (
             json!({"type": "Exempt", "exempt": spec.get("exempt").unwrap_or(&Value::Null)}),
@@ -95,21 +95,21 @@ fn fixed(path: &Path<'_>, spec: &Object, name: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn shares(path: &Path<'_>, level: &Object, errors: &mut Vec<Error>) {
+fn shares(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
     let member = "nominalConcurrencyShares";
     if let Some(shares) = maybe_integer(level, member).filter(|shares| *shares < 0) {
         errors.push(Error::invalid(&path.child(member), shares, "must be a non-negative integer"));
     }
 }
 
-fn lendable(path: &Path<'_>, level: &Object, errors: &mut Vec<Error>) {
+fn lendable(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
     let member = "lendablePercent";
     if let Some(percent) = maybe_integer(level, member).filter(|percent| !(0..=100).contains(percent)) {
         errors.push(Error::invalid(&path.child(member), percent, "must be between 0 and 100, inclusive"));
     }
 }
 
-fn limited(path: &Path<'_>, level: &Object, errors: &mut Vec<Error>) {
+fn limited(path: &Path<'_>, level: &Object, errors: &mut ErrorList) {
     shares(path, level, errors);
     let empty = Object::new();
     let response = child(level, "limitResponse").unwrap_or(&empty);
@@ -139,7 +139,7 @@ fn limited(path: &Path<'_>, level: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut Vec<Error>) {
+fn queuing(path: &Path<'_>, queuing: &Object, errors: &mut ErrorList) {
     let (length, queues) = (integer(queuing, "queueLengthLimit"), integer(queuing, "queues"));
     let hand = integer(queuing, "handSize");
     if length <= 0 {

@@ -2,7 +2,7 @@
 
 use crate::tree::{child, children, list, maybe_text, text};
 use crate::validation::value::{one_of, qualified_name};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use schema::object::Object;
 use serde_json::Value;
@@ -20,7 +20,7 @@ const OPERATORS: &[&str] = &["In", "NotIn"];
 const STATUSES: &[&str] = &["False", "True", "Unknown"];
 
 /// Validates a policy. `path` is that of the policy, `spec` the one of the job.
-pub(super) fn failure_policy(path: &Path<'_>, policy: &Object, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn failure_policy(path: &Path<'_>, policy: &Object, spec: &Object, errors: &mut ErrorList) {
     let path = path.child("rules");
     let count = list(policy, "rules").len();
     if count > RULES_MAX {
@@ -42,7 +42,7 @@ fn validate_rule(
     rule: &Object,
     per_index: bool,
     containers: &BTreeSet<&str>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let action_path = path.child("action");
     match text(rule, "action") {
@@ -66,7 +66,7 @@ fn validate_rule(
     errors.push(Error::invalid(path, BadValue::Omitted, detail));
 }
 
-fn on_pod_conditions(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn on_pod_conditions(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let count = list(rule, "onPodConditions").len();
     if count > PATTERNS_MAX {
         errors.push(Error::too_many(path, Some(count), Some(PATTERNS_MAX)));
@@ -78,12 +78,7 @@ fn on_pod_conditions(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn on_exit_codes(
-    path: &Path<'_>,
-    requirement: &Object,
-    containers: &BTreeSet<&str>,
-    errors: &mut Vec<Error>,
-) {
+fn on_exit_codes(path: &Path<'_>, requirement: &Object, containers: &BTreeSet<&str>, errors: &mut ErrorList) {
     let operator = text(requirement, "operator");
     known(&path.child("operator"), operator, OPERATORS, errors);
     if let Some(name) = maybe_text(requirement, "containerName").filter(|name| !containers.contains(name)) {
@@ -114,7 +109,7 @@ fn on_exit_codes(
 }
 
 /// One of the supported values; of an empty one it is said which there are.
-fn known(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut Vec<Error>) {
+fn known(path: &Path<'_>, value: &str, supported: &[&str], errors: &mut ErrorList) {
     if value.is_empty() {
         let quoted: Vec<String> = supported.iter().map(|value| quote(value)).collect();
         errors.push(Error::required(path, format!("valid values: [{}]", quoted.join(" "))));

@@ -7,7 +7,7 @@ use crate::validation::go_value::go_value;
 use crate::validation::kinds::pod::{PodOptions, validate_pod_template_spec};
 use crate::validation::kinds::workload::none_negative;
 use crate::validation::value::{dns_subdomain, one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_BATCH_V1_SUCCESSPOLICY as SUCCESS_POLICY;
 use schema::object::Object;
@@ -30,7 +30,7 @@ pub(super) fn validate_spec_without_selector(
     path: &Path<'_>,
     spec: &Object,
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let numbers = [
         "parallelism",
@@ -83,7 +83,7 @@ pub(super) fn validate_spec_without_selector(
 }
 
 /// The rules of Indexed jobs.
-fn indexed(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn indexed(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let [parallelism, completions, failed] =
         ["parallelism", "completions", "maxFailedIndexes"].map(|member| maybe_integer(spec, member));
     let (parallelism_path, failed_path) = (path.child("parallelism"), path.child("maxFailedIndexes"));
@@ -125,14 +125,14 @@ fn indexed(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// The controller of a job: a path under a domain.
-fn managed_by(path: &Path<'_>, manager: &str, errors: &mut Vec<Error>) {
+fn managed_by(path: &Path<'_>, manager: &str, errors: &mut ErrorList) {
     domain_prefixed_path(path, manager, errors);
     if manager.len() > MANAGED_BY_BYTES_MAX {
         errors.push(Error::too_long(path, Some(MANAGED_BY_BYTES_MAX)));
     }
 }
 
-fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -152,10 +152,10 @@ fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
 }
 
 /// The template of a job's pods, which end at some time. `path` is that of the spec.
-fn template(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+fn template(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let (template, path) = (child(spec, "template").unwrap_or(&empty), path.child("template"));
-    errors.extend(validate_pod_template_spec(template, &path, options));
+    errors.append(validate_pod_template_spec(template, &path, options));
     let policy = child(template, "spec").map_or("", |pod| text(pod, "restartPolicy"));
     let path = path.child("spec.restartPolicy");
     match policy {

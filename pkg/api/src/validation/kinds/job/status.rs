@@ -6,7 +6,7 @@ use crate::semantic::equal_members;
 use crate::tree::{child, children, flag, integer, is_set, list, maybe_integer, maybe_text, text, texts};
 use crate::validation::go_value::go_value;
 use crate::validation::kinds::workload::none_negative;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_BATCH_V1_JOBSTATUS as JOB_STATUS,
     IO_K8S_API_BATCH_V1_UNCOUNTEDTERMINATEDPODS as UNCOUNTED_TERMINATED_PODS,
@@ -58,7 +58,7 @@ struct Update<'o> {
 }
 
 /// Validates a new status of a job.
-pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let spec = child(new, "spec").unwrap_or(&empty);
     let [new, old] = [new, old].map(|job| child(job, "status").unwrap_or(&empty));
@@ -76,7 +76,7 @@ pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut Ve
     update.transitions(&path, errors);
 }
 
-fn uncounted_pods(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+fn uncounted_pods(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let Some(pods) = child(status, "uncountedTerminatedPods") else { return };
     let mut seen = BTreeSet::new();
     for member in ["succeeded", "failed"] {
@@ -111,7 +111,7 @@ impl Update<'_> {
     }
 
     /// Conditions that exclude each other.
-    fn contradictions(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn contradictions(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         let failed_changed = now.failed != self.before.failed;
         if (self.complete_changed() || failed_changed) && now.complete && now.failed {
@@ -123,7 +123,7 @@ impl Update<'_> {
         }
     }
 
-    fn completion_time(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn completion_time(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let [start, completion] = ["startTime", "completionTime"].map(|member| maybe_text(self.new, member));
         let path = path.child("completionTime");
         if self.complete_changed() || self.changed("completionTime") {
@@ -146,7 +146,7 @@ impl Update<'_> {
     }
 
     /// Ends of which no condition has told before.
-    fn unannounced_ends(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn unannounced_ends(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         let failed_changed = now.failed != self.before.failed || self.changed("failedIndexes");
         if failed_changed && now.failed && !now.failing {
@@ -161,7 +161,7 @@ impl Update<'_> {
     }
 
     /// What a finished job does not have any more.
-    fn left_overs(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn left_overs(&self, path: &Path<'_>, errors: &mut ErrorList) {
         if !self.now.finished() {
             return;
         }
@@ -187,7 +187,7 @@ impl Update<'_> {
         }
     }
 
-    fn indexes(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn indexes(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let (completed, failed) = (text(self.new, "completedIndexes"), maybe_text(self.new, "failedIndexes"));
         let completions = maybe_integer(self.spec, "completions");
         let per_index = is_set(self.spec, "backoffLimitPerIndex");
@@ -224,7 +224,7 @@ impl Update<'_> {
         }
     }
 
-    fn running_pods(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn running_pods(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let terminating = integer(self.new, "terminating");
         let judged = self.finish_changed() || self.changed("terminating");
         if judged && terminating > 0 && self.now.finished() {
@@ -240,7 +240,7 @@ impl Update<'_> {
     }
 
     /// These hold for all jobs, changed or not.
-    fn success_criteria(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn success_criteria(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let now = self.now;
         if now.succeeded && now.failed {
             bad_conditions(path, "cannot set SuccessCriteriaMet=True and Failed=true conditions", errors);
@@ -256,7 +256,7 @@ impl Update<'_> {
     }
 
     /// What must not go back.
-    fn transitions(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn transitions(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let (now, before) = (self.now, self.before);
         let terminal = [
             ("Failed", before.failed && !now.failed),
@@ -289,7 +289,7 @@ impl Update<'_> {
         }
     }
 
-    fn times(&self, path: &Path<'_>, errors: &mut Vec<Error>) {
+    fn times(&self, path: &Path<'_>, errors: &mut ErrorList) {
         let [completion, old_completion] =
             [self.new, self.old].map(|status| maybe_text(status, "completionTime"));
         if let Some(time) = completion.filter(|time| old_completion.is_some_and(|old| old != *time)) {
@@ -306,6 +306,6 @@ impl Update<'_> {
     }
 }
 
-fn bad_conditions(path: &Path<'_>, detail: &str, errors: &mut Vec<Error>) {
+fn bad_conditions(path: &Path<'_>, detail: &str, errors: &mut ErrorList) {
     errors.push(Error::invalid(&path.child("conditions"), BadValue::Omitted, detail));
 }

@@ -3,7 +3,7 @@
 use super::indexes::{INDEXES_BYTES_MAX, count_indexes};
 use crate::tree::{children, list, maybe_integer, maybe_text};
 use crate::validation::value::nonnegative;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// Most rules of a policy.
@@ -15,7 +15,7 @@ pub(super) fn success_policy(
     path: &Path<'_>,
     policy: &Object,
     completions: Option<i64>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let path = path.child("rules");
     let count = list(policy, "rules").len();
@@ -31,7 +31,7 @@ pub(super) fn success_policy(
     }
 }
 
-fn validate_rule(path: &Path<'_>, rule: &Object, completions: Option<i64>, errors: &mut Vec<Error>) {
+fn validate_rule(path: &Path<'_>, rule: &Object, completions: Option<i64>, errors: &mut ErrorList) {
     let (count, indexes) = (maybe_integer(rule, "succeededCount"), maybe_text(rule, "succeededIndexes"));
     if count.is_none() && indexes.is_none() {
         let detail = "at least one of succeededCount or succeededIndexes must be specified";

@@ -33,7 +33,7 @@ fn edited(mut job: Object, pointer: &str, value: Value) -> Object {
     job
 }
 
-fn texts_of(errors: &[Error]) -> Vec<String> {
+fn texts_of(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 

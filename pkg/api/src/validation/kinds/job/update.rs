@@ -5,7 +5,7 @@ use crate::semantic;
 use crate::tree::{child, child_mut, children_mut, flag, integer, list, maybe_integer, text};
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::{IMMUTABLE, immutable};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_BATCH_V1_JOBSPEC as JOB_SPEC, IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC,
     IO_K8S_API_CORE_V1_PODTEMPLATESPEC as POD_TEMPLATE_SPEC,
@@ -31,9 +31,9 @@ pub(super) fn unchanged(
     new: &Object,
     old: &Object,
     template_is_mutable: bool,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
-    let same = |member: &str, errors: &mut Vec<Error>| {
+    let same = |member: &str, errors: &mut ErrorList| {
         immutable(&path.child(member), &JOB_SPEC, member, (new, old), errors);
     };
     if text(new, "completionMode") == "Indexed" {
@@ -60,7 +60,7 @@ pub(super) fn unchanged(
 }
 
 /// Indexed jobs are scaled by changing completions and parallelism to the same number (KEP-3715).
-fn completions(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn completions(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(completions) = maybe_integer(new, "completions") else { return };
     let changed = maybe_integer(old, "completions") != Some(completions);
     if changed && maybe_integer(new, "parallelism") != Some(completions) {
@@ -71,7 +71,7 @@ fn completions(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Err
 
 /// Checks that of a template only these have changed: labels and annotations, what says where pods run,
 /// and resources of containers.
-fn only_scheduling_and_resources(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn only_scheduling_and_resources(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let pod = |spec| child(spec, "template").and_then(|template| child(template, "spec"));
     let empty = Object::new();
     let new = pod(new).unwrap_or(&empty);

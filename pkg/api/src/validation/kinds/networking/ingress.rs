@@ -6,7 +6,7 @@ use crate::tree::{child, children, integer, is_set, list, maybe_text, text, text
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::{dns_label, dns_subdomain, host_name, invalid_each};
 use crate::validation::{NameRule, canonical_ip};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ struct Options {
     bad_wildcard_rule: bool,
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = validate(new, Options::default());
     let annotations = child(new, "metadata").and_then(|meta| child(meta, "annotations"));
     let annotated = annotations.and_then(|annotations| maybe_text(annotations, CLASS_ANNOTATION));
@@ -40,11 +40,11 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     match subresource {
         "status" => status(new, old, &mut errors),
-        _ => errors.extend(validate(new, options(old))),
+        _ => errors.append(validate(new, options(old))),
     }
     errors
 }
@@ -57,7 +57,7 @@ fn options(old: &Object) -> Options {
         !name.is_empty() && !names::is_dns1123_subdomain(name).is_empty()
     };
     let bad_wildcard = |rule_of| {
-        let mut bad = Vec::new();
+        let mut bad = ErrorList::new();
         if text(rule_of, "host").contains('*') {
             rule(&Path::NIL, rule_of, &mut bad);
         }
@@ -69,7 +69,7 @@ fn options(old: &Object) -> Options {
     }
 }
 
-fn validate(ingress: &Object, options: Options) -> Vec<Error> {
+fn validate(ingress: &Object, options: Options) -> ErrorList {
     let mut errors = metadata(ingress, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(ingress, "spec").unwrap_or(&empty));
@@ -99,14 +99,14 @@ fn validate(ingress: &Object, options: Options) -> Vec<Error> {
 }
 
 /// A host, or all hosts of a domain.
-fn host_pattern(path: &Path<'_>, host: &str, errors: &mut Vec<Error>) {
+fn host_pattern(path: &Path<'_>, host: &str, errors: &mut ErrorList) {
     match host.contains('*') {
         true => invalid_each(path, host, names::is_wildcard_dns1123_subdomain(host), errors),
         false => dns_subdomain(path, host, errors),
     }
 }
 
-fn rule_host(path: &Path<'_>, host: &str, errors: &mut Vec<Error>) {
+fn rule_host(path: &Path<'_>, host: &str, errors: &mut ErrorList) {
     if host.is_empty() {
         return;
     }
@@ -116,7 +116,7 @@ fn rule_host(path: &Path<'_>, host: &str, errors: &mut Vec<Error>) {
     host_pattern(path, host, errors);
 }
 
-fn tls(path: &Path<'_>, tls: &Object, options: Options, errors: &mut Vec<Error>) {
+fn tls(path: &Path<'_>, tls: &Object, options: Options, errors: &mut ErrorList) {
     let hosts_path = path.child("hosts");
     for (index, host) in texts(tls, "hosts").enumerate() {
         host_pattern(&hosts_path.index(index), host, errors);
@@ -128,7 +128,7 @@ fn tls(path: &Path<'_>, tls: &Object, options: Options, errors: &mut Vec<Error>)
 }
 
 /// Validates what a rule does. `path` is that of the rule.
-fn rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
+fn rule(path: &Path<'_>, rule: &Object, errors: &mut ErrorList) {
     let Some(http) = child(rule, "http") else { return };
     let path = path.child("http.paths");
     if list(http, "paths").is_empty() {
@@ -139,7 +139,7 @@ fn rule(path: &Path<'_>, rule: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn url_path(path: &Path<'_>, route: &Object, errors: &mut Vec<Error>) {
+fn url_path(path: &Path<'_>, route: &Object, errors: &mut ErrorList) {
     let (value, value_path) = (text(route, "path"), path.child("path"));
     let Some(kind) = maybe_text(route, "pathType") else {
         errors.push(Error::required(&path.child("pathType"), "pathType must be specified"));
@@ -163,7 +163,7 @@ fn url_path(path: &Path<'_>, route: &Object, errors: &mut Vec<Error>) {
     backend(&path.child("backend"), child(route, "backend").unwrap_or(&empty), errors);
 }
 
-fn backend(path: &Path<'_>, backend: &Object, errors: &mut Vec<Error>) {
+fn backend(path: &Path<'_>, backend: &Object, errors: &mut ErrorList) {
     let service = match (child(backend, "resource"), child(backend, "service")) {
         (Some(_), Some(_)) => {
             errors.push(Error::invalid(path, "", "cannot set both resource and service backends"));
@@ -195,7 +195,7 @@ fn backend(path: &Path<'_>, backend: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     let old_ips: BTreeSet<&str> = points(old).map(|point| text(point, "ip")).collect();
     let path = Path::root("status.loadBalancer.ingress");
     for (index, point) in points(new).enumerate() {

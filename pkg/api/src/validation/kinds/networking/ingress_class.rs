@@ -6,7 +6,7 @@ use crate::tree::{child, is_set, maybe_text, text};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::value::{dns_label, dns_subdomain};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_NETWORKING_V1_INGRESSCLASSSPEC as SPEC;
 use schema::object::Object;
@@ -20,7 +20,7 @@ const CONTROLLER_BYTES_MAX: usize = 250;
 /// What a URL's path may consist of (RFC 3986), as upstream's pattern spells it.
 const URL_PATH_REGEX: &str = r"[A-Za-z0-9/\-._~%!$&'()*+,;=:]+";
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -35,17 +35,17 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.controller"), &SPEC, "controller", specs, &mut errors);
-    errors.extend(create(new));
+    errors.append(create(new));
     errors
 }
 
 /// A domain, a slash and a path (`IsDomainPrefixedPath`).
-fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     if value.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -63,7 +63,7 @@ fn domain_prefixed_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
     }
 }
 
-fn parameters(path: &Path<'_>, parameters: &Object, errors: &mut Vec<Error>) {
+fn parameters(path: &Path<'_>, parameters: &Object, errors: &mut ErrorList) {
     typed_reference(path, parameters, errors);
     let (scope_path, path) = (path.child("scope"), path.child("namespace"));
     match (maybe_text(parameters, "scope"), maybe_text(parameters, "namespace")) {

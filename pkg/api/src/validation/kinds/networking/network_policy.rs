@@ -6,7 +6,7 @@ use crate::validation::NameRule;
 use crate::validation::cidr::{Cidr, legacy_cidr};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of, port_number_or_name};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
@@ -26,17 +26,17 @@ struct Options<'o> {
     ranges: BTreeSet<&'o str>,
 }
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     spec(new, &Options::default(), &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let empty = Object::new();
     let old_spec = child(old, "spec").unwrap_or(&empty);
-    let mut bad = Vec::new();
+    let mut bad = ErrorList::new();
     label_selector(&Path::NIL, child(old_spec, "podSelector"), false, &mut bad);
     let options = Options { bad_selector: !bad.is_empty(), ranges: ranges(old_spec).collect() };
     spec(new, &options, &mut errors);
@@ -51,7 +51,7 @@ fn ranges(spec: &Object) -> impl Iterator<Item = &str> {
     blocks.flat_map(|block| std::iter::once(text(block, "cidr")).chain(texts(block, "except")))
 }
 
-fn spec(policy: &Object, options: &Options<'_>, errors: &mut Vec<Error>) {
+fn spec(policy: &Object, options: &Options<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
     let selector = child(spec, "podSelector");
@@ -81,7 +81,7 @@ fn spec(policy: &Object, options: &Options<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn port(path: &Path<'_>, port: &Object, errors: &mut Vec<Error>) {
+fn port(path: &Path<'_>, port: &Object, errors: &mut ErrorList) {
     if let Some(protocol) = maybe_text(port, "protocol") {
         one_of(&path.child("protocol"), protocol, &["TCP", "UDP", "SCTP"], errors);
     }
@@ -105,7 +105,7 @@ fn port(path: &Path<'_>, port: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut Vec<Error>) {
+fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut ErrorList) {
     let selectors = ["podSelector", "namespaceSelector"];
     for member in selectors {
         label_selector(&path.child(member), child(peer, member), options.bad_selector, errors);
@@ -124,7 +124,7 @@ fn peer(path: &Path<'_>, peer: &Object, options: &Options<'_>, errors: &mut Vec<
 }
 
 /// A range, and ranges within that are left out. Those that the old policy has, wherever, are good enough.
-fn ip_block(path: &Path<'_>, block: &Object, old: &BTreeSet<&str>, errors: &mut Vec<Error>) {
+fn ip_block(path: &Path<'_>, block: &Object, old: &BTreeSet<&str>, errors: &mut ErrorList) {
     let range = text(block, "cidr");
     if range.is_empty() {
         errors.push(Error::required(&path.child("cidr"), ""));
@@ -205,6 +205,6 @@ mod tests {
     fn ranges_that_are_there_may_stay() {
         let bad = json!({"egress": [{"to": [{"ipBlock": {"cidr": "010.0.0.0/8"}}]}]});
         check(bad.clone(), &[("FieldValueInvalid", "spec.egress[0].to[0].ipBlock.cidr")]);
-        assert_eq!(update("", &policy(&bad), &policy(&bad)), []);
+        assert_eq!(update("", &policy(&bad), &policy(&bad)), ErrorList::new());
     }
 }

@@ -7,7 +7,7 @@ use crate::validation::cidr::{Cidr, cidr};
 use crate::validation::go_value::go_value;
 use crate::validation::immutable::{IMMUTABLE, immutable};
 use crate::validation::value::{dns_subdomain, path_segment};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_NETWORKING_V1_IPADDRESSSPEC as ADDRESS_SPEC,
     IO_K8S_API_NETWORKING_V1_SERVICECIDRSPEC as CIDR_SPEC,
@@ -24,7 +24,7 @@ pub(in crate::validation::kinds) const SERVICE_CIDRS: Rules = Rules { create: ra
 /// One for each family.
 const RANGES_MAX: usize = 2;
 
-fn address(new: &Object) -> Vec<Error> {
+fn address(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::Ip);
     let path = Path::root("spec.parentRef");
     match child(new, "spec").and_then(|spec| child(spec, "parentRef")) {
@@ -42,16 +42,16 @@ fn address(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn address_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn address_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = address(new);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     let empty = Object::new();
     let specs = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
     immutable(&Path::root("spec.parentRef"), &ADDRESS_SPEC, "parentRef", specs, &mut errors);
     errors
 }
 
-fn ranges(new: &Object) -> Vec<Error> {
+fn ranges(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     validate_ranges(new, &mut errors);
     errors
@@ -66,7 +66,7 @@ fn shown(object: &Object) -> &Value {
     child(object, "spec").and_then(|spec| spec.get("cidrs")).unwrap_or(&Value::Null)
 }
 
-fn validate_ranges(object: &Object, errors: &mut Vec<Error>) {
+fn validate_ranges(object: &Object, errors: &mut ErrorList) {
     let (path, ranges) = (Path::root("spec.cidrs"), list_of(object));
     if ranges.is_empty() {
         errors.push(Error::required(&path, "at least one CIDR required"));
@@ -93,7 +93,7 @@ fn validate_ranges(object: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Ranges stay; one of the other family may be added.
-fn ranges_update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn ranges_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         return errors;
@@ -123,14 +123,14 @@ mod tests {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    fn fields(errors: &[Error]) -> Vec<&str> {
+    fn fields(errors: &ErrorList) -> Vec<&str> {
         errors.iter().map(Error::field).collect()
     }
 
     #[test]
     fn an_address_has_a_parent() {
         let parent = json!({"parentRef": {"resource": "services", "name": "a", "namespace": "b"}});
-        assert_eq!(address(&object("10.0.0.1", &parent)), []);
+        assert_eq!(address(&object("10.0.0.1", &parent)), ErrorList::new());
         assert_eq!(fields(&address(&object("10.0.0.01", &json!({})))), ["metadata.name", "spec.parentRef"]);
         let bad = json!({"parentRef": {"resource": "a/b", "group": "A", "namespace": ".."}});
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use super::taints;
 use crate::tree::{child, children, flag, maybe_text};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::json;
 use schema::object::Object;
 use serde_json::Value;
@@ -11,7 +11,7 @@ const TAINTS: &str = "scheduler.alpha.kubernetes.io/taints";
 const AVOID_PODS: &str = "scheduler.alpha.kubernetes.io/preferAvoidPods";
 
 /// Validates the annotations that say something of the node. Values in the errors are upstream's.
-pub(super) fn annotations(node: &Object, errors: &mut Vec<Error>) {
+pub(super) fn annotations(node: &Object, errors: &mut ErrorList) {
     let annotations = child(node, "metadata").and_then(|meta| child(meta, "annotations"));
     let get = |name| annotations.and_then(|annotations| maybe_text(annotations, name)).unwrap_or_default();
     let path = Path::root("metadata.annotations");
@@ -42,7 +42,7 @@ fn with_small_keys(object: &Object) -> Object {
     object.iter().map(|(key, value)| (key.to_lowercase(), value.clone())).collect()
 }
 
-fn avoid_pods(path: &Path<'_>, avoid: &Value, errors: &mut Vec<Error>) {
+fn avoid_pods(path: &Path<'_>, avoid: &Value, errors: &mut ErrorList) {
     let empty = Object::new();
     let avoid = avoid.as_object().unwrap_or(&empty);
     for (index, entry) in children(avoid, "preferAvoidPods").enumerate() {

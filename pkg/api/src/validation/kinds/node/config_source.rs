@@ -3,13 +3,13 @@
 use crate::tree::{child, text};
 use crate::validation::go_value::go_value;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_NODECONFIGSOURCE as NODE_CONFIG_SOURCE;
 use schema::object::Object;
 
 /// Validates what the status says of configurations.
-pub(super) fn config_status(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+pub(super) fn config_status(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     for member in ["assigned", "active", "lastKnownGood"] {
         if let Some(source) = child(status, member) {
             config_source(&path.child(member), source, true, errors);
@@ -18,7 +18,7 @@ pub(super) fn config_status(path: &Path<'_>, status: &Object, errors: &mut Vec<E
 }
 
 /// Validates a source. One in the status says exactly which object it means.
-pub(super) fn config_source(path: &Path<'_>, source: &Object, in_status: bool, errors: &mut Vec<Error>) {
+pub(super) fn config_source(path: &Path<'_>, source: &Object, in_status: bool, errors: &mut ErrorList) {
     let Some(map) = child(source, "configMap") else {
         let value = go_value(&NODE_CONFIG_SOURCE, source);
         errors.push(Error::invalid(path, value, "exactly one reference subfield must be non-nil"));

@@ -4,7 +4,7 @@ use super::Context;
 use crate::tree::{child, is_set, maybe_text, text};
 use crate::validation::value::{dns_label, dns_subdomain, no_backsteps};
 use crate::validation::volume_source as shared;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// Kinds of volumes in upstream's order, with the steps to them in errors about them and in errors about
@@ -40,7 +40,7 @@ const ISCSI_INTERFACE_BYTES_MAX: usize = 64;
 const BAD_ISCSI_NAME: &str = "must be valid format";
 
 /// Validates that a spec has one source, and that. `path` is that of the spec.
-pub(super) fn source(path: &Path<'_>, spec: &Object, context: Context<'_>, errors: &mut Vec<Error>) {
+pub(super) fn source(path: &Path<'_>, spec: &Object, context: Context<'_>, errors: &mut ErrorList) {
     let mut found = false;
     for (kind, step, step_of_another) in KINDS {
         let Some(volume) = child(spec, kind) else { continue };
@@ -78,7 +78,7 @@ fn is_root(path: &str) -> bool {
     path.starts_with('/') && depth == 0
 }
 
-fn one(path: &Path<'_>, kind: &str, volume: &Object, context: Context<'_>, errors: &mut Vec<Error>) {
+fn one(path: &Path<'_>, kind: &str, volume: &Object, context: Context<'_>, errors: &mut ErrorList) {
     let required: &[&str] = match kind {
         "hostPath" => return shared::host_path(path, volume, errors),
         "gcePersistentDisk" => return shared::partitioned_disk(path, volume, "pdName", errors),
@@ -113,7 +113,7 @@ fn one(path: &Path<'_>, kind: &str, volume: &Object, context: Context<'_>, error
     }
 }
 
-fn glusterfs(path: &Path<'_>, volume: &Object, errors: &mut Vec<Error>) {
+fn glusterfs(path: &Path<'_>, volume: &Object, errors: &mut ErrorList) {
     shared::required(path, volume, &["endpoints", "path"], errors);
     let path = path.child("endpointsNamespace");
     match maybe_text(volume, "endpointsNamespace") {
@@ -126,7 +126,7 @@ fn glusterfs(path: &Path<'_>, volume: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn iscsi(path: &Path<'_>, volume: &Object, context: Context<'_>, errors: &mut Vec<Error>) {
+fn iscsi(path: &Path<'_>, volume: &Object, context: Context<'_>, errors: &mut ErrorList) {
     let name = match context {
         Context::Volume { name, .. } => name,
         Context::Inline => "",
@@ -142,7 +142,7 @@ fn iscsi(path: &Path<'_>, volume: &Object, context: Context<'_>, errors: &mut Ve
     shared::iscsi_initiator(path, volume, BAD_ISCSI_NAME, errors);
 }
 
-fn csi(path: &Path<'_>, volume: &Object, errors: &mut Vec<Error>) {
+fn csi(path: &Path<'_>, volume: &Object, errors: &mut ErrorList) {
     shared::csi_driver(&path.child("driver"), text(volume, "driver"), errors);
     shared::required(path, volume, &["volumeHandle"], errors);
     let secrets = [

@@ -79,7 +79,7 @@ fn classes_and_modes_are_known() {
 
 #[test]
 fn inline_volumes_are_csi() {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     let spec = volume(json!({"storageClassName": "a"}));
     let spec = child(&spec, "spec").cloned().unwrap_or_default();
     validate_volume_spec(&Path::root("s"), &spec, Context::Inline, &mut errors);

@@ -8,7 +8,7 @@ use crate::validation::NameRule;
 use crate::validation::go_value::{go_lines, go_value};
 use crate::validation::immutable::immutable;
 use crate::validation::unified_diff::unified_diff;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_CORE_V1_PERSISTENTVOLUMESOURCE as SOURCE, IO_K8S_API_CORE_V1_PERSISTENTVOLUMESPEC as SPEC,
     IO_K8S_API_CORE_V1_VOLUMENODEAFFINITY as AFFINITY,
@@ -24,7 +24,7 @@ const RENAMED_LABELS: &[(&str, &str)] = &[
     ("beta.kubernetes.io/instance-type", "node.kubernetes.io/instance-type"),
 ];
 
-pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         if child(new, "metadata").is_none_or(|meta| text(meta, "resourceVersion").is_empty()) {
@@ -34,7 +34,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error
     }
     // Upstream validates the volume twice.
     let mut errors = validate(new, Some(old));
-    errors.extend(metadata(new, false, NameRule::DnsSubdomain));
+    errors.append(metadata(new, false, NameRule::DnsSubdomain));
     volume_spec(new, Some(old), &mut errors);
     let empty = Object::new();
     let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
@@ -50,7 +50,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error
 }
 
 /// The source stays, but a secret may be added with which a CSI driver expands the volume.
-fn source(spec: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn source(spec: &Object, old: &Object, errors: &mut ErrorList) {
     let secret = "controllerExpandSecretRef";
     let mut spec = spec.clone();
     if child(old, "csi").is_some_and(|csi| !is_set(csi, secret))
@@ -66,7 +66,7 @@ fn source(spec: &Object, old: &Object, errors: &mut Vec<Error>) {
 }
 
 /// The node affinity stays once it is set, but labels may get their new names.
-fn affinity(spec: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn affinity(spec: &Object, old: &Object, errors: &mut ErrorList) {
     let Some(old) = child(old, "nodeAffinity") else { return };
     let new = child(spec, "nodeAffinity");
     if !new.is_some_and(|new| equal(&AFFINITY, new, &renamed(old, new))) {

@@ -5,7 +5,7 @@ use crate::validation::go_value::{go_value, go_values};
 use crate::validation::node_selector::{self, node_selector, node_selector_term};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{dns_label, qualified_name};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_CORE_V1_NODESELECTORTERM as TERM;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +19,7 @@ const PREFERRED: &str = "preferredDuringSchedulingIgnoredDuringExecution";
 const POD_AFFINITIES: [&str; 2] = ["podAffinity", "podAntiAffinity"];
 
 /// Validates the affinity. `path` is that of the affinity.
-pub(super) fn affinity(path: &Path<'_>, affinity: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn affinity(path: &Path<'_>, affinity: &Object, options: &PodOptions, errors: &mut ErrorList) {
     if let Some(nodes) = child(affinity, "nodeAffinity") {
         node_affinity(&path.child("nodeAffinity"), nodes, options.bad_node_affinity, errors);
     }
@@ -44,7 +44,7 @@ pub(super) fn affinity(path: &Path<'_>, affinity: &Object, options: &PodOptions,
 /// Whether a pod spec has selectors of other pods or of namespaces that are invalid.
 pub(super) fn has_bad_selectors(spec: &Object) -> bool {
     let Some(affinity) = child(spec, "affinity") else { return false };
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     for pods in POD_AFFINITIES.into_iter().filter_map(|member| child(affinity, member)) {
         let preferred = children(pods, PREFERRED).filter_map(|weighted| child(weighted, "podAffinityTerm"));
         children(pods, REQUIRED)
@@ -60,7 +60,7 @@ pub(super) fn has_bad_node_values(spec: &Object) -> bool {
     nodes.and_then(|nodes| child(nodes, REQUIRED)).is_some_and(node_selector::has_bad_values)
 }
 
-fn node_affinity(path: &Path<'_>, nodes: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+fn node_affinity(path: &Path<'_>, nodes: &Object, bad_values: bool, errors: &mut ErrorList) {
     if let Some(selector) = child(nodes, REQUIRED) {
         node_selector(&path.child(REQUIRED), selector, bad_values, errors);
     }
@@ -75,14 +75,14 @@ fn node_affinity(path: &Path<'_>, nodes: &Object, bad_values: bool, errors: &mut
     }
 }
 
-fn weight(path: &Path<'_>, term: &Object, errors: &mut Vec<Error>) {
+fn weight(path: &Path<'_>, term: &Object, errors: &mut ErrorList) {
     let weight = integer(term, "weight");
     if !(1..=100).contains(&weight) {
         errors.push(Error::invalid(&path.child("weight"), weight, "must be in the range 1-100"));
     }
 }
 
-fn pod_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+fn pod_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut ErrorList) {
     selectors(path, term, bad_values, errors);
     for namespace in texts(term, "namespaces") {
         dns_label(&path.child("namespace"), namespace, errors);
@@ -95,7 +95,7 @@ fn pod_term(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut Vec<E
     qualified_name(&path.child("topologyKey"), key, errors);
 }
 
-fn selectors(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut Vec<Error>) {
+fn selectors(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut ErrorList) {
     for member in ["labelSelector", "namespaceSelector"] {
         label_selector(&path.child(member), child(term, member), bad_values, errors);
     }
@@ -103,7 +103,7 @@ fn selectors(path: &Path<'_>, term: &Object, bad_values: bool, errors: &mut Vec<
 
 /// Validates `matchLabelKeys` and `mismatchLabelKeys` of a term or spread constraint: label keys, in one
 /// of the lists only, not selected by as well (KEP-3633).
-pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut Vec<Error>) {
+pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut ErrorList) {
     let selector = child(term, "labelSelector");
     for member in ["matchLabelKeys", "mismatchLabelKeys"] {
         let path = path.child(member);
@@ -130,7 +130,7 @@ pub(super) fn label_keys(path: &Path<'_>, term: &Object, errors: &mut Vec<Error>
 
 /// By now the selector has an expression for each of the keys, so a second one is the user's. Upstream's
 /// path lacks the name of the list.
-fn keys_selected_twice(path: &Path<'_>, term: &Object, selector: &Object, errors: &mut Vec<Error>) {
+fn keys_selected_twice(path: &Path<'_>, term: &Object, selector: &Object, errors: &mut ErrorList) {
     let last: BTreeMap<&str, usize> =
         texts(term, "matchLabelKeys").enumerate().map(|(index, key)| (key, index)).collect();
     let mut seen: BTreeSet<&str> = child(selector, "matchLabels")
@@ -152,7 +152,7 @@ pub(super) fn only_narrowed(
     path: &Path<'_>,
     new: Option<&Object>,
     old: Option<&Object>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(old) = old.and_then(|old| child(old, REQUIRED)) else { return };
     let empty = Object::new();

@@ -3,7 +3,7 @@
 
 use crate::tree::{child, maybe_text, pairs, text};
 use crate::validation::value::descending_path;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use schema::object::Object;
 
@@ -30,7 +30,7 @@ pub(super) fn deletion_cost_is_valid(annotations: &Object) -> bool {
 }
 
 /// Validates the annotations of a pod or template. `path` is that of the annotations.
-pub(super) fn annotations(path: &Path<'_>, object: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn annotations(path: &Path<'_>, object: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let all = child(object, "metadata").and_then(|meta| child(meta, "annotations")).unwrap_or(&empty);
     let spec = child(object, "spec").unwrap_or(&empty);
@@ -57,7 +57,7 @@ pub(super) fn annotations(path: &Path<'_>, object: &Object, options: &PodOptions
     }
 }
 
-fn old_tolerations(path: &Path<'_>, value: &str, options: &PodOptions, errors: &mut Vec<Error>) {
+fn old_tolerations(path: &Path<'_>, value: &str, options: &PodOptions, errors: &mut ErrorList) {
     if value.is_empty() {
         return;
     }
@@ -70,7 +70,7 @@ fn old_tolerations(path: &Path<'_>, value: &str, options: &PodOptions, errors: &
     }
 }
 
-fn seccomp_profile_name(path: &Path<'_>, profile: &str, errors: &mut Vec<Error>) {
+fn seccomp_profile_name(path: &Path<'_>, profile: &str, errors: &mut ErrorList) {
     match (profile, profile.strip_prefix(LOCALHOST)) {
         ("runtime/default" | "docker/default" | "unconfined", _) => {}
         (_, Some(file)) => descending_path(path, file, errors),
@@ -82,7 +82,7 @@ fn app_armor_profile_name(
     path: &Path<'_>,
     (container, profile): (&str, &str),
     spec: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let mut known = false;
     visit_containers(path, spec, |other, _| known |= text(other, "name") == container);
@@ -101,7 +101,7 @@ pub(super) fn annotation_updates(
     path: &Path<'_>,
     (new, old): (&Object, &Object),
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     for (key, _) in annotation_pairs(old).filter(|(key, value)| annotation(new, key) != Some(value)) {
         forbid_change(path, key, "remove or update", errors);
@@ -112,7 +112,7 @@ pub(super) fn annotation_updates(
     annotations(path, new, options, errors);
 }
 
-fn forbid_change(path: &Path<'_>, key: &str, what: &str, errors: &mut Vec<Error>) {
+fn forbid_change(path: &Path<'_>, key: &str, what: &str, errors: &mut ErrorList) {
     if key.starts_with(APP_ARMOR) {
         errors.push(Error::forbidden(&path.key(key), format!("may not {what} AppArmor annotations")));
     }
@@ -123,7 +123,7 @@ fn forbid_change(path: &Path<'_>, key: &str, what: &str, errors: &mut Vec<Error>
 
 /// Checks that fields and annotations, where a new pod or template has both, say the same about seccomp,
 /// then about AppArmor. `path` is that of the pod spec.
-pub(super) fn profiles_match(path: &Path<'_>, object: &Object, errors: &mut Vec<Error>) {
+pub(super) fn profiles_match(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
     let Some(spec) = child(object, "spec") else { return };
     let seccomp_of_pod = profile(spec, "seccompProfile");
     if let (Some(field), Some(value)) = (seccomp_of_pod, annotation(object, SECCOMP_POD)) {

@@ -14,7 +14,7 @@ use crate::tree::{child, children, is_set, list, maybe_text, text};
 use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
 use crate::validation::value::{dns_label, required_one_of};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,7 +44,7 @@ pub(super) fn validate_containers(
     spec: &Object,
     pod: &Surroundings<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if list(spec, "containers").is_empty() {
         errors.push(Error::required(path, ""));
@@ -72,7 +72,7 @@ pub(super) fn validate_init_containers(
     spec: &Object,
     pod: &Surroundings<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let mut names: BTreeSet<&str> = names(spec, "containers").collect();
     for (index, container) in children(spec, "initContainers").enumerate() {
@@ -106,7 +106,7 @@ pub(super) fn validate_ephemeral_containers(
     spec: &Object,
     pod: &Surroundings<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let others: BTreeSet<&str> = names(spec, "containers").chain(names(spec, "initContainers")).collect();
     let mut all = others.clone();
@@ -128,7 +128,7 @@ pub(super) fn validate_ephemeral_containers(
 
 /// Checks that images are not padded with white space, which old templates may have. For pods only;
 /// ephemeral containers are checked with the rest.
-pub(super) fn validate_images_of_pod(spec: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn validate_images_of_pod(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for list in ["containers", "initContainers"] {
         let path = path.child(list);
         for (index, container) in children(spec, list).enumerate() {
@@ -138,7 +138,7 @@ pub(super) fn validate_images_of_pod(spec: &Object, path: &Path<'_>, errors: &mu
 }
 
 /// An image without white space around it.
-fn trimmed_image(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn trimmed_image(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let image = text(container, "image");
     if image.trim().len() != image.len() {
         let detail = "must not have leading or trailing whitespace";
@@ -156,7 +156,7 @@ fn names<'o>(spec: &'o Object, list: &str) -> impl Iterator<Item = &'o str> + us
 }
 
 /// What holds for containers of every kind.
-fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     match text(container, "name") {
         "" => errors.push(Error::required(&path.child("name"), "")),
         name => dns_label(&path.child("name"), name, errors),
@@ -164,7 +164,7 @@ fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &
     if text(container, "image").is_empty() {
         errors.push(Error::required(&path.child("image"), ""));
     }
-    let member_of = |member: &str, supported: &[&str], errors: &mut Vec<Error>| {
+    let member_of = |member: &str, supported: &[&str], errors: &mut ErrorList| {
         required_one_of(&path.child(member), text(container, member), supported, errors);
     };
     member_of("terminationMessagePolicy", &["File", "FallbackToLogsOnError"], errors);
@@ -190,7 +190,7 @@ fn common(container: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &
 
 /// Checks that an ephemeral container, which nobody may rely on, has nothing that makes it a part of
 /// the pod's service, nor subpaths, whose mounts would stay behind.
-fn no_service(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn no_service(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let forbidden = |path: &Path<'_>| Error::forbidden(path, FORBIDDEN_IN_EPHEMERAL);
     let resources = child(container, "resources");
     let has_resources =

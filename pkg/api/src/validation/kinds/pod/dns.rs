@@ -3,7 +3,7 @@
 use crate::tree::{child, children, flag, list, maybe_text, text, texts};
 use crate::validation::is_valid_legacy_ip;
 use crate::validation::value::{dns_subdomain, invalid_each, required_one_of};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use serde_json::Value;
@@ -17,12 +17,12 @@ const SEARCH_LIST_BYTES_MAX: usize = 2048;
 const HOSTNAME_BYTES_MAX: usize = 64;
 
 /// Validates the policy. `path` is that of the policy.
-pub(super) fn policy(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn policy(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     required_one_of(path, text(spec, "dnsPolicy"), POLICIES, errors);
 }
 
 /// Validates `dnsConfig`, which a policy of `None` needs. `path` is that of the configuration.
-pub(super) fn config(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn config(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let none = text(spec, "dnsPolicy") == "None";
     let Some(config) = child(spec, "dnsConfig") else {
         if none {
@@ -53,7 +53,7 @@ pub(super) fn config(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn searches(path: &Path<'_>, config: &Object, errors: &mut Vec<Error>) {
+fn searches(path: &Path<'_>, config: &Object, errors: &mut ErrorList) {
     let all = Value::from(list(config, "searches"));
     let paths = list(config, "searches").len();
     if paths > SEARCH_PATHS_MAX {
@@ -74,7 +74,7 @@ fn searches(path: &Path<'_>, config: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates additional entries of the hosts file. `path` is that of the list.
-pub(super) fn host_aliases(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn host_aliases(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     for (index, alias) in children(spec, "hostAliases").enumerate() {
         let path = path.index(index);
         let ip = text(alias, "ip");
@@ -87,7 +87,7 @@ pub(super) fn host_aliases(path: &Path<'_>, spec: &Object, errors: &mut Vec<Erro
 }
 
 /// Validates `hostnameOverride` (KEP-4762). `path` is that of the pod spec.
-pub(super) fn hostname_override(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn hostname_override(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(name) = maybe_text(spec, "hostnameOverride") else { return };
     let path = path.child("hostnameOverride");
     for other in ["setHostnameAsFQDN", "hostNetwork"] {

@@ -6,7 +6,7 @@ use crate::semantic;
 use crate::tree::{child, children, text};
 use crate::validation::go_value::go_lines;
 use crate::validation::unified_diff::unified_diff;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use schema::builtin::IO_K8S_API_CORE_V1_EPHEMERALCONTAINER as CONTAINER;
 use schema::object::Object;
@@ -17,10 +17,11 @@ use std::collections::BTreeMap;
 pub(super) fn validate_ephemeral_containers_update(
     new: &Object,
     old: &Object,
-    mut errors: Vec<Error>,
-) -> Vec<Error> {
+    mut errors: ErrorList,
+) -> ErrorList {
     if is_mirror_pod(old) {
-        return vec![Error::forbidden(&Path::root(""), "static pods do not support ephemeral containers")];
+        let detail = "static pods do not support ephemeral containers";
+        return [Error::forbidden(&Path::root(""), detail)].into();
     }
     let containers =
         |pod| child(pod, "spec").into_iter().flat_map(|spec| children(spec, "ephemeralContainers"));
@@ -34,10 +35,10 @@ pub(super) fn validate_ephemeral_containers_update(
         match by_name.get(name) {
             None => errors.push(Error::forbidden(&path, format!("{existing} may not be removed\n"))),
             Some(new) if semantic::equal(&CONTAINER, old, new) => {}
-            Some(new) => {
+            Some(new) => errors.push_with(|| {
                 let diff = unified_diff(&go_lines(&CONTAINER, old), &go_lines(&CONTAINER, new));
-                errors.push(Error::forbidden(&path, format!("{existing} may not be changed\n{diff}")));
-            }
+                Error::forbidden(&path, format!("{existing} may not be changed\n{diff}"))
+            }),
         }
     }
     errors
@@ -53,7 +54,7 @@ mod tests {
             let spec = Object::from_iter([("ephemeralContainers".to_owned(), containers)]);
             Object::from_iter([("spec".to_owned(), Value::Object(spec))])
         };
-        let errors = validate_ephemeral_containers_update(&pod(new), &pod(old), Vec::new());
+        let errors = validate_ephemeral_containers_update(&pod(new), &pod(old), ErrorList::new());
         assert_eq!(errors.iter().map(Error::detail).collect::<Vec<_>>(), expected);
     }
 
@@ -80,7 +81,7 @@ mod tests {
         else {
             unreachable!("a literal object")
         };
-        let found = vec![Error::required(&Path::root("x"), "")];
+        let found = [Error::required(&Path::root("x"), "")].into();
         let errors = validate_ephemeral_containers_update(&pod, &pod, found);
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
         assert_eq!(texts, ["[]: Forbidden: static pods do not support ephemeral containers"]);

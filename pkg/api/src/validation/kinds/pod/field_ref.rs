@@ -4,7 +4,7 @@
 use crate::tree::text;
 use crate::validation::resources::quantity;
 use crate::validation::value::qualified_name;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// The fields that variables may hold.
@@ -52,12 +52,12 @@ const SIZE_DIVISORS: &[&str] =
     &["1", "1k", "1M", "1G", "1T", "1P", "1E", "1Ki", "1Mi", "1Gi", "1Ti", "1Pi", "1Ei"];
 
 /// Validates a field in a variable.
-pub(super) fn env_field(selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn env_field(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     field(selector, ENV_FIELDS, path, errors);
 }
 
 /// Validates a reference to one of the `supported` fields (sorted), or to one annotation or label.
-pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, errors: &mut ErrorList) {
     let (version, name) = (text(selector, "apiVersion"), text(selector, "fieldPath"));
     let name_path = path.child("fieldPath");
     if version.is_empty() {
@@ -83,12 +83,12 @@ pub(super) fn field(selector: &Object, supported: &[&str], path: &Path<'_>, erro
 }
 
 /// Validates a resource in a variable, by default one of the container itself.
-pub(super) fn env_resource(selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn env_resource(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     resource(selector, false, path, errors);
 }
 
 /// Validates a reference to a resource. Volumes belong to no container, so they must name one.
-pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn resource(selector: &Object, in_volume: bool, path: &Path<'_>, errors: &mut ErrorList) {
     let name = text(selector, "resource");
     if in_volume && text(selector, "containerName").is_empty() {
         errors.push(Error::required(&path.child("containerName"), ""));
@@ -149,9 +149,9 @@ mod tests {
     use super::*;
     use serde_json::{Value, json};
 
-    fn check(rule: fn(&Object, &Path<'_>, &mut Vec<Error>), selector: Value, expected: &[&str]) {
+    fn check(rule: fn(&Object, &Path<'_>, &mut ErrorList), selector: Value, expected: &[&str]) {
         let Value::Object(selector) = selector else { unreachable!("tests give objects") };
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         rule(&selector, &Path::root("r"), &mut errors);
         let texts: Vec<String> = errors.iter().map(Error::to_string).collect();
         assert_eq!(texts, expected, "{selector:?}");
@@ -186,7 +186,7 @@ mod tests {
 
     #[test]
     fn keys_are_qualified_names() {
-        let mut errors = Vec::new();
+        let mut errors = ErrorList::new();
         let Value::Object(selector) = field_path("metadata.labels['bad key']") else { unreachable!() };
         env_field(&selector, &Path::root("r"), &mut errors);
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["r"]);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn volumes_name_the_container() {
-        let in_volume = |selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>| {
+        let in_volume = |selector: &Object, path: &Path<'_>, errors: &mut ErrorList| {
             resource(selector, true, path, errors);
         };
         check(in_volume, json!({"resource": "limits.cpu"}), &["r.containerName: Required value"]);

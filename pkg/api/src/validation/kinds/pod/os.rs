@@ -1,7 +1,7 @@
 //! What pods of an operating system cannot have: `os`, and containers that are processes of a Windows host.
 
 use crate::tree::{child, flag, is_set, list, maybe_flag, text};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 use super::{PodOptions, visit_containers};
@@ -29,7 +29,7 @@ const LINUX_CONTAINER_CONTEXT: &[&str] = &[
 ];
 
 /// Validates `os`, and that the pod has nothing of the other system. `path` is that of the pod spec.
-pub(super) fn os(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn os(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(os) = child(spec, "os") else { return };
     match text(os, "name") {
         "" => errors.push(Error::required(&path.child("os").child("name"), "")),
@@ -44,7 +44,7 @@ pub(super) fn os_name(spec: &Object) -> Option<&str> {
     child(spec, "os").map(|os| text(os, "name"))
 }
 
-fn linux(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn linux(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut check = |owner: &Object, path: &Path<'_>| {
         if child(owner, "securityContext").is_some_and(|context| is_set(context, "windowsOptions")) {
             let path = path.child("securityContext");
@@ -56,7 +56,7 @@ fn linux(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
     visit_containers(path, spec, check);
 }
 
-fn windows(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn windows(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let detail = "cannot be set for a windows pod";
     let mut forbid = |owner: &Object, path: &Path<'_>, members: &[&str]| {
         // A list or a flag without pointer is set if it is not empty.
@@ -86,7 +86,7 @@ fn windows(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 
 /// Validates that either all containers of a pod are processes of the (Windows) host or none, and what
 /// that needs (KEP-1981). `path` is that of the pod spec.
-pub(super) fn host_processes(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn host_processes(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let setting = |owner: &Object| {
         let options = child(owner, "securityContext").and_then(|context| child(context, "windowsOptions"));
         options.and_then(|options| maybe_flag(options, "hostProcess"))

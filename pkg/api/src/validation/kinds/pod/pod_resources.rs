@@ -3,7 +3,7 @@
 use crate::tree::{child, children, is_set};
 use crate::validation::resource_name::{is_huge_pages, pod_resource};
 use crate::validation::resources::{Requirements, resource_list};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::quantity::Quantity;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +20,7 @@ pub(super) fn pod_resources(
     spec: &Object,
     claims: &BTreeSet<&str>,
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(resources) = child(spec, "resources") else { return };
     let path = path.child("resources");
@@ -39,7 +39,7 @@ pub(super) fn pod_resources(
 
 /// Requests of the pod cover those of the containers together, limits each of theirs; for huge pages, which
 /// are never overcommitted, all of theirs.
-fn consistency(path: &Path<'_>, spec: &Object, resources: &Object, errors: &mut Vec<Error>) {
+fn consistency(path: &Path<'_>, spec: &Object, resources: &Object, errors: &mut ErrorList) {
     let requests: Resources<'_> = resource_list(resources, "requests").collect();
     let limits: Resources<'_> = resource_list(resources, "limits").collect();
     let requests_path = path.child("requests");

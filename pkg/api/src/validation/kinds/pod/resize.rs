@@ -7,7 +7,7 @@ use super::options::PodOptions;
 use crate::qos;
 use crate::semantic;
 use crate::tree::{child, child_mut, children, children_mut, list, text};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::{
     IO_K8S_API_CORE_V1_CONTAINER as CONTAINER, IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC,
     IO_K8S_API_CORE_V1_RESOURCEREQUIREMENTS as RESOURCES,
@@ -25,16 +25,16 @@ pub(super) fn validate_pod_resize(
     new: &Object,
     old: &Object,
     options: &PodOptions,
-    mut errors: Vec<Error>,
-) -> Vec<Error> {
+    mut errors: ErrorList,
+) -> ErrorList {
     let forbidden = |detail: &str| Error::forbidden(&Path::root(""), detail);
     let empty = Object::new();
     let (new_spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
     if is_mirror_pod(old) {
-        return vec![forbidden("static pods cannot be resized")];
+        return [forbidden("static pods cannot be resized")].into();
     }
     if child(old_spec, "os").is_some_and(|os| text(os, "name") == "windows") {
-        return vec![forbidden("windows pods cannot be resized")];
+        return [forbidden("windows pods cannot be resized")].into();
     }
     let path = Path::root("spec");
     if qos::of(old) != qos::compute(new) {
@@ -98,7 +98,7 @@ fn has_resources(spec: &Object) -> bool {
 }
 
 /// Checks the resources of the pod as a whole, and undoes in `rest` what may change in them.
-fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>, errors: &mut ErrorList) {
     let (new, old) = (child(new, "resources"), child(old, "resources"));
     let path_of_resources = path.child("resources");
     let Some(new) = new else {
@@ -133,7 +133,7 @@ fn pod_resources(new: &Object, old: &Object, rest: &mut Object, path: &Path<'_>,
 }
 
 /// Checks that the containers are the same and in the same order.
-fn same_containers(new: &Object, old: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn same_containers(new: &Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for member in ["containers", "initContainers"] {
         let path = path.child(member);
         if list(new, member).len() != list(old, member).len() {
@@ -151,7 +151,7 @@ fn same_containers(new: &Object, old: &Object, path: &Path<'_>, errors: &mut Vec
 
 /// Checks that a container has requests and limits of all resources that it had them of. `path` is
 /// that of its resources.
-fn nothing_removed(new: &Object, old: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn nothing_removed(new: &Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let empty = Object::new();
     let resources = |container| child(container, "resources").unwrap_or(&empty);
     for name in ["requests", "limits"] {
@@ -170,7 +170,7 @@ fn is_removed(new: &Object, old: &Object, list: &str) -> bool {
 }
 
 /// Undoes in `rest` what may change in containers, and checks that nothing is left.
-fn containers(rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn containers(rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for (new, old) in children_mut(rest, "containers").zip(children(old, "containers")) {
         undo_container(new, old);
         if !semantic::equal(&CONTAINER, new, old) {
@@ -180,7 +180,7 @@ fn containers(rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut Vec
 }
 
 /// The same for init containers, which can be resized unless that restarts those that run once.
-fn init_containers(new: &Object, rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn init_containers(new: &Object, rest: &mut Object, old: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let path = path.child("initContainers");
     let before = children(new, "initContainers").zip(children(old, "initContainers"));
     for (index, ((new, old), rest)) in before.zip(children_mut(rest, "initContainers")).enumerate() {

@@ -2,7 +2,7 @@
 
 use crate::tree::{child, children, flag, list, maybe_flag, maybe_integer, maybe_text, text};
 use crate::validation::value::one_of;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -33,7 +33,7 @@ pub(super) fn pod_security_context(
     path: &Path<'_>,
     spec: &Object,
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let empty = Object::new();
     let context = child(spec, "securityContext").unwrap_or(&empty);
@@ -51,7 +51,7 @@ pub(super) fn pod_security_context(
         errors.push(Error::invalid(&path.child("shareProcessNamespace"), true, detail));
     }
     sysctls(&path.child("sysctls"), spec, context, options.host_sysctls, errors);
-    let choice = |member: &str, supported: &[&str], errors: &mut Vec<Error>| {
+    let choice = |member: &str, supported: &[&str], errors: &mut ErrorList| {
         if let Some(value) = maybe_text(context, member) {
             one_of(&path.child(member), value, supported, errors);
         }
@@ -80,7 +80,7 @@ pub(super) fn has_host_sysctls(spec: &Object) -> bool {
     sysctls.map(|sysctl| text(sysctl, "name")).any(|name| shared_namespace(spec, name).is_some())
 }
 
-fn sysctls(path: &Path<'_>, spec: &Object, context: &Object, host_sysctls: bool, errors: &mut Vec<Error>) {
+fn sysctls(path: &Path<'_>, spec: &Object, context: &Object, host_sysctls: bool, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, name) in children(context, "sysctls").map(|sysctl| text(sysctl, "name")).enumerate() {
         let path = path.index(index);
@@ -141,7 +141,7 @@ fn shared_namespace(spec: &Object, name: &str) -> Option<&'static str> {
 }
 
 /// Validates what a user namespace excludes (KEP-127). `path` is that of the pod spec.
-pub(super) fn user_namespace(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn user_namespace(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     if maybe_flag(spec, "hostUsers") != Some(false) {
         return;
     }

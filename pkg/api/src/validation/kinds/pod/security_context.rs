@@ -5,7 +5,7 @@ use super::container::Surroundings;
 use crate::tree::{child, maybe_flag, maybe_integer, maybe_text, text, texts};
 use crate::validation::go_value::go_value;
 use crate::validation::value::{descending_path, invalid_each, one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{IO_K8S_API_CORE_V1_SECCOMPPROFILE, IO_K8S_API_CORE_V1_SECURITYCONTEXT};
 use schema::object::Object;
@@ -24,7 +24,7 @@ pub(super) fn security_context(
     context: &Object,
     pod: &Surroundings<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let privileged = maybe_flag(context, "privileged") == Some(true);
     if privileged && !pod.options.allow_privileged {
@@ -57,12 +57,12 @@ pub(super) fn security_context(
 }
 
 /// The id of a user or group, as Linux has them.
-pub(super) fn user_or_group_id(path: &Path<'_>, id: i64, errors: &mut Vec<Error>) {
+pub(super) fn user_or_group_id(path: &Path<'_>, id: i64, errors: &mut ErrorList) {
     invalid_each(path, id, names::is_in_range(id, 0..=i64::from(i32::MAX)), errors);
 }
 
 /// Validates a seccomp profile: one in a file of the node is named by its path there.
-pub(super) fn seccomp_profile(profile: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn seccomp_profile(profile: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let kind = text(profile, "type");
     match kind {
         "" => {
@@ -85,7 +85,7 @@ pub(super) fn seccomp_profile(profile: &Object, path: &Path<'_>, errors: &mut Ve
 }
 
 /// Validates an AppArmor profile (KEP-24).
-pub(super) fn app_armor_profile(profile: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn app_armor_profile(profile: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let file = maybe_text(profile, "localhostProfile");
     let file_path = path.child("localhostProfile");
     match (text(profile, "type"), file) {
@@ -103,7 +103,7 @@ pub(super) fn app_armor_profile(profile: &Object, path: &Path<'_>, errors: &mut 
     }
 }
 
-fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut ErrorList) {
     let missing = || Error::required(path, "must be set when AppArmor type is Localhost");
     let Some(file) = file else {
         errors.push(missing());
@@ -120,7 +120,7 @@ fn local_app_armor_profile(file: Option<&str>, path: &Path<'_>, errors: &mut Vec
 }
 
 /// What cannot be together with `allowPrivilegeEscalation: false`.
-fn contradictions(context: &Object, privileged: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn contradictions(context: &Object, privileged: bool, path: &Path<'_>, errors: &mut ErrorList) {
     let contradicts = |what: &str| {
         let detail = format!("cannot set `allowPrivilegeEscalation` to false and {what}");
         Error::invalid(path, go_value(&IO_K8S_API_CORE_V1_SECURITYCONTEXT, context), detail)

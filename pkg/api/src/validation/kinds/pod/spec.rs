@@ -5,7 +5,7 @@ use crate::validation::resource_name::container_resource;
 use crate::validation::resources::Requirements;
 use crate::validation::validate_labels;
 use crate::validation::value::{dns_label, dns_subdomain, invalid_each, qualified_name, required_one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_PODRESOURCECLAIM as RESOURCE_CLAIM;
 use schema::object::Object;
@@ -25,7 +25,7 @@ pub(super) fn validate_pod_spec(
     meta: Option<&Object>,
     path: &Path<'_>,
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let grace_period = maybe_integer(spec, "terminationGracePeriodSeconds");
     if grace_period.is_none() {
@@ -56,17 +56,17 @@ pub(super) fn validate_pod_spec(
 }
 
 /// The host's network, policies, and what surrounds the containers.
-fn environment(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Vec<Error>) {
+fn environment(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     host_ports(spec, path, options, errors);
     let restart_policies = &["Always", "OnFailure", "Never"];
     required_one_of(&path.child("restartPolicy"), text(spec, "restartPolicy"), restart_policies, errors);
     dns::policy(&path.child("dnsPolicy"), spec, errors);
-    errors.extend(validate_labels(spec, "nodeSelector", &path.child("nodeSelector")));
+    errors.append(validate_labels(spec, "nodeSelector", &path.child("nodeSelector")));
     security::pod_security_context(&path.child("securityContext"), spec, options, errors);
 }
 
 /// Where a pod may run, when, and with whom.
-fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Vec<Error>) {
+fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     if let Some(affinity) = child(spec, "affinity") {
         affinity::affinity(&path.child("affinity"), affinity, options, errors);
     }
@@ -84,7 +84,7 @@ fn placement(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut 
 }
 
 /// The names in a pod spec, and how long it may run.
-fn identity(spec: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn identity(spec: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for member in ["serviceAccountName", "nodeName"] {
         let name = text(spec, member);
         if !name.is_empty() {
@@ -103,7 +103,7 @@ fn identity(spec: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Vec<Error>) {
+fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     let tolerations = children(spec, "tolerations");
     let path_of_tolerations = path.child("tolerations");
     toleration::tolerations(&path_of_tolerations, tolerations, options.toleration_comparisons, errors);
@@ -133,7 +133,7 @@ fn rest(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Vec<E
 
 /// Checks that containers on the host's network use the host's ports. Templates may leave the host port
 /// open, since defaulting of the pod will close it.
-fn host_ports(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut Vec<Error>) {
+fn host_ports(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut ErrorList) {
     if !flag(spec, "hostNetwork") {
         return;
     }
@@ -152,7 +152,7 @@ fn host_ports(spec: &Object, path: &Path<'_>, options: &PodOptions, errors: &mut
     }
 }
 
-fn scheduling_gates(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn scheduling_gates(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut seen = BTreeSet::new();
     for (index, name) in children(spec, "schedulingGates").map(|gate| text(gate, "name")).enumerate() {
         let path = path.index(index);
@@ -164,7 +164,7 @@ fn scheduling_gates(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates the group that a pod is scheduled with (KEP-4671); its one alternative must be given.
-fn scheduling_group(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn scheduling_group(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let Some(group) = child(spec, "schedulingGroup") else { return };
     let path = path.child("podGroupName");
     match maybe_text(group, "podGroupName") {
@@ -177,7 +177,7 @@ fn scheduling_group(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates the resource claims of a pod (KEP-4381). `path` is that of the list.
-fn resource_claims(path: &Path<'_>, spec: &Object, meta: Option<&Object>, errors: &mut Vec<Error>) {
+fn resource_claims(path: &Path<'_>, spec: &Object, meta: Option<&Object>, errors: &mut ErrorList) {
     let annotations = meta.and_then(|meta| child(meta, "annotations"));
     let mirror = annotations.is_some_and(|annotations| annotations.contains_key(MIRROR_POD));
     let mut names = BTreeSet::new();

@@ -3,7 +3,7 @@
 use crate::tree::{child, children, integer, maybe_integer, maybe_text, text, texts};
 use crate::validation::selector::label_selector;
 use crate::validation::value::{NOT_POSITIVE, one_of, qualified_name};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ const ACTIONS: &[&str] = &[DO_NOT_SCHEDULE, "ScheduleAnyway"];
 const INCLUSION_POLICIES: &[&str] = &["Honor", "Ignore"];
 
 /// Validates the constraints of a pod spec. `path` is that of the list.
-pub(super) fn constraints(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn constraints(path: &Path<'_>, spec: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let last: BTreeMap<(&str, &str), usize> = children(spec, "topologySpreadConstraints")
         .map(kind)
         .enumerate()
@@ -29,7 +29,7 @@ pub(super) fn constraints(path: &Path<'_>, spec: &Object, options: &PodOptions, 
 
 /// Whether a pod spec has constraints with invalid label selectors.
 pub(super) fn has_bad_selectors(spec: &Object) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     for item in children(spec, "topologySpreadConstraints") {
         label_selector(&Path::NIL, child(item, "labelSelector"), false, &mut errors);
     }
@@ -38,7 +38,7 @@ pub(super) fn has_bad_selectors(spec: &Object) -> bool {
 
 /// Whether a pod spec has constraints whose label keys are invalid by the rule of 1.34 and later.
 pub(super) fn has_bad_label_keys(spec: &Object) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     for item in children(spec, "topologySpreadConstraints") {
         label_keys(&Path::NIL, &without_mismatches(item), &mut errors);
     }
@@ -47,7 +47,7 @@ pub(super) fn has_bad_label_keys(spec: &Object) -> bool {
 
 /// Whether label keys break the rule from before they were merged into the selector.
 pub(super) fn has_bad_legacy_label_keys(spec: &Object) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     for item in children(spec, "topologySpreadConstraints") {
         legacy_label_keys(&Path::NIL, item, &mut errors);
     }
@@ -59,7 +59,7 @@ fn kind(item: &Object) -> (&str, &str) {
     (text(item, "topologyKey"), text(item, "whenUnsatisfiable"))
 }
 
-fn constraint(path: &Path<'_>, item: &Object, twin: bool, options: &PodOptions, errors: &mut Vec<Error>) {
+fn constraint(path: &Path<'_>, item: &Object, twin: bool, options: &PodOptions, errors: &mut ErrorList) {
     let skew = integer(item, "maxSkew");
     if skew <= 0 {
         errors.push(Error::invalid(&path.child("maxSkew"), skew, NOT_POSITIVE));
@@ -88,7 +88,7 @@ fn constraint(path: &Path<'_>, item: &Object, twin: bool, options: &PodOptions, 
     }
 }
 
-fn min_domains(path: &Path<'_>, min: Option<i64>, action: &str, errors: &mut Vec<Error>) {
+fn min_domains(path: &Path<'_>, min: Option<i64>, action: &str, errors: &mut ErrorList) {
     let Some(min) = min else { return };
     if min <= 0 {
         errors.push(Error::invalid(path, min, NOT_POSITIVE));
@@ -107,7 +107,7 @@ fn without_mismatches(item: &Object) -> Object {
 }
 
 /// The rule from before the keys were merged into the selector: none may be in it.
-fn legacy_label_keys(path: &Path<'_>, item: &Object, errors: &mut Vec<Error>) {
+fn legacy_label_keys(path: &Path<'_>, item: &Object, errors: &mut ErrorList) {
     if texts(item, "matchLabelKeys").next().is_none() {
         return;
     }

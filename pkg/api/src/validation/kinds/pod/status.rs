@@ -7,7 +7,7 @@ use crate::tree::{child, children, integer, text};
 use crate::validation::go_value::go_values;
 use crate::validation::value::{dns_subdomain, invalid_each, qualified_name};
 use crate::validation::{canonical_ip, is_valid_legacy_ip};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::builtin::{IO_K8S_API_CORE_V1_HOSTIP as HOST_IP, IO_K8S_API_CORE_V1_PODIP as POD_IP};
 use schema::object::Object;
 use schema::table::Message;
@@ -17,7 +17,7 @@ const SYSTEM_CONDITIONS: &[&str] = &["PodScheduled", "Ready", "Initialized"];
 const NEGATIVE: &str = "must be a non-negative integer";
 
 /// Validates the new status of a pod, after its metadata.
-pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let part = |pod, member| child(pod, member).unwrap_or(&empty);
     let (spec, old_spec) = (part(new, "spec"), part(old, "spec"));
@@ -45,14 +45,14 @@ pub(super) fn validate_status_update(new: &Object, old: &Object, errors: &mut Ve
     containers::allocated_resources(&path, status, spec, errors);
 }
 
-fn generation(path: &Path<'_>, object: &Object, errors: &mut Vec<Error>) {
+fn generation(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
     let generation = integer(object, "observedGeneration");
     if generation < 0 {
         errors.push(Error::invalid(&path.child("observedGeneration"), generation, NEGATIVE));
     }
 }
 
-fn conditions(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+fn conditions(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     for (index, condition) in children(status, "conditions").enumerate() {
         let path = path.index(index);
         generation(&path, condition, errors);
@@ -68,7 +68,7 @@ fn nominated_node(
     path: &Path<'_>,
     (status, old_status): (&Object, &Object),
     old_spec: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let name = text(status, "nominatedNodeName");
     if name.is_empty() || name == text(old_status, "nominatedNodeName") {
@@ -86,7 +86,7 @@ fn ips(
     member: &str,
     message: &'static Message,
     (status, old_status): (&Object, &Object),
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let addresses = |status| children(status, member).map(|item| text(item, "ip"));
     for (index, ip) in addresses(status).enumerate() {
@@ -111,7 +111,7 @@ fn ips(
     }
 }
 
-fn host_ips(path: &Path<'_>, (status, old_status): (&Object, &Object), errors: &mut Vec<Error>) {
+fn host_ips(path: &Path<'_>, (status, old_status): (&Object, &Object), errors: &mut ErrorList) {
     let Some(first) = children(status, "hostIPs").next() else { return };
     let ip = text(first, "ip");
     if ip != text(status, "hostIP") {

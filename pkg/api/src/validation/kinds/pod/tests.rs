@@ -34,7 +34,7 @@ fn pod(spec: Value) -> Object {
 }
 
 /// The reasons, without their common beginning, and the fields of errors.
-fn found(errors: &[Error]) -> Vec<(&str, &str)> {
+fn found(errors: &ErrorList) -> Vec<(&str, &str)> {
     errors.iter().map(|e| (e.reason().trim_start_matches("FieldValue"), e.field())).collect()
 }
 

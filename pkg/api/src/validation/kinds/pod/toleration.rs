@@ -2,7 +2,7 @@
 
 use crate::tree::{children, is_set, text};
 use crate::validation::value::{one_of, qualified_name};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 use schema::object::Object;
@@ -17,7 +17,7 @@ pub(in crate::validation::kinds) fn tolerations<'o>(
     path: &Path<'_>,
     tolerations: impl Iterator<Item = &'o Object>,
     comparisons: bool,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     for (index, item) in tolerations.enumerate() {
         toleration(&path.index(index), item, comparisons, errors);
@@ -35,7 +35,7 @@ pub(super) fn only_additions(
     path: &Path<'_>,
     (new, old): (&Object, &Object),
     comparisons: bool,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let left: BTreeSet<[&str; 4]> = children(new, "tolerations").map(all_but_seconds).collect();
     if !children(old, "tolerations").all(|old| left.contains(&all_but_seconds(old))) {
@@ -51,7 +51,7 @@ fn all_but_seconds(toleration: &Object) -> [&str; 4] {
     ["key", "operator", "value", "effect"].map(|member| text(toleration, member))
 }
 
-fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut Vec<Error>) {
+fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut ErrorList) {
     let (key, effect) = (text(item, "key"), text(item, "effect"));
     let operator = text(item, "operator");
     if !key.is_empty() {
@@ -72,7 +72,7 @@ fn toleration(path: &Path<'_>, item: &Object, comparisons: bool, errors: &mut Ve
 }
 
 /// Validates what is compared with the value of the taint, and how.
-fn operand(path: &Path<'_>, operator: &str, value: &str, comparisons: bool, errors: &mut Vec<Error>) {
+fn operand(path: &Path<'_>, operator: &str, value: &str, comparisons: bool, errors: &mut ErrorList) {
     let operator_path = path.child("operator");
     match operator {
         "Equal" | "" => {
@@ -96,7 +96,7 @@ fn operand(path: &Path<'_>, operator: &str, value: &str, comparisons: bool, erro
 }
 
 /// A decimal number of 64 bits without leading zeros.
-fn number(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+fn number(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     let digits = value.strip_prefix('-').unwrap_or(value);
     let plain = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
     if value.is_empty() {

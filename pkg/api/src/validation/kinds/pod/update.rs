@@ -5,7 +5,7 @@ use crate::semantic;
 use crate::tree::{child, child_mut, children, children_mut, list, maybe_integer, pairs, text};
 use crate::validation::go_value::go_lines;
 use crate::validation::unified_diff::unified_diff;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::{
     IO_K8S_API_CORE_V1_NODEAFFINITY as NODE_AFFINITY, IO_K8S_API_CORE_V1_PODSPEC as POD_SPEC,
@@ -22,7 +22,7 @@ const UNCHANGEABLE: &str = "pod updates may not change fields other than \
     `spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 
 /// Validates the change of a pod, after its metadata, its spec and their annotations.
-pub(super) fn validate_update(new: &Object, old: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn validate_update(new: &Object, old: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let empty = Object::new();
     let (new, old) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
     let path = Path::root("spec");
@@ -54,7 +54,7 @@ pub(super) fn validate_update(new: &Object, old: &Object, options: &PodOptions, 
     }
 }
 
-fn images(path: &Path<'_>, spec: &Object, member: &str, errors: &mut Vec<Error>) {
+fn images(path: &Path<'_>, spec: &Object, member: &str, errors: &mut ErrorList) {
     for (index, image) in children(spec, member).map(|container| text(container, "image")).enumerate() {
         let path = path.index(index);
         let path = path.child("image");
@@ -69,7 +69,7 @@ fn images(path: &Path<'_>, spec: &Object, member: &str, errors: &mut Vec<Error>)
 }
 
 /// The deadline may be set, then only lowered. Returns whether to look further.
-fn deadline(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>) -> bool {
+fn deadline(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) -> bool {
     let seconds = |spec| maybe_integer(spec, "activeDeadlineSeconds");
     match (seconds(new), seconds(old)) {
         (Some(new), old) => {
@@ -93,7 +93,7 @@ fn deadline(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>
     }
 }
 
-fn no_new_gates(path: &Path<'_>, new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn no_new_gates(path: &Path<'_>, new: &Object, old: &Object, errors: &mut ErrorList) {
     let gates = |spec| children(spec, "schedulingGates").map(|gate| text(gate, "name"));
     let old: BTreeSet<&str> = gates(old).collect();
     // Of several gates with one name the last is told.
@@ -130,7 +130,7 @@ fn restore(object: &mut Object, old: &Object, member: &str) {
 }
 
 /// Validates how a pod that was gated may change where it runs, and changes that back (KEP-3838).
-fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut Vec<Error>) {
+fn restore_gated(path: &Path<'_>, spec: &mut Object, old: &Object, errors: &mut ErrorList) {
     let kept = |(key, value)| pairs(spec, "nodeSelector").any(|pair| pair == (key, value));
     if !pairs(old, "nodeSelector").all(kept) {
         let value = spec.get("nodeSelector").unwrap_or(&Value::Null);

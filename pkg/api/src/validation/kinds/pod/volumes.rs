@@ -8,7 +8,7 @@ use crate::validation::claim_spec::validate_claim_template;
 use crate::validation::resources::quantity;
 use crate::validation::value::{dns_label, required_one_of};
 use crate::validation::volume_source as source;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::quote;
 use apimachinery::names;
 use schema::object::Object;
@@ -32,7 +32,7 @@ struct Owner<'a> {
 }
 
 /// A rule for a source; appends what is wrong.
-type Rule = fn(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut Vec<Error>);
+type Rule = fn(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut ErrorList);
 
 /// A kind of source: its member, what upstream calls it when it is the second one, what in all other
 /// paths, and its rule.
@@ -103,7 +103,7 @@ pub(super) fn volumes<'o>(
     spec: &'o Object,
     pod: &str,
     options: &PodOptions,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) -> BTreeMap<&'o str, &'o Object> {
     let made =
         |volume: &Object| is_set(volume, "ephemeral").then(|| format!("{pod}-{}", text(volume, "name")));
@@ -137,7 +137,7 @@ pub(super) fn volumes<'o>(
     good
 }
 
-fn volume_source(path: &Path<'_>, volume: &Object, owner: Owner<'_>, errors: &mut Vec<Error>) {
+fn volume_source(path: &Path<'_>, volume: &Object, owner: Owner<'_>, errors: &mut ErrorList) {
     let mut first = true;
     for Kind(member, as_second, step, rule) in KINDS {
         let Some(source) = child(volume, member) else { continue };
@@ -163,14 +163,14 @@ fn volume_source(path: &Path<'_>, volume: &Object, owner: Owner<'_>, errors: &mu
     }
 }
 
-fn empty_dir(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut Vec<Error>) {
+fn empty_dir(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorList) {
     if quantity(source.get("sizeLimit")).sign().is_lt() {
         let detail = "SizeLimit field must be a valid resource quantity";
         errors.push(Error::forbidden(&path.child("sizeLimit"), detail));
     }
 }
 
-fn ephemeral(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut Vec<Error>) {
+fn ephemeral(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorList) {
     let path = path.child("volumeClaimTemplate");
     match child(source, "volumeClaimTemplate") {
         None => errors.push(Error::required(&path, "")),
@@ -179,7 +179,7 @@ fn ephemeral(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut Vec<Er
 }
 
 /// Checks the name that the claim of an ephemeral volume will have. `path` is that of the volume.
-fn claim_name(path: &Path<'_>, owner: Owner<'_>, errors: &mut Vec<Error>) {
+fn claim_name(path: &Path<'_>, owner: Owner<'_>, errors: &mut ErrorList) {
     if owner.pod.is_empty() || owner.volume.is_empty() {
         return;
     }
@@ -190,7 +190,7 @@ fn claim_name(path: &Path<'_>, owner: Owner<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn image(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut Vec<Error>) {
+fn image(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut ErrorList) {
     if owner.options.is_pod {
         source::required(path, source, &["reference"], errors);
     }
@@ -200,7 +200,7 @@ fn image(path: &Path<'_>, source: &Object, owner: Owner<'_>, errors: &mut Vec<Er
 
 /// Checks that variables which are read from files (KEP-3721) name a volume of kind `emptyDir`. `path` is
 /// that of the pod spec.
-pub(super) fn volumes_of_file_keys(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn volumes_of_file_keys(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     super::visit_containers(path, spec, |container, path| {
         let path = path.child("env");
         for (index, variable) in children(container, "env").enumerate() {

@@ -4,7 +4,7 @@ use super::{bytes, text};
 use crate::pem::{Block, blocks};
 use crate::tree::maybe_integer;
 use crate::validation::x509::{Certificate, PublicKeyInfo, Request};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::time::{UnixTime, parse_time};
 use schema::object::Object;
 
@@ -20,7 +20,7 @@ const NANOS_PER_SECOND: i64 = 1_000_000_000;
 
 /// Validates the certificate chain of a status, and what the status says of it. `spec` is that of the
 /// request. The first thing that is wrong is told, but for missing times and bad names, of which all are.
-pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors: &mut Vec<Error>) {
+pub(super) fn certificate(spec: &Object, status: &Object, now: UnixTime, errors: &mut ErrorList) {
     let root = Path::root("status");
     let path = root.child("certificateChain");
     let chain = text(status, "certificateChain");
@@ -82,7 +82,7 @@ fn rest(blocks: &[Block]) -> Option<&'static str> {
     })
 }
 
-fn names(path: &Path<'_>, leaf: &Certificate<'_>, errors: &mut Vec<Error>) {
+fn names(path: &Path<'_>, leaf: &Certificate<'_>, errors: &mut ErrorList) {
     for name in leaf.dns_names() {
         let mut invalid = |detail: &str| errors.push(Error::invalid(path, name, detail));
         if name.is_empty() {

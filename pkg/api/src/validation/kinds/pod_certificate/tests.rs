@@ -31,7 +31,7 @@ fn request(changes: Value, status: Value) -> Object {
     json!({"metadata": meta, "spec": spec, "status": status}).as_object().cloned().unwrap()
 }
 
-fn texts(errors: &[Error]) -> Vec<(&str, &str)> {
+fn texts(errors: &ErrorList) -> Vec<(&str, &str)> {
     errors.iter().map(|error| (error.field(), error.detail())).collect()
 }
 

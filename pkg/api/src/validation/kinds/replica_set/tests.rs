@@ -20,7 +20,7 @@ fn object(selector: Value, spec: Value) -> Object {
     Object::from_iter([("metadata".to_owned(), meta), ("spec".to_owned(), all)])
 }
 
-fn texts_of(errors: &[Error]) -> Vec<String> {
+fn texts_of(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 

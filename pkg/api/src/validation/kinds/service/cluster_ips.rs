@@ -4,7 +4,7 @@ use crate::tree::{list, maybe_text, text, texts};
 use crate::validation::canonical_ip;
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::one_of;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub(super) fn listed(spec: &Object, member: &str) -> BadValue {
 
 /// Validates `clusterIPs`, `ipFamilies` and `ipFamilyPolicy` of a service that is no external name.
 /// Addresses that the old service has are good enough.
-pub(super) fn cluster_ips_and_families(spec: &Object, old: &Object, errors: &mut Vec<Error>) {
+pub(super) fn cluster_ips_and_families(spec: &Object, old: &Object, errors: &mut ErrorList) {
     if text(spec, "type") == "ExternalName" {
         return;
     }
@@ -63,7 +63,7 @@ pub(super) fn cluster_ips_and_families(spec: &Object, old: &Object, errors: &mut
 }
 
 /// `clusterIP` is the first of `clusterIPs`.
-fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut Vec<Error>) {
+fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut ErrorList) {
     let detail = match (text(spec, "clusterIP"), ips.first()) {
         ("", Some(_)) => "must be empty when `clusterIP` is not specified",
         ("", None) => return,
@@ -78,7 +78,7 @@ fn first_matches(path: &Path<'_>, spec: &Object, ips: &[&str], errors: &mut Vec<
 }
 
 /// Validates each address. Whether they are good enough to look at them together.
-fn addresses(path: &Path<'_>, spec: &Object, old: &Object, errors: &mut Vec<Error>) -> bool {
+fn addresses(path: &Path<'_>, spec: &Object, old: &Object, errors: &mut ErrorList) -> bool {
     let before = errors.len();
     let several = list(spec, "clusterIPs").len() > 1;
     let old: BTreeSet<&str> = texts(old, "clusterIPs").collect();

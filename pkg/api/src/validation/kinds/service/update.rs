@@ -6,14 +6,14 @@ use super::{load_balancer_class, needs_health_check, validate};
 use crate::tree::{child, children, integer, list, maybe_text, text, texts};
 use crate::validation::cidr::legacy_ip;
 use crate::validation::value::{host_name, one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 use std::collections::BTreeSet;
 
 const IMMUTABLE: &str = "may not change once set";
 
-pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error> {
+pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     if subresource == "status" {
         status(new, old, &mut errors);
@@ -42,7 +42,7 @@ pub(super) fn update(subresource: &str, new: &Object, old: &Object) -> Vec<Error
 }
 
 /// Addresses may be added and, if the service is to be of one family, dropped.
-fn cluster_ips(spec: &Object, old_spec: &Object, errors: &mut Vec<Error>) {
+fn cluster_ips(spec: &Object, old_spec: &Object, errors: &mut ErrorList) {
     if is_headless(spec) && is_headless(old_spec) {
         return;
     }
@@ -67,7 +67,7 @@ fn cluster_ips(spec: &Object, old_spec: &Object, errors: &mut Vec<Error>) {
 }
 
 /// So may families, of a service that has an address.
-fn families(spec: &Object, old_spec: &Object, errors: &mut Vec<Error>) {
+fn families(spec: &Object, old_spec: &Object, errors: &mut ErrorList) {
     if is_headless(spec) || is_headless(old_spec) {
         return;
     }
@@ -94,7 +94,7 @@ fn families(spec: &Object, old_spec: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn single_stack(spec: &Object, detail: &str, errors: &mut Vec<Error>) {
+fn single_stack(spec: &Object, detail: &str, errors: &mut ErrorList) {
     let policy = maybe_text(spec, "ipFamilyPolicy");
     if policy != Some("SingleStack") {
         let value = policy.map_or(BadValue::from(&Value::Null), BadValue::json_text);
@@ -107,7 +107,7 @@ fn ingress(service: &Object) -> impl Iterator<Item = &Object> {
     balancer.into_iter().flat_map(|balancer| children(balancer, "ingress"))
 }
 
-fn status(new: &Object, old: &Object, errors: &mut Vec<Error>) {
+fn status(new: &Object, old: &Object, errors: &mut ErrorList) {
     let path = Path::root("status.loadBalancer.ingress");
     let balanced = child(new, "spec").is_some_and(|spec| text(spec, "type") == "LoadBalancer");
     if !balanced && ingress(new).next().is_some() {

@@ -25,7 +25,7 @@ fn claim(name: &str) -> Value {
     json!({"metadata": {"name": name}, "spec": {"accessModes": ["ReadWriteOnce"], "resources": resources}})
 }
 
-fn texts_of(errors: &[Error]) -> Vec<String> {
+fn texts_of(errors: &ErrorList) -> Vec<String> {
     errors.iter().map(Error::to_string).collect()
 }
 

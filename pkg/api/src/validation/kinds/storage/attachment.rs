@@ -7,7 +7,7 @@ use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::value::dns_subdomain;
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_STORAGE_V1_VOLUMEATTACHMENT as VOLUME_ATTACHMENT;
 use schema::object::Object;
@@ -19,7 +19,7 @@ pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
 const METADATA_BYTES_MAX: usize = 256 * 1024;
 const MESSAGE_BYTES_MAX: usize = 1024;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
@@ -34,13 +34,13 @@ fn create(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
     immutable(&Path::root("spec"), &VOLUME_ATTACHMENT, "spec", (new, old), &mut errors);
     errors
 }
 
-fn source(path: &Path<'_>, source: &Object, errors: &mut Vec<Error>) {
+fn source(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     let detail = "must specify exactly one of inlineVolumeSpec and persistentVolumeName";
     match (child(source, "inlineVolumeSpec"), maybe_text(source, "persistentVolumeName")) {
         (None, None) => errors.push(Error::required(path, detail)),
@@ -56,7 +56,7 @@ fn source(path: &Path<'_>, source: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn status(status: &Object, errors: &mut Vec<Error>) {
+fn status(status: &Object, errors: &mut ErrorList) {
     let path = Path::root("status");
     let bytes: usize = pairs(status, "attachmentMetadata").map(|(key, value)| key.len() + value.len()).sum();
     if bytes > METADATA_BYTES_MAX {

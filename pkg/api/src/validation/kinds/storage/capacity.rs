@@ -7,14 +7,14 @@ use crate::validation::immutable::immutable;
 use crate::validation::resources::{nonnegative_quantity, quantity};
 use crate::validation::selector::{has_bad_values, label_selector};
 use crate::validation::value::dns_subdomain;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSISTORAGECAPACITY as CSI_STORAGE_CAPACITY;
 use schema::object::Object;
 
 /// The rules of storage capacities.
 pub(in crate::validation::kinds) const RULES: Rules = Rules { create: |new| validate(new, false), update };
 
-fn validate(capacity: &Object, bad_selector: bool) -> Vec<Error> {
+fn validate(capacity: &Object, bad_selector: bool) -> ErrorList {
     let mut errors = metadata(capacity, true, NameRule::DnsSubdomain);
     label_selector(&Path::root("nodeTopology"), child(capacity, "nodeTopology"), bad_selector, &mut errors);
     dns_subdomain(&Path::root("storageClassName"), text(capacity, "storageClassName"), &mut errors);
@@ -22,9 +22,9 @@ fn validate(capacity: &Object, bad_selector: bool) -> Vec<Error> {
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = validate(new, child(old, "nodeTopology").is_some_and(has_bad_values));
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     for member in ["nodeTopology", "storageClassName"] {
         immutable(&Path::root(member), &CSI_STORAGE_CAPACITY, member, (new, old), &mut errors);
     }
@@ -34,6 +34,7 @@ fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use apimachinery::field::Error;
     use serde_json::{Value, json};
 
     fn capacity(rest: Value) -> Object {
@@ -44,13 +45,13 @@ mod tests {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    fn fields(errors: &[Error]) -> Vec<&str> {
+    fn fields(errors: &ErrorList) -> Vec<&str> {
         errors.iter().map(Error::field).collect()
     }
 
     #[test]
     fn a_capacity_is_of_a_class_and_a_place() {
-        assert_eq!(validate(&capacity(json!({"capacity": "1Gi"})), false), []);
+        assert_eq!(validate(&capacity(json!({"capacity": "1Gi"})), false), ErrorList::new());
         let bad =
             json!({"capacity": "-1", "storageClassName": "A", "nodeTopology": {"matchLabels": {"a b": "c"}}});
         assert_eq!(

@@ -5,7 +5,7 @@ use crate::tree::{children, list, maybe_text, pairs, text, texts};
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::value::{one_of, qualified_name};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_STORAGECLASS as STORAGE_CLASS;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,7 @@ const PARAMETERS_MAX: usize = 512;
 /// Most bytes of all keys and values.
 const PARAMETERS_BYTES_MAX: usize = 256 * 1024;
 
-fn storage_class(new: &Object) -> Vec<Error> {
+fn storage_class(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     driver(&Path::root("provisioner"), text(new, "provisioner"), &mut errors);
     parameters(new, false, &mut errors);
@@ -38,23 +38,23 @@ fn storage_class(new: &Object) -> Vec<Error> {
     errors
 }
 
-fn storage_class_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn storage_class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = storage_class(new);
-    errors.extend(metadata_update(new, old));
+    errors.append(metadata_update(new, old));
     for member in ["parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"] {
         immutable(&Path::root(member), &STORAGE_CLASS, member, (new, old), &mut errors);
     }
     errors
 }
 
-fn attributes_class(new: &Object) -> Vec<Error> {
+fn attributes_class(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     driver(&Path::root("driverName"), text(new, "driverName"), &mut errors);
     parameters(new, true, &mut errors);
     errors
 }
 
-fn attributes_class_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn attributes_class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     let changed =
         ["driverName", "parameters"].into_iter().filter(|member| new.get(*member) != old.get(*member));
@@ -63,19 +63,19 @@ fn attributes_class_update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
             Error::forbidden(&Path::root(member), format!("updates to {member} are forbidden."))
         }),
     );
-    errors.extend(attributes_class(new));
+    errors.append(attributes_class(new));
     errors
 }
 
 /// Who makes the volumes: a qualified name in any case.
-fn driver(path: &Path<'_>, name: &str, errors: &mut Vec<Error>) {
+fn driver(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     match name {
         "" => errors.push(Error::required(path, "")),
         name => qualified_name(path, &name.to_lowercase(), errors),
     }
 }
 
-fn parameters(class: &Object, required: bool, errors: &mut Vec<Error>) {
+fn parameters(class: &Object, required: bool, errors: &mut ErrorList) {
     let path = Path::root("parameters");
     let count = pairs(class, "parameters").count();
     if count > PARAMETERS_MAX {
@@ -99,7 +99,7 @@ fn parameters(class: &Object, required: bool, errors: &mut Vec<Error>) {
 
 /// Where volumes may be. No two terms say the same; an empty one is, upstream, like as many others as
 /// there are terms.
-fn topologies(class: &Object, errors: &mut Vec<Error>) {
+fn topologies(class: &Object, errors: &mut ErrorList) {
     let path = Path::root("allowedTopologies");
     let count = list(class, "allowedTopologies").len();
     let mut seen: Vec<BTreeMap<&str, BTreeSet<&str>>> = vec![BTreeMap::new(); count];
@@ -125,7 +125,7 @@ fn topologies(class: &Object, errors: &mut Vec<Error>) {
 fn topology_values<'o>(
     path: &Path<'_>,
     requirement: &'o Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) -> BTreeSet<&'o str> {
     if list(requirement, "values").is_empty() {
         errors.push(Error::required(path, ""));
@@ -153,7 +153,7 @@ mod tests {
         object.as_object().cloned().unwrap_or_default()
     }
 
-    fn fields(errors: &[Error]) -> Vec<&str> {
+    fn fields(errors: &ErrorList) -> Vec<&str> {
         errors.iter().map(Error::field).collect()
     }
 

@@ -5,7 +5,7 @@ use crate::tree::{child, children, is_set, list, maybe_flag, maybe_integer, mayb
 use crate::validation::NameRule;
 use crate::validation::immutable::immutable;
 use crate::validation::value::one_of;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSIDRIVERSPEC as SPEC;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -18,13 +18,13 @@ const TOKEN_SECONDS: std::ops::RangeInclusive<i64> = 600..=1 << 32;
 /// How often a driver may be asked how many volumes it can take, in seconds.
 const UPDATE_PERIOD_SECONDS_MIN: i64 = 10;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     spec(new, &mut errors);
     errors
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = metadata_update(new, old);
     spec(new, &mut errors);
     let empty = Object::new();
@@ -35,7 +35,7 @@ fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn spec(driver: &Object, errors: &mut Vec<Error>) {
+fn spec(driver: &Object, errors: &mut ErrorList) {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(driver, "spec").unwrap_or(&empty));
     let required =
@@ -64,7 +64,7 @@ fn spec(driver: &Object, errors: &mut Vec<Error>) {
     }
 }
 
-fn token_requests(path: &Path<'_>, spec: &Object, errors: &mut Vec<Error>) {
+fn token_requests(path: &Path<'_>, spec: &Object, errors: &mut ErrorList) {
     let mut audiences = BTreeSet::new();
     for (index, request) in children(spec, "tokenRequests").enumerate() {
         let (path, audience) = (path.index(index), text(request, "audience"));

@@ -8,7 +8,7 @@ use crate::validation::go_value::go_value;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::value::{nonnegative, qualified_name};
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::builtin::IO_K8S_API_STORAGE_V1_CSINODEDRIVER as CSI_NODE_DRIVER;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub(in crate::validation::kinds) const RULES: Rules = Rules { create, update };
 /// Longest name by which a driver knows a node, in bytes.
 const NODE_ID_BYTES_MAX: usize = 256;
 
-fn create(new: &Object) -> Vec<Error> {
+fn create(new: &Object) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::DnsSubdomain);
     let path = Path::root("spec.drivers");
     let mut names = BTreeSet::new();
@@ -34,7 +34,7 @@ fn drivers(node: &Object) -> impl Iterator<Item = &Object> {
 }
 
 /// What a driver says stays, except for how many volumes it can take (KEP-4876).
-fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
+fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
     let mut errors = create(new);
     let counted_out = |driver: &Object| {
         let mut driver = driver.clone();
@@ -52,7 +52,7 @@ fn update(_: &str, new: &Object, old: &Object) -> Vec<Error> {
     errors
 }
 
-fn driver<'o>(path: &Path<'_>, driver: &'o Object, names: &mut BTreeSet<&'o str>, errors: &mut Vec<Error>) {
+fn driver<'o>(path: &Path<'_>, driver: &'o Object, names: &mut BTreeSet<&'o str>, errors: &mut ErrorList) {
     let (name, id) = (text(driver, "name"), text(driver, "nodeID"));
     csi_driver(&path.child("name"), name, errors);
     if id.is_empty() {
@@ -112,7 +112,7 @@ mod tests {
         let with = |id: &str, count: i64| {
             node(&json!([{"name": "a", "nodeID": id, "allocatable": {"count": count}}]))
         };
-        assert_eq!(update("", &with("x", 1), &with("x", 2)), []);
+        assert_eq!(update("", &with("x", 1), &with("x", 2)), ErrorList::new());
         let errors = update("", &with("y", 1), &with("x", 1));
         assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), ["spec.drivers"]);
     }

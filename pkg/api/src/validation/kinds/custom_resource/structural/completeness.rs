@@ -2,7 +2,7 @@
 
 use crate::tree::child;
 use crate::validation::kinds::custom_resource::subschemas::{properties, property, schemas};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// Validates the junctors of a schema against the structural schema that they restrict.
@@ -11,7 +11,7 @@ pub(super) fn of_value(
     structure: &Object,
     at: &Path<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if let Some(not) = child(value, "not") {
         of_nested(not, Some(structure), at, &path.child("not"), errors);
@@ -29,7 +29,7 @@ fn of_nested(
     structure: Option<&Object>,
     at: &Path<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(structure) = structure else {
         errors.push(Error::required(at, format!("because it is defined in {path}")));

@@ -5,7 +5,7 @@ use crate::tree::{child, list, text};
 use crate::validation::go_regexp;
 use crate::validation::kinds::custom_resource::schema::is_given;
 use crate::validation::kinds::custom_resource::subschemas::{properties, property, schemas};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::{Value, json};
 
@@ -25,7 +25,7 @@ const STRUCTURE: [(&str, &str); 11] = [
 ];
 
 /// Validates how the value of a field is restricted.
-pub(super) fn of_field(path: &Path<'_>, schema: &Object, errors: &mut Vec<Error>) {
+pub(super) fn of_field(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     let any_of = is_int_or_string(list(schema, "anyOf"));
     let first = list(schema, "allOf").first().and_then(Value::as_object);
     let in_all_of = first.is_some_and(|first| is_int_or_string(list(first, "anyOf")));
@@ -37,7 +37,7 @@ fn is_int_or_string(any_of: &[Value]) -> bool {
     any_of == [json!({"type": "integer"}), json!({"type": "string"})]
 }
 
-fn value(path: &Path<'_>, schema: &Object, skip_any: bool, skip_first_any: bool, errors: &mut Vec<Error>) {
+fn value(path: &Path<'_>, schema: &Object, skip_any: bool, skip_first_any: bool, errors: &mut ErrorList) {
     for member in ["anyOf", "allOf", "oneOf"] {
         if member == "anyOf" && skip_any {
             continue;
@@ -58,7 +58,7 @@ fn value(path: &Path<'_>, schema: &Object, skip_any: bool, skip_first_any: bool,
 }
 
 /// Validates a schema below a junctor.
-fn nested(path: &Path<'_>, schema: &Object, skip_any: bool, errors: &mut Vec<Error>) {
+fn nested(path: &Path<'_>, schema: &Object, skip_any: bool, errors: &mut ErrorList) {
     value(path, schema, skip_any, false, errors);
     if let Some(items) = child(schema, "items") {
         nested(&path.child("items"), items, false, errors);

@@ -8,7 +8,7 @@ use crate::validation::cidr::interface_address;
 use crate::validation::conditions::conditions;
 use crate::validation::value::dns_label;
 use crate::validation::volume_source::csi_driver;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -39,7 +39,7 @@ fn shown([driver, pool, device, share]: Id<'_>) -> BadValue {
 }
 
 /// Validates what a status says of devices: each is one that was given, and said once.
-pub(in super::super) fn devices(path: &Path<'_>, status: &Object, errors: &mut Vec<Error>) {
+pub(in super::super) fn devices(path: &Path<'_>, status: &Object, errors: &mut ErrorList) {
     let given = child(status, "allocation").and_then(|allocation| child(allocation, "devices"));
     let given: BTreeSet<Id<'_>> =
         given.into_iter().flat_map(|devices| children(devices, "results")).map(id).collect();
@@ -54,7 +54,7 @@ pub(in super::super) fn devices(path: &Path<'_>, status: &Object, errors: &mut V
     }
 }
 
-fn device(path: &Path<'_>, device: &Object, given: &BTreeSet<Id<'_>>, errors: &mut Vec<Error>) {
+fn device(path: &Path<'_>, device: &Object, given: &BTreeSet<Id<'_>>, errors: &mut ErrorList) {
     csi_driver(&path.child("driver"), text(device, "driver"), errors);
     pool(&path.child("pool"), text(device, "pool"), errors);
     dns_label(&path.child("device"), text(device, "device"), errors);
@@ -75,7 +75,7 @@ fn device(path: &Path<'_>, device: &Object, given: &BTreeSet<Id<'_>>, errors: &m
     }
 }
 
-fn network_data(path: &Path<'_>, network: &Object, errors: &mut Vec<Error>) {
+fn network_data(path: &Path<'_>, network: &Object, errors: &mut ErrorList) {
     for (member, max) in [("interfaceName", INTERFACE_BYTES_MAX), ("hardwareAddress", HARDWARE_BYTES_MAX)] {
         if text(network, member).len() > max {
             errors.push(Error::too_long(&path.child(member), Some(max)));
@@ -91,7 +91,7 @@ fn network_data(path: &Path<'_>, network: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates the id of a share of a device, a UUID in lower case. `path` is that of the id.
-pub(super) fn share(path: &Path<'_>, device: &Object, errors: &mut Vec<Error>) {
+pub(super) fn share(path: &Path<'_>, device: &Object, errors: &mut ErrorList) {
     let Some(id) = maybe_text(device, "shareID") else { return };
     let lengths = [UUID_BYTES, UUID_BYTES + "urn:uuid:".len(), UUID_BYTES + "{}".len(), UUID_BYTES - 4];
     let is_uuid = id.len() == UUID_BYTES

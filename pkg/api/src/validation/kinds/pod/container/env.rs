@@ -3,14 +3,14 @@
 use crate::tree::{child, children, text};
 use crate::validation::kinds::pod::field_ref;
 use crate::validation::value::{dns_label, invalid_each, no_backsteps};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
 const TOO_MANY_SOURCES: &str = "may not have more than one field specified at a time";
 
 /// A rule for one source of a variable's value; appends what is wrong.
-type SourceRule = fn(source: &Object, path: &Path<'_>, errors: &mut Vec<Error>);
+type SourceRule = fn(source: &Object, path: &Path<'_>, errors: &mut ErrorList);
 
 /// Where the value of a variable may come from.
 const VALUE_SOURCES: &[(&str, SourceRule)] = &[
@@ -22,7 +22,7 @@ const VALUE_SOURCES: &[(&str, SourceRule)] = &[
 ];
 
 /// Validates the variables. `path` is that of the list.
-pub(super) fn env(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn env(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for (index, variable) in children(container, "env").enumerate() {
         let path = path.index(index);
         match text(variable, "name") {
@@ -37,7 +37,7 @@ pub(super) fn env(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) 
 }
 
 /// Validates the sources of whole sets of variables. `path` is that of the list.
-pub(super) fn env_from(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn env_from(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     for (index, source) in children(container, "envFrom").enumerate() {
         let item = path.index(index);
         let prefix = text(source, "prefix");
@@ -64,7 +64,7 @@ pub(super) fn env_from(container: &Object, path: &Path<'_>, errors: &mut Vec<Err
     }
 }
 
-fn value_from(from: &Object, has_value: bool, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn value_from(from: &Object, has_value: bool, path: &Path<'_>, errors: &mut ErrorList) {
     let mut sources = 0;
     for (member, rule) in VALUE_SOURCES {
         let Some(source) = child(from, member) else { continue };
@@ -84,7 +84,7 @@ fn value_from(from: &Object, has_value: bool, path: &Path<'_>, errors: &mut Vec<
 }
 
 /// A key of a ConfigMap or Secret.
-fn key_selector(selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn key_selector(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let name = text(selector, "name");
     invalid_each(&path.child("name"), name, names::name_is_dns_subdomain(name, false), errors);
     match text(selector, "key") {
@@ -94,7 +94,7 @@ fn key_selector(selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
 }
 
 /// A variable in a file of variables (KEP-3721).
-fn file_key_selector(selector: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn file_key_selector(selector: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     match text(selector, "key") {
         "" => errors.push(Error::required(&path.child("key"), "")),
         key => invalid_each(&path.child("key"), key, names::is_relaxed_env_var_name(key), errors),

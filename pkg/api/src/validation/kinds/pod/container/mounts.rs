@@ -2,14 +2,14 @@
 
 use crate::tree::{child, children, flag, is_set, maybe_flag, maybe_text, text};
 use crate::validation::value::{descending_path, has_backsteps, one_of};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
 type Volumes<'a> = BTreeMap<&'a str, &'a Object>;
 
 /// Validates the mounts. Where upstream leaves out the index of a mount in a path, so do we.
-pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let devices = by_name(container, "volumeDevices", "devicePath");
     let mut points = BTreeSet::new();
     for (index, mount) in children(container, "volumeMounts").enumerate() {
@@ -42,7 +42,7 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
 }
 
 /// Validates the devices.
-pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let mounts = by_name(container, "volumeMounts", "mountPath");
     let (mut names, mut points) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in children(container, "volumeDevices").enumerate() {
@@ -78,7 +78,7 @@ fn device_name<'o>(
     names: &mut BTreeSet<&'o str>,
     volumes: &Volumes<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if name.is_empty() {
         errors.push(Error::required(path, ""));
@@ -101,7 +101,7 @@ fn by_name<'o>(container: &'o Object, list: &str, path: &str) -> BTreeMap<&'o st
     children(container, list).map(|item| (text(item, "name"), text(item, path))).collect()
 }
 
-fn sub_paths(mount: &Object, path: &Path<'_>, item: &Path<'_>, errors: &mut Vec<Error>) {
+fn sub_paths(mount: &Object, path: &Path<'_>, item: &Path<'_>, errors: &mut ErrorList) {
     let (plain, expression) = (text(mount, "subPath"), text(mount, "subPathExpr"));
     if !plain.is_empty() {
         descending_path(&path.child("subPath"), plain, errors);
@@ -116,7 +116,7 @@ fn sub_paths(mount: &Object, path: &Path<'_>, item: &Path<'_>, errors: &mut Vec<
     descending_path(&path.child("subPathExpr"), expression, errors);
 }
 
-fn propagation(container: &Object, mount: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn propagation(container: &Object, mount: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let Some(propagation) = maybe_text(mount, "mountPropagation") else { return };
     one_of(path, propagation, &["Bidirectional", "HostToContainer", "None"], errors);
     let context = child(container, "securityContext");
@@ -127,7 +127,7 @@ fn propagation(container: &Object, mount: &Object, path: &Path<'_>, errors: &mut
     }
 }
 
-fn recursive_read_only(mount: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn recursive_read_only(mount: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let Some(mode) = maybe_text(mount, "recursiveReadOnly") else { return };
     one_of(path, mode, &["Disabled", "Enabled", "IfPossible"], errors);
     if !matches!(mode, "Enabled" | "IfPossible") {

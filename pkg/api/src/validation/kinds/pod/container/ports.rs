@@ -2,7 +2,7 @@
 
 use crate::tree::{children, integer, text};
 use crate::validation::value::{invalid_each, required_one_of};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 use std::collections::BTreeSet;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 pub(super) type HostPort<'a> = (&'a str, &'a str, i64);
 
 /// Validates the ports of one container.
-pub(super) fn ports(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn ports(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let mut port_names = BTreeSet::new();
     for (index, port) in children(container, "ports").enumerate() {
         let path = path.index(index);
@@ -39,7 +39,7 @@ pub(super) fn unique_host_ports<'o>(
     container: &'o Object,
     taken: &mut BTreeSet<HostPort<'o>>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let path = path.child("ports");
     for (index, port) in children(container, "ports").enumerate() {
@@ -52,6 +52,6 @@ pub(super) fn unique_host_ports<'o>(
     }
 }
 
-fn port_number(path: &Path<'_>, number: i64, errors: &mut Vec<Error>) {
+fn port_number(path: &Path<'_>, number: i64, errors: &mut ErrorList) {
     invalid_each(path, number, names::is_port_number(number), errors);
 }

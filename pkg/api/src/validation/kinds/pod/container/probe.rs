@@ -4,7 +4,7 @@
 use super::Surroundings;
 use crate::tree::{child, children, integer, list, maybe_integer, maybe_text, text};
 use crate::validation::value::{invalid_each, nonnegative, one_of, port_number_or_name};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
@@ -13,7 +13,7 @@ pub(super) fn lifecycle_and_probes(
     container: &Object,
     pod: &Surroundings<'_>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     if let Some(hooks) = child(container, "lifecycle") {
         lifecycle(hooks, pod, &path.child("lifecycle"), errors);
@@ -36,7 +36,7 @@ pub(super) fn lifecycle_and_probes(
     }
 }
 
-fn probe(probe: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn probe(probe: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     handler(probe, &["exec", "httpGet", "tcpSocket", "grpc"], None, path, errors);
     let members =
         ["initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"];
@@ -50,7 +50,7 @@ fn probe(probe: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
     }
 }
 
-fn lifecycle(hooks: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn lifecycle(hooks: &Object, pod: &Surroundings<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     for name in ["postStart", "preStop"] {
         if let Some(hook) = child(hooks, name) {
             let members = ["exec", "httpGet", "tcpSocket", "sleep"];
@@ -69,7 +69,7 @@ fn handler(
     members: &[&str],
     grace_period: Option<i64>,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let mut set = members.iter().filter_map(|member| Some((*member, child(handler, member)?)));
     let Some((name, action)) = set.next() else {
@@ -94,7 +94,7 @@ fn handler(
     errors.extend(set.map(more));
 }
 
-fn http_get(action: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn http_get(action: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     if text(action, "path").is_empty() {
         errors.push(Error::required(&path.child("path"), ""));
     }
@@ -114,7 +114,7 @@ fn sleep(action: &Object, grace_period: Option<i64>, path: &Path<'_>) -> Option<
 }
 
 /// A signal that the pod's operating system has (KEP-4960).
-fn stop_signal(signal: &str, os: Option<&str>, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn stop_signal(signal: &str, os: Option<&str>, path: &Path<'_>, errors: &mut ErrorList) {
     match os {
         None => {
             let detail = "may not be set for containers with empty `spec.os.name`";

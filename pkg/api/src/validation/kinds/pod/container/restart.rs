@@ -3,7 +3,7 @@
 
 use crate::tree::{child, children, list, maybe_text, text};
 use crate::validation::value::{one_of, required_one_of};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
@@ -15,7 +15,7 @@ const EXIT_CODES_MAX: usize = 255;
 const POLICY_MISSING: &str = "must specify restartPolicy when restart rules are used";
 
 /// Validates the restart policy of a container and its exceptions. `path` is that of the container.
-pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let rules = list(container, "restartPolicyRules");
     match maybe_text(container, "restartPolicy") {
         None if rules.is_empty() => return,
@@ -34,7 +34,7 @@ pub(super) fn policy(container: &Object, path: &Path<'_>, errors: &mut Vec<Error
 }
 
 /// Validates the restart policy of an init container, without which it can have no exceptions.
-pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     if maybe_text(container, "restartPolicy").is_some() {
         policy(container, path, errors);
     } else if !list(container, "restartPolicyRules").is_empty() {
@@ -42,7 +42,7 @@ pub(super) fn init_policy(container: &Object, path: &Path<'_>, errors: &mut Vec<
     }
 }
 
-fn restart_rule(rule: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+fn restart_rule(rule: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let actions = &["Restart", "RestartAllContainers"];
     one_of(&path.child("action"), text(rule, "action"), actions, errors);
     let path = path.child("exitCodes");
@@ -63,7 +63,7 @@ pub(super) fn resize_policy(
     container: &Object,
     restart_policy: &str,
     path: &Path<'_>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let mut resources = BTreeSet::new();
     for (index, policy) in children(container, "resizePolicy").enumerate() {
@@ -82,7 +82,7 @@ pub(super) fn resize_policy(
 
 /// Checks that an init container, which runs once, is not restarted by resizing. `path` is that of
 /// the container.
-pub(super) fn no_restart_on_resize(container: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(super) fn no_restart_on_resize(container: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     let path = path.child("resizePolicy");
     for (index, policy) in children(container, "resizePolicy").enumerate() {
         if text(policy, "restartPolicy") != "RestartContainer" {

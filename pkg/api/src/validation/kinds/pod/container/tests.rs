@@ -5,7 +5,7 @@ use apimachinery::field::ErrorType::{self, *};
 use serde_json::{Value, json};
 
 /// Validates a pod spec with the volumes `files` and `claim` (a claim) and the resource claim `dev`.
-fn errors_of(spec: Value) -> Vec<Error> {
+fn errors_of(spec: Value) -> ErrorList {
     let Value::Object(spec) = spec else { unreachable!("tests give objects") };
     let Value::Object(volumes) = json!({"files": {"emptyDir": {}}, "claim": {"persistentVolumeClaim": {}}})
     else {
@@ -22,7 +22,7 @@ fn errors_of(spec: Value) -> Vec<Error> {
         host_users: true,
         options: &PodOptions { allow_privileged: true, ..PodOptions::default() },
     };
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     validate_containers(&spec, &pod, &Path::root("c"), &mut errors);
     validate_init_containers(&spec, &pod, &Path::root("i"), &mut errors);
     validate_ephemeral_containers(&spec, &pod, &Path::root("e"), &mut errors);

@@ -16,7 +16,7 @@ fn texts_of(context: &Value, allow_privileged: bool, host_users: bool) -> Vec<St
         host_users,
         options: &PodOptions { allow_privileged, ..PodOptions::default() },
     };
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     security_context(context, &pod, &Path::root("s"), &mut errors);
     errors.iter().map(Error::to_string).collect()
 }

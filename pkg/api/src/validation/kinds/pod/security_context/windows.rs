@@ -2,7 +2,7 @@
 
 use crate::tree::maybe_text;
 use crate::validation::value::invalid_each;
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::object::Object;
 
@@ -18,7 +18,7 @@ const NET_BIOS_CHARS_MAX: usize = 15;
 const DNS_LABEL_BYTES_MAX: usize = 63;
 
 /// Validates the options of a container or pod.
-pub(in super::super) fn windows_options(options: &Object, path: &Path<'_>, errors: &mut Vec<Error>) {
+pub(in super::super) fn windows_options(options: &Object, path: &Path<'_>, errors: &mut ErrorList) {
     if let Some(name) = maybe_text(options, "gmsaCredentialSpecName") {
         let messages = names::is_dns1123_subdomain(name);
         invalid_each(&path.child("gmsaCredentialSpecName"), BadValue::json_text(name), messages, errors);

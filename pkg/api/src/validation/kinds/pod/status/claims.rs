@@ -4,12 +4,12 @@ use crate::tree::{child, children, list, maybe_text, text};
 use crate::validation::resource_name::is_native;
 use crate::validation::resources::resource_list;
 use crate::validation::value::{dns_label, dns_subdomain};
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// Validates which claims stand for those of the spec. `path` is that of the list.
-pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn resource_claims(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
     let known: BTreeSet<&str> = children(spec, "resourceClaims").map(|claim| text(claim, "name")).collect();
     let mut seen = BTreeSet::new();
     for (index, claim) in children(status, "resourceClaimStatuses").enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn extended_resource_claim(
     path: &Path<'_>,
     status: &Object,
     spec: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let Some(claim) = child(status, "extendedResourceClaimStatus") else { return };
     let mappings = path.child("requestMappings");
@@ -61,7 +61,7 @@ pub(super) fn extended_resource_claim(
 
 /// Checks that a container requests a resource. A regular container goes before an init container of the
 /// same name.
-fn requested(path: &Path<'_>, (name, resource): (&str, &str), spec: &Object, errors: &mut Vec<Error>) {
+fn requested(path: &Path<'_>, (name, resource): (&str, &str), spec: &Object, errors: &mut ErrorList) {
     let containers = children(spec, "initContainers").chain(children(spec, "containers"));
     let Some(container) = containers.filter(|container| text(container, "name") == name).last() else {
         let detail = "must match the name of an entry in spec.initContainers.name or spec.containers.name";
@@ -80,7 +80,7 @@ pub(super) fn node_allocatable_claims(
     path: &Path<'_>,
     status: &Object,
     spec: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     for (index, claim) in children(status, "nodeAllocatableResourceClaimStatuses").enumerate() {
         let path = path.index(index);

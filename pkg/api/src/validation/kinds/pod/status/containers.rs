@@ -5,7 +5,7 @@ use super::super::security_context::user_or_group_id;
 use super::terminated;
 use crate::tree::{child, children, integer, list, maybe_text, text};
 use crate::validation::value::one_of;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +24,7 @@ pub(super) fn transitions(
     path: &Path<'_>,
     (status, old_status): (&Object, &Object),
     spec: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     for (member, containers) in [REGULAR, INIT, EPHEMERAL] {
         if member != EPHEMERAL.0 && all_could_restart(spec) {
@@ -97,7 +97,7 @@ fn should_restart(container: &Object, spec: &Object, exit_code: i64) -> bool {
 }
 
 /// Validates whom containers run as. `path` is that of the status.
-pub(super) fn users(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn users(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
     for (member, _) in [REGULAR, INIT, EPHEMERAL] {
         let path = path.child(member);
         for (index, container) in children(status, member).enumerate() {
@@ -115,7 +115,7 @@ pub(super) fn users(path: &Path<'_>, status: &Object, spec: &Object, errors: &mu
     }
 }
 
-fn linux_user(path: &Path<'_>, user: &Object, errors: &mut Vec<Error>) {
+fn linux_user(path: &Path<'_>, user: &Object, errors: &mut ErrorList) {
     for id in ["uid", "gid"] {
         user_or_group_id(&path.child(id), integer(user, id), errors);
     }
@@ -126,7 +126,7 @@ fn linux_user(path: &Path<'_>, user: &Object, errors: &mut Vec<Error>) {
 }
 
 /// Validates the health of the devices that containers have (KEP-4680). `path` is that of the status.
-pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut Vec<Error>) {
+pub(super) fn allocated_resources(path: &Path<'_>, status: &Object, spec: &Object, errors: &mut ErrorList) {
     for (member, containers) in [REGULAR, INIT] {
         let path = path.child(member);
         let containers = by_name(spec, containers);
@@ -153,7 +153,7 @@ fn allocated_resource(
     path: &Path<'_>,
     resource: &Object,
     container: Option<&Object>,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     let name = text(resource, "name");
     if let Some(detail) = container.and_then(|container| not_requested(container, name)) {

@@ -5,7 +5,7 @@ use super::Owner;
 use crate::tree::{child, children, maybe_integer, text};
 use crate::validation::value::descending_path;
 use crate::validation::volume_source::required;
-use apimachinery::field::{Error, Path};
+use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 
 /// The fields that files may hold.
@@ -13,13 +13,13 @@ const FIELDS: &[&str] =
     &["metadata.annotations", "metadata.labels", "metadata.name", "metadata.namespace", "metadata.uid"];
 
 /// A checkout of a git repository.
-pub(super) fn git_repo(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut Vec<Error>) {
+pub(super) fn git_repo(path: &Path<'_>, source: &Object, _: Owner<'_>, errors: &mut ErrorList) {
     required(path, source, &["repository"], errors);
     descending_path(&path.child("directory"), text(source, "directory"), errors);
 }
 
 /// Keys of the secret or config map that the member `name` names.
-pub(super) fn keys(path: &Path<'_>, source: &Object, name: &str, errors: &mut Vec<Error>) {
+pub(super) fn keys(path: &Path<'_>, source: &Object, name: &str, errors: &mut ErrorList) {
     required(path, source, &[name], errors);
     mode(path, source, "defaultMode", errors);
     let path = path.child("items");
@@ -29,7 +29,7 @@ pub(super) fn keys(path: &Path<'_>, source: &Object, name: &str, errors: &mut Ve
 }
 
 /// A key, and where in the volume it goes.
-pub(super) fn key_to_path(path: &Path<'_>, item: &Object, errors: &mut Vec<Error>) {
+pub(super) fn key_to_path(path: &Path<'_>, item: &Object, errors: &mut ErrorList) {
     required(path, item, &["key", "path"], errors);
     local_path(&path.child("path"), text(item, "path"), errors);
     mode(path, item, "mode", errors);
@@ -37,7 +37,7 @@ pub(super) fn key_to_path(path: &Path<'_>, item: &Object, errors: &mut Vec<Error
 
 /// Files that hold fields of the pod and resources of its containers. The paths of upstream's errors
 /// lack the item.
-pub(super) fn downward(path: &Path<'_>, source: &Object, errors: &mut Vec<Error>) {
+pub(super) fn downward(path: &Path<'_>, source: &Object, errors: &mut ErrorList) {
     mode(path, source, "defaultMode", errors);
     for file in children(source, "items") {
         downward_file(path, file, errors);
@@ -45,7 +45,7 @@ pub(super) fn downward(path: &Path<'_>, source: &Object, errors: &mut Vec<Error>
 }
 
 /// One such file.
-pub(super) fn downward_file(path: &Path<'_>, file: &Object, errors: &mut Vec<Error>) {
+pub(super) fn downward_file(path: &Path<'_>, file: &Object, errors: &mut ErrorList) {
     required(path, file, &["path"], errors);
     local_path(&path.child("path"), text(file, "path"), errors);
     match (child(file, "fieldRef"), child(file, "resourceFieldRef")) {
@@ -67,7 +67,7 @@ pub(super) fn downward_file(path: &Path<'_>, file: &Object, errors: &mut Vec<Err
 }
 
 /// The permissions of a file, if they are given.
-pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut Vec<Error>) {
+pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut ErrorList) {
     if let Some(mode) = maybe_integer(owner, member).filter(|mode| !(0..=0o777).contains(mode)) {
         let detail = "must be a number between 0 and 0777 (octal), both inclusive";
         errors.push(Error::invalid(&path.child(member), mode, detail));
@@ -75,7 +75,7 @@ pub(super) fn mode(path: &Path<'_>, owner: &Object, member: &str, errors: &mut V
 }
 
 /// A path in the volume. What starts with `..` is the kubelet's own.
-pub(super) fn local_path(path: &Path<'_>, value: &str, errors: &mut Vec<Error>) {
+pub(super) fn local_path(path: &Path<'_>, value: &str, errors: &mut ErrorList) {
     descending_path(path, value, errors);
     if value.starts_with("..") && !value.starts_with("../") {
         errors.push(Error::invalid(path, value, "must not start with '..'"));

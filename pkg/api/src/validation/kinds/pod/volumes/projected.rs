@@ -7,7 +7,7 @@ use crate::validation::go_value::go_value;
 use crate::validation::selector::label_selector;
 use crate::validation::signer_name::{is_kubernetes_signer, signer_name};
 use crate::validation::value::{invalid_each, one_of, qualified_name};
-use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
 use schema::builtin::IO_K8S_API_CORE_V1_CLUSTERTRUSTBUNDLEPROJECTION as TRUST_BUNDLE;
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LABELSELECTOR as LABEL_SELECTOR;
@@ -36,7 +36,7 @@ struct Files<'a> {
 
 impl Files<'_> {
     /// Adds the file of a source that the error calls `value`.
-    fn add(&mut self, file: &str, value: &str, errors: &mut Vec<Error>) {
+    fn add(&mut self, file: &str, value: &str, errors: &mut ErrorList) {
         if !self.seen.insert(file.to_owned()) {
             errors.push(Error::invalid(self.path, value, "conflicting duplicate paths"));
         }
@@ -44,7 +44,7 @@ impl Files<'_> {
 }
 
 /// Validates a projected volume. `path` is that of the source.
-pub(super) fn projected(path: &Path<'_>, source: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+pub(super) fn projected(path: &Path<'_>, source: &Object, options: &PodOptions, errors: &mut ErrorList) {
     mode(path, source, "defaultMode", errors);
     let mut files = Files { path, seen: BTreeSet::new() };
     let sources = path.child("sources");
@@ -85,7 +85,7 @@ pub(super) fn projected(path: &Path<'_>, source: &Object, options: &PodOptions, 
     }
 }
 
-fn keys_of(path: &Path<'_>, source: &Object, files: &mut Files<'_>, errors: &mut Vec<Error>) {
+fn keys_of(path: &Path<'_>, source: &Object, files: &mut Files<'_>, errors: &mut ErrorList) {
     let name = text(source, "name");
     if name.is_empty() {
         errors.push(Error::required(&path.child("name"), ""));
@@ -101,7 +101,7 @@ fn keys_of(path: &Path<'_>, source: &Object, files: &mut Files<'_>, errors: &mut
 }
 
 /// The errors of a token's file are upstream's: at the volume, not at the source.
-fn token(path: &Path<'_>, volume: &Path<'_>, token: &Object, options: &PodOptions, errors: &mut Vec<Error>) {
+fn token(path: &Path<'_>, volume: &Path<'_>, token: &Object, options: &PodOptions, errors: &mut ErrorList) {
     let seconds = maybe_integer(token, "expirationSeconds").unwrap_or_default();
     let detail = match seconds {
         ..TOKEN_SECONDS_MIN => Some("may not specify a duration less than 10 minutes"),
@@ -117,7 +117,7 @@ fn token(path: &Path<'_>, volume: &Path<'_>, token: &Object, options: &PodOption
     }
 }
 
-fn trust_bundle(path: &Path<'_>, bundle: &Object, files: &mut Files<'_>, errors: &mut Vec<Error>) {
+fn trust_bundle(path: &Path<'_>, bundle: &Object, files: &mut Files<'_>, errors: &mut ErrorList) {
     match (maybe_text(bundle, "name"), maybe_text(bundle, "signerName")) {
         (Some(_), Some(_)) => {
             let detail = "only one of name and signerName may be used";
@@ -165,7 +165,7 @@ fn trust_bundle_name(name: &str) -> Vec<String> {
     }
 }
 
-fn pod_certificate(path: &Path<'_>, certificate: &Object, files: &mut Files<'_>, errors: &mut Vec<Error>) {
+fn pod_certificate(path: &Path<'_>, certificate: &Object, files: &mut Files<'_>, errors: &mut ErrorList) {
     let signer = text(certificate, "signerName");
     signer_name(&path.child("signerName"), signer, errors);
     user_annotations(&path.child("userAnnotations"), certificate, errors);
@@ -200,7 +200,7 @@ fn pod_certificate(path: &Path<'_>, certificate: &Object, files: &mut Files<'_>,
     }
 }
 
-fn user_annotations(path: &Path<'_>, certificate: &Object, errors: &mut Vec<Error>) {
+fn user_annotations(path: &Path<'_>, certificate: &Object, errors: &mut ErrorList) {
     let mut bytes = 0;
     for (key, value) in pairs(certificate, "userAnnotations") {
         bytes += key.len() + value.len();
@@ -211,7 +211,7 @@ fn user_annotations(path: &Path<'_>, certificate: &Object, errors: &mut Vec<Erro
     }
 }
 
-fn domain_prefixed_key(path: &Path<'_>, key: &str, errors: &mut Vec<Error>) {
+fn domain_prefixed_key(path: &Path<'_>, key: &str, errors: &mut ErrorList) {
     if key.is_empty() {
         errors.push(Error::required(path, ""));
         return;
@@ -225,7 +225,7 @@ fn domain_prefixed_key(path: &Path<'_>, key: &str, errors: &mut Vec<Error>) {
 
 /// Whether a pod spec has tokens whose path is absolute or climbs.
 pub(in crate::validation::kinds::pod) fn has_nonlocal_token_path(spec: &Object) -> bool {
-    let mut errors = Vec::new();
+    let mut errors = ErrorList::new();
     let sources = children(spec, "volumes").filter_map(|volume| child(volume, "projected"));
     let sources = sources.flat_map(|projected| children(projected, "sources"));
     for token in sources.filter_map(|source| child(source, "serviceAccountToken")) {
@@ -238,7 +238,7 @@ pub(in crate::validation::kinds::pod) fn has_nonlocal_token_path(spec: &Object) 
 pub(in crate::validation::kinds::pod) fn no_projected_tokens(
     path: &Path<'_>,
     spec: &Object,
-    errors: &mut Vec<Error>,
+    errors: &mut ErrorList,
 ) {
     for (index, volume) in children(spec, "volumes").enumerate() {
         let path = path.index(index);
