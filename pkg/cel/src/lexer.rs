@@ -1,7 +1,7 @@
 //! Text → tokens, by the longest match as in cel-go's generated lexer.
 
 /// Kinds of tokens, with the numbers that cel-go's grammar gives them; they order lists of expected tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 #[allow(missing_docs)]
 pub enum Kind {

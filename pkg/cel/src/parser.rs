@@ -1,5 +1,6 @@
 //! Text → [`Syntax`], macros expanded, with the node ids that cel-go gives.
 
+mod antlr;
 mod builder;
 mod climb;
 mod literal;
@@ -60,9 +61,8 @@ pub fn parse(source: &Source<'_>, options: &Options) -> Result<Syntax, Errors> {
         errors.report(Location::NONE, message);
         return Err(errors);
     }
-    if let Some(syntax) = climb::parse(source, options) {
-        return Ok(syntax);
+    match climb::parse(source, options) {
+        Some(syntax) => Ok(syntax),
+        None => antlr::parse(source, options),
     }
-    errors.report(Location::NONE, "Syntax error");
-    Err(errors)
 }

@@ -76,7 +76,6 @@ fn recorded_expressions_parse_to_the_same_tree_or_the_same_errors() {
                 ("locations", &case["locations"], with_locations(&syntax, &source))
             }
             Ok(syntax) => ("ast", &case["ast"], with_ids(&syntax)),
-            Err(_) if case["errors"].is_string() => continue,
             Err(errors) => ("errors", &case["errors"], errors.display(&source)),
         };
         if *expected != found.as_str() {
@@ -85,4 +84,109 @@ fn recorded_expressions_parse_to_the_same_tree_or_the_same_errors() {
         }
     }
     assert!(wrong.is_empty(), "{} cases\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// The syntax that Kubernetes turns on.
+fn kubernetes() -> Options {
+    let macros = Macros::STANDARD.with(Macros::OPTIONAL).with(Macros::TWO_VARIABLE).with(Macros::SORT_BY);
+    Options::new(macros)
+}
+
+#[test]
+fn recorded_compilations_have_the_same_syntax_errors() {
+    let environments = fixtures::table("envs");
+    let mut compared = 0;
+    for case in fixtures::lines("compile") {
+        let issues = case["issues"].as_str().unwrap_or_default();
+        let source = Source::new(case["expr"].as_str().unwrap());
+        let options = fixtures::parser_options(&environments[case["env"].as_str().unwrap()]);
+        match parse(&source, &options) {
+            Err(errors) => assert_eq!(errors.display(&source), issues),
+            Ok(_) => assert!(!issues.contains("Syntax error"), "{}: {issues}", source.text()),
+        }
+        compared += usize::from(issues.contains("Syntax error"));
+    }
+    assert!(compared > 15, "{compared}");
+}
+
+#[test]
+fn conformance_expressions_parse() {
+    // Macros of these extensions are none of Kubernetes'.
+    let foreign = ["block_ext"];
+    for case in fixtures::lines("conformance") {
+        let source = Source::new(case["expr"].as_str().unwrap());
+        let options =
+            Options { escaped_identifiers: true, ..Options::new(kubernetes().macros.with(Macros::BIND)) };
+        if let Err(errors) = parse(&source, &options) {
+            assert!(foreign.contains(&case["file"].as_str().unwrap()), "{}", errors.display(&source));
+        }
+    }
+}
+
+/// Pseudo-random numbers for a seeded test.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+#[test]
+fn mutated_expressions_are_parsed_or_refused_with_errors() {
+    let texts: Vec<String> = fixtures::lines("compile")
+        .iter()
+        .step_by(7)
+        .map(|case| case["expr"].as_str().unwrap().to_owned())
+        .collect();
+    let pieces = [
+        "(", ")", "[", "]", "{", "}", ".", ",", "?", ":", "-", "!", "in", "'", "\"\"\"", "`", "\\", "1",
+        "é😁", " ",
+    ];
+    let mut random = Random(7);
+    for round in 0..3_000 {
+        let mut chars: Vec<char> = texts[round % texts.len()].chars().take(300).collect();
+        for _ in 0..1 + random.below(4) {
+            let at = random.below(chars.len() + 1);
+            let end = (at + random.below(3)).min(chars.len());
+            let piece = pieces[random.below(pieces.len())].chars();
+            chars.splice(at..end, piece);
+        }
+        let text: String = chars.into_iter().collect();
+        let source = Source::new(&text);
+        if let Err(errors) = parse(&source, &kubernetes()) {
+            assert!(errors.display(&source).starts_with("ERROR: <input>:"), "{text}");
+        }
+    }
+}
+
+#[test]
+fn nesting_is_bounded_and_costs_no_stack() {
+    for open in ["(", "[", "{", "!(", "-(", "a.b(", "a[", "1+(", "{1:", "-1.f("] {
+        let text = open.repeat(100_000 / open.len());
+        let source = Source::new(&text);
+        let errors = parse(&source, &kubernetes()).unwrap_err().display(&source);
+        assert!(errors.contains("expression recursion limit exceeded: 250"), "{open}: {errors:.300}");
+    }
+}
+
+#[test]
+fn long_texts_are_refused_before_they_are_parsed() {
+    let text = "é".repeat(100_001);
+    let source = Source::new(&text);
+    let errors = parse(&source, &kubernetes()).unwrap_err().display(&source);
+    let expected =
+        "ERROR: <input>:-1:0: expression code point size exceeds limit: size: 100001, limit 100000";
+    assert_eq!(errors, expected);
+}
+
+#[test]
+fn macros_that_copy_what_they_are_applied_to_are_bounded() {
+    let text = format!("a{}", ".optMap(x, x)".repeat(60));
+    let source = Source::new(&text);
+    let errors = parse(&source, &kubernetes()).unwrap_err().display(&source);
+    assert!(errors.contains("macro expansion exceeds limit: 200000 nodes"), "{errors}");
 }

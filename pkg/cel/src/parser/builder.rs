@@ -179,10 +179,10 @@ impl<'a> Builder<'a> {
         args: &[Expr],
     ) -> Expr {
         if let Some(found) = self.options.macros.find(function, args.len(), target.is_some()) {
-            if self.is_full() {
-                return self.fail(offset, format!("macro expansion exceeds limit: {MAX_NODES} nodes"));
-            }
             match macros::expand(self, found, offset, target, args) {
+                Ok(Some(_)) if self.is_full() => {
+                    return self.fail(offset, format!("macro expansion exceeds limit: {MAX_NODES} nodes"));
+                }
                 Ok(Some(expr)) => return expr,
                 Ok(None) => {}
                 Err((at, message)) => return self.fail(at, message),

@@ -14,7 +14,7 @@ pub(super) fn parse(source: &Source<'_>, options: &Options) -> Option<Syntax> {
     let root = climber.expr()?;
     climber.expect(TokenKind::Eof)?;
     let mut builder = climber.builder;
-    if !builder.errors.is_empty() || root.height > options.max_depth || builder.is_full() {
+    if !builder.errors.is_empty() || root.height > options.max_depth {
         return None;
     }
     builder.syntax.set_root(root.expr);

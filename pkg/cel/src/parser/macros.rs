@@ -429,7 +429,7 @@ impl Expansion<'_, '_> {
         Ok(self.fold(nothing, ("#unused", None), INPUT, parts))
     }
 
-    /// Copies a tree, with new ids. It stops when the tree is full, which the next call then reports.
+    /// Copies a tree, with new ids. It stops when the tree is full, which is then an error.
     fn copy(&mut self, expr: Expr) -> Expr {
         if self.builder.is_full() {
             return expr;

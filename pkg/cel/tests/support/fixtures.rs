@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::Read;
 
+use cel::parser::{Macros, Options};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
@@ -20,4 +21,30 @@ pub(crate) fn lines(name: &str) -> Vec<Value> {
 pub(crate) fn table(name: &str) -> HashMap<String, Value> {
     let row = |line: Value| (line["name"].as_str().unwrap().to_owned(), line["is"].clone());
     lines(name).into_iter().map(row).collect()
+}
+
+/// The parser's options in a recorded environment.
+#[allow(dead_code, reason = "not every test binary needs it")]
+pub(crate) fn parser_options(environment: &Value) -> Options {
+    let named = |name: &str| environment["macros"].as_array().unwrap().iter().any(|is| *is == name);
+    let sets = [
+        ("all:2:true", Macros::STANDARD),
+        ("existsOne:2:true", Macros::EXISTS_ONE),
+        ("optMap:2:true", Macros::OPTIONAL),
+        ("bind:3:true", Macros::BIND),
+        ("all:3:true", Macros::TWO_VARIABLE),
+        ("sortBy:2:true", Macros::SORT_BY),
+    ];
+    let macros =
+        sets.iter().filter(|(name, _)| named(name)).fold(Macros::NONE, |all, (_, set)| all.with(*set));
+    const ESCAPED_IDENTIFIERS: u64 = 7;
+    Options {
+        optional_syntax: named("optMap:2:true"),
+        escaped_identifiers: environment["features"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|is| *is == ESCAPED_IDENTIFIERS),
+        ..Options::new(macros)
+    }
 }

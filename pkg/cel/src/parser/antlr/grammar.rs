@@ -1,0 +1,324 @@
+//! The grammar of CEL, in the order and shape of cel-go's, from which its automaton follows.
+
+use crate::lexer::Kind;
+
+/// A set of kinds of tokens: bit `n` is the kind with the number `n`.
+pub(super) type Set = u64;
+
+/// The set of one kind.
+pub(super) const fn one(kind: Kind) -> Set {
+    1 << kind as u8
+}
+
+/// Rules, numbered as in cel-go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(super) enum Rule {
+    Start,
+    Expr,
+    Or,
+    And,
+    Relation,
+    Calc,
+    Unary,
+    Member,
+    Primary,
+    ExprList,
+    ListInit,
+    FieldInitializerList,
+    OptField,
+    MapInitializerList,
+    EscapeIdent,
+    OptExpr,
+    Literal,
+}
+
+/// How many rules there are.
+pub(super) const RULES: usize = 17;
+
+/// What a part is to the node that it belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Label {
+    /// Nothing that anybody asks for by name.
+    Plain,
+    /// The first operand.
+    First,
+    /// Further operands.
+    Next,
+    /// The last operand of a conditional.
+    Otherwise,
+    /// The operator or the opening bracket.
+    Operator,
+    /// A question mark that makes something optional.
+    Optional,
+    /// The name, or one of the names.
+    Name,
+    /// The opening parenthesis of a member's call.
+    Open,
+    /// Arguments, elements, entries or fields.
+    List,
+    /// A key of a map or a field of a message.
+    Key,
+    /// The colon behind it.
+    Colon,
+    /// The value behind that.
+    Value,
+    /// The minus before a number.
+    Sign,
+    /// The leading dot of a name.
+    LeadingDot,
+}
+
+/// A part of a rule.
+pub(super) enum Part {
+    /// A token out of a set.
+    Token(Set, Label),
+    /// Another rule, at a precedence (0 unless the rule is recursive to the left).
+    Rule(Rule, u8, Label),
+    /// Something that may be missing; the next token decides.
+    Maybe(&'static [Part]),
+    /// Something any number of times; the next token decides.
+    Many(&'static [Part]),
+    /// Something any number of times; as many tokens decide as it takes.
+    ManyAhead(&'static [Part]),
+    /// Something at least once; the next token decides.
+    Some(&'static [Part]),
+    /// Something at least once; as many tokens decide as it takes.
+    SomeAhead(&'static [Part]),
+}
+
+/// A rule: its alternatives, and what may follow the first of them any number of times if the rule is recursive
+/// to the left, with its precedence.
+pub(super) struct Definition {
+    pub(super) alternatives: &'static [&'static [Part]],
+    pub(super) operators: &'static [(u8, &'static [Part])],
+}
+
+const fn token(kind: Kind, label: Label) -> Part {
+    Part::Token(one(kind), label)
+}
+
+const fn plain(kind: Kind) -> Part {
+    Part::Token(one(kind), Label::Plain)
+}
+
+const fn rule(rule: Rule, label: Label) -> Part {
+    Part::Rule(rule, 0, label)
+}
+
+const fn define(alternatives: &'static [&'static [Part]]) -> Definition {
+    Definition { alternatives, operators: &[] }
+}
+
+/// `<`, `<=`, `>=`, `>`, `==`, `!=`, `in`.
+const RELATIONS: Set = 0b1111_1110;
+const PRODUCTS: Set = one(Kind::Star) | one(Kind::Slash) | one(Kind::Percent);
+const SUMS: Set = one(Kind::Plus) | one(Kind::Minus);
+
+const OPTIONAL: Part = Part::Maybe(&[token(Kind::Question, Label::Optional)]);
+const LEADING_DOT: Part = Part::Maybe(&[token(Kind::Dot, Label::LeadingDot)]);
+const SIGN: Part = Part::Maybe(&[token(Kind::Minus, Label::Sign)]);
+const COMMA: Part = Part::Maybe(&[plain(Kind::Comma)]);
+const NAME: Part = token(Kind::Identifier, Label::Name);
+const ARGUMENTS: Part = Part::Maybe(&[rule(Rule::ExprList, Label::List)]);
+
+/// The rules by their numbers.
+pub(super) const GRAMMAR: [Definition; RULES] = [
+    // start
+    define(&[&[rule(Rule::Expr, Label::First), plain(Kind::Eof)]]),
+    // expr
+    define(&[&[
+        rule(Rule::Or, Label::First),
+        Part::Maybe(&[
+            token(Kind::Question, Label::Operator),
+            rule(Rule::Or, Label::Next),
+            plain(Kind::Colon),
+            rule(Rule::Expr, Label::Otherwise),
+        ]),
+    ]]),
+    // conditionalOr
+    define(&[&[
+        rule(Rule::And, Label::First),
+        Part::Many(&[token(Kind::Or, Label::Operator), rule(Rule::And, Label::Next)]),
+    ]]),
+    // conditionalAnd
+    define(&[&[
+        rule(Rule::Relation, Label::First),
+        Part::Many(&[token(Kind::And, Label::Operator), rule(Rule::Relation, Label::Next)]),
+    ]]),
+    // relation
+    Definition {
+        alternatives: &[&[rule(Rule::Calc, Label::First)]],
+        operators: &[(
+            1,
+            &[Part::Token(RELATIONS, Label::Operator), Part::Rule(Rule::Relation, 2, Label::Next)],
+        )],
+    },
+    // calc
+    Definition {
+        alternatives: &[&[rule(Rule::Unary, Label::First)]],
+        operators: &[
+            (2, &[Part::Token(PRODUCTS, Label::Operator), Part::Rule(Rule::Calc, 3, Label::Next)]),
+            (1, &[Part::Token(SUMS, Label::Operator), Part::Rule(Rule::Calc, 2, Label::Next)]),
+        ],
+    },
+    // unary
+    define(&[
+        &[rule(Rule::Member, Label::First)],
+        &[Part::Some(&[token(Kind::Not, Label::Operator)]), rule(Rule::Member, Label::First)],
+        &[Part::SomeAhead(&[token(Kind::Minus, Label::Operator)]), rule(Rule::Member, Label::First)],
+    ]),
+    // member
+    Definition {
+        alternatives: &[&[rule(Rule::Primary, Label::First)]],
+        operators: &[
+            (3, &[token(Kind::Dot, Label::Operator), OPTIONAL, rule(Rule::EscapeIdent, Label::Name)]),
+            (
+                2,
+                &[
+                    token(Kind::Dot, Label::Operator),
+                    NAME,
+                    token(Kind::LeftParen, Label::Open),
+                    ARGUMENTS,
+                    plain(Kind::RightParen),
+                ],
+            ),
+            (
+                1,
+                &[
+                    token(Kind::LeftBracket, Label::Operator),
+                    OPTIONAL,
+                    rule(Rule::Expr, Label::Next),
+                    plain(Kind::RightBracket),
+                ],
+            ),
+        ],
+    },
+    // primary
+    define(&[
+        &[LEADING_DOT, NAME],
+        &[LEADING_DOT, NAME, token(Kind::LeftParen, Label::Operator), ARGUMENTS, plain(Kind::RightParen)],
+        &[plain(Kind::LeftParen), rule(Rule::Expr, Label::First), plain(Kind::RightParen)],
+        &[
+            token(Kind::LeftBracket, Label::Operator),
+            Part::Maybe(&[rule(Rule::ListInit, Label::List)]),
+            COMMA,
+            plain(Kind::RightBracket),
+        ],
+        &[
+            token(Kind::LeftBrace, Label::Operator),
+            Part::Maybe(&[rule(Rule::MapInitializerList, Label::List)]),
+            COMMA,
+            plain(Kind::RightBrace),
+        ],
+        &[
+            LEADING_DOT,
+            NAME,
+            Part::Many(&[plain(Kind::Dot), NAME]),
+            token(Kind::LeftBrace, Label::Operator),
+            Part::Maybe(&[rule(Rule::FieldInitializerList, Label::List)]),
+            COMMA,
+            plain(Kind::RightBrace),
+        ],
+        &[rule(Rule::Literal, Label::First)],
+    ]),
+    // exprList
+    define(&[&[
+        rule(Rule::Expr, Label::Next),
+        Part::Many(&[plain(Kind::Comma), rule(Rule::Expr, Label::Next)]),
+    ]]),
+    // listInit
+    define(&[&[
+        rule(Rule::OptExpr, Label::Next),
+        Part::ManyAhead(&[plain(Kind::Comma), rule(Rule::OptExpr, Label::Next)]),
+    ]]),
+    // fieldInitializerList
+    define(&[&[
+        rule(Rule::OptField, Label::Key),
+        token(Kind::Colon, Label::Colon),
+        rule(Rule::Expr, Label::Value),
+        Part::ManyAhead(&[
+            plain(Kind::Comma),
+            rule(Rule::OptField, Label::Key),
+            token(Kind::Colon, Label::Colon),
+            rule(Rule::Expr, Label::Value),
+        ]),
+    ]]),
+    // optField
+    define(&[&[OPTIONAL, rule(Rule::EscapeIdent, Label::Name)]]),
+    // mapInitializerList
+    define(&[&[
+        rule(Rule::OptExpr, Label::Key),
+        token(Kind::Colon, Label::Colon),
+        rule(Rule::Expr, Label::Value),
+        Part::ManyAhead(&[
+            plain(Kind::Comma),
+            rule(Rule::OptExpr, Label::Key),
+            token(Kind::Colon, Label::Colon),
+            rule(Rule::Expr, Label::Value),
+        ]),
+    ]]),
+    // escapeIdent
+    define(&[&[NAME], &[token(Kind::EscapedIdentifier, Label::Name)]]),
+    // optExpr
+    define(&[&[OPTIONAL, rule(Rule::Expr, Label::First)]]),
+    // literal
+    define(&[
+        &[SIGN, token(Kind::Int, Label::Name)],
+        &[token(Kind::Uint, Label::Name)],
+        &[SIGN, token(Kind::Float, Label::Name)],
+        &[token(Kind::String, Label::Name)],
+        &[token(Kind::Bytes, Label::Name)],
+        &[token(Kind::True, Label::Name)],
+        &[token(Kind::False, Label::Name)],
+        &[token(Kind::Null, Label::Name)],
+    ]),
+];
+
+/// The rule whose alternatives the next token alone decides about; of all others that have several, prediction does.
+pub(super) const DECIDED_BY_ONE_TOKEN: Rule = Rule::EscapeIdent;
+
+/// How a kind of tokens is called in lists of what was expected.
+pub(super) fn display(kind: u8) -> &'static str {
+    const NAMES: [&str; 38] = [
+        "<EOF>",
+        "'=='",
+        "'!='",
+        "'in'",
+        "'<'",
+        "'<='",
+        "'>='",
+        "'>'",
+        "'&&'",
+        "'||'",
+        "'['",
+        "']'",
+        "'{'",
+        "'}'",
+        "'('",
+        "')'",
+        "'.'",
+        "','",
+        "'-'",
+        "'!'",
+        "'?'",
+        "':'",
+        "'+'",
+        "'*'",
+        "'/'",
+        "'%'",
+        "'true'",
+        "'false'",
+        "'null'",
+        "WHITESPACE",
+        "COMMENT",
+        "NUM_FLOAT",
+        "NUM_INT",
+        "NUM_UINT",
+        "STRING",
+        "BYTES",
+        "IDENTIFIER",
+        "ESC_IDENTIFIER",
+    ];
+    NAMES[kind as usize]
+}

@@ -1,0 +1,222 @@
+//! ANTLR's default strategy for going on after an error: delete a token, make one up, or skip to one that some
+//! open rule can go on with.
+
+use super::automaton::{Id, Kind, Transition};
+use super::grammar::{Label, Set, display, one};
+use super::interpret::{Interpreter, Mistake};
+use super::tokens::{Ended, quoted};
+use super::tree::Child;
+use crate::lexer::{Kind as TokenKind, Token};
+
+/// Where recovery stands.
+#[derive(Debug, Default)]
+pub(super) struct Recovery {
+    /// Whether an error has been reported since the last token that fitted; then no others are.
+    recovering: bool,
+    /// Where the last recovery ended, and the states in which recoveries ended there.
+    last: Option<(usize, Vec<Id>)>,
+    attempts: usize,
+}
+
+impl Recovery {
+    /// Notes that a token fitted.
+    pub(super) fn matched(&mut self) {
+        self.recovering = false;
+        self.last = None;
+    }
+
+    /// Whether errors are suppressed, which is the case until a token fits.
+    fn begin(&mut self) -> bool {
+        std::mem::replace(&mut self.recovering, true)
+    }
+}
+
+impl Interpreter<'_> {
+    /// Takes a token out of a set, or recovers within the rule.
+    pub(super) fn take(&mut self, set: Set, label: Label) -> Result<Option<Mistake>, Ended> {
+        let token = self.tokens.current()?;
+        if set & one(token.kind) != 0 {
+            self.recovery.matched();
+            self.child(label, Child::Token(token));
+            self.tokens.advance()?;
+            return Ok(None);
+        }
+        self.check_attempts()?;
+        if let Some(token) = self.delete_token()? {
+            self.child(label, Child::Token(token));
+            self.tokens.advance()?;
+            return Ok(None);
+        }
+        let after = self.automaton.state(self.state).transitions[0];
+        let Transition::Token(_, _, after) = after else { return Ok(Some(Mistake::Mismatch)) };
+        if self.expected_at(after) & one(token.kind) != 0 {
+            self.report_with_expected(token, "missing ", " at ", true)?;
+            let made_up = self.make_up(token)?;
+            self.child(label, Child::Token(made_up));
+            return Ok(None);
+        }
+        Ok(Some(Mistake::Mismatch))
+    }
+
+    /// A token in place of a missing one: at the current token, or at the last one before the end.
+    fn make_up(&mut self, current: Token) -> Result<Token, Ended> {
+        let index = self.tokens.index;
+        Ok(match current.kind {
+            TokenKind::Eof if index > 0 => self.tokens.get(index - 1)?,
+            _ => current,
+        })
+    }
+
+    /// At a choice: makes sure that the next token fits one of the alternatives.
+    pub(super) fn synchronize(&mut self) -> Result<Option<Mistake>, Ended> {
+        if self.recovery.recovering {
+            return Ok(None);
+        }
+        let state = self.automaton.state(self.state);
+        let token = self.tokens.current()?;
+        if state.next.1 || state.next.0 & one(token.kind) != 0 {
+            return Ok(None);
+        }
+        match state.kind {
+            Kind::BlockStart | Kind::LoopBody | Kind::PlusStart | Kind::LoopEntry { .. } => {
+                Ok(if self.delete_token()?.is_some() { None } else { Some(Mistake::Mismatch) })
+            }
+            Kind::PlusLoopBack | Kind::LoopBack => {
+                self.report_with_expected(token, "extraneous input ", " expecting ", false)?;
+                let stops = self.expected_at(self.state) | self.recovery_set();
+                while self.can_skip(stops)? {
+                    self.tokens.advance()?;
+                }
+                Ok(None)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Deletes the next token if the one behind it fits, which is returned.
+    fn delete_token(&mut self) -> Result<Option<Token>, Ended> {
+        let index = self.tokens.index;
+        let token = self.tokens.get(index)?;
+        let second = self.tokens.get(index + 1)?;
+        if self.expected_at(self.state) & one(second.kind) == 0 {
+            return Ok(None);
+        }
+        self.report_with_expected(token, "extraneous input ", " expecting ", false)?;
+        self.tokens.advance()?;
+        self.recovery.matched();
+        self.tokens.current().map(Some)
+    }
+
+    /// Reports the mistake that ended a rule, and skips tokens until one comes that an open rule can go on with.
+    pub(super) fn recover(&mut self, mistake: Mistake) -> Result<(), Ended> {
+        if !self.recovery.begin() {
+            self.report(mistake)?;
+        }
+        self.check_attempts()?;
+        let mut skipped = 0;
+        let mut seen = match self.recovery.last.take() {
+            Some((index, states)) if index == self.tokens.index && states.contains(&self.state) => {
+                // The same error in the same place: skip a token, or this would never end.
+                self.skip(&mut skipped)?;
+                states
+            }
+            Some((_, states)) => states,
+            None => Vec::new(),
+        };
+        seen.push(self.state);
+        self.recovery.last = Some((self.tokens.index, seen));
+        let stops = self.recovery_set();
+        while self.can_skip(stops)? {
+            self.skip(&mut skipped)?;
+        }
+        Ok(())
+    }
+
+    fn skip(&mut self, skipped: &mut usize) -> Result<(), Ended> {
+        if *skipped >= self.options.max_recovery_tokens {
+            let limit = self.options.max_recovery_tokens;
+            return self.tokens.end(format!("error recovery token lookahead limit exceeded: {limit}"));
+        }
+        *skipped += 1;
+        self.tokens.advance()
+    }
+
+    fn can_skip(&mut self, stops: Set) -> Result<bool, Ended> {
+        let kind = self.tokens.current()?.kind;
+        Ok(kind != TokenKind::Eof && stops & one(kind) == 0)
+    }
+
+    fn check_attempts(&mut self) -> Result<(), Ended> {
+        if self.recovery.attempts == self.options.max_recoveries {
+            let token = self.tokens.current()?;
+            let message = format!("error recovery attempt limit exceeded: {}", self.options.max_recoveries);
+            self.tokens.report(token.offset, &message)?;
+            return Err(Ended);
+        }
+        self.recovery.attempts += 1;
+        Ok(())
+    }
+
+    fn report(&mut self, mistake: Mistake) -> Result<(), Ended> {
+        match mistake {
+            Mistake::Mismatch => {
+                let token = self.tokens.current()?;
+                let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
+                self.tokens.report(token.offset, &format!("mismatched input {shown} expecting {expected}"))
+            }
+            Mistake::NoViable(found) => {
+                let input = match found.start.kind {
+                    TokenKind::Eof => "<EOF>".to_owned(),
+                    _ => self.tokens.text_between(found.start, found.offending),
+                };
+                let message = format!("no viable alternative at input {}", quoted(&input));
+                self.tokens.report(found.offending.offset, &message)
+            }
+        }
+    }
+
+    /// Reports a token that is too much, or one that is missing before it, unless errors are suppressed.
+    fn report_with_expected(
+        &mut self,
+        token: Token,
+        what: &str,
+        then: &str,
+        missing: bool,
+    ) -> Result<(), Ended> {
+        if self.recovery.begin() {
+            return Ok(());
+        }
+        let (shown, expected) = (self.tokens.display(token), list(self.expected_at(self.state)));
+        let (first, second) = if missing { (expected, shown) } else { (shown, expected) };
+        self.tokens.report(token.offset, &format!("{what}{first}{then}{second}"))
+    }
+
+    /// Tokens that may come in a state, by the rules that are open.
+    fn expected_at(&self, state: Id) -> Set {
+        let (mut expected, mut ends) = self.automaton.state(state).next;
+        for frame in self.frames.iter().rev().take(self.frames.len() - 1) {
+            if !ends {
+                return expected;
+            }
+            let (next, next_ends) = self.automaton.state(self.automaton.follow(frame.caller)).next;
+            expected |= next;
+            ends = next_ends;
+        }
+        expected | if ends { one(TokenKind::Eof) } else { 0 }
+    }
+
+    /// Tokens that may follow one of the open rules.
+    fn recovery_set(&self) -> Set {
+        let follow = |caller: Id| self.automaton.state(self.automaton.follow(caller)).next.0;
+        self.frames.iter().skip(1).fold(0, |set, frame| set | follow(frame.caller))
+    }
+}
+
+/// A set of kinds of tokens in words.
+fn list(set: Set) -> String {
+    let names: Vec<&str> = (0..38).filter(|kind| set & (1 << kind) != 0).map(display).collect();
+    match names[..] {
+        [only] => only.to_owned(),
+        _ => format!("{{{}}}", names.join(", ")),
+    }
+}
