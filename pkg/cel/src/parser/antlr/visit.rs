@@ -129,7 +129,7 @@ impl<'t> Visitor<'t, '_, '_> {
 
     fn unary(&mut self, node: &'t Node, function: &str) -> Visited<Expr> {
         let operators: Vec<Token> = node.tokens(Label::Operator).collect();
-        if operators.len() % 2 == 0 {
+        if operators.len().is_multiple_of(2) {
             return self.expr(node.node(Label::First));
         }
         let (id, offset) = self.operator(operators.first().copied());
