@@ -4,6 +4,7 @@
 //! configures it; see `ARCHITECTURE.md`, "How an expression lives".
 
 pub mod checked;
+pub mod ext;
 pub mod lexer;
 pub mod overloads;
 pub mod parser;

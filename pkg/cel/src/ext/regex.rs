@@ -1,0 +1,113 @@
+//! Regular expressions in Go's syntax. The `regex` crate matches them, with the same preference among matches and
+//! in linear time; patterns are translated to its syntax, and wrong ones refused in Go's words.
+
+mod class;
+mod translate;
+
+/// Bytes that a compiled pattern may take.
+const MAX_SIZE: usize = 10 << 20;
+
+/// A compiled pattern.
+#[derive(Clone, Debug)]
+pub struct Regex(regex::Regex);
+
+impl Regex {
+    /// Compiles a pattern. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
+    pub fn compile(pattern: &str) -> Result<Regex, String> {
+        let refused = |(code, part): (&str, &str)| format!("error parsing regexp: {code}: `{part}`");
+        let translated = translate::translate(pattern).map_err(refused)?;
+        let built = regex::RegexBuilder::new(&translated).size_limit(MAX_SIZE).nest_limit(2_500).build();
+        built.map(Regex).map_err(|_| refused(("expression too large", pattern)))
+    }
+
+    /// Whether the pattern occurs in a text.
+    pub fn is_match(&self, text: &str) -> bool {
+        self.0.is_match(text)
+    }
+
+    /// The first occurrence; empty if there is none.
+    pub fn find<'t>(&self, text: &'t str) -> &'t str {
+        self.0.find(text).map_or("", |found| found.as_str())
+    }
+
+    /// At most `limit` occurrences that do not overlap; all if it is negative.
+    pub fn find_all<'t>(&self, text: &'t str, limit: i64) -> Vec<&'t str> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        self.0.find_iter(text).take(limit).map(|found| found.as_str()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn patterns_match_as_in_go() {
+        let cases = [
+            (r"^\d+$", "123", true),
+            (r"^\d+$", "١٢٣", false),
+            (r"\bfoo\b", "éfoo", true),
+            (r"(?i)straSSe", "STRASSE", true),
+            (r"a{,2}", "a{,2}", true),
+            (r"[[:alpha:]&&b]x", "&x", true),
+            (r"[^\D]", "5", true),
+            (r"\Qa.b\E+", "a.bbb", true),
+            (r"\x{1F601}|\101", "A", true),
+            (r"(?P<n>a)(?<m>b)", "ab", true),
+            (r"a.b", "a\nb", false),
+            (r"(?s)a.b", "a\nb", true),
+            (r"(?m)^b$", "a\nb", true),
+            (r"\pL\p{Greek}\P{Greek}", "aαb", true),
+            (r#"["'\-\]]"#, "'", true),
+            (r"[a-z--]", "-", true),
+            (r"x*", "", true),
+            (r"^*a", "a", true),
+        ];
+        for (pattern, text, matches) in cases {
+            assert_eq!(Regex::compile(pattern).unwrap().is_match(text), matches, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn wrong_patterns_are_refused_in_gos_words() {
+        let cases = [
+            (")[0-9]*", "unexpected ): `)[0-9]*`"),
+            ("(a", "missing closing ): `(a`"),
+            ("[a", "missing closing ]: `[a`"),
+            ("*a", "missing argument to repetition operator: `*`"),
+            ("(*a)", "missing argument to repetition operator: `*`"),
+            ("a|+", "missing argument to repetition operator: `+`"),
+            ("a**", "invalid nested repetition operator: `**`"),
+            ("a+?{2}", "invalid nested repetition operator: `+?{2}`"),
+            ("a{1001}", "invalid repeat count: `{1001}`"),
+            ("(a{100}){11}", "invalid repeat count: `{11}`"),
+            ("a{3,2}", "invalid repeat count: `{3,2}`"),
+            ("[z-a]", "invalid character class range: `z-a`"),
+            ("[[:foo:]]", "invalid character class range: `[:foo:]`"),
+            (r"\p{Foo}", r"invalid character class range: `\p{Foo}`"),
+            (r"\8", r"invalid escape sequence: `\8`"),
+            (r"\1", r"invalid escape sequence: `\1`"),
+            (r"\Z", r"invalid escape sequence: `\Z`"),
+            ("a\\", "trailing backslash at end of expression: ``"),
+            ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("(?P<1-2>a)", "invalid named capture: `(?P<1-2>`"),
+        ];
+        for (pattern, message) in cases {
+            assert_eq!(
+                Regex::compile(pattern).map(drop),
+                Err(format!("error parsing regexp: {message}")),
+                "{pattern}"
+            );
+        }
+    }
+
+    #[test]
+    fn occurrences_do_not_overlap() {
+        let regex = Regex::compile("ab*").unwrap();
+        assert_eq!(regex.find_all("abab a", -1), ["ab", "ab", "a"]);
+        assert_eq!(regex.find_all("abab a", 1), ["ab"]);
+        assert_eq!(regex.find_all("abab a", 0), Vec::<&str>::new());
+        assert_eq!(regex.find("xabb"), "abb");
+        assert_eq!(regex.find("x"), "");
+    }
+}

@@ -1,0 +1,357 @@
+//! A pattern of Go as one of the `regex` crate: the same structure, with every character and class spelt out.
+
+use super::class;
+
+/// Go's name for what is wrong, and the part of the pattern that is.
+pub(super) type Wrong<'a> = (&'static str, &'a str);
+
+/// Groups that may be nested.
+const MAX_DEPTH: usize = 1000;
+/// How often something may be repeated, the product of nested repetitions.
+const MAX_REPEAT: u32 = 1000;
+
+/// Translates a pattern.
+pub(super) fn translate(pattern: &str) -> Result<String, Wrong<'_>> {
+    let mut translator = Translator {
+        pattern,
+        out: String::with_capacity(pattern.len() + 16),
+        groups: vec![Group::default()],
+    };
+    let mut rest = pattern;
+    let mut last_repeat = None;
+    while !rest.is_empty() {
+        (rest, last_repeat) = translator.step(rest, last_repeat)?;
+    }
+    match translator.groups.len() {
+        1 => Ok(translator.out),
+        _ => Err(("missing closing )", pattern)),
+    }
+}
+
+/// An open group.
+#[derive(Clone, Copy, Default)]
+struct Group {
+    flags: Flags,
+    /// Whether something precedes that can be repeated, and how often it is repeated already.
+    atom: Option<u32>,
+    /// How often the group's parts are repeated at most.
+    repeats: u32,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Flags {
+    ignore_case: bool,
+    multi_line: bool,
+    dot_newline: bool,
+    ungreedy: bool,
+}
+
+impl Flags {
+    /// As a directive that sets every flag.
+    fn directive(self) -> String {
+        let all =
+            [(self.ignore_case, 'i'), (self.multi_line, 'm'), (self.dot_newline, 's'), (self.ungreedy, 'U')];
+        let chosen = |wanted: bool| all.iter().filter(move |(on, _)| *on == wanted).map(|(_, flag)| *flag);
+        let on: String = chosen(true).collect();
+        let off: String = chosen(false).collect();
+        if off.is_empty() { format!("?{on}") } else { format!("?{on}-{off}") }
+    }
+}
+
+struct Translator<'a> {
+    pattern: &'a str,
+    out: String,
+    /// The pattern and its open groups, the innermost last; never empty.
+    groups: Vec<Group>,
+}
+
+/// What follows, and where the repetition began that was just read.
+type Step<'a> = (&'a str, Option<&'a str>);
+
+impl<'a> Translator<'a> {
+    /// Reads one element.
+    fn step(&mut self, text: &'a str, last_repeat: Option<&'a str>) -> Result<Step<'a>, Wrong<'a>> {
+        let Some(first) = text.chars().next() else { return Ok((text, None)) };
+        let after = &text[first.len_utf8()..];
+        let rest = match first {
+            '(' if after.starts_with('?') => self.flags_or_group(text)?,
+            '(' => {
+                self.open("(")?;
+                after
+            }
+            '|' => {
+                self.out.push('|');
+                self.group().atom = None;
+                after
+            }
+            ')' => {
+                self.close()?;
+                after
+            }
+            '^' | '$' | '.' => {
+                self.atom(&first.to_string());
+                after
+            }
+            '[' => {
+                let (translated, rest) = class::brackets(text)?;
+                self.atom(&translated);
+                rest
+            }
+            '*' | '+' | '?' => {
+                let rest = self.repeat(text, after, &first.to_string(), 1, last_repeat)?;
+                return Ok((rest, Some(text)));
+            }
+            '{' => match counts(text) {
+                Some((least, most, rest)) => {
+                    let rest = self.repeat_counted(text, (least, most, rest), last_repeat)?;
+                    return Ok((rest, Some(text)));
+                }
+                None => {
+                    self.literal('{');
+                    after
+                }
+            },
+            '\\' => self.escape(text)?,
+            c => {
+                self.literal(c);
+                after
+            }
+        };
+        Ok((rest, None))
+    }
+
+    fn group(&mut self) -> &mut Group {
+        let last = self.groups.len() - 1;
+        &mut self.groups[last]
+    }
+
+    fn atom(&mut self, translated: &str) {
+        self.out.push_str(translated);
+        self.group().atom = Some(1);
+    }
+
+    fn literal(&mut self, c: char) {
+        let escaped = regex::escape(c.encode_utf8(&mut [0; 4]));
+        self.atom(&escaped);
+    }
+
+    fn open(&mut self, opening: &str) -> Result<(), Wrong<'a>> {
+        if self.groups.len() > MAX_DEPTH {
+            return Err(("expression nests too deeply", self.pattern));
+        }
+        self.out.push_str(opening);
+        let flags = self.group().flags;
+        self.groups.push(Group { flags, ..Group::default() });
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<(), Wrong<'a>> {
+        if self.groups.len() == 1 {
+            return Err(("unexpected )", self.pattern));
+        }
+        let closed = self.groups.pop().unwrap_or_default();
+        self.out.push(')');
+        let repeats = closed.repeats.max(1);
+        let group = self.group();
+        group.atom = Some(repeats);
+        group.repeats = group.repeats.max(repeats);
+        Ok(())
+    }
+
+    /// Repeats the last element. `after` is the text behind the operator, `before` the text from it on.
+    fn repeat(
+        &mut self,
+        before: &'a str,
+        after: &'a str,
+        operator: &str,
+        times: u32,
+        last_repeat: Option<&'a str>,
+    ) -> Result<&'a str, Wrong<'a>> {
+        let lazy = after.strip_prefix('?');
+        let rest = lazy.unwrap_or(after);
+        if let Some(last) = last_repeat {
+            return Err(("invalid nested repetition operator", &last[..last.len() - rest.len()]));
+        }
+        let Some(repeats) = self.group().atom else {
+            return Err(("missing argument to repetition operator", &before[..before.len() - rest.len()]));
+        };
+        let total = repeats.saturating_mul(times.max(1));
+        if times > 1 && total > MAX_REPEAT {
+            return Err(("invalid repeat count", &before[..before.len() - rest.len()]));
+        }
+        self.out.push_str(operator);
+        self.out.push_str(if lazy.is_some() { "?" } else { "" });
+        let group = self.group();
+        group.atom = Some(total);
+        group.repeats = group.repeats.max(total);
+        Ok(rest)
+    }
+
+    fn repeat_counted(
+        &mut self,
+        text: &'a str,
+        (least, most, rest): Counts<'a>,
+        last_repeat: Option<&'a str>,
+    ) -> Result<&'a str, Wrong<'a>> {
+        let too_many = least > MAX_REPEAT || most.is_some_and(|most| most > MAX_REPEAT || most < least);
+        if too_many {
+            return Err(("invalid repeat count", &text[..text.len() - rest.len()]));
+        }
+        let operator = match most {
+            Some(most) => format!("{{{least},{most}}}"),
+            None => format!("{{{least},}}"),
+        };
+        self.repeat(text, rest, &operator, most.unwrap_or(least), last_repeat)
+    }
+
+    /// What begins with `(?`: a named group, flags, or a group without a number.
+    fn flags_or_group(&mut self, text: &'a str) -> Result<&'a str, Wrong<'a>> {
+        if let Some(named) = text.strip_prefix("(?P<").or_else(|| text.strip_prefix("(?<")) {
+            let Some(end) = named.find('>') else { return Err(("invalid named capture", text)) };
+            let (name, rest) = (&named[..end], &named[end + 1..]);
+            let is_word = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            if name.is_empty() || !name.bytes().all(is_word) {
+                return Err(("invalid named capture", &text[..text.len() - rest.len()]));
+            }
+            self.open("(")?;
+            return Ok(rest);
+        }
+        let (mut flags, mut on, mut saw_flag) = (self.group().flags, true, false);
+        for (at, c) in text.char_indices().skip(2) {
+            let rest = &text[at + c.len_utf8()..];
+            match c {
+                'i' => flags.ignore_case = on,
+                'm' => flags.multi_line = on,
+                's' => flags.dot_newline = on,
+                'U' => flags.ungreedy = on,
+                '-' if on => on = false,
+                ':' | ')' if on || saw_flag => {
+                    if c == ':' {
+                        self.open(&format!("({}:", flags.directive()))?;
+                    } else {
+                        self.out.push_str(&format!("({})", flags.directive()));
+                    }
+                    self.group().flags = flags;
+                    return Ok(rest);
+                }
+                _ => return Err((PERL, &text[..text.len() - rest.len()])),
+            }
+            saw_flag = c != '-';
+        }
+        Err((PERL, text))
+    }
+
+    fn escape(&mut self, text: &'a str) -> Result<&'a str, Wrong<'a>> {
+        let known = [("\\A", "\\A"), ("\\z", "\\z"), ("\\b", "(?-u:\\b)"), ("\\B", "(?-u:\\B)")];
+        for (escape, translated) in known {
+            if let Some(rest) = text.strip_prefix(escape) {
+                self.atom(translated);
+                return Ok(rest);
+            }
+        }
+        if let Some(quoted) = text.strip_prefix("\\Q") {
+            let (literal, rest) = quoted.split_once("\\E").unwrap_or((quoted, ""));
+            literal.chars().for_each(|c| self.literal(c));
+            return Ok(rest);
+        }
+        if let Some((translated, rest)) = class::escape(text)? {
+            self.atom(&format!("[{translated}]"));
+            return Ok(rest);
+        }
+        let (c, rest) = character(text)?;
+        self.literal(c);
+        Ok(rest)
+    }
+}
+
+const PERL: &str = "invalid or unsupported Perl syntax";
+
+/// Least and most repetitions, and what follows.
+type Counts<'a> = (u32, Option<u32>, &'a str);
+
+/// Reads `{2}`, `{2,}` or `{2,3}`; anything else is no repetition.
+fn counts(text: &str) -> Option<Counts<'_>> {
+    let (least, rest) = count(text.strip_prefix('{')?)?;
+    if let Some(rest) = rest.strip_prefix('}') {
+        return Some((least, Some(least), rest));
+    }
+    let rest = rest.strip_prefix(',')?;
+    if let Some(rest) = rest.strip_prefix('}') {
+        return Some((least, None, rest));
+    }
+    let (most, rest) = count(rest)?;
+    Some((least, Some(most), rest.strip_prefix('}')?))
+}
+
+/// A number without leading zeros; one that is too large for any use is the largest.
+fn count(text: &str) -> Option<(u32, &str)> {
+    let end = text.bytes().take_while(u8::is_ascii_digit).count();
+    let (digits, rest) = text.split_at(end);
+    let canonical = !digits.is_empty() && (digits.len() == 1 || !digits.starts_with('0'));
+    canonical.then(|| (digits.parse().unwrap_or(u32::MAX), rest))
+}
+
+/// Reads an escape that stands for one character.
+pub(super) fn character(text: &str) -> Result<(char, &str), Wrong<'_>> {
+    let mut chars = text.chars();
+    chars.next();
+    let Some(kind) = chars.next() else { return Err(("trailing backslash at end of expression", "")) };
+    let rest = chars.as_str();
+    let c = match kind {
+        'a' => '\x07',
+        'f' => '\x0c',
+        'n' => '\n',
+        'r' => '\r',
+        't' => '\t',
+        'v' => '\x0b',
+        '0'..='7' => return octal(text),
+        'x' => return hexadecimal(text),
+        c if c.is_ascii() && !c.is_ascii_alphanumeric() => c,
+        _ => return Err((ESCAPE, &text[..text.len() - rest.len()])),
+    };
+    Ok((c, rest))
+}
+
+const ESCAPE: &str = "invalid escape sequence";
+
+/// Up to three octal digits; a single one other than 0 would be a reference to a group.
+fn octal(text: &str) -> Result<(char, &str), Wrong<'_>> {
+    let digits = text[1..].bytes().take(3).take_while(|byte| matches!(byte, b'0'..=b'7')).count();
+    if digits == 1 && !text.starts_with("\\0") {
+        return Err((ESCAPE, &text[..2]));
+    }
+    let value = u32::from_str_radix(&text[1..1 + digits], 8).ok().and_then(char::from_u32);
+    Ok((value.unwrap_or_default(), &text[1 + digits..]))
+}
+
+/// Two hexadecimal digits, or any number of them in braces.
+fn hexadecimal(text: &str) -> Result<(char, &str), Wrong<'_>> {
+    let digits = &text[2..];
+    let (digits, rest, read) = match digits.strip_prefix('{') {
+        Some(braced) => {
+            let length = braced.bytes().take_while(u8::is_ascii_hexdigit).count();
+            let closed = braced[length..].starts_with('}');
+            let read = 3 + length + braced[length..].chars().next().map_or(0, char::len_utf8);
+            (
+                &braced[..length],
+                if closed { &braced[length + 1..] } else { "" },
+                if closed { Ok(read) } else { Err(read) },
+            )
+        }
+        None => {
+            let read = 2 + digits.chars().take(2).map(char::len_utf8).sum::<usize>();
+            let two = digits.get(..2).filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
+            (two.unwrap_or_default(), &text[read..], if two.is_some() { Ok(read) } else { Err(read) })
+        }
+    };
+    let read = match read {
+        Ok(read) => read,
+        Err(read) => return Err((ESCAPE, &text[..read])),
+    };
+    // Go takes surrogates, which no text contains; nothing else is refused up to the last code point.
+    let value = u32::from_str_radix(digits.trim_start_matches('0'), 16);
+    match value.or(if digits.is_empty() { Err(()) } else { Ok(0) }) {
+        Ok(value) if value <= 0x10_ffff => Ok((char::from_u32(value).unwrap_or('\u{fffd}'), rest)),
+        _ => Err((ESCAPE, &text[..read])),
+    }
+}

@@ -1,0 +1,166 @@
+//! Semantic versions, read as `github.com/blang/semver/v4` reads them.
+
+use std::cmp::Ordering;
+
+use apimachinery::go_quote::Quoted;
+
+/// A version. Build metadata neither orders versions nor tells them apart.
+#[derive(Clone, Debug)]
+pub struct Version {
+    /// The first number.
+    pub major: u64,
+    /// The second number.
+    pub minor: u64,
+    /// The third number.
+    pub patch: u64,
+    prerelease: Vec<Identifier>,
+}
+
+/// A part of a prerelease; numbers come before words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Identifier {
+    Number(u64),
+    Word(String),
+}
+
+impl Version {
+    /// Parses a version.
+    pub fn parse(text: &str) -> Result<Version, String> {
+        if text.is_empty() {
+            return Err("Version string empty".to_owned());
+        }
+        let parts: Vec<&str> = text.splitn(3, '.').collect();
+        let [major, minor, patch] = parts[..] else {
+            return Err("No Major.Minor.Patch elements found".to_owned());
+        };
+        let (major, minor) = (number(major, "major", "Major")?, number(minor, "minor", "Minor")?);
+        let (patch, build) =
+            patch.split_once('+').map_or((patch, None), |(patch, build)| (patch, Some(build)));
+        let (patch, prerelease) =
+            patch.split_once('-').map_or((patch, None), |(patch, rest)| (patch, Some(rest)));
+        let patch = number(patch, "patch", "Patch")?;
+        let prerelease = match prerelease {
+            Some(prerelease) => prerelease.split('.').map(identifier).collect::<Result<_, _>>()?,
+            None => Vec::new(),
+        };
+        for part in build.into_iter().flat_map(|build| build.split('.')) {
+            if part.is_empty() {
+                return Err("Build meta data is empty".to_owned());
+            }
+            if !part.bytes().all(is_word) {
+                return Err(format!("Invalid character(s) found in build meta data {}", Quoted(part)));
+            }
+        }
+        Ok(Version { major, minor, patch, prerelease })
+    }
+
+    /// Parses a version after adding what is missing in `v1` or `1.2` and removing leading zeros.
+    pub fn parse_normalized(text: &str) -> Result<Version, String> {
+        let text = text.strip_prefix('v').unwrap_or(text);
+        let mut parts: Vec<String> = text.splitn(3, '.').map(without_leading_zeros).collect();
+        if parts.len() < 3 && parts.last().is_some_and(|last| last.contains(['+', '-'])) {
+            return Err("short version cannot contain PreRelease/Build meta data".to_owned());
+        }
+        parts.resize(3, "0".to_owned());
+        Version::parse(&parts.join("."))
+    }
+}
+
+fn without_leading_zeros(part: &str) -> String {
+    let trimmed = part.trim_start_matches('0');
+    if part.len() <= 1 {
+        part.to_owned()
+    } else if trimmed.starts_with(|c: char| c.is_ascii_digit()) {
+        trimmed.to_owned()
+    } else {
+        format!("0{trimmed}")
+    }
+}
+
+fn number(text: &str, what: &str, title: &str) -> Result<u64, String> {
+    if !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(format!("Invalid character(s) found in {what} number {}", Quoted(text)));
+    }
+    if text.len() > 1 && text.starts_with('0') {
+        return Err(format!("{title} number must not contain leading zeroes {}", Quoted(text)));
+    }
+    parse_uint(text)
+}
+
+fn parse_uint(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| {
+        let why = if text.is_empty() { "invalid syntax" } else { "value out of range" };
+        format!("strconv.ParseUint: parsing {}: {why}", Quoted(text))
+    })
+}
+
+fn identifier(text: &str) -> Result<Identifier, String> {
+    if text.is_empty() {
+        return Err("Prerelease is empty".to_owned());
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        if text.len() > 1 && text.starts_with('0') {
+            let quoted = Quoted(text);
+            return Err(format!("Numeric PreRelease version must not contain leading zeroes {quoted}"));
+        }
+        return parse_uint(text).map(Identifier::Number);
+    }
+    if !text.bytes().all(is_word) {
+        return Err(format!("Invalid character(s) found in prerelease {}", Quoted(text)));
+    }
+    Ok(Identifier::Word(text.to_owned()))
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'-'
+}
+
+impl Ord for Version {
+    fn cmp(&self, other: &Version) -> Ordering {
+        let numbers = |version: &Version| (version.major, version.minor, version.patch);
+        // A version without a prerelease comes behind those with one.
+        let prerelease = || {
+            let released = self.prerelease.is_empty().cmp(&other.prerelease.is_empty());
+            released.then_with(|| self.prerelease.cmp(&other.prerelease))
+        };
+        numbers(self).cmp(&numbers(other)).then_with(prerelease)
+    }
+}
+
+impl PartialOrd for Version {
+    fn partial_cmp(&self, other: &Version) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Version) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Version {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_by_precedence() {
+        let order = ["1.0.0-alpha", "1.0.0-alpha.1", "1.0.0-alpha.beta", "1.0.0-2", "1.0.0", "1.0.1"];
+        let order = order.map(|text| Version::parse(text).unwrap());
+        assert!(order[3] < order[0]);
+        assert!(order[0] < order[1] && order[1] < order[2] && order[2] < order[4] && order[4] < order[5]);
+        assert_eq!(Version::parse("1.0.0+a"), Version::parse("1.0.0+b"));
+    }
+
+    #[test]
+    fn errors_are_those_of_the_go_library() {
+        let error = |text: &str| Version::parse(text).unwrap_err();
+        assert_eq!(error("v1.0"), "No Major.Minor.Patch elements found");
+        assert_eq!(error("v1.0.0"), "Invalid character(s) found in major number \"v1\"");
+        assert_eq!(error("1.01.0"), "Minor number must not contain leading zeroes \"01\"");
+        assert_eq!(error("1..0"), "strconv.ParseUint: parsing \"\": invalid syntax");
+        assert_eq!(Version::parse_normalized("v01.2"), Version::parse("1.2.0"));
+    }
+}
