@@ -3,6 +3,7 @@
 //! A catalog is never changed. When something comes or goes, a new one is made of the old one and takes its place;
 //! groups in which nothing changed are shared by both. A request takes one generation and keeps it.
 
+mod custom;
 mod serving;
 #[cfg(test)]
 mod tests;
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use crate::managed_fields::FieldManager;
 use crate::resources::{self, Handle, Resource};
 
+pub use custom::CustomResource;
 pub use serving::Serving;
 
 /// The priority that upstream's aggregator gives its own group.

@@ -32,7 +32,7 @@ use schema::object::{self, Object};
 use schema::structured_merge::Set;
 use serde_json::{Value, json};
 
-use crate::resources::Resource;
+use crate::resources::{Handle, Resource};
 use crate::tree::{child, text};
 use engine::{Engine, Failure};
 use entries::Managed;
@@ -44,7 +44,7 @@ use versions::Versions;
 /// ([`crate::conversion::normalise_for_storage`]); a kind that is not stored has the endpoint's.
 #[derive(Debug)]
 pub struct FieldManager {
-    row: &'static Resource<'static>,
+    row: Handle,
     versions: Versions,
     unowned: Set,
     empty: Value,
@@ -64,17 +64,23 @@ pub struct ApplyOptions<'a> {
 }
 
 impl FieldManager {
-    /// The field manager of an endpoint, and `None` where bodies have no metadata to keep managed
+    /// The field manager of a built-in endpoint, and `None` where bodies have no metadata to keep managed
     /// fields in. `served` tells the versions that this server serves: what was owned through others
     /// is forgotten on the next write.
-    pub fn new(row: &'static Resource<'static>, served: impl Fn(&Resource) -> bool) -> Option<Self> {
-        row.message.member("metadata")?;
-        let versions = Versions::of(row, &served);
-        let identity = json!({"apiVersion": row.kind_group_version, "kind": row.kind});
-        let empty = schema::patch::expand(row.message, identity.as_object()?).ok()?;
+    pub fn new(row: &'static Resource<'static>, served: impl Fn(&Resource<'_>) -> bool) -> Option<Self> {
+        Self::of(row.into(), versions::others(row, served), versions::stored_version(row))
+    }
+
+    /// The field manager of any endpoint. `others` are the same endpoint in the other versions that are served,
+    /// `stored` is the version that its bodies are stored in.
+    pub fn of(row: Handle, others: impl IntoIterator<Item = Handle>, stored: &str) -> Option<Self> {
+        let Resource { message, kind, kind_group_version, .. } = row.row();
+        message.member("metadata")?;
+        let identity = json!({"apiVersion": kind_group_version, "kind": kind});
+        let empty = schema::patch::expand(message, identity.as_object()?).ok()?;
         Some(FieldManager {
+            versions: Versions::new(row.clone(), others, stored),
             row,
-            versions,
             unowned: engine::unowned(),
             empty,
             told: AtomicI64::new(i64::MIN),
@@ -171,7 +177,7 @@ impl FieldManager {
         let stored = live.and_then(entries::of).unwrap_or_default();
         let of_live = || Managed::decode_stored(stored).unwrap_or_default();
         let asked = entries::of(new);
-        if !self.row.subresource.is_empty() || asked == Some(stored) && !stored.is_empty() {
+        if !self.row().subresource.is_empty() || asked == Some(stored) && !stored.is_empty() {
             return of_live();
         }
         if entries::is_reset(asked) {
@@ -187,15 +193,19 @@ impl FieldManager {
     /// Whether the endpoint and all managers speak the version that objects are stored in.
     fn speaks_only_the_stored_version(&self, managed: &Managed) -> bool {
         let stored = self.versions.stored();
-        self.row.kind_group_version == stored && managed.sets.values().all(|set| set.api_version == stored)
+        self.row().kind_group_version == stored && managed.sets.values().all(|set| set.api_version == stored)
+    }
+
+    fn row(&self) -> &Resource<'_> {
+        self.row.row()
     }
 
     fn engine(&self) -> Engine<'_> {
         Engine {
             converter: &self.versions,
-            api_version: self.row.kind_group_version,
-            kind: self.row.kind,
-            subresource: self.row.subresource,
+            api_version: self.row().kind_group_version,
+            kind: self.row().kind,
+            subresource: self.row().subresource,
             unowned: &self.unowned,
             empty: &self.empty,
         }
@@ -215,7 +225,7 @@ impl FieldManager {
 
     /// What an object is in the endpoint's version.
     fn value(&self, which: &str, object: &Object) -> Result<Value, String> {
-        let version = self.row.kind_group_version;
+        let version = self.row().kind_group_version;
         self.versions.value_of(object, version).map_err(|error| {
             format!("failed to convert {which} object to proper version ({version}): {error}")
         })
@@ -228,7 +238,7 @@ impl FieldManager {
         patch: &Value,
         default: impl FnOnce(&mut Object),
     ) -> Result<Object, String> {
-        let version = self.row.kind_group_version;
+        let version = self.row().kind_group_version;
         let name = || self.engine().name(patch);
         let mut object = self.versions.tree_of(value, version).map_err(|error| {
             format!("failed to convert new object ({}) to proper version: {error}", name())

@@ -39,6 +39,7 @@ pub use lifecycle::{Lifecycle, gate, storage_version};
 
 use lifecycle::{UNVERSIONED, since};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS;
+use schema::structured_merge::model::Schema;
 use schema::table::Message;
 
 /// A resource or subresource in one served version.
@@ -73,8 +74,14 @@ pub struct Resource<'a> {
     pub namespaced: bool,
     /// Kubernetes verbs, sorted.
     pub verbs: &'static [&'static str],
-    /// Shape of the body.
+    /// Shape of the body. All custom resources have the same, whose members besides the metadata are open;
+    /// `schema` says more about those.
     pub message: &'static Message,
+    /// How the body of a custom resource merges, as its definition says. `None` for built-in resources, whose
+    /// shape says it, and for definitions without a schema.
+    pub schema: Option<&'a Schema>,
+    /// Tells the versions of one custom resource apart, whose names may be anything; 0 in built-in rows.
+    pub custom_version: u16,
     /// Shape of a list; none where there is no `list` verb.
     pub list_message: Option<&'static Message>,
     /// Where and how objects are kept; none for subresources and for what is never stored.
@@ -208,6 +215,8 @@ const RESOURCE: Resource<'static> = Resource {
     namespaced: true,
     verbs: STANDARD_VERBS,
     message: &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS,
+    schema: None,
+    custom_version: 0,
     list_message: None,
     storage: None,
     storage_version_hash: "",

@@ -10,7 +10,12 @@ pub fn equal(message: &Message, a: &Object, b: &Object) -> bool {
     message.members.iter().all(|member| {
         let name = member.name;
         equal_members(member.field, a.get(name), b.get(name))
-    })
+    }) && (!message.open || unnamed(message, a).eq(unnamed(message, b)))
+}
+
+/// The members that an open type does not name.
+fn unnamed<'a>(message: &'a Message, object: &'a Object) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    object.iter().filter(|(name, _)| !message.names(name))
 }
 
 /// Whether two values of a field, possibly absent, say the same.

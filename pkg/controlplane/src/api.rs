@@ -31,6 +31,7 @@ use tokio_util::sync::CancellationToken;
 use crate::admission;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
+use crate::custom_kinds::CustomKinds;
 use crate::features::FeatureMetrics;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
@@ -65,6 +66,8 @@ pub struct Api {
     pub before_stop: BoxFuture<'static, ()>,
     /// Done when the watch cache is filled.
     pub cache_filled: BoxFuture<'static, ()>,
+    /// Takes custom resources in.
+    pub custom_kinds: CustomKinds,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -115,7 +118,7 @@ pub(crate) async fn build(
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
     let authorizer = process.authorizer;
-    let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage) };
+    let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage), ..Formats::default() };
     let about = Description {
         server_address: address,
         version: VersionInfo::behaving_as(config.gates.effective()),
@@ -124,6 +127,7 @@ pub(crate) async fn build(
     };
     let served = Arc::new(Served::new(catalog, about));
     let paths = paths(&served, openid.is_some());
+    let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served));
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins(config, &registry, &authorizer),
@@ -160,6 +164,7 @@ pub(crate) async fn build(
         }),
         before_stop,
         cache_filled: Box::pin(async move { delegator.ready().await }),
+        custom_kinds,
     })
 }
 

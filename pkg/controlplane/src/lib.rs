@@ -6,6 +6,7 @@ pub mod api;
 mod authentication_info;
 mod bootstrap;
 pub mod config;
+pub mod custom_kinds;
 pub mod features;
 mod identity_lease;
 mod kubernetes_service;

@@ -29,6 +29,7 @@ use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
 
 use crate::api::{self, Process};
 use crate::config::Config;
+use crate::custom_kinds::CustomKinds;
 use crate::system::{SystemClock, heavy_pool};
 use crate::tasks::Tasks;
 pub use error::RunError;
@@ -61,6 +62,7 @@ pub struct Running {
     heavy: HeavyPool,
     store: Store,
     config: Config,
+    custom_kinds: CustomKinds,
 }
 
 /// Runs a server until it is told to stop by SIGTERM or SIGINT; a second signal ends the process at
@@ -157,6 +159,7 @@ pub(crate) async fn start_under(
         heavy,
         store,
         config,
+        custom_kinds: api.custom_kinds,
     })
 }
 
@@ -199,6 +202,11 @@ impl Running {
     /// The first hook's that failed.
     pub async fn ready(&mut self) -> Result<(), RunError> {
         (&mut self.ready).await.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))?
+    }
+
+    /// Takes custom resources in.
+    pub fn custom_kinds(&self) -> &CustomKinds {
+        &self.custom_kinds
     }
 
     /// The store, for tests that look behind the server's back.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod client;
+mod custom;
 mod kubelet;
 
 use serde_json::{Value, json};

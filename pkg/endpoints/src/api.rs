@@ -87,6 +87,8 @@ pub(crate) struct Call<'a> {
     pub(crate) headers: &'a http::HeaderMap,
     pub(crate) query: &'a Query,
     pub(crate) user: &'a UserInfo,
+    /// What bodies may be written in.
+    pub(crate) formats: Formats,
     pub(crate) representation: Representation,
     pub(crate) warnings: Warnings,
 }
@@ -165,7 +167,8 @@ impl Dispatch for Api {
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
         let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
-        let (answer, warnings) = match negotiated(&parts, query, &route, self.formats) {
+        let formats = self.formats.of(route.endpoint.row.row());
+        let (answer, warnings) = match negotiated(&parts, query, &route, formats) {
             Ok(representation) => {
                 let mut call = Call {
                     api: self,
@@ -175,6 +178,7 @@ impl Dispatch for Api {
                     headers: &parts.headers,
                     query,
                     user: authorized.user(),
+                    formats,
                     representation,
                     warnings: Warnings::default(),
                 };
@@ -185,9 +189,7 @@ impl Dispatch for Api {
             }
             Err(status) => (Err(status), deprecation),
         };
-        answer.unwrap_or_else(|status| {
-            respond::status_in(self.formats, &parts.headers, None, &status, &warnings)
-        })
+        answer.unwrap_or_else(|status| respond::status_in(formats, &parts.headers, None, &status, &warnings))
     }
 
     fn stored_bytes(&self, info: &RequestInfo) -> usize {

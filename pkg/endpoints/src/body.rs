@@ -79,17 +79,20 @@ pub(crate) struct Expected<'e> {
     pub(crate) kind: &'e str,
     /// Other versions of the kind that are taken too.
     pub(crate) other_versions: &'e [&'e str],
+    /// The shape of a custom resource; no scheme knows its kind.
+    pub(crate) custom: Option<&'static Message>,
 }
 
 impl Expected<'_> {
     /// What an endpoint's row takes.
     pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
-        Expected { api_version: endpoint.kind_group_version, kind: endpoint.kind, other_versions: &[] }
+        let Resource { kind_group_version: api_version, kind, message, .. } = *endpoint;
+        Expected { api_version, kind, other_versions: &[], custom: message.open.then_some(message) }
     }
 
     /// The shape of a body by what it says it is.
     fn registered(self, api_version: &str, kind: &str) -> Result<&'static Message, String> {
-        Scheme::of(self.api_version).kind(api_version, kind)
+        self.custom.map_or_else(|| Scheme::of(self.api_version).kind(api_version, kind), Ok)
     }
 }
 
@@ -239,7 +242,8 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: Vec::new() })
 }
 
-/// Versions convert into each other within a group; events have two groups, scales four.
+/// Versions convert into each other within a group; events have two groups, scales four. What a custom
+/// resource says it is, is judged by its version and later by its validation.
 fn check_convertible(
     expected: Expected<'_>,
     message: &Message,
@@ -251,7 +255,9 @@ fn check_convertible(
         (_, "Scale") => "autoscaling",
         (group, _) => group,
     };
-    if kind == expected.kind && family(api_version) == family(expected.api_version) {
+    if expected.custom.is_some()
+        || kind == expected.kind && family(api_version) == family(expected.api_version)
+    {
         return Ok(());
     }
     let wanted = builtin::kind(expected.api_version, expected.kind).unwrap_or(message);

@@ -92,9 +92,19 @@ impl<'a> Outgoing<'a> {
         failed(format_args!("unable to decode an object from storage: {message}"))
     }
 
-    /// Appends the object as JSON; list items leave `kind` and `apiVersion` out. On an error `out` is
-    /// as it was.
+    /// Appends the object as JSON; list items leave `kind` and `apiVersion` out, unless they are custom
+    /// resources. On an error `out` is as it was.
     pub(crate) fn json(&self, type_meta: bool, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        if self.endpoint.message.open {
+            let form = forms::of(self.endpoint, self.storage, forms::Form::JsonItem);
+            let write = |out: &mut Vec<u8>| {
+                json_write::encode(self.endpoint.message, &self.tree()?, out).map_err(failed)
+            };
+            return match self.kept {
+                Some((memo, budget)) => memo.append(form, budget, out, write),
+                None => write(out),
+            };
+        }
         let begin = out.len();
         if type_meta {
             let Resource { kind, kind_group_version, .. } = self.endpoint;
@@ -341,7 +351,7 @@ pub(crate) fn object(
 /// Appends a list item in CBOR; whole ones leave `kind` and `apiVersion` out.
 pub(crate) fn cbor_item(outgoing: &Outgoing<'_>, shape: Shape, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
     let (message, mut object) = outgoing.shaped(shape)?;
-    if shape == Shape::Whole {
+    if shape == Shape::Whole && !message.open {
         object.remove("kind");
         object.remove("apiVersion");
     }

@@ -27,6 +27,9 @@ pub(crate) fn version(endpoint: &Resource, storage: &StorageRow) -> u32 {
     if endpoint.kind_group_version == storage.group_version {
         return 0;
     }
+    if endpoint.message.open {
+        return endpoint.custom_version.into();
+    }
     // Version, stability and its version: v1, v1alpha1, v2beta3.
     let mut digits = endpoint.version.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
     let mut number = || digits.next().and_then(|text| text.parse::<u8>().ok()).unwrap_or(0);

@@ -41,6 +41,11 @@ impl Listing {
         Ok(())
     }
 
+    /// Whether the list is written as Go writes a map, as lists of whole custom resources are.
+    pub(crate) fn in_order_of_names(&self) -> bool {
+        self.shape == Shape::Whole && self.endpoint.row().message.open
+    }
+
     /// What the list calls itself.
     fn type_meta(&self) -> (&str, String) {
         let row = self.endpoint.row();
@@ -98,19 +103,34 @@ impl Json {
         Json { listing, meta: list_meta(page), items: page.items.iter(), begun: false }
     }
 
-    fn end(&self, out: &mut Vec<u8>) {
+    fn end(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         out.extend_from_slice(match (self.begun, self.listing.shape) {
-            (true, _) => b"]}\n",
-            (false, Shape::Whole) => b",\"items\":[]}\n",
+            (true, _) => b"]",
+            (false, Shape::Whole) => b",\"items\":[]",
             // Upstream leaves the items of an empty partial list nil.
-            (false, Shape::Metadata(_)) => b",\"items\":null}\n",
+            (false, Shape::Metadata(_)) => b",\"items\":null",
         });
+        if self.listing.in_order_of_names() {
+            let (_, kind) = self.listing.type_meta();
+            for part in [",\"kind\":\"", &kind, "\",\"metadata\":"] {
+                out.extend_from_slice(part.as_bytes());
+            }
+            json_write::encode(&LIST_META, &self.meta, out).map_err(failed)?;
+        }
+        out.extend_from_slice(b"}\n");
+        Ok(())
     }
 }
 
 impl Source for Json {
     fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
         let (api_version, kind) = self.listing.type_meta();
+        if self.listing.in_order_of_names() {
+            for part in ["{\"apiVersion\":\"", api_version, "\""] {
+                out.extend_from_slice(part.as_bytes());
+            }
+            return Ok(());
+        }
         for part in ["{\"kind\":\"", &kind, "\",\"apiVersion\":\"", api_version, "\",\"metadata\":"] {
             out.extend_from_slice(part.as_bytes());
         }
@@ -128,7 +148,7 @@ impl Source for Json {
             }
         })?;
         if !more {
-            self.end(out);
+            self.end(out)?;
         }
         Ok(more)
     }

@@ -1,6 +1,7 @@
 //! Content negotiation: `Accept` to a [`Representation`], `Content-Type` to a [`Format`]
 //! (upstream's `endpoints/handlers/negotiation`).
 
+use api::resources::Resource;
 use apimachinery::status::Status;
 use http::HeaderMap;
 
@@ -34,39 +35,56 @@ impl Format {
 pub struct Formats {
     /// `CBORServingAndStorage` (KEP-4222; alpha, off by default).
     pub cbor: bool,
+    /// Custom resources are spoken of: they have no wire form, so there is no protobuf.
+    pub custom: bool,
 }
 
 impl Formats {
+    /// The same for the bodies of a resource.
+    #[must_use]
+    pub fn of(self, row: &Resource<'_>) -> Self {
+        Formats { custom: row.message.open, ..self }
+    }
+
     /// The formats of objects, in the server's order of preference.
     fn all(self) -> &'static [Format] {
-        const ALL: [Format; 4] = [Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor];
-        const STABLE: &[Format] = ALL.split_at(3).0;
-        if self.cbor { &ALL } else { STABLE }
+        match (self.custom, self.cbor) {
+            (false, false) => &[Format::Json, Format::Yaml, Format::Protobuf],
+            (false, true) => &[Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor],
+            (true, false) => &[Format::Json, Format::Yaml],
+            (true, true) => &[Format::Json, Format::Yaml, Format::Cbor],
+        }
     }
 
     /// The media types that a 406 or 415 lists.
     pub fn media_types(self) -> &'static [&'static str] {
-        if self.cbor { &MEDIA_TYPES } else { MEDIA_TYPES.split_at(3).0 }
+        match (self.custom, self.cbor) {
+            (false, false) => &[JSON, YAML, PROTOBUF],
+            (false, true) => &[JSON, YAML, PROTOBUF, CBOR],
+            (true, false) => &[JSON, YAML],
+            (true, true) => &[JSON, YAML, CBOR],
+        }
     }
 
     /// The media types that a watch can have.
     pub fn stream_media_types(self) -> &'static [&'static str] {
-        if self.cbor { &STREAM_MEDIA_TYPES } else { STREAM_MEDIA_TYPES.split_at(2).0 }
+        match (self.custom, self.cbor) {
+            (false, false) => &[JSON_STREAM, PROTOBUF_STREAM],
+            (false, true) => &[JSON_STREAM, PROTOBUF_STREAM, CBOR_SEQUENCE],
+            (true, false) => &[JSON_STREAM],
+            (true, true) => &[JSON_STREAM, CBOR_SEQUENCE],
+        }
     }
 }
 
-/// Those of every format; CBOR's is the last.
-const MEDIA_TYPES: [&str; 4] = [
-    Format::Json.media_type(),
-    Format::Yaml.media_type(),
-    Format::Protobuf.media_type(),
-    Format::Cbor.media_type(),
-];
-/// Likewise. Who asks for the last of them by its name is refused, as nothing is offered under it; it is
-/// what those get who ask for CBOR.
-const STREAM_MEDIA_TYPES: [&str; 3] =
-    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch", CBOR_SEQUENCE];
-/// The media type of a watch in CBOR (RFC 8742).
+const JSON: &str = Format::Json.media_type();
+const YAML: &str = Format::Yaml.media_type();
+const PROTOBUF: &str = Format::Protobuf.media_type();
+const CBOR: &str = Format::Cbor.media_type();
+const JSON_STREAM: &str = "application/json;stream=watch";
+const PROTOBUF_STREAM: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+/// The media type of a watch in CBOR (RFC 8742). Who asks for it by its name is refused, as nothing is offered
+/// under it; it is what those get who ask for CBOR.
 pub const CBOR_SEQUENCE: &str = "application/cbor-seq";
 
 /// What the client wants objects turned into.
@@ -349,7 +367,7 @@ mod tests {
         let with = |name: &str, value: &str, cbor: bool| {
             let name = http::HeaderName::from_bytes(name.as_bytes()).unwrap();
             let headers = HeaderMap::from_iter([(name, http::HeaderValue::from_str(value).unwrap())]);
-            let formats = Formats { cbor };
+            let formats = Formats { cbor, ..Formats::default() };
             (
                 output(&headers, None, Offer::Tables, formats).map(|r| (r.format, r.transform)),
                 input(&headers, formats),

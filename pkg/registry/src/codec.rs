@@ -5,6 +5,7 @@
 
 use api::defaults::Defaults;
 use api::resources::{Encoding, Storage as StorageRow};
+use apimachinery::gvk::split_api_version;
 use bytes::Bytes;
 use cacher::Element;
 use schema::object::Object;
@@ -127,8 +128,8 @@ pub(crate) fn decode_stored(row: &StorageRow, value: &[u8]) -> Result<Object, St
     let (mut object, from) = decode_any(row, value)?;
     api::defaults::apply(&from, row.kind, &mut object);
     let mut object = in_row_version(row, object, &from);
-    let group = row.group_version.split_once('/').map_or("", |(group, _)| group);
-    api::conversion::normalise_for_storage(group, row.kind, &mut object).map_err(|e| e.to_string())?;
+    api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
+        .map_err(|e| e.to_string())?;
     Ok(object)
 }
 
@@ -178,12 +179,20 @@ fn decode_json(row: &StorageRow, value: &[u8]) -> Result<(Object, String), Strin
     Ok((decoded.object, head.api_version.to_string()))
 }
 
+fn group_of<'a>(row: &StorageRow<'a>) -> &'a str {
+    split_api_version(row.group_version).0
+}
+
+/// The shape of a version of the row's kind. All versions of a custom resource have one.
 fn version_of(
     row: &StorageRow,
     api_version: &str,
     kind: &str,
 ) -> Result<&'static schema::table::Message, String> {
     if api_version == row.group_version && kind == row.kind {
+        return Ok(row.message);
+    }
+    if row.message.open && kind == row.kind && split_api_version(api_version).0 == group_of(row) {
         return Ok(row.message);
     }
     schema::builtin::kind(api_version, kind)

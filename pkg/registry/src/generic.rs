@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use api::resources::{Resource, Storage as StorageRow};
+use api::resources::{Handle, Resource, Storage as StorageRow};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::field;
@@ -28,6 +28,7 @@ use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
+use arc_swap::ArcSwap;
 use cacher::Delegator;
 use schema::object::Object;
 use storage::Turns;
@@ -105,13 +106,19 @@ impl StoredResource {
     }
 }
 
+/// The stored resources by storage prefix.
+type Stored = HashMap<Arc<str>, Arc<StoredResource>>;
+
 /// The verbs. Cheap to clone.
 #[derive(Clone)]
 pub struct Registry {
     delegator: Delegator,
     /// Of writes to the delegator's store.
     turns: Arc<Turns>,
-    stored: Arc<HashMap<&'static str, StoredResource>>,
+    /// What all keys begin with.
+    prefix: Arc<str>,
+    /// By storage prefix.
+    stored: Arc<ArcSwap<Stored>>,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     event_ttl: Duration,
@@ -130,14 +137,15 @@ impl Registry {
         entropy: Arc<dyn Entropy>,
         event_ttl: Duration,
     ) -> Self {
-        let prefix = prefix.trim_matches('/');
         let stored = ingest::stored_rows().filter_map(|(_, storage)| {
-            let resource = delegator.resource(&format!("/{prefix}/{}/", storage.prefix))?;
-            Some((storage.prefix, StoredResource { resource, fields: Fields::of(storage.prefix) }))
+            let resource = delegator.resource(&ingest::keys_of(prefix, storage.prefix))?;
+            let stored = StoredResource { resource, fields: Fields::of(storage.prefix) };
+            Some((storage.prefix.into(), Arc::new(stored)))
         });
-        let stored = Arc::new(stored.collect());
+        let stored = Arc::new(ArcSwap::from_pointee(stored.collect()));
         let (turns, allocators, settings) = (Arc::default(), Arc::default(), Settings::default());
-        Registry { delegator, turns, stored, clock, entropy, event_ttl, allocators, settings }
+        let prefix = prefix.into();
+        Registry { delegator, turns, prefix, stored, clock, entropy, event_ttl, allocators, settings }
     }
 
     /// These verbs, with the pools that the objects of some resources take from; each is named by its storage
@@ -154,6 +162,34 @@ impl Registry {
         Registry { settings, ..self }
     }
 
+    /// Takes the resource in whose storage version `stored` is; `versions` are all its rows, which say what
+    /// objects can be selected by. It is cached from now on, and readable before its cache is filled. One with
+    /// the same storage prefix is retired first.
+    pub fn install(&self, stored: Handle, versions: &[Handle]) -> Arc<cacher::Resource> {
+        let fields = Fields::of_rows(versions.iter().map(Handle::row));
+        let Resource { watch_cache, .. } = *stored.row();
+        let prefix: Arc<str> = stored.row().stored_form().prefix.into();
+        let config = ingest::resource(&self.prefix, stored, fields.clone(), watch_cache);
+        let resource = self.delegator.install(config);
+        let entry = Arc::new(StoredResource { resource: Arc::clone(&resource), fields });
+        self.stored.rcu(|known| {
+            let mut next = Stored::clone(known);
+            next.insert(Arc::clone(&prefix), Arc::clone(&entry));
+            next
+        });
+        resource
+    }
+
+    /// Lets the resource with this storage prefix go. Its watches end; what it stored stays stored.
+    pub fn retire(&self, storage_prefix: &str) {
+        self.stored.rcu(|known| {
+            let mut next = Stored::clone(known);
+            next.remove(storage_prefix);
+            next
+        });
+        self.delegator.retire(&ingest::keys_of(&self.prefix, storage_prefix));
+    }
+
     /// What encoded forms of elements may take.
     pub fn budget(&self) -> &Arc<cacher::Budget> {
         self.delegator.budget()
@@ -168,9 +204,9 @@ impl Registry {
     ///
     /// # Errors
     /// 500 when the delegator was not given it.
-    fn stored(&self, storage: &StorageRow) -> Result<&StoredResource> {
+    fn stored(&self, storage: &StorageRow) -> Result<Arc<StoredResource>> {
         let unknown = || Status::internal_error(format!("nothing stores {}", storage.prefix)).into();
-        self.stored.get(storage.prefix).ok_or_else(unknown)
+        self.stored.load().get(storage.prefix).cloned().ok_or_else(unknown)
     }
 
     /// The key of an object.

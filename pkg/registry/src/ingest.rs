@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use api::defaults::Defaults;
-use api::resources::{self, Encoding, Resource, Storage as StorageRow};
+use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
 use schema::object::Object;
@@ -18,22 +18,31 @@ use serde_json::Value;
 
 use crate::{codec, meta};
 
-/// Every stored resource, once, with its keys below `prefix` (for example `/registry`). `cached`
+/// Every stored built-in resource, once, with its keys below `prefix` (for example `/registry`). `cached`
 /// says whether reads of a resource go through the watch cache.
 pub fn resources(prefix: &str, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
-    let prefix = prefix.trim_matches('/');
     let config = |(row, storage): (&'static Resource<'static>, &'static StorageRow<'static>)| {
-        let fields = Fields::of(storage.prefix);
-        ResourceConfig {
-            prefix: format!("/{prefix}/{}/", storage.prefix),
-            group: row.group.to_owned(),
-            resource: row.plural.to_owned(),
-            cached: cached(row),
-            index: row.index_fields.first().and_then(|path| fields.position(path)),
-            ingest: Arc::new(StoredForm::new(storage, fields)),
-        }
+        resource(prefix, row.into(), Fields::of(storage.prefix), cached(row))
     };
     stored_rows().map(config).collect()
+}
+
+/// A stored resource, with its keys below `prefix`.
+pub(crate) fn resource(prefix: &str, handle: Handle, fields: Fields, cached: bool) -> ResourceConfig {
+    let row = handle.row();
+    ResourceConfig {
+        prefix: keys_of(prefix, row.stored_form().prefix),
+        group: row.group.to_owned(),
+        resource: row.plural.to_owned(),
+        cached,
+        index: row.index_fields.first().and_then(|path| fields.position(path)),
+        ingest: Arc::new(StoredForm::new(handle.clone(), fields)),
+    }
+}
+
+/// What the keys of a resource begin with, below `prefix`.
+pub(crate) fn keys_of(prefix: &str, storage_prefix: &str) -> String {
+    format!("/{}/{storage_prefix}/", prefix.trim_matches('/'))
 }
 
 /// The first row of each storage: several versions, and for events several groups, share one.
@@ -50,30 +59,35 @@ pub(crate) fn stored_rows() -> impl Iterator<Item = (&'static Resource<'static>,
 /// The paths that objects under one storage prefix can be selected by, besides name and namespace. The
 /// position of a path is that of its value in an element's header.
 #[derive(Debug, Clone)]
-pub(crate) struct Fields(Vec<&'static str>);
+pub(crate) struct Fields(Arc<[Box<str>]>);
 
 impl Fields {
-    /// The paths of all rows that share a storage prefix.
+    /// The paths of all built-in rows that share a storage prefix.
     pub(crate) fn of(storage_prefix: &str) -> Self {
         let rows = resources::all().filter(|row| row.storage.is_some_and(|s| s.prefix == storage_prefix));
-        let paths = rows.flat_map(|row| row.field_selectors.iter().map(|(_, path)| *path));
+        Self::of_rows(rows)
+    }
+
+    /// The paths of rows that share a storage prefix.
+    pub(crate) fn of_rows<'r>(rows: impl IntoIterator<Item = &'r Resource<'r>>) -> Self {
+        let paths = rows.into_iter().flat_map(|row| row.field_selectors.iter().map(|(_, path)| *path));
         let mut paths: Vec<_> =
             paths.filter(|path| !path.is_empty() && !path.starts_with("metadata.")).collect();
         paths.sort_unstable();
         paths.dedup();
-        Fields(paths)
+        Fields(paths.into_iter().map(Box::from).collect())
     }
 
     /// Where the value of a path is.
     pub(crate) fn position(&self, path: &str) -> Option<usize> {
-        self.0.binary_search(&path).ok()
+        self.0.binary_search_by(|known| (**known).cmp(path)).ok()
     }
 }
 
 /// Where a selectable field is in a stored object; the first place that is not empty counts. Rows name
 /// paths of upstream's internal objects; where storage spells them differently, the difference is here
 /// (upstream's `ToSelectableFields` functions).
-fn places(kind: &str, path: &'static str) -> &'static [&'static [&'static str]] {
+fn places(kind: &str, path: &str) -> &'static [&'static [&'static str]] {
     match (kind, path) {
         ("Pod", "status.podIP") => &[&["status", "podIPs", "ip"]],
         ("Event", "source") => &[&["source", "component"], &["reportingComponent"]],
@@ -82,16 +96,16 @@ fn places(kind: &str, path: &'static str) -> &'static [&'static [&'static str]] 
     }
 }
 
-/// How values of one storage row are read.
+/// How values of one stored resource are read.
 struct StoredForm {
-    storage: &'static StorageRow<'static>,
+    row: Handle,
     defaults: Option<Defaults>,
     fields: Fields,
 }
 
 impl Ingest for StoredForm {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        match self.storage.encoding {
+        match self.storage().encoding {
             Encoding::Protobuf => self.protobuf(value, header),
             Encoding::Json => self.json(value, header),
         }
@@ -99,52 +113,59 @@ impl Ingest for StoredForm {
 }
 
 impl StoredForm {
-    fn new(storage: &'static StorageRow<'static>, fields: Fields) -> Self {
-        StoredForm { storage, defaults: Defaults::of(storage.group_version, storage.kind), fields }
+    fn new(row: Handle, fields: Fields) -> Self {
+        let storage = row.row().stored_form();
+        StoredForm { defaults: Defaults::of(storage.group_version, storage.kind), row, fields }
+    }
+
+    fn storage(&self) -> &StorageRow<'_> {
+        self.row.row().stored_form()
     }
 
     fn protobuf(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
+        let storage = self.storage();
         let value = match self.is_servable(&value) {
             true => value,
-            false => codec::encode(self.storage, &codec::decode_stored(self.storage, &value)?)?,
+            false => codec::encode(storage, &codec::decode_stored(storage, &value)?)?,
         };
         let raw = Envelope::parse(&value).map_err(|e| e.to_string())?.raw;
         for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {
             header.push_label(key, label);
         }
-        for path in &self.fields.0 {
-            self.push(path, header, |place| scalar_text(proto::field_at(raw, self.storage.message, place)));
+        for path in &*self.fields.0 {
+            self.push(path, header, |place| scalar_text(proto::field_at(raw, storage.message, place)));
         }
         Ok(value)
     }
 
     /// Whether a value is what we would write, with all its defaults.
     fn is_servable(&self, value: &[u8]) -> bool {
+        let storage = self.storage();
         Envelope::parse(value).is_ok_and(|envelope| {
-            envelope.api_version == self.storage.group_version
-                && envelope.kind == self.storage.kind
-                && proto::is_canonical(self.storage.message, envelope.raw)
+            envelope.api_version == storage.group_version
+                && envelope.kind == storage.kind
+                && proto::is_canonical(storage.message, envelope.raw)
                 && self.defaults.is_none_or(|defaults| {
-                    !defaults.are_missing(MessageRef::new(self.storage.message, envelope.raw))
+                    !defaults.are_missing(MessageRef::new(storage.message, envelope.raw))
                 })
         })
     }
 
     fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        let object = codec::decode_stored(self.storage, &value)?;
+        let object = codec::decode_stored(self.storage(), &value)?;
         let labels = meta::metadata(&object).and_then(|m| m.get("labels")).and_then(Value::as_object);
         for (key, label) in labels.into_iter().flatten() {
             header.push_label(key, label.as_str().unwrap_or(""));
         }
-        for path in &self.fields.0 {
+        for path in &*self.fields.0 {
             self.push(path, header, |place| tree_text(&object, place));
         }
-        codec::encode(self.storage, &object)
+        codec::encode(self.storage(), &object)
     }
 
     /// Reads a field at its places and pushes the first text that is not empty.
-    fn push(&self, path: &'static str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
-        let found = match places(self.storage.kind, path) {
+    fn push(&self, path: &str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
+        let found = match places(self.storage().kind, path) {
             [] => read(&path.split('.').collect::<Vec<_>>()),
             places => {
                 places.iter().map(|place| read(place)).find(|text| !text.is_empty()).unwrap_or_default()

@@ -64,7 +64,7 @@ fn message(out: &mut String, ty: &Type, types: &Types) {
         out,
         "static {id}_FIELDS: [Field; {count}] = [{fields}];\n\
          /// `{name}`.\npub static {id}: Message = Message {{ name: {name:?}, wire_name: {wire:?}, go_name: {go:?}, \
-         shape: Shape::{shape}, type_meta: {meta}, fields: &{id}_FIELDS, wire_order: &{order:?}, by_number: &{numbers:?}, \
+         shape: Shape::{shape}, type_meta: {meta}, open: false, fields: &{id}_FIELDS, wire_order: &{order:?}, by_number: &{numbers:?}, \
          members: &[{members}], info: &MessageInfo {{ kinds: &{kinds:?}, no_openapi: {no}, map_type: {map:?}, unions: {unions:?} }} }};\n",
         count = ty.fields.len(),
         name = ty.name,

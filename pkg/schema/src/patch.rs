@@ -6,7 +6,7 @@
 //! update is tried.
 
 mod document;
-mod expand;
+pub(crate) mod expand;
 mod go_format;
 pub mod json_patch;
 pub mod merge_patch;

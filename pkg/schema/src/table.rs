@@ -19,6 +19,9 @@ pub struct Message {
     /// Whether JSON has `kind` and `apiVersion` in front of the fields (on the wire they are in the
     /// envelope).
     pub type_meta: bool,
+    /// Whether members that no field names are kept, as any values. Such objects are JSON or CBOR, never on the
+    /// wire, and their members are written in bytewise order of their names ([`custom`](crate::custom)).
+    pub open: bool,
     /// In JSON member order, `TypeMeta` left out.
     pub fields: &'static [Field],
     /// Indices into `fields` in ascending field number; fields without a number left out.
@@ -193,6 +196,12 @@ impl Message {
     pub fn member(&self, name: &str) -> Option<&'static Field> {
         let at = self.members.binary_search_by(|m| m.name.as_bytes().cmp(name.as_bytes())).ok()?;
         self.members.get(at).map(|m| m.field)
+    }
+
+    /// Whether a JSON member is one of the type's own, `kind` and `apiVersion` included. An open type takes
+    /// others too.
+    pub fn names(&self, name: &str) -> bool {
+        self.member(name).is_some() || self.type_meta && matches!(name, "kind" | "apiVersion")
     }
 
     /// Finds a field by its number.

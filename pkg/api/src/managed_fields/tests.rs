@@ -3,6 +3,7 @@
 
 mod apply;
 mod cap;
+mod custom;
 mod entries;
 mod last_applied;
 mod scale;

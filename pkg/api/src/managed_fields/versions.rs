@@ -14,71 +14,93 @@ use schema::table::Message;
 use serde_json::Value;
 
 use crate::conversion::{convert, normalise_for_storage};
-use crate::resources::{self, Resource};
+use crate::resources::{self, Handle, Resource};
 
 /// A kind in one version.
 #[derive(Debug)]
 struct Version {
-    api_version: &'static str,
-    message: &'static Message,
+    row: Handle,
     /// What of an object an endpoint of this version writes, if not all.
     filter: Option<Filter>,
+}
+
+impl Version {
+    fn of(row: Handle) -> Self {
+        let filter = filter(row.row().reset_fields);
+        Version { row, filter }
+    }
+
+    fn api_version(&self) -> &str {
+        self.row.row().kind_group_version
+    }
+
+    fn message(&self) -> &'static Message {
+        self.row.row().message
+    }
 }
 
 /// The versions of the kind of an endpoint.
 #[derive(Debug)]
 pub(super) struct Versions {
-    kind: &'static str,
     /// The endpoint's first.
     versions: Vec<Version>,
     /// `apiVersion` of the stored form, which all others are converted through.
-    stored: &'static str,
+    stored: String,
+}
+
+/// The same subresource in other versions that are served, for a built-in endpoint. Of other groups only those
+/// count that are published together with the endpoint's: upstream keeps the core group apart.
+pub(super) fn others(
+    row: &'static Resource<'static>,
+    served: impl Fn(&Resource<'_>) -> bool,
+) -> impl Iterator<Item = Handle> {
+    let others = resources::all().filter(move |other| {
+        (other.kind, other.plural, other.subresource) == (row.kind, row.plural, row.subresource)
+            && other.kind_group_version != row.kind_group_version
+            && other.group.is_empty() == row.group.is_empty()
+            && served(other)
+    });
+    others.map(Handle::from)
+}
+
+/// The version that the bodies of a built-in endpoint are stored in; the endpoint's own for what is not stored.
+pub(super) fn stored_version(row: &Resource<'static>) -> &'static str {
+    resources::find(row.group, row.version, row.plural, "")
+        .and_then(|parent| parent.storage)
+        .filter(|storage| storage.kind == row.kind)
+        .map_or(row.kind_group_version, |storage| storage.group_version)
 }
 
 impl Versions {
-    /// The versions that the same subresource is served in. Of other groups only those count that
-    /// are published together with the endpoint's: upstream keeps the core group apart.
-    pub(super) fn of(row: &'static Resource<'static>, served: &dyn Fn(&Resource) -> bool) -> Self {
-        let stored = resources::find(row.group, row.version, row.plural, "")
-            .and_then(|parent| parent.storage)
-            .filter(|storage| storage.kind == row.kind);
-        let others = resources::all().filter(|other| {
-            (other.kind, other.plural, other.subresource) == (row.kind, row.plural, row.subresource)
-                && other.kind_group_version != row.kind_group_version
-                && other.group.is_empty() == row.group.is_empty()
-                && served(other)
-        });
-        let versions = std::iter::once(row).chain(others).map(|row| Version {
-            api_version: row.kind_group_version,
-            message: row.message,
-            filter: filter(row.reset_fields),
-        });
-        Versions {
-            kind: row.kind,
-            versions: versions.collect(),
-            stored: stored.map_or(row.kind_group_version, |storage| storage.group_version),
-        }
+    /// The versions of an endpoint's kind: the endpoint's own and `others`.
+    pub(super) fn new(row: Handle, others: impl IntoIterator<Item = Handle>, stored: &str) -> Self {
+        let versions = std::iter::once(row).chain(others).map(Version::of).collect();
+        Versions { versions, stored: stored.to_owned() }
+    }
+
+    fn kind(&self) -> &str {
+        self.versions.first().map_or("", |version| version.row.row().kind)
     }
 
     fn find(&self, api_version: &str) -> Option<&Version> {
         // A slash in front names the core group too.
         let api_version = api_version.strip_prefix('/').unwrap_or(api_version);
-        self.versions.iter().find(|version| version.api_version == api_version)
+        self.versions.iter().find(|version| version.api_version() == api_version)
     }
 
     /// `apiVersion` of the stored form.
-    pub(super) fn stored(&self) -> &'static str {
-        self.stored
+    pub(super) fn stored(&self) -> &str {
+        &self.stored
     }
 
     /// The value in a version of a tree that has the stored shape.
     pub(super) fn value_of(&self, object: &Object, api_version: &str) -> Result<Value, ConvertError> {
         let version = self.find(api_version).ok_or(ConvertError::Missing)?;
-        let value = if version.api_version == self.stored {
-            expand(version.message, object)
+        let value = if version.api_version() == self.stored {
+            expand(version.message(), object)
         } else {
-            let converted = convert(object.clone(), self.stored, version.api_version, self.kind);
-            expand(version.message, &converted)
+            let converted = convert(object.clone(), &self.stored, version.api_version(), self.kind());
+            expand(version.message(), &converted)
         };
         value.map_err(|error| ConvertError::Failed(error.to_string()))
     }
@@ -86,9 +108,9 @@ impl Versions {
     /// The tree in a version that a value stands for.
     pub(super) fn tree_of(&self, value: &Value, api_version: &str) -> Result<Object, ConvertError> {
         let version = self.find(api_version).ok_or(ConvertError::Missing)?;
-        let (_, decoded) = collapse(version.message, value);
+        let (_, decoded) = collapse(version.message(), value);
         decoded.map(|decoded| decoded.object).map_err(|error| {
-            let kind = kind_text(api_version, self.kind);
+            let kind = kind_text(api_version, self.kind());
             let error = from_unstructured(error);
             ConvertError::Failed(format!("unable to convert unstructured object to {kind}: {error}"))
         })
@@ -96,9 +118,9 @@ impl Versions {
 
     /// Gives a tree in a version the stored shape.
     pub(super) fn store(&self, object: Object, api_version: &str) -> Result<Object, ConvertError> {
-        let mut object = convert(object, api_version, self.stored, self.kind);
-        let (group, _) = split_api_version(self.stored);
-        normalise_for_storage(group, self.kind, &mut object)
+        let mut object = convert(object, api_version, &self.stored, self.kind());
+        let (group, _) = split_api_version(&self.stored);
+        normalise_for_storage(group, self.kind(), &mut object)
             .map_err(|error| ConvertError::Failed(error.to_string()))?;
         Ok(object)
     }
@@ -109,7 +131,7 @@ impl Converter for Versions {
         if from == to {
             return Ok(Cow::Borrowed(value));
         }
-        if self.find(to).ok_or(ConvertError::Missing)?.api_version == from {
+        if self.find(to).ok_or(ConvertError::Missing)?.api_version() == from {
             return Ok(Cow::Borrowed(value));
         }
         let stored = self.store(self.tree_of(value, from)?, from)?;
@@ -117,7 +139,12 @@ impl Converter for Versions {
     }
 
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
-        self.find(api_version).map(|version| TypeRef::builtin(version.message))
+        let row = self.find(api_version)?.row.row();
+        Some(match (row.message.open, row.schema) {
+            (false, _) => TypeRef::builtin(row.message),
+            (true, Some(schema)) => schema.type_ref(),
+            (true, None) => TypeRef::DEDUCED,
+        })
     }
 
     fn filter(&self, api_version: &str) -> Option<&Filter> {

@@ -4,9 +4,11 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schema::custom::CUSTOM_RESOURCE;
+use schema::structured_merge::model::Schema;
 use self_cell::self_cell;
 
-use super::{Column, Resource};
+use super::{Column, Encoding, Resource, Storage};
 
 /// A row that can be kept. Cloning it allocates nothing.
 #[derive(Clone)]
@@ -91,6 +93,23 @@ pub struct CustomTexts {
     pub field_selectors: Vec<(String, String)>,
     /// Columns of the Table answer: name, type, format, priority.
     pub columns: Vec<(String, String, String, i32)>,
+    /// The position of the version in its definition.
+    pub number: u16,
+    /// How bodies merge, if the definition has a schema.
+    pub schema: Option<Schema>,
+}
+
+impl CustomTexts {
+    /// How objects are kept: as JSON, in the storage version, below the prefix.
+    pub fn storage(&self) -> Storage<'_> {
+        Storage {
+            group_version: &self.storage_version,
+            kind: &self.kind,
+            message: &CUSTOM_RESOURCE,
+            prefix: &self.prefix,
+            encoding: Encoding::Json,
+        }
+    }
 }
 
 /// What slices of a row borrow.
@@ -139,6 +158,9 @@ fn row<'a>(texts: &'a CustomTexts, lists: &'a Lists<'a>) -> Resource<'a> {
         storage_version_hash: &texts.storage_version_hash,
         field_selectors: &lists.field_selectors,
         columns: &lists.columns,
+        message: &CUSTOM_RESOURCE,
+        schema: texts.schema.as_ref(),
+        custom_version: texts.number,
         ..super::RESOURCE
     }
 }

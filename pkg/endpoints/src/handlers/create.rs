@@ -17,7 +17,7 @@ use crate::dispatch::{Body, Response};
 use crate::negotiate;
 
 pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let format = negotiate::input(call.headers, call.api.formats)?;
+    let format = negotiate::input(call.headers, call.formats)?;
     let bytes = body::read(&mut body).await?;
     let options = CreateOptions::from_query(call.query);
     let errors = api::validation::validate_create_options(&options);

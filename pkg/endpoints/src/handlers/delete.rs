@@ -45,7 +45,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
     let options = match bytes.is_empty() {
         true => DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?,
         false => {
-            let format = negotiate::input(call.headers, call.api.formats)?;
+            let format = negotiate::input(call.headers, call.formats)?;
             let object = body::decode_options(
                 &bytes,
                 format,

@@ -21,6 +21,11 @@ use crate::api::Call;
 use crate::body::{self, Decoded, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
 
+const JSON_PATCH: &str = "application/json-patch+json";
+const MERGE_PATCH: &str = "application/merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+const APPLY_CBOR: &str = "application/apply-patch+cbor";
+
 /// How a body is to be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum PatchType {
@@ -91,11 +96,18 @@ async fn change(
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
     let header = call.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
     match header.split(';').next().unwrap_or("").trim() {
-        "application/json-patch+json" => Ok(Wish::Change(PatchType::Json)),
-        "application/merge-patch+json" => Ok(Wish::Change(PatchType::Merge)),
-        "application/strategic-merge-patch+json" => Ok(Wish::Change(PatchType::StrategicMerge)),
-        "application/apply-patch+yaml" => Ok(Wish::Apply(Notation::Yaml)),
-        "application/apply-patch+cbor" if call.api.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
+        JSON_PATCH => Ok(Wish::Change(PatchType::Json)),
+        MERGE_PATCH => Ok(Wish::Change(PatchType::Merge)),
+        "application/strategic-merge-patch+json" if !call.formats.custom => {
+            Ok(Wish::Change(PatchType::StrategicMerge))
+        }
+        APPLY => Ok(Wish::Apply(Notation::Yaml)),
+        APPLY_CBOR if call.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
+        _ if call.formats.custom => {
+            let mut taken = vec![JSON_PATCH, MERGE_PATCH, APPLY];
+            taken.extend(call.formats.cbor.then_some(APPLY_CBOR));
+            Err(Status::unsupported_media_type(&taken).into())
+        }
         // The router refuses before any handler could say what it takes.
         _ => {
             let text = "415: Unsupported Media Type";

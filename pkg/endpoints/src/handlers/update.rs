@@ -24,7 +24,7 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "UpdateOptions"), "", &errors).into());
     }
-    let format = negotiate::input(call.headers, call.api.formats)?;
+    let format = negotiate::input(call.headers, call.formats)?;
     let validation = FieldValidation::parse(&options.field_validation);
     let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
     call.warnings.extend(decoded.warnings);

@@ -22,7 +22,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
         return Err(Status::method_not_supported(&call.target().group_resource(), "watch").into());
     }
     if call.representation.format == Format::Yaml {
-        return Err(not_acceptable(call.api.formats.stream_media_types()));
+        return Err(not_acceptable(call.formats.stream_media_types()));
     }
     let begun = Instant::now();
     let deadline = begun + timeout(call, &options);

@@ -167,7 +167,7 @@ fn as_published(value: &mut Value) {
 #[test]
 fn documents_equal_those_that_upstream_publishes() {
     let api = OpenApi::new(Arc::new(|_: &Resource| true), Vec::new(), clock());
-    let api = api.in_formats(Formats { cbor: true });
+    let api = api.in_formats(Formats { cbor: true, ..Formats::default() });
     let differs = |path: &str, digest: &str| {
         let mut document = body(&get(&api, &format!("/openapi/{path}"), &[]).unwrap());
         document["info"]["version"] = "unversioned".into();

@@ -43,6 +43,7 @@ impl Reply<'_> {
             (_, Format::Protobuf) => self.send(Protobuf::new(listing, page), wanted),
             // What would be remembered ends with the revision of the whole.
             (_, Format::Cbor) => self.send(Cbor::new(listing, &page), None),
+            _ if listing.in_order_of_names() => self.send(Json::new(listing, &page), None),
             _ => self.send(Json::new(listing, &page), wanted),
         }
     }

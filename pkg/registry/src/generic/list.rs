@@ -38,7 +38,7 @@ impl Registry {
             ),
         };
         let freshness = freshness(options, token.as_ref())?;
-        let Selection { scope, predicate } = filter::of(target, stored, options, token.is_some());
+        let Selection { scope, predicate } = filter::of(target, &stored, options, token.is_some());
         // At version 0 a cache gives all that it has, whatever the limit, and clients rely on it. On the
         // first page the delegator sees to that; on later ones it sees the token's version alone.
         let cached = stored.resource.cached_objects().is_some();

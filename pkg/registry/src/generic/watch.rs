@@ -55,7 +55,7 @@ impl Registry {
         deadline: Instant,
     ) -> Result<WatchEvents> {
         let stored = self.stored(self.storage_of(target, "watch")?)?;
-        let Selection { scope, predicate } = filter::of(target, stored, options, false);
+        let Selection { scope, predicate } = filter::of(target, &stored, options, false);
         let query = WatchQuery {
             scope,
             start: start(options)?,

@@ -8,8 +8,12 @@ use storage::KeyValue;
 use super::*;
 
 fn form(plural: &str) -> StoredForm {
-    let (_, storage) = stored_rows().find(|(row, _)| row.plural == plural).unwrap();
-    StoredForm::new(storage, Fields::of(storage.prefix))
+    let (row, storage) = stored_rows().find(|(row, _)| row.plural == plural).unwrap();
+    StoredForm::new(row.into(), Fields::of(storage.prefix))
+}
+
+fn storage(plural: &str) -> &'static StorageRow<'static> {
+    stored_rows().find(|(row, _)| row.plural == plural).unwrap().1
 }
 
 fn object(value: Value) -> Object {
@@ -27,14 +31,14 @@ fn element(plural: &str, value: Bytes) -> Arc<Element> {
 
 /// The bytes of an object that has all its defaults.
 fn complete(plural: &str, value: Value) -> Bytes {
-    let storage = form(plural).storage;
+    let storage = storage(plural);
     let mut object = object(value);
     api::defaults::apply(storage.group_version, storage.kind, &mut object);
     encoded(plural, Value::Object(object))
 }
 
 fn encoded(plural: &str, value: Value) -> Bytes {
-    let storage = form(plural).storage;
+    let storage = storage(plural);
     let mut object = object(value);
     object.insert("kind".to_owned(), storage.kind.into());
     object.insert("apiVersion".to_owned(), storage.group_version.into());
@@ -92,7 +96,7 @@ fn every_selectable_field_leads_somewhere() {
         })
     }
     for (_, storage) in stored_rows() {
-        for path in Fields::of(storage.prefix).0 {
+        for path in &*Fields::of(storage.prefix).0 {
             let split = [&path.split('.').collect::<Vec<_>>()[..]];
             let known = places(storage.kind, path);
             let places = if known.is_empty() { &split[..] } else { known };
@@ -160,7 +164,7 @@ fn defaults_are_those_of_the_version_that_was_written() {
         "apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "spec": {"maxReplicas": 3},
     });
     let element = element("horizontalpodautoscalers", old.to_string().into());
-    let storage = form("horizontalpodautoscalers").storage;
+    let storage = storage("horizontalpodautoscalers");
     let tree = codec::decode_value(storage, element.value().unwrap()).unwrap();
     assert_eq!(tree["spec"]["minReplicas"], 1);
     let upstream = api::conversion::convert(
@@ -179,7 +183,7 @@ fn aliases_agree_in_what_is_not_canonical() {
         "spec": {"serviceAccount": "s"}, "status": {"podIP": "10.0.0.1"},
     });
     let element = element("pods", old.to_string().into());
-    let tree = codec::decode_value(form("pods").storage, element.value().unwrap()).unwrap();
+    let tree = codec::decode_value(storage("pods"), element.value().unwrap()).unwrap();
     assert_eq!(tree["spec"]["serviceAccountName"], "s");
     assert_eq!(tree["status"]["podIPs"], json!([{"ip": "10.0.0.1"}]));
 }

@@ -25,6 +25,7 @@ static TYPE_META: Message = Message {
     go_name: "v1.TypeMeta",
     shape: Shape::Struct,
     type_meta: true,
+    open: false,
     fields: &[],
     wire_order: &[],
     by_number: &[],

@@ -139,6 +139,12 @@ impl<'a> Decoder<'a> {
             Key::Int(_) => None,
         };
         let Some((name, field)) = found else {
+            if let (true, Key::Text(name)) = (message.open, &key) {
+                let name = String::from_utf8_lossy(name).into_owned();
+                seen.mark(key, at)?;
+                object.insert(name, self.any()?);
+                return Ok(());
+            }
             self.scan.skip()?;
             return match self.strict {
                 true => Err(Ending::Final(Error::UnknownField(at))),

@@ -156,12 +156,14 @@ fn half(number: f32) -> Option<u16> {
 enum Entry<'t> {
     TypeMeta(&'static str, &'t str),
     Field(&'static Field, Option<&'t Value>),
+    /// A member that an open type does not name.
+    Any(&'t str, &'t Value),
 }
 
-impl Entry<'_> {
-    fn name(&self) -> &'static str {
+impl<'t> Entry<'t> {
+    fn name(&self) -> &'t str {
         match self {
-            Entry::TypeMeta(name, _) => name,
+            Entry::TypeMeta(name, _) | Entry::Any(name, _) => name,
             Entry::Field(field, _) => field.name,
         }
     }
@@ -193,6 +195,10 @@ fn structure(
             entries.push(Entry::Field(member.field, value));
         }
     }
+    if message.open {
+        let unnamed = object.iter().filter(|(name, _)| !message.names(name));
+        entries.extend(unnamed.map(|(name, value)| Entry::Any(name, value)));
+    }
     entries.sort_unstable_by_key(|entry| key_order(entry.name()));
     head(MAP, entries.len() as u64, out);
     for entry in entries {
@@ -200,6 +206,7 @@ fn structure(
         match entry {
             Entry::TypeMeta(_, text) => put_text(text, out),
             Entry::Field(field, value) => field_value(field, value, out, depth)?,
+            Entry::Any(_, value) => any(value, out, depth)?,
         }
     }
     Ok(())

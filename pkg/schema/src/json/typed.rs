@@ -150,6 +150,7 @@ impl<'a> Decoder<'a> {
         }
         match type_meta_member(message, &name) {
             Some((index, name)) => self.type_meta(message, MEMBERS_MAX + index, name, object, seen),
+            None if message.open => self.any_member(name, object),
             None => {
                 self.report(StrictKind::UnknownField, &name);
                 self.scan.skip().map(drop)

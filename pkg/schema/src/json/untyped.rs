@@ -31,7 +31,7 @@ pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
     decoder.finish(value).map(|(value, strict)| Untyped { value, strict })
 }
 
-impl Decoder<'_> {
+impl<'a> Decoder<'a> {
     /// Decodes the value that comes next as Go decodes into an empty interface.
     pub(super) fn any(&mut self) -> Result<Value, Error> {
         match self.scan.value_start()? {
@@ -50,17 +50,22 @@ impl Decoder<'_> {
         let mut first = true;
         while let Some(name) = self.scan.next_member(first)? {
             first = false;
-            let name = name.text();
-            if object.contains_key(&*name) {
-                self.report(StrictKind::DuplicateField, &name);
-            }
-            self.path.push(Step::Key(name));
-            let value = self.any()?;
-            if let Some(Step::Key(name)) = self.path.pop() {
-                object.insert(name.into_owned(), value);
-            }
+            self.any_member(name.text(), &mut object)?;
         }
         Ok(object)
+    }
+
+    /// Decodes the value of a member that no schema knows into `object`.
+    pub(super) fn any_member(&mut self, name: Cow<'a, str>, object: &mut Object) -> Result<(), Error> {
+        if object.contains_key(&*name) {
+            self.report(StrictKind::DuplicateField, &name);
+        }
+        self.path.push(Step::Key(name));
+        let value = self.any()?;
+        if let Some(Step::Key(name)) = self.path.pop() {
+            object.insert(name.into_owned(), value);
+        }
+        Ok(())
     }
 
     fn any_list(&mut self) -> Result<Vec<Value>, Error> {

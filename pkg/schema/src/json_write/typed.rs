@@ -4,15 +4,20 @@ use serde_json::Value;
 
 use super::{Error, untyped, write_raw, write_string};
 use crate::object::{Object, null_is_set};
+use crate::patch::expand;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Appends an object as Go writes its struct. `kind` and `apiVersion` come first, where the type has
-/// them and the tree too; members that the type does not have are left out.
+/// them and the tree too; members that the type does not have are left out. An object of an open type is
+/// written as Go writes a map.
 ///
 /// # Errors
 /// A member is not of its field's type, a raw value is no JSON, or structs nest too deeply.
 pub fn encode(message: &'static Message, object: &Object, out: &mut Vec<u8>) -> Result<(), Error> {
-    structure(message, object, out, 1)
+    match message.open {
+        true => untyped(&expand::structure(message, object, 1)?, out),
+        false => structure(message, object, out, 1),
+    }
 }
 
 fn structure(

@@ -21,7 +21,11 @@ pub fn expand(message: &'static Message, object: &Object) -> Result<Value, Error
     structure(message, object, 1).map_err(|error| Error::Failed(error.to_string()))
 }
 
-fn structure(message: &'static Message, object: &Object, depth: usize) -> Result<Value, WriteError> {
+pub(crate) fn structure(
+    message: &'static Message,
+    object: &Object,
+    depth: usize,
+) -> Result<Value, WriteError> {
     if depth > DEPTH_MAX {
         return Err(WriteError::TooDeep);
     }
@@ -44,6 +48,11 @@ fn structure(message: &'static Message, object: &Object, depth: usize) -> Result
                 Some(value @ Value::String(_)) => members.push((name.to_owned(), value.clone())),
                 Some(_) => return Err(WriteError::Tree { field: name, expected: "a string" }),
             }
+        }
+    }
+    if message.open {
+        for (name, value) in object.iter().filter(|(name, _)| !message.names(name)) {
+            members.push((name.clone(), any(value)?));
         }
     }
     Ok(Value::Object(members.into_iter().collect()))

@@ -1,0 +1,56 @@
+//! Custom resources as endpoints.
+
+use std::sync::Arc;
+
+use super::{Endpoint, Group, Owner, Version};
+use crate::managed_fields::FieldManager;
+use crate::resources::Handle;
+
+/// The priority of groups of custom resources, and of their versions.
+const PRIORITY: u32 = 1000;
+
+/// A custom resource.
+#[derive(Debug, Clone)]
+pub struct CustomResource {
+    /// The row of the version that objects are stored in, served or not.
+    pub stored: Handle,
+    /// The rows of the versions that are served, subresources included.
+    pub served: Vec<Handle>,
+}
+
+impl CustomResource {
+    /// The endpoints of the resource. Each manages fields in all served versions of its kind.
+    fn endpoints(&self) -> impl Iterator<Item = (&str, Arc<Endpoint>)> {
+        self.served.iter().map(|handle| {
+            let row = handle.row();
+            let others = self.served.iter().filter(|other| {
+                let other = other.row();
+                (other.kind, other.subresource) == (row.kind, row.subresource) && other.version != row.version
+            });
+            let own_shape = row.kind == self.stored.row().kind;
+            let stored = if own_shape {
+                self.stored.row().stored_form().group_version
+            } else {
+                row.kind_group_version
+            };
+            let fields = FieldManager::of(handle.clone(), others.cloned(), stored);
+            (row.version, Arc::new(Endpoint { row: handle.clone(), fields }))
+        })
+    }
+}
+
+impl Group {
+    /// The group of custom resources with this name. Its versions come in the order of `versions`; those that
+    /// serve nothing are left out.
+    pub fn custom(name: &str, versions: &[&str], resources: &[CustomResource]) -> Self {
+        let endpoints: Vec<_> = resources.iter().flat_map(CustomResource::endpoints).collect();
+        let version = |name: &&str| {
+            let own = endpoints.iter().filter(|(version, _)| version == name);
+            let endpoints: Vec<_> = own.map(|(_, endpoint)| Arc::clone(endpoint)).collect();
+            let served = !endpoints.is_empty();
+            served.then(|| Version { name: (*name).to_owned(), owner: Owner::Custom, endpoints })
+        };
+        let versions = versions.iter().filter_map(version).collect();
+        Group { name: name.to_owned(), priority: PRIORITY, versions }
+    }
+}

@@ -1,0 +1,86 @@
+//! Custom resources: what is a field, their definition's schema says.
+
+use super::{Story, entry};
+use crate::managed_fields::FieldManager;
+use crate::resources::{CustomTexts, Handle, Resource};
+use schema::structured_merge::model::Schema;
+use serde_json::{Value, json};
+
+/// The story of a kind whose versions `v1` (stored) and `v2` merge as `schema` says.
+fn story(version: &str, schema: &Value) -> Story {
+    let row = |version: &str| {
+        let texts = CustomTexts {
+            group: "example.com".to_owned(),
+            version: version.to_owned(),
+            kind: "Widget".to_owned(),
+            kind_group_version: format!("example.com/{version}"),
+            schema: (!schema.is_null()).then(|| Schema::from_openapi(schema, false).unwrap()),
+            ..CustomTexts::default()
+        };
+        Handle::custom(texts, |row, _| Resource { ..row })
+    };
+    let other = if version == "v1" { "v2" } else { "v1" };
+    let fields = FieldManager::of(row(version), [row(other)], "example.com/v1").unwrap();
+    Story { fields, live: None, seconds: 0 }
+}
+
+fn widget(version: &str, ports: &[i64]) -> Value {
+    let ports: Vec<Value> = ports.iter().map(|port| json!({"port": port, "on": true})).collect();
+    json!({
+        "apiVersion": format!("example.com/{version}"), "kind": "Widget",
+        "metadata": {"name": "w"}, "spec": {"ports": ports},
+    })
+}
+
+fn keyed() -> Value {
+    let port =
+        json!({"type": "object", "properties": {"port": {"type": "integer"}, "on": {"type": "boolean"}}});
+    let ports = json!({
+        "type": "array", "items": port, "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["port"],
+    });
+    let meta = json!({"$ref": "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta"});
+    json!({"type": "object", "properties": {
+        "apiVersion": {"type": "string"}, "kind": {"type": "string"}, "metadata": meta,
+        "spec": {"type": "object", "properties": {"ports": ports}},
+    }})
+}
+
+#[test]
+fn items_of_a_list_map_have_owners_of_their_own() {
+    let keys = |port: i64| {
+        format!(
+            r#"{{"f:spec":{{"f:ports":{{"k:{{\"port\":{port}}}":{{".":{{}},"f:on":{{}},"f:port":{{}}}}}}}}}}"#
+        )
+    };
+    story("v1", &keyed())
+        .apply("one", widget("v1", &[1]))
+        .apply("two", widget("v1", &[2]))
+        .holds("/spec/ports/1/port", json!(2))
+        .owned(json!([
+            entry("one", "Apply", "example.com/v1", 1, &keys(1)),
+            entry("two", "Apply", "example.com/v1", 2, &keys(2)),
+        ]));
+}
+
+#[test]
+fn without_a_schema_a_list_has_one_owner() {
+    // Where nothing is declared, a map is a field itself.
+    let fields = r#"{"f:spec":{".":{},"f:ports":{}}}"#;
+    story("v1", &Value::Null)
+        .apply("one", widget("v1", &[1]))
+        .refused(
+            "two",
+            widget("v1", &[2]),
+            409,
+            "Apply failed with 1 conflict: conflict with \"one\": .spec.ports",
+        )
+        .owned(json!([entry("one", "Apply", "example.com/v1", 1, fields)]));
+}
+
+#[test]
+fn what_is_applied_in_another_version_is_stored_in_the_storage_version() {
+    story("v2", &keyed())
+        .apply("one", widget("v2", &[1]))
+        .holds("/apiVersion", json!("example.com/v1"))
+        .holds("/metadata/managedFields/0/apiVersion", json!("example.com/v2"));
+}

@@ -1,0 +1,38 @@
+//! Groups of custom resources that come and go while the server runs.
+
+use std::sync::Arc;
+
+use api::catalog::{CustomResource, Group};
+use endpoints::served::Served;
+use registry::Registry;
+
+/// Takes custom resources in and lets them go. Requests see a change from the next one on; those under way keep
+/// what they began with.
+#[derive(Clone)]
+pub struct CustomKinds {
+    registry: Registry,
+    served: Arc<Served>,
+}
+
+impl CustomKinds {
+    pub(crate) fn new(registry: Registry, served: Arc<Served>) -> Self {
+        CustomKinds { registry, served }
+    }
+
+    /// Stores a resource and caches what is stored. One with the same storage prefix is let go first, with its
+    /// watches. [`serve`](Self::serve) it afterwards.
+    pub fn install(&self, resource: &CustomResource) {
+        self.registry.install(resource.stored.clone(), &resource.served);
+    }
+
+    /// Serves these resources of a group, which are installed, and no other; none at all removes the group.
+    /// `versions` are the group's in order of preference.
+    pub fn serve(&self, group: &str, versions: &[&str], resources: &[CustomResource]) {
+        self.served.change(|catalog| catalog.with(Group::custom(group, versions, resources)));
+    }
+
+    /// Ends the watches of a resource that is no longer served, and frees its cache. What is stored stays.
+    pub fn retire(&self, resource: &CustomResource) {
+        self.registry.retire(resource.stored.row().stored_form().prefix);
+    }
+}

@@ -1,0 +1,100 @@
+//! The shape of custom resources: typed metadata, and members that no table knows.
+//!
+//! Everything that a definition says about those members (pruning, defaults, validation, merging) is applied on the
+//! write path; codecs need to know no more than this.
+
+use crate::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA;
+use crate::table::{Cardinality, Field, FieldInfo, Member, Message, MessageInfo, Shape, Type};
+
+/// A custom resource of any kind. It has no wire form.
+pub static CUSTOM_RESOURCE: Message = Message {
+    name: "",
+    wire_name: "",
+    go_name: "unstructured.Unstructured",
+    shape: Shape::Struct,
+    type_meta: true,
+    open: true,
+    fields: &FIELDS,
+    wire_order: &[],
+    by_number: &[],
+    members: &[Member { name: "metadata", field: &FIELDS[0] }],
+    info: &MessageInfo { kinds: &[], no_openapi: true, map_type: "", unions: "" },
+};
+
+static FIELDS: [Field; 1] = [Field {
+    name: "metadata",
+    key: "\"metadata\":",
+    number: 0,
+    tag: 0,
+    ty: Type::Message(&IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA),
+    cardinality: Cardinality::One,
+    pointer: false,
+    omit_empty: false,
+    omit_zero: false,
+    info: &FieldInfo {
+        go_type: "",
+        required: false,
+        default: "",
+        enum_values: &[],
+        item_enum_values: &[],
+        item_default: "",
+        minimum: "",
+        maximum: "",
+        validations: "",
+        patch_strategy: "",
+        patch_merge_key: "",
+        list_type: "",
+        list_map_keys: &[],
+        map_type: "",
+        item_head: None,
+    },
+}];
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may say what must hold")]
+mod tests {
+    use super::*;
+    use crate::{cbor, json, json_write, patch};
+
+    const TEXT: &str = r#"{"spec":{"b":[1,2.5,{"z":null,"a":"x"}],"a":{}},"kind":"Widget","extra":true,
+        "metadata":{"uid":"u","name":"w","labels":{},"generation":3,"nope":1,
+            "managedFields":[{"manager":"m","fieldsV1":{"f:spec":{"f:b":{}}}}]},"apiVersion":"example.com/v1"}"#;
+
+    #[test]
+    fn members_that_no_table_knows_survive_and_everything_is_written_in_the_order_of_names() {
+        let decoded = json::decode(&CUSTOM_RESOURCE, TEXT.as_bytes()).unwrap();
+        let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
+        assert_eq!(strict, [r#"unknown field "metadata.nope""#]);
+        let mut out = Vec::new();
+        json_write::encode(&CUSTOM_RESOURCE, &decoded.object, &mut out).unwrap();
+        assert_eq!(
+            String::from_utf8(out).unwrap(),
+            concat!(
+                r#"{"apiVersion":"example.com/v1","extra":true,"kind":"Widget","metadata":{"generation":3,"#,
+                r#""managedFields":[{"fieldsV1":{"f:spec":{"f:b":{}}},"manager":"m"}],"name":"w","uid":"u"},"#,
+                r#""spec":{"a":{},"b":[1,2.5,{"a":"x","z":null}]}}"#,
+            )
+        );
+    }
+
+    #[test]
+    fn all_formats_carry_the_same_object() {
+        let object = json::decode(&CUSTOM_RESOURCE, TEXT.as_bytes()).unwrap().object;
+        let mut binary = Vec::new();
+        cbor::encode(&CUSTOM_RESOURCE, &object, &mut binary).unwrap();
+        let read = cbor::decode(&CUSTOM_RESOURCE, &binary).unwrap().object;
+        // Managed fields are kept as text, whose spaces may differ.
+        let value = |object| patch::expand(&CUSTOM_RESOURCE, object).unwrap();
+        assert_eq!(value(&read), value(&object));
+        let (_, collapsed) = patch::collapse(&CUSTOM_RESOURCE, &value(&object));
+        assert_eq!(value(&collapsed.unwrap().object), value(&object));
+    }
+
+    #[test]
+    fn a_repeated_member_is_reported_and_the_last_one_counts() {
+        let decoded = json::decode(&CUSTOM_RESOURCE, br#"{"a":{"b":1,"b":2},"a":3}"#).unwrap();
+        let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
+        assert_eq!(strict, [r#"duplicate field "a.b""#, r#"duplicate field "a""#]);
+        assert_eq!(decoded.object["a"], 3);
+    }
+}
