@@ -5,18 +5,20 @@ use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::task::AtomicWaker;
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
-use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -26,14 +28,16 @@ use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
 use crate::chain::Answer;
 use crate::gather::Gathered;
+use crate::heads::head::{FIELDS_MAX, Refusal};
+use crate::heads::{HEAD_BYTES_MAX, Heads};
 use crate::lifecycle::Lifecycle;
 use crate::request_body::RequestBody;
 use crate::tls::Tls;
 
 /// How long a connection that was told to go may take to say goodbye.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
-/// Room for a request's head, in bytes, as upstream's.
-const HEAD_BYTES_MAX: u32 = 1 << 20;
+/// What the parser of HTTP/1.1 reads beyond the longest head before it complains of it, in bytes.
+const MARGIN_BYTES: usize = 64 * 1024;
 /// Receive window of a stream, and the largest frame. Nearly every object fits into one.
 const STREAM_WINDOW_BYTES: u32 = 256 * 1024;
 /// What a stream may have waiting for a client that reads slowly, besides the piece of the body that
@@ -70,6 +74,14 @@ pub struct Peer {
     certificate: Option<PresentedCertificate>,
     activity: Activity,
     retire: CancellationToken,
+    /// Whether the bytes on the connection are no requests of HTTP/1.1.
+    opaque: AtomicBool,
+    /// Requests that were answered to the end.
+    answered: AtomicU64,
+    /// Who waits for that.
+    waiting: AtomicWaker,
+    /// What its last request was refused with, which was none that could be read.
+    refusal: OnceLock<Refusal>,
 }
 
 impl Peer {
@@ -79,8 +91,17 @@ impl Peer {
         protocol: Protocol,
         certificate: Option<PresentedCertificate>,
     ) -> Arc<Self> {
-        let activity = Activity::new(protocol == Protocol::Http1);
-        Arc::new(Peer { remote, protocol, certificate, activity, retire: CancellationToken::new() })
+        Arc::new(Peer {
+            remote,
+            protocol,
+            certificate,
+            activity: Activity::new(protocol == Protocol::Http1),
+            retire: CancellationToken::new(),
+            opaque: AtomicBool::new(protocol == Protocol::Http2),
+            answered: AtomicU64::new(0),
+            waiting: AtomicWaker::new(),
+            refusal: OnceLock::new(),
+        })
     }
 
     /// The client certificate it presented.
@@ -100,6 +121,32 @@ impl Peer {
         self.activity.begin();
         ActiveRequest(Arc::clone(self))
     }
+
+    /// Whether what is read is for somebody else: HTTP/2 looks after itself, and behind a 101 another protocol
+    /// is spoken.
+    pub(crate) fn is_opaque(&self) -> bool {
+        self.opaque.load(Relaxed)
+    }
+
+    /// Ready when so many requests have been answered to the end.
+    pub(crate) fn poll_answered(&self, cx: &Context<'_>, requests: u64) -> Poll<()> {
+        self.waiting.register(cx.waker());
+        match self.answered.load(Relaxed) == requests {
+            true => Poll::Ready(()),
+            false => Poll::Pending,
+        }
+    }
+
+    /// Notes that what came last is no request.
+    pub(crate) fn refuse(&self, refusal: Refusal) {
+        // There is one reader, and it reads nothing behind a refusal.
+        let _ = self.refusal.set(refusal);
+    }
+
+    /// What is to be said to it before the connection ends.
+    pub(crate) fn refusal(&self) -> Option<Refusal> {
+        self.refusal.get().copied()
+    }
 }
 
 /// A request under way on a connection.
@@ -108,6 +155,8 @@ pub(crate) struct ActiveRequest(Arc<Peer>);
 impl Drop for ActiveRequest {
     fn drop(&mut self) {
         self.0.activity.end();
+        self.0.answered.fetch_add(1, Relaxed);
+        self.0.waiting.wake();
     }
 }
 
@@ -163,14 +212,18 @@ pub(crate) async fn serve<S>(
             // Boxed, so that what the chain needed is freed when an answer begins. The task of a
             // stream lives as long as its answer, which for a watch is hours.
             Box::pin(async move {
-                Ok::<_, Infallible>(peer.activity.ponder(answer(&chain, &peer, request)).await)
+                let answer = peer.activity.ponder(answer(&chain, &peer, request)).await;
+                if answer.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+                    peer.opaque.store(true, Relaxed);
+                }
+                Ok::<_, Infallible>(answer)
             })
         })
     };
     let builder = builder(peer.protocol, options);
     let observed = Observed { stream, peer: Arc::clone(&peer) };
     let output = Gathered::new(observed, peer.protocol == Protocol::Http2);
-    let io = TokioIo::new(output.clone());
+    let io = TokioIo::new(Heads::new(output.clone(), Arc::clone(&peer)));
     let mut connection = pin!(builder.serve_connection_with_upgrades(io, service));
     let (mut draining, mut leaving) = (false, false);
     let mut expired = pin!(peer.activity.expired());
@@ -195,13 +248,29 @@ pub(crate) async fn serve<S>(
                 if let Err(error) = ended.map_err(Into::into).flatten() {
                     tracing::debug!(remote = %peer.remote, error, "connection ended");
                 }
-                return;
+                return refuse(&peer, output).await;
             }
         }
         if leaving {
             connection.as_mut().graceful_shutdown();
         }
     }
+}
+
+/// Says why a connection ends on which something came that is no request, if so. What the client is still
+/// sending is read for a moment: closing at once could take the answer away from it.
+async fn refuse<S: AsyncRead + AsyncWrite + Unpin>(peer: &Peer, mut stream: S) {
+    let Some(refusal) = peer.refusal() else { return };
+    tracing::debug!(remote = %peer.remote, ?refusal, "no request of HTTP/1.1");
+    let goodbye = async {
+        stream.write_all(refusal.answer().as_bytes()).await?;
+        stream.shutdown().await?;
+        let mut unread = [0; 1024];
+        while stream.read(&mut unread).await? > 0 {}
+        Ok::<_, io::Error>(())
+    };
+    // Whoever does not listen does not hear it.
+    let _ = timeout(GOODBYE_MAX, goodbye).await;
 }
 
 /// Answers a request, and sees to it that the answer is not lost on a client that is still sending.
@@ -228,7 +297,9 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .timer(TokioTimer::new())
         // `Activity` watches over heads and idle time, which this could not tell apart.
         .header_read_timeout(None)
-        .max_buf_size(HEAD_BYTES_MAX as usize);
+        // `Heads` has counted already.
+        .max_headers(FIELDS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX + MARGIN_BYTES);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -237,7 +308,7 @@ fn builder(protocol: Protocol, options: ConnectionOptions) -> auto::Builder<Toki
         .initial_connection_window_size(STREAM_WINDOW_BYTES.saturating_mul(streams).min((1 << 31) - 1))
         .max_frame_size(STREAM_WINDOW_BYTES)
         .max_send_buf_size(SEND_BUFFER_BYTES)
-        .max_header_list_size(HEAD_BYTES_MAX);
+        .max_header_list_size(HEAD_BYTES_MAX as u32);
     match protocol {
         Protocol::Http1 => builder.http1_only(),
         Protocol::Http2 => builder.http2_only(),

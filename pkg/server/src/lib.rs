@@ -22,6 +22,7 @@ mod connection;
 mod debugging;
 mod env;
 mod gather;
+mod heads;
 mod impersonation;
 mod inflight;
 mod lifecycle;

@@ -1,6 +1,7 @@
 //! Claims about connections, over pipes and over TLS on a real socket.
 #![allow(clippy::unwrap_used)]
 
+mod heads;
 mod tls;
 
 use std::sync::atomic::Ordering::SeqCst;

@@ -1,0 +1,115 @@
+//! Where a body in chunks ends.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+use super::head::{is_token_byte, is_value_byte};
+
+/// The most digits of a chunk's size: those of 64 bits. With any number of zeros before it, a size would be one
+/// to some readers and an overflow to others.
+const DIGITS_MAX: u8 = 16;
+/// What all extensions of a body's chunks may take together, and likewise what may follow the last chunk, in
+/// bytes. Nobody asks for either.
+const EXTRA_BYTES_MAX: usize = 16 * 1024;
+
+/// A body in chunks, so far.
+#[derive(Debug, Default)]
+pub(crate) struct Chunks {
+    at: At,
+    /// The size of this chunk: what was read of it, and then what is still to come.
+    size: u64,
+    /// Digits of `size` that were read.
+    digits: u8,
+    /// Bytes of extensions and trailers.
+    extra: usize,
+}
+
+/// What the next byte belongs to.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum At {
+    #[default]
+    Size,
+    /// White space behind the size.
+    Space,
+    Extension,
+    SizeLf,
+    Data,
+    DataCr,
+    DataLf,
+    /// The beginning of a line behind the last chunk.
+    Trailer,
+    TrailerName,
+    TrailerValue,
+    TrailerLf,
+    EndLf,
+    Done,
+}
+
+/// What is wrong with a body in chunks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("malformed chunked encoding")]
+pub(crate) struct Malformed;
+
+impl Chunks {
+    /// Whether the body has ended.
+    pub(crate) fn is_done(&self) -> bool {
+        self.at == At::Done
+    }
+
+    /// Reads on. Returns how many of the bytes belong to the body: all, unless it ends within them.
+    ///
+    /// # Errors
+    /// What is no chunk.
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<usize, Malformed> {
+        let mut rest = bytes;
+        while self.at != At::Done {
+            if self.at == At::Data {
+                let taken = usize::try_from(self.size).unwrap_or(usize::MAX).min(rest.len());
+                self.size = self.size.saturating_sub(u64::try_from(taken).unwrap_or(u64::MAX));
+                rest = rest.get(taken..).unwrap_or_default();
+                if self.size == 0 {
+                    self.at = At::DataCr;
+                }
+            }
+            let Some((&byte, behind)) = rest.split_first() else { break };
+            self.at = self.step(byte)?;
+            rest = behind;
+        }
+        Ok(bytes.len().saturating_sub(rest.len()))
+    }
+
+    fn step(&mut self, byte: u8) -> Result<At, Malformed> {
+        match (self.at, byte) {
+            (At::Size, _) if byte.is_ascii_hexdigit() => self.digit(byte),
+            (At::Size | At::Space, b' ' | b'\t') if self.digits > 0 => self.extra(At::Space),
+            (At::Size | At::Space, b';') if self.digits > 0 => self.extra(At::Extension),
+            (At::Size | At::Space, b'\r') if self.digits > 0 => Ok(At::SizeLf),
+            (At::Extension, b'\r') => Ok(At::SizeLf),
+            (At::Extension, _) if is_value_byte(byte) => self.extra(At::Extension),
+            (At::SizeLf, b'\n') => {
+                self.digits = 0;
+                Ok(if self.size == 0 { At::Trailer } else { At::Data })
+            }
+            (At::DataCr, b'\r') => Ok(At::DataLf),
+            (At::DataLf, b'\n') => Ok(At::Size),
+            (At::Trailer, b'\r') => Ok(At::EndLf),
+            (At::EndLf, b'\n') => Ok(At::Done),
+            (At::Trailer | At::TrailerName, _) if is_token_byte(byte) => self.extra(At::TrailerName),
+            (At::TrailerName, b':') => self.extra(At::TrailerValue),
+            (At::TrailerValue, b'\r') => Ok(At::TrailerLf),
+            (At::TrailerValue, _) if is_value_byte(byte) => self.extra(At::TrailerValue),
+            (At::TrailerLf, b'\n') => Ok(At::Trailer),
+            _ => Err(Malformed),
+        }
+    }
+
+    fn digit(&mut self, byte: u8) -> Result<At, Malformed> {
+        let value = char::from(byte).to_digit(16).ok_or(Malformed)?;
+        self.digits = self.digits.checked_add(1).filter(|&digits| digits <= DIGITS_MAX).ok_or(Malformed)?;
+        self.size = self.size.checked_shl(4).unwrap_or_default() | u64::from(value);
+        Ok(At::Size)
+    }
+
+    fn extra(&mut self, next: At) -> Result<At, Malformed> {
+        self.extra = self.extra.saturating_add(1);
+        if self.extra > EXTRA_BYTES_MAX { Err(Malformed) } else { Ok(next) }
+    }
+}

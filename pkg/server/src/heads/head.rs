@@ -1,0 +1,248 @@
+//! What the head of a request on HTTP/1.1 may look like, and how long the body behind it is.
+//!
+//! Wherever two readers of the same bytes can disagree about where a request ends, one of them can be made to
+//! see a request that the other has not checked (request smuggling). So there is one reading here: lines
+//! end with CR LF, nothing is mended, and what says one thing twice is refused.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+use memchr::memchr;
+
+/// The most fields of a head. The parser behind takes no more without costing small requests something.
+pub(crate) const FIELDS_MAX: usize = 1024;
+/// The longest target, in bytes: what `http::Uri` can hold.
+const TARGET_BYTES_MAX: usize = 65_534;
+
+/// What follows a head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// So many bytes of body.
+    Sized(u64),
+    /// A body in chunks.
+    Chunked,
+}
+
+/// Why a head is not read any further. The texts are those of Go's server where it refuses too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    Malformed,
+    /// Malformed, and in what.
+    Flaw(&'static str),
+    TransferEncoding,
+    Expectation,
+    TargetTooLong,
+    TooLarge,
+    Version,
+}
+
+impl Refusal {
+    /// The answer. The connection ends with it.
+    pub(crate) fn answer(self) -> String {
+        let (status, body) = match self {
+            Refusal::Malformed => ("400 Bad Request".to_owned(), None),
+            Refusal::Flaw(text) => (format!("400 Bad Request: {text}"), None),
+            Refusal::TransferEncoding => {
+                ("501 Not Implemented".to_owned(), Some("Unsupported transfer encoding"))
+            }
+            Refusal::Expectation => ("417 Expectation Failed".to_owned(), Some("")),
+            Refusal::TargetTooLong => ("414 Request URI Too Long".to_owned(), None),
+            Refusal::TooLarge => ("431 Request Header Fields Too Large".to_owned(), None),
+            Refusal::Version => {
+                ("505 HTTP Version Not Supported: unsupported protocol version".to_owned(), None)
+            }
+        };
+        let body = body.unwrap_or(&status);
+        let length = body.len();
+        format!(
+            "HTTP/1.1 {status}\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\
+             Content-Length: {length}\r\n\r\n{body}"
+        )
+    }
+}
+
+/// Where the head that `bytes` begin with ends, if it does; the first `seen` of them were looked at before.
+///
+/// # Errors
+/// A line that does not end with CR LF, and an empty one where a request should be.
+pub(crate) fn end(bytes: &[u8], seen: usize) -> Result<Option<usize>, Refusal> {
+    if matches!(bytes.first(), Some(b'\r' | b'\n')) {
+        return Err(Refusal::Malformed);
+    }
+    let mut from = seen;
+    while let Some(found) = bytes.get(from..).and_then(|rest| memchr(b'\n', rest)) {
+        let line_end = from.saturating_add(found);
+        let before = bytes.get(..line_end).unwrap_or_default();
+        if !before.ends_with(b"\r") {
+            return Err(Refusal::Malformed);
+        }
+        from = line_end.saturating_add(1);
+        if before.ends_with(b"\r\n\r") {
+            return Ok(Some(from));
+        }
+    }
+    Ok(None)
+}
+
+/// Reads a whole head, its empty line included.
+///
+/// # Errors
+/// Whatever is not a request of HTTP/1.0 or 1.1 with one meaning.
+pub(crate) fn read(head: &[u8]) -> Result<Framing, Refusal> {
+    let (line, mut rest) = split_line(head)?;
+    let http11 = request_line(line)?;
+    let mut fields = Fields::default();
+    for _ in 0..=FIELDS_MAX {
+        let (line, behind) = split_line(rest)?;
+        if line.is_empty() {
+            return fields.framing(http11);
+        }
+        fields.note(line)?;
+        rest = behind;
+    }
+    Err(Refusal::TooLarge)
+}
+
+fn split_line(bytes: &[u8]) -> Result<(&[u8], &[u8]), Refusal> {
+    let end = memchr(b'\n', bytes).and_then(|end| bytes.split_at_checked(end)).ok_or(Refusal::Malformed)?;
+    let line = end.0.strip_suffix(b"\r").ok_or(Refusal::Malformed)?;
+    Ok((line, end.1.get(1..).unwrap_or_default()))
+}
+
+/// Whether the request is one of HTTP/1.1.
+fn request_line(line: &[u8]) -> Result<bool, Refusal> {
+    let mut words = line.split(|&byte| byte == b' ');
+    let (Some(method), Some(target), Some(version), None) =
+        (words.next(), words.next(), words.next(), words.next())
+    else {
+        return Err(Refusal::Malformed);
+    };
+    let http11 = match version {
+        b"HTTP/1.1" => true,
+        b"HTTP/1.0" => false,
+        [b'H', b'T', b'T', b'P', b'/', major, b'.', minor]
+            if major.is_ascii_digit() && minor.is_ascii_digit() =>
+        {
+            return Err(Refusal::Version);
+        }
+        _ => return Err(Refusal::Malformed),
+    };
+    // Nothing here opens a tunnel to somewhere, and for CONNECT a target has another grammar.
+    if !is_token(method) || method == b"CONNECT" || !is_target(target) {
+        return Err(Refusal::Malformed);
+    }
+    if target.len() > TARGET_BYTES_MAX {
+        return Err(Refusal::TargetTooLong);
+    }
+    Ok(http11)
+}
+
+/// A path, `*`, or a URL of a server: without user, and without fragment, which is the client's own business.
+fn is_target(target: &[u8]) -> bool {
+    let shown = target.iter().all(|&byte| byte > b' ' && byte != 0x7f && byte != b'#');
+    let absolute = || {
+        let url = target.strip_prefix(b"http://").or_else(|| target.strip_prefix(b"https://"));
+        let host = url.and_then(|url| url.split(|byte| matches!(byte, b'/' | b'?')).next());
+        host.is_some_and(|host| !host.is_empty() && is_host(host))
+    };
+    shown && (target.starts_with(b"/") || target == b"*" || absolute())
+}
+
+/// What of a head says how it is to be read.
+#[derive(Default)]
+struct Fields<'h> {
+    host: Option<&'h [u8]>,
+    content_length: Option<u64>,
+    transfer_encoding: bool,
+}
+
+impl<'h> Fields<'h> {
+    fn note(&mut self, line: &'h [u8]) -> Result<(), Refusal> {
+        let colon = memchr(b':', line).and_then(|colon| line.split_at_checked(colon));
+        let Some((name, [b':', value @ ..])) = colon else { return Err(Refusal::Malformed) };
+        if !is_token(name) {
+            let spaced = name.trim_ascii_end();
+            let spaced = spaced.len() < name.len() && is_token(spaced);
+            return Err(if spaced { Refusal::Flaw("invalid header name") } else { Refusal::Malformed });
+        }
+        if !value.iter().all(|&byte| is_value_byte(byte)) {
+            return Err(Refusal::Malformed);
+        }
+        let value = value.trim_ascii();
+        // Names that do not concern us are told apart by their length.
+        match name.len() {
+            4 if name.eq_ignore_ascii_case(b"host") => self.host(value),
+            6 if name.eq_ignore_ascii_case(b"expect") => expect(value),
+            14 if name.eq_ignore_ascii_case(b"content-length") => self.content_length(value),
+            17 if name.eq_ignore_ascii_case(b"transfer-encoding") => self.transfer_encoding(value),
+            _ => Ok(()),
+        }
+    }
+
+    fn host(&mut self, value: &'h [u8]) -> Result<(), Refusal> {
+        match self.host.replace(value) {
+            Some(_) => Err(Refusal::Malformed),
+            None if is_host(value) => Ok(()),
+            None => Err(Refusal::Flaw("malformed Host header")),
+        }
+    }
+
+    fn content_length(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        match self.content_length.replace(decimal(value).ok_or(Refusal::Malformed)?) {
+            Some(_) => Err(Refusal::Malformed),
+            None => Ok(()),
+        }
+    }
+
+    fn transfer_encoding(&mut self, value: &[u8]) -> Result<(), Refusal> {
+        let twice = std::mem::replace(&mut self.transfer_encoding, true);
+        match !twice && value.eq_ignore_ascii_case(b"chunked") {
+            true => Ok(()),
+            false => Err(Refusal::TransferEncoding),
+        }
+    }
+
+    fn framing(self, http11: bool) -> Result<Framing, Refusal> {
+        if http11 && self.host.is_none() {
+            return Err(Refusal::Flaw("missing required Host header"));
+        }
+        match (self.transfer_encoding, self.content_length) {
+            (false, length) => Ok(Framing::Sized(length.unwrap_or(0))),
+            (true, None) if http11 => Ok(Framing::Chunked),
+            (true, _) => Err(Refusal::Malformed),
+        }
+    }
+}
+
+fn expect(value: &[u8]) -> Result<(), Refusal> {
+    match value.is_empty() || value.eq_ignore_ascii_case(b"100-continue") {
+        true => Ok(()),
+        false => Err(Refusal::Expectation),
+    }
+}
+
+/// A length of 63 bits, in digits alone.
+fn decimal(text: &[u8]) -> Option<u64> {
+    if !text.iter().all(u8::is_ascii_digit) {
+        return None;
+    }
+    let number: u64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    (number <= i64::MAX.unsigned_abs()).then_some(number)
+}
+
+/// A `token` of RFC 9110.
+pub(super) fn is_token(text: &[u8]) -> bool {
+    !text.is_empty() && text.iter().all(|&byte| is_token_byte(byte))
+}
+
+pub(super) fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}
+
+/// What the value of a field may contain.
+pub(super) fn is_value_byte(byte: u8) -> bool {
+    byte == b'\t' || (byte >= b' ' && byte != 0x7f)
+}
+
+/// Whether a host has only characters that hosts have: the rule of Go's server, which lets an empty one pass.
+fn is_host(host: &[u8]) -> bool {
+    host.iter().all(|byte| byte.is_ascii_alphanumeric() || b"!$%&'()*+,-.:;=[]_~".contains(byte))
+}
