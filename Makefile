@@ -1,10 +1,11 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build test e2e verify bench microbench generate generate-check deps tools
+.PHONY: run build test fuzz e2e verify bench microbench generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
 UPSTREAM ?=
 BENCH ?= all
+FUZZ_SECONDS ?= 60
 
 # A server on the embedded store; it prints the KUBECONFIG line to paste.
 run: build
@@ -16,6 +17,15 @@ build: deps
 # Everything that needs no more than this machine, real etcd and kubectl included.
 test: deps tools
 	$(CARGO) test --workspace
+
+# Every fuzz target for FUZZ_SECONDS, guided by coverage; `make test` has short forms of them with fixed seeds. Needs
+# a nightly toolchain and cargo-fuzz.
+fuzz:
+	for crate in pkg/*/fuzz; do \
+	  for target in $$(ls $$crate/fuzz_targets | sed 's/[.]rs$$//'); do \
+	    (cd $$crate/.. && $(CARGO) +nightly fuzz run $$target -- -max_total_time=$(FUZZ_SECONDS) -rss_limit_mb=2048) || exit 1; \
+	  done; \
+	done
 
 e2e: deps tools
 	$(CARGO) test -p e2e

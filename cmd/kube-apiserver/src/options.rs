@@ -43,7 +43,7 @@ impl Options {
     /// Everything that is wrong with them, in upstream's form for one and for several errors.
     pub(crate) fn from_flags(flags: &Flags) -> Result<Self, String> {
         let gates = compatibility::gates(flags)?;
-        let mut errors = checks::all(flags);
+        let mut errors = checks::all(flags, gates);
         errors.extend(compatibility::errors(flags, gates.effective()));
         let config = config(flags, gates, &mut errors);
         match (errors.as_slice(), config) {

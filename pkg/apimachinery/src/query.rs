@@ -4,8 +4,13 @@
 //! There is one such type, and the server parses a query once: what is authorized and what is done must not
 //! read it differently.
 
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
 use std::borrow::Cow;
 
+use thiserror::Error;
+
+use crate::go_quote::quote;
 use crate::strconv::{NumError, parse_int};
 
 /// The parameters of a query, in order. Pairs that contain `;` or broken escapes are left out, as
@@ -18,21 +23,50 @@ pub struct Query {
     text: String,
     /// Where the names and values end in `text`.
     ends: Vec<(usize, usize)>,
+    /// Why the first of the pairs that are left out is.
+    flaw: Option<QueryError>,
+}
+
+/// Why a pair of a query cannot be read; in the words of Go's `net/url`.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum QueryError {
+    /// A `%` without two hexadecimal digits behind it; with what is there instead.
+    #[error("invalid URL escape {}", quote(.0))]
+    Escape(String),
+    /// A `;`, which some take for a separator.
+    #[error("invalid semicolon separator in query")]
+    Semicolon,
 }
 
 impl Query {
     /// Decodes the part of a URL after `?`.
     pub fn parse(raw: &str) -> Self {
         let mut query = Query::default();
-        for pair in raw.split('&').filter(|pair| !pair.is_empty() && !pair.contains(';')) {
+        for pair in raw.split('&').filter(|pair| !pair.is_empty()) {
+            if pair.contains(';') {
+                query.flaw.get_or_insert(QueryError::Semicolon);
+                continue;
+            }
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let (Some(name), Some(value)) = (decode(name, true), decode(value, true)) else { continue };
+            let (name, value) = match (decode(name, true), decode(value, true)) {
+                (Some(name), Some(value)) => (name, value),
+                (decoded, _) => {
+                    let broken = if decoded.is_none() { name } else { value };
+                    query.flaw.get_or_insert_with(|| QueryError::Escape(broken_escape(broken)));
+                    continue;
+                }
+            };
             query.text.push_str(&name);
             let name_end = query.text.len();
             query.text.push_str(&value);
             query.ends.push((name_end, query.text.len()));
         }
         query
+    }
+
+    /// Why a pair was left out, if one was. Who acts on the rest acts on something else than was asked for.
+    pub fn flaw(&self) -> Option<&QueryError> {
+        self.flaw.as_ref()
     }
 
     /// The parameters, in order.
@@ -104,6 +138,15 @@ fn decode(raw: &str, plus_is_space: bool) -> Option<Cow<'_, str>> {
     }))
 }
 
+/// The first `%` that begins no escape, with the two bytes behind it as far as they are there.
+fn broken_escape(text: &str) -> String {
+    let escapes = text.bytes().enumerate().filter(|&(_, byte)| byte == b'%');
+    let rests = escapes.filter_map(|(at, _)| text.as_bytes().get(at..));
+    let is_escape = |rest: &[u8]| matches!(rest, [_, a, b, ..] if hex(*a).is_some() && hex(*b).is_some());
+    let broken = rests.map(|rest| rest.get(..3).unwrap_or(rest)).find(|rest| !is_escape(rest));
+    String::from_utf8_lossy(broken.unwrap_or_default()).into_owned()
+}
+
 fn hex(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).and_then(|value| u8::try_from(value).ok())
 }
@@ -123,6 +166,19 @@ mod tests {
         check("a=%zz&b=%4&c=%&d=1;e=2&%zz=1&f=3", &[("f", "3")]);
         check("a=b=c&=x&&", &[("a", "b=c"), ("", "x")]);
         check("a=%ff&b=\u{e9}", &[("a", "\u{fffd}"), ("b", "\u{e9}")]);
+    }
+
+    #[test]
+    fn a_pair_that_is_left_out_is_not_forgotten() {
+        let check = |raw: &str, expected: Option<&str>| {
+            let flaw = Query::parse(raw).flaw().map(ToString::to_string);
+            assert_eq!(flaw.as_deref(), expected, "{raw}");
+        };
+        check("a=%41&b=+&&=", None);
+        check("a=%41%zz9&b=%", Some(r#"invalid URL escape "%zz""#));
+        check("%4=x", Some(r#"invalid URL escape "%4""#));
+        check("a=%", Some(r#"invalid URL escape "%""#));
+        check("a=1;b=%zz&c=%", Some("invalid semicolon separator in query"));
     }
 
     #[test]

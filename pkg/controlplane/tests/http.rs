@@ -11,6 +11,8 @@ mod client;
 mod forms;
 #[path = "http/heavy.rs"]
 mod heavy;
+#[path = "http/hostile.rs"]
+mod hostile;
 #[path = "http/lists.rs"]
 mod lists;
 #[path = "http/negotiation.rs"]

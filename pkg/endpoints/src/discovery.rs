@@ -191,7 +191,7 @@ fn routed(request: &Parts, accepts: impl FnOnce(&str) -> Result<(), Box<Status>>
     if request.method != Method::GET {
         return Err(Status::method_not_allowed().into());
     }
-    accepts(accept::header(&request.headers))
+    accepts(&accept::header(&request.headers))
 }
 
 /// A document in whatever format the request accepts.
@@ -210,7 +210,7 @@ fn plain(
 
 /// The aggregated document, if the request asks for it, under an entity tag.
 fn aggregated(request: &Parts, document: &Document, tree: impl Fn() -> Object) -> Option<Answer> {
-    let (format, pretty) = accept::aggregated(accept::header(&request.headers))?;
+    let (format, pretty) = accept::aggregated(&accept::header(&request.headers))?;
     Some(aggregated_answer(request, document, format, pretty, &tree))
 }
 

@@ -11,6 +11,7 @@ mod encode;
 mod forms;
 mod gzip;
 mod handlers;
+pub mod header;
 pub mod heavy;
 mod list_body;
 pub mod negotiate;

@@ -4,6 +4,9 @@
 use api::resources::Resource;
 use apimachinery::status::Status;
 use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE, USER_AGENT};
+
+use crate::header;
 
 /// An encoding of objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,7 +183,7 @@ pub enum Offer {
 /// # Errors
 /// 406.
 pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
-    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let accept = header::text_or_empty(headers, ACCEPT);
     let streams = if streams { formats.stream_media_types() } else { &[] };
     let all: Vec<&str> = formats.media_types().iter().chain(streams).copied().collect();
     let known = |clause: &str| {
@@ -204,8 +207,8 @@ pub fn output(
     offer: Offer,
     formats: Formats,
 ) -> Result<Representation, Box<Status>> {
-    let accept = headers.get(http::header::ACCEPT).and_then(|v| v.to_str().ok()).unwrap_or("");
-    let picked = match accept {
+    let accept = header::text_or_empty(headers, ACCEPT);
+    let picked = match accept.as_ref() {
         "" => Some((Representation::JSON, false)),
         header => accept_clauses(header)
             .iter()
@@ -277,7 +280,7 @@ pub fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
     if let Some(value) = query_pretty.filter(|v| !v.is_empty()) {
         return matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True");
     }
-    let agent = headers.get(http::header::USER_AGENT).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let agent = header::text_or_empty(headers, USER_AGENT);
     ["curl", "Wget", "Mozilla/5.0"].iter().any(|prefix| agent.starts_with(prefix))
 }
 
@@ -286,11 +289,11 @@ pub fn is_pretty(headers: &HeaderMap, query_pretty: Option<&str>) -> bool {
 /// # Errors
 /// 415.
 pub fn input(headers: &HeaderMap, formats: Formats) -> Result<Format, Box<Status>> {
-    let header = headers.get(http::header::CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let header = header::text_or_empty(headers, CONTENT_TYPE);
     if header.is_empty() {
         return Ok(Format::Json);
     }
-    let media_type = header.split(';').next().unwrap_or("").trim().to_ascii_lowercase();
+    let media_type = header::media_type(&header).unwrap_or_default();
     let found = formats.all().iter().find(|format| format.media_type() == media_type);
     found.copied().ok_or_else(|| Box::new(Status::unsupported_media_type(formats.media_types())))
 }

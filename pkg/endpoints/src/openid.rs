@@ -45,7 +45,7 @@ fn document(request: &Parts, media_type: &'static str, body: &Bytes) -> Result<R
     if request.method != Method::GET {
         return Err(Status::method_not_allowed().into());
     }
-    accept_route(accept_header(&request.headers), &[media_type])?;
+    accept_route(&accept_header(&request.headers), &[media_type])?;
     let mut response = Response::new(body.clone());
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static(KEPT));

@@ -20,6 +20,7 @@ use hyper::upgrade::OnUpgrade;
 use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Body, Response};
+use crate::header;
 pub(crate) use headers::is_upgrade;
 pub(crate) use upgrade::upgrade;
 use url::Url;
@@ -119,7 +120,7 @@ pub(crate) async fn pass_on(
     headers::add_host(&mut head, parts, &url);
     headers::add_forwarded_for(&mut head, incoming.peer.map(|peer| peer.ip()));
     headers::add_forwarded_uri(&mut head, prefix, &url);
-    let host = head.get(http::header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("").to_owned();
+    let host = header::text_or_empty(&head, http::header::HOST).into_owned();
     let unreachable = |error: String| {
         Status::failure(503, "ServiceUnavailable", format!("error trying to reach service: {error}"))
     };
@@ -128,8 +129,8 @@ pub(crate) async fn pass_on(
     let (mut head, body) = answer.into_parts();
     head.headers = headers::end_to_end(&head.headers);
     headers::remove_cors(&mut head.headers);
-    if let Some(to) = head.headers.get(LOCATION).and_then(|to| to.to_str().ok())
-        && let Some(rewritten) = rewrite::redirect(to, prefix, &[&url.authority(), &host])
+    if let Some(to) = header::text(&head.headers, LOCATION)
+        && let Some(rewritten) = rewrite::redirect(&to, prefix, &[&url.authority(), &host])
         && let Ok(value) = HeaderValue::try_from(rewritten)
     {
         head.headers.insert(LOCATION, value);

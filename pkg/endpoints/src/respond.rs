@@ -20,6 +20,7 @@ use schema::yaml;
 
 use crate::dispatch::{Body, Response};
 use crate::encode::{self, Outgoing, Shape};
+use crate::header;
 use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
@@ -223,8 +224,7 @@ fn pretty(body: Vec<u8>) -> Vec<u8> {
 }
 
 fn takes_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|v| v.to_str().ok());
-    values.flat_map(|v| v.split(',')).any(|token| token.trim() == "gzip")
+    header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(|token| token.trim() == "gzip"))
 }
 
 /// `None` when compression fails, which for a vector it does not.

@@ -104,6 +104,22 @@ impl StoredResource {
             namespace => format!("{prefix}{namespace}/"),
         }
     }
+
+    /// Checks a key, or a prefix of keys, that was made with a namespace from a path. Only the names of
+    /// objects are checked before.
+    ///
+    /// # Errors
+    /// 500 for what some stores would take for a step in a path; upstream's own store finds it, so late that
+    /// nobody makes a 400 of it.
+    fn check(&self, storage: &StorageRow, key: &str) -> Result<()> {
+        let relative = key.strip_prefix(self.resource.config().prefix.as_str()).unwrap_or(key);
+        let relative = relative.trim_end_matches('/');
+        if !relative.split('/').any(|segment| matches!(segment, "." | "..")) {
+            return Ok(());
+        }
+        let key = go_quote::quote(&format!("/{}/{relative}", storage.prefix));
+        Err(Status::unmapped(format!("invalid key: {key}")).into())
+    }
 }
 
 /// The stored resources by storage prefix.
@@ -212,7 +228,7 @@ impl Registry {
     /// The key of an object.
     ///
     /// # Errors
-    /// 400 for a name that cannot be a path segment.
+    /// 400 for a name that cannot be a path segment, 500 for such a namespace.
     fn key(&self, storage: &StorageRow, target: &Target<'_>) -> Result<String> {
         let wrong = names::name_is_path_segment(target.name, false);
         if !wrong.is_empty() {
@@ -222,7 +238,10 @@ impl Registry {
             );
         }
         let namespace = if target.row.namespaced { target.namespace } else { "" };
-        Ok(self.stored(storage)?.key_prefix(namespace) + target.name)
+        let stored = self.stored(storage)?;
+        let key = stored.key_prefix(namespace) + target.name;
+        stored.check(storage, &key)?;
+        Ok(key)
     }
 
     /// How the row is stored.

@@ -7,7 +7,9 @@
 mod analyze;
 mod build;
 mod complaint;
+mod directives;
 mod emit;
+mod encoding;
 mod natural;
 mod parse;
 mod resolve;
@@ -53,14 +55,12 @@ impl Display for StrictError<'_> {
 /// # Errors
 /// Bad syntax, keys that JSON cannot have, and documents whose aliases expand to too much.
 pub fn to_json(text: &[u8]) -> Result<YamlJson, Error> {
-    let text = match std::str::from_utf8(text) {
-        Ok(text) => text,
-        Err(_) => return Err(Error("yaml: invalid leading UTF-8 octet".to_owned())),
-    };
+    let text = encoding::decode(text)?;
     if text.chars().any(is_control) {
         return Err(Error("yaml: control characters are not allowed".to_owned()));
     }
-    let document = parse::document(text)?;
+    directives::check(&text)?;
+    let document = parse::document(&text)?;
     build::json(&document)
 }
 

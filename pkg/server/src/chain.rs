@@ -235,9 +235,10 @@ impl Chain {
     /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
     /// behind can log or forward it.
     async fn authenticate(&self, headers: &mut HeaderMap, peer: &Peer) -> Result<Authenticated, Box<Status>> {
-        let authorization = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
-        let credentials = Credentials { certificate: peer.certificate(), authorization, now };
+        let credentials =
+            Credentials { certificate: peer.certificate(), authorization: authorization.as_deref(), now };
         let sender = self.authenticator.authenticate(credentials).await;
         if sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             headers.remove(AUTHORIZATION);

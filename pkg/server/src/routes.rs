@@ -10,6 +10,7 @@ use serde_json::json;
 
 use apimachinery::status::Status;
 use endpoints::dispatch::Response;
+use endpoints::header::texts;
 
 use crate::chain::Services;
 use crate::debugging::{self, SetVerbosity};
@@ -109,12 +110,8 @@ fn with_index(pages: Pages, api_paths: Arc<dyn Fn() -> Vec<String> + Send + Sync
 }
 
 fn page_of_metrics(page: String, headers: &HeaderMap) -> Response {
-    let accepts_gzip = headers
-        .get_all(http::header::ACCEPT_ENCODING)
-        .iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .any(|coding| coding.trim().split(';').next() == Some("gzip"));
+    let accepts_gzip = texts(headers, http::header::ACCEPT_ENCODING)
+        .any(|value| value.split(',').any(|coding| coding.trim().split(';').next() == Some("gzip")));
     match accepts_gzip.then(|| gzip(page.as_bytes())).flatten() {
         Some(packed) => {
             let mut response = respond::response(200, METRICS_TYPE, packed);

@@ -179,11 +179,11 @@ enum Wanted {
 
 /// What a request accepts: text, or an object of a kind and a version that it names. No header accepts text.
 fn wanted(kind: &str, headers: &HeaderMap) -> Option<Wanted> {
-    let header = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("");
+    let header = endpoints::header::text_or_empty(headers, ACCEPT);
     if header.trim().is_empty() {
         return Some(Wanted::Text);
     }
-    accept_clauses(header).iter().find_map(|clause| accepted(clause, kind))
+    accept_clauses(&header).iter().find_map(|clause| accepted(clause, kind))
 }
 
 fn accepted(clause: &Clause<'_>, kind: &str) -> Option<Wanted> {

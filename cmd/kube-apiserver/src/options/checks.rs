@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use apimachinery::features::Gates;
 use authorization::Mode;
 use controlplane::admission::{State, known};
 use controlplane::config::Cidr;
@@ -17,19 +18,15 @@ const SERVICE_CIDR_BITS_MAX: u8 = 20;
 const STORAGE_MEDIA_TYPES: [&str; 3] =
     ["application/json", "application/vnd.kubernetes.protobuf", "application/yaml"];
 
-/// Plugins that are off by default and may be named although they are not built: what they would deny
-/// is denied already. NodeRestriction limits kubelets, whom nothing authorizes yet.
-const HARMLESS_PLUGINS: [&str; 1] = ["NodeRestriction"];
-
 /// Everything that is wrong, in upstream's words where it has some.
-pub(super) fn all(flags: &Flags) -> Vec<String> {
+pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     let mut errors = Vec::new();
     refused(flags, &mut errors);
     generic(flags, &mut errors);
     etcd(flags, &mut errors);
     serving(flags, &mut errors);
     authorization_modes(flags, &mut errors);
-    admission(flags, &mut errors);
+    admission(flags, gates, &mut errors);
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
     errors
@@ -168,7 +165,7 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
     }
 }
 
-fn admission(flags: &Flags, errors: &mut Vec<String>) {
+fn admission(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
     let (enabled, disabled) =
         (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
@@ -186,8 +183,7 @@ fn admission(flags: &Flags, errors: &mut Vec<String>) {
         ));
     }
     for name in enabled {
-        let missing = known(&name).is_some_and(|known| !known.on_by_default && known.state == State::Missing);
-        if missing && !HARMLESS_PLUGINS.contains(&name.as_str()) {
+        if known(&name).is_some_and(|known| known.state == State::Missing && known.is_open(gates)) {
             errors.push(format!(
                 "--enable-admission-plugins: {name} is not supported by this version of the server: what it denies would be allowed"
             ));

@@ -1,6 +1,8 @@
 //! What is particular to documents in content negotiation: the request for aggregated discovery,
 //! and the stricter look that upstream's router takes at `Accept` before anything else.
 
+use std::borrow::Cow;
+
 use apimachinery::status::{Details, Status};
 use http::HeaderMap;
 use http::header::ACCEPT;
@@ -12,8 +14,8 @@ use crate::negotiate::{Clause, Format, Formats, accept_clauses};
 pub(crate) const AGGREGATED: &str = ";g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 
 /// The `Accept` header; empty when there is none.
-pub(crate) fn header(headers: &HeaderMap) -> &str {
-    headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or("")
+pub(crate) fn header(headers: &HeaderMap) -> Cow<'_, str> {
+    crate::header::text_or_empty(headers, ACCEPT)
 }
 
 /// The format of the best clause that asks for aggregated discovery, and whether it asks for

@@ -94,7 +94,7 @@ async fn change(
 }
 
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
-    let header = call.headers.get(CONTENT_TYPE).and_then(|v| v.to_str().ok()).unwrap_or("");
+    let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
     match header.split(';').next().unwrap_or("").trim() {
         JSON_PATCH => Ok(Wish::Change(PatchType::Json)),
         MERGE_PATCH => Ok(Wish::Change(PatchType::Merge)),

@@ -16,6 +16,9 @@ use crate::watch_body::WatchBody;
 use crate::watch_frame::Encoder;
 use crate::watch_metrics::Scope;
 
+/// For a watch that is to last longer than time can be counted: a hundred years.
+const TIMEOUT_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<Response, Box<Status>> {
     call.storage()?;
     if !call.endpoint().serves("watch") {
@@ -25,7 +28,7 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
         return Err(not_acceptable(call.formats.stream_media_types()));
     }
     let begun = Instant::now();
-    let deadline = begun + timeout(call, &options);
+    let deadline = begun.checked_add(timeout(call, &options)).unwrap_or_else(|| begun + TIMEOUT_MAX);
     let registry = &call.api.registry;
     let encoder =
         Encoder::new(call.route.endpoint.row.clone(), call.representation, call.reply()?.table, registry);

@@ -10,6 +10,7 @@ use http::request::Parts;
 use http::{HeaderMap, Response, StatusCode};
 
 use super::Tag;
+use crate::header;
 use crate::negotiate::accept_clauses;
 
 pub(super) const DAY_SECONDS: i64 = 24 * 60 * 60;
@@ -43,10 +44,8 @@ pub(super) fn hash_parameter(request: &Parts) -> Option<&str> {
 
 /// The first of the subtypes of `application` that the best clause takes. No header takes anything.
 pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option<&'static str> {
-    let header = match crate::discovery::accept_header(headers) {
-        "" => "*/*",
-        header => header,
-    };
+    let header = crate::discovery::accept_header(headers);
+    let header = if header.is_empty() { "*/*" } else { &header };
     accept_clauses(header).iter().find_map(|clause| {
         let takes = |subtype: &&&'static str| clause.sub == "*" || clause.sub == **subtype;
         let found = matches!(clause.main, "application" | "*").then(|| subtypes.iter().find(takes))?;
@@ -56,19 +55,19 @@ pub(super) fn accepted(headers: &HeaderMap, subtypes: &[&'static str]) -> Option
 
 /// Whether the client takes gzip; asked of the one handler of upstream's that compresses by itself.
 pub(super) fn takes_gzip(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
-    values.flat_map(|value| value.split(',')).any(|coding| {
+    let takes = |coding: &str| {
         let (name, parameters) = coding.split_once(';').unwrap_or((coding, ""));
         let quality = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
         let refused = quality.is_some_and(|quality| quality.parse().is_ok_and(|quality: f64| quality <= 0.0));
         name.trim().eq_ignore_ascii_case("gzip") && !refused
-    })
+    };
+    header::texts(headers, ACCEPT_ENCODING).any(|value| value.split(',').any(takes))
 }
 
 /// 304 if the client has the document, else the document; under its tag.
 pub(super) fn unless_known(headers: &HeaderMap, tag: &Tag, body: impl FnOnce() -> Body) -> Response<Bytes> {
     let quoted = tag.quoted();
-    let known = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok()).any(|value| {
+    let known = header::texts(headers, IF_NONE_MATCH).any(|value| {
         value
             .split(',')
             .map(str::trim)

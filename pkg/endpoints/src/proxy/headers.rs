@@ -1,5 +1,6 @@
 //! What of a head is passed on, and what is added to it (upstream's and Go's `httputil.ReverseProxy`).
 
+use std::borrow::Cow;
 use std::net::IpAddr;
 
 use http::header::{
@@ -12,6 +13,7 @@ use http::{Method, Request};
 use super::rewrite;
 use super::url::Url;
 use crate::dispatch::Body;
+use crate::header;
 
 /// Headers that are about one connection.
 const HOP_BY_HOP: [HeaderName; 9] = [
@@ -31,26 +33,21 @@ const FORWARDED_URI: HeaderName = HeaderName::from_static("x-forwarded-uri");
 
 /// Whether a client wants to speak something else on its connection.
 pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
-    let values = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    values.into_iter().any(|value| value.to_ascii_lowercase().contains("upgrade"))
+    header::texts(headers, CONNECTION).any(|value| value.to_ascii_lowercase().contains("upgrade"))
 }
 
 /// Headers that are for whoever is at the other end.
 pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
-    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    for name in named.flat_map(|value| value.split(',')) {
-        if let Ok(name) = HeaderName::try_from(name.trim()) {
+    for names in header::texts(headers, CONNECTION) {
+        for name in names.split(',').filter_map(|name| HeaderName::try_from(name.trim()).ok()) {
             kept.remove(name);
         }
     }
     for name in &HOP_BY_HOP {
         kept.remove(name);
     }
-    let trailers = |value: &HeaderValue| {
-        value.to_str().is_ok_and(|text| text.split(',').any(|t| t.trim() == "trailers"))
-    };
-    if headers.get_all(TE).iter().any(trailers) {
+    if header::texts(headers, TE).any(|text| text.split(',').any(|coding| coding.trim() == "trailers")) {
         kept.insert(TE, HeaderValue::from_static("trailers"));
     }
     kept
@@ -78,8 +75,7 @@ pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
 pub(super) fn add_forwarded_for(headers: &mut HeaderMap, sender: Option<IpAddr>) {
     let Some(sender) = sender else { return };
     let sender = sender.to_canonical().to_string();
-    let before = headers.get_all(FORWARDED_FOR).iter().filter_map(|value| value.to_str().ok());
-    let all: Vec<&str> = before.chain([sender.as_str()]).collect();
+    let all: Vec<Cow<'_, str>> = header::texts(headers, FORWARDED_FOR).chain([sender.into()]).collect();
     if let Ok(value) = HeaderValue::try_from(all.join(", ")) {
         headers.insert(FORWARDED_FOR, value);
     }

@@ -29,7 +29,8 @@ impl Registry {
     /// 400 for a bad version or token, 410 for one that is too old, 429 while the cache is being
     /// filled, 500 for an object that cannot be read, 504 for a version from the future.
     pub async fn list(&self, target: &Target<'_>, options: &ListOptions) -> Result<ListPage> {
-        let stored = self.stored(self.storage_of(target, "list")?)?;
+        let storage = self.storage_of(target, "list")?;
+        let stored = self.stored(storage)?;
         let token = match options.continue_token.as_str() {
             "" => None,
             text => Some(
@@ -39,6 +40,7 @@ impl Registry {
         };
         let freshness = freshness(options, token.as_ref())?;
         let Selection { scope, predicate } = filter::of(target, &stored, options, token.is_some());
+        stored.check(storage, &scope.prefix)?;
         // At version 0 a cache gives all that it has, whatever the limit, and clients rely on it. On the
         // first page the delegator sees to that; on later ones it sees the token's version alone.
         let cached = stored.resource.cached_objects().is_some();

@@ -140,11 +140,13 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         if self.drops_managers {
             meta::set(&mut object, "managedFields", None);
         }
-        if let Some(old) = old {
-            check_version(target, &mut object, old)?;
-        }
-        if old.is_none() {
-            self.registry.begin_create(&mut object);
+        match old {
+            Some(old) => check_version(target, &mut object, old)?,
+            None => {
+                // It is not compared with anything, but it must be one.
+                given_version(&object)?;
+                self.registry.begin_create(&mut object);
+            }
         }
         // What a subresource may change takes nothing from pools.
         if let Some(allocator) = self.registry.allocator(storage.prefix)
@@ -206,10 +208,15 @@ fn check_uid(
     Err(Status::conflict(&target.group_resource(), target.name, &cause).into())
 }
 
+/// The resource version in the body; 0 for none.
+fn given_version(object: &Object) -> Result<i64> {
+    let given = super::revision(meta::text(object, "resourceVersion"));
+    Ok(given.map_err(|e| Status::unmapped(e.detail().to_owned()))?)
+}
+
 /// The resource version in the body must be the object's, or absent where the kind allows that.
 fn check_version(target: &Target<'_>, object: &mut Object, old: &Object) -> Result<()> {
-    let given = super::revision(meta::text(object, "resourceVersion"))
-        .map_err(|e| Status::unmapped(e.detail().to_owned()))?;
+    let given = given_version(object)?;
     if given == 0 {
         if target.row.allow_unconditional_update {
             meta::set_text(object, "resourceVersion", meta::text(old, "resourceVersion"));

@@ -54,8 +54,10 @@ impl Registry {
         options: &ListOptions,
         deadline: Instant,
     ) -> Result<WatchEvents> {
-        let stored = self.stored(self.storage_of(target, "watch")?)?;
+        let storage = self.storage_of(target, "watch")?;
+        let stored = self.stored(storage)?;
         let Selection { scope, predicate } = filter::of(target, &stored, options, false);
+        stored.check(storage, &scope.prefix)?;
         let query = WatchQuery {
             scope,
             start: start(options)?,

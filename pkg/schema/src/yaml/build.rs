@@ -12,9 +12,13 @@ use super::{Error, YamlJson};
 use crate::json;
 use crate::json_write::{write_double, write_string};
 
-/// How large the JSON may become. Upstream bounds only how many nodes come from aliases, not how
-/// large they are.
-const JSON_LENGTH_MAX: usize = 64 << 20;
+/// How large a document with aliases may become: so many times its text, and so many bytes. Upstream bounds only
+/// how many nodes come from aliases, not how large they are. Memory goes by the JSON, which is decoded next.
+const GROWTH_MAX: usize = 4;
+const GROWTH_BYTES: usize = 1 << 20;
+
+/// How much an error quotes of a text, in nodes and bytes, which aliases can repeat without end.
+const QUOTED_MAX: usize = 64 * 1024;
 
 /// How deep merges may nest.
 const MERGE_DEPTH_MAX: usize = 100;
@@ -30,6 +34,8 @@ pub(super) fn json(document: &Document<'_>) -> Result<YamlJson, Error> {
         visits: 0,
         alias_visits: 0,
         alias_depth: 0,
+        duplicates_len: 0,
+        length_max: document.text_len().saturating_mul(GROWTH_MAX).saturating_add(GROWTH_BYTES),
     };
     match document.root() {
         Some(root) => builder.run(root)?,
@@ -51,6 +57,10 @@ struct Builder<'a> {
     visits: usize,
     alias_visits: usize,
     alias_depth: usize,
+    /// Bytes in `duplicates`.
+    duplicates_len: usize,
+    /// For all that is made of a document with aliases, in bytes.
+    length_max: usize,
 }
 
 /// A collection whose rest waits to be written, or an alias that ends with what it stood for.
@@ -156,7 +166,9 @@ impl Builder<'_> {
             let key = key_of(document, key, value)?;
             let line = document.node(value).map_or(0, |node| node.line);
             if entries.contains_key(&key.go) {
-                self.duplicates.push((line, format!("line {line}: key {} already set in map", key.go)));
+                let text = format!("line {line}: key {} already set in map", key.go);
+                self.duplicates_len = self.duplicates_len.saturating_add(text.len());
+                self.duplicates.push((line, text));
             }
             entries.insert(key.go, (key.name, value));
         }
@@ -222,7 +234,8 @@ impl Builder<'_> {
         self.alias_visits += usize::from(self.alias_depth > 0);
         let ratio = self.alias_visits as f64 / self.visits as f64;
         let many = self.alias_visits > 100 && self.visits > 1000 && ratio > alias_ratio_max(self.visits);
-        if many || self.out.len() > JSON_LENGTH_MAX {
+        let long = self.out.len().saturating_add(self.duplicates_len) > self.length_max;
+        if many || (long && self.alias_visits > 0) {
             return Err(Error("yaml: document contains excessive aliasing".to_owned()));
         }
         Ok(())
@@ -262,7 +275,7 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
     };
     let Some(Kind::Scalar { value: text, plain, tag }) = document.node(key).map(|node| &node.kind) else {
         let culprit = innermost_collection_key(document, key);
-        return Err(Error(format!("yaml: invalid map key: {}", go_syntax(document, culprit, 0))));
+        return Err(Error(format!("yaml: invalid map key: {}", go_syntax(document, culprit))));
     };
     let scalar = resolve::scalar(text, *plain, tag).map_err(Error)?;
     let name = match scalar {
@@ -277,7 +290,7 @@ fn key_of(document: &Document<'_>, key: Id, value: Id) -> Result<Key, Error> {
                 Scalar::Uint(value) => ("uint64", format!("{value:#x}")),
                 _ => ("%!s(<nil>)", "<nil>".to_owned()),
             };
-            let value = go_syntax(document, value, 0);
+            let value = go_syntax(document, value);
             return Err(Error(format!("unsupported map key of type: {go_type}, key: {key}, value: {value}")));
         }
         Scalar::Text | Scalar::Timestamp => text.clone().into_owned(),
@@ -299,17 +312,27 @@ fn innermost_collection_key(document: &Document<'_>, mut key: Id) -> Id {
 }
 
 /// A node as Go's `%#v` prints it.
-fn go_syntax(document: &Document<'_>, id: Id, depth: usize) -> String {
+fn go_syntax(document: &Document<'_>, id: Id) -> String {
+    go_syntax_within(document, id, 0, &mut 0)
+}
+
+/// The same at a depth, when so many nodes and bytes have been printed.
+fn go_syntax_within(document: &Document<'_>, id: Id, depth: usize, printed: &mut usize) -> String {
     const DEPTH_SHOWN: usize = 20;
-    let item = |id: Id| match go_syntax(document, id, depth + 1) {
+    *printed += 1;
+    if *printed > QUOTED_MAX {
+        return "...".to_owned();
+    }
+    let mut item = |id: Id| match go_syntax_within(document, id, depth + 1, printed) {
         nil if nil == "<nil>" => "interface {}(nil)".to_owned(),
         other => other,
     };
     match document.node(id).map(|node| &node.kind) {
         _ if depth > DEPTH_SHOWN => "...".to_owned(),
         None => "<nil>".to_owned(),
-        Some(&Kind::Alias { target, .. }) => go_syntax(document, target, depth + 1),
+        Some(&Kind::Alias { target, .. }) => go_syntax_within(document, target, depth + 1, printed),
         Some(Kind::Scalar { value, plain, tag }) => {
+            *printed += value.len();
             go_scalar(resolve::scalar(value, *plain, tag).unwrap_or(Scalar::Text), value)
         }
         Some(Kind::List(items)) => {

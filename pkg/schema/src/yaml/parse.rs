@@ -58,6 +58,11 @@ impl<'a> Document<'a> {
         self.nodes.get(id)
     }
 
+    /// The length of its text, in bytes.
+    pub(super) fn text_len(&self) -> usize {
+        self.text.len()
+    }
+
     /// How many nodes there are.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()

@@ -35,6 +35,70 @@ fn the_first_document_counts() {
 }
 
 #[test]
+fn a_version_is_1_1_and_a_directive_is_known() {
+    let one = Ok(r#"{"a":1}"#);
+    fn after(directives: &str, expected: Result<&str, &str>) {
+        check(&format!("{directives}\n---\na: 1\n"), expected);
+    }
+    after("%YAML 1.1", one);
+    after("%YAML  1.01 # the only one", one);
+    after("%TAG ! tag:x,2000:", one);
+    after("\u{feff}# before\n\n%YAML 1.1", one);
+    for (directives, error) in [
+        ("%YAML 1.2", "found incompatible YAML document"),
+        ("%YAML 1.0", "found incompatible YAML document"),
+        ("\u{feff}%YAML 2.0", "found incompatible YAML document"),
+        ("# before\n%YAML 1.2", "line 1: found incompatible YAML document"),
+        ("%YAML 1.1\n%YAML 1.1", "line 1: found duplicate %YAML directive"),
+        ("%YAML", "did not find expected version number"),
+        ("%YAML 1", "did not find expected digit or '.' character"),
+        ("%YAML 1.123", "found extremely long version number"),
+        ("%YAML 1.1 x", "did not find expected comment or line break"),
+        ("%FOO x", "found unknown directive name"),
+    ] {
+        after(directives, Err(&format!("yaml: {error}")));
+    }
+    assert_eq!(to_json(b"a: 1\n...\n%YAML 1.2\n---\nb: 1\n").unwrap().json, br#"{"a":1}"#);
+}
+
+#[test]
+fn a_byte_order_mark_says_that_a_text_is_utf_16() {
+    let utf16 = |text: &str, bytes: fn(u16) -> [u8; 2]| -> Vec<u8> {
+        "\u{feff}".encode_utf16().chain(text.encode_utf16()).flat_map(bytes).collect()
+    };
+    let text = "a: \u{e9}\u{1f600}\n";
+    for bytes in [utf16(text, u16::to_le_bytes), utf16(text, u16::to_be_bytes)] {
+        assert_eq!(to_json(&bytes).unwrap().json, "{\"a\":\"\u{e9}\u{1f600}\"}".as_bytes());
+    }
+    assert_eq!(to_json(b"\xff\xfe").unwrap().json, b"null");
+    for (bytes, error) in [
+        (&b"\xff\xfea\0:"[..], "incomplete UTF-16 character"),
+        (b"\xfe\xff\xd8\0", "incomplete UTF-16 surrogate pair"),
+        (b"\xff\xfe\0\xd8a\0", "expected low surrogate area"),
+        (b"\xff\xfe\0\xdc", "unexpected low surrogate area"),
+        (b"\xff\xfe\x01\0", "control characters are not allowed"),
+        (b"a\0:\0", "control characters are not allowed"),
+        (b"\xff", "invalid leading UTF-8 octet"),
+    ] {
+        assert_eq!(to_json(bytes).unwrap_err().to_string(), format!("yaml: {error}"));
+    }
+}
+
+#[test]
+fn aliases_grow_a_text_by_little_whether_it_is_taken_or_refused() {
+    // Few nodes, which upstream counts, and each a long one.
+    let text = format!("a: &a {}\nb: [{}]\n", "x".repeat(100_000), "*a,".repeat(90));
+    check(&text, Err("yaml: document contains excessive aliasing"));
+    let few = format!("a: &a {}\nb: [*a,*a]\n", "x".repeat(100_000));
+    assert!(to_json(few.as_bytes()).is_ok());
+    // An error that quotes a key of 9^9 nodes.
+    let laughs: String =
+        (1..10).map(|i| format!("l{i}: &l{i} [{}]\n", format!("*l{},", i - 1).repeat(9))).collect();
+    let error = to_json(format!("l0: &l0 x\n{laughs}? [*l9]\n: 1\n").as_bytes()).unwrap_err().to_string();
+    assert!(error.starts_with("yaml: ") && error.len() < 4 << 20, "{} bytes", error.len());
+}
+
+#[test]
 fn plain_scalars_mean_what_yaml_1_1_says() {
     for (plain, json) in [
         ("yes", "true"),

@@ -18,7 +18,7 @@ use apimachinery::time::parse_duration;
 use super::Refusal;
 use crate::connection::Peer;
 use crate::env::Env;
-use crate::inflight::is_long_running;
+use crate::inflight::{is_long_running, is_mutating};
 
 /// The header that names a request in audit, and comes back with the answer.
 pub(super) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
@@ -54,7 +54,15 @@ pub(super) fn context(
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),
     };
-    (context, flaw.or(late))
+    let garbled = garbled(&context);
+    (context, flaw.or(garbled).or(late))
+}
+
+/// A read may leave out what it cannot read, as upstream's do. What changes something may not: a collection would
+/// be deleted without regard to the selector.
+fn garbled(context: &RequestContext) -> Option<Refusal> {
+    let flaw = context.query.flaw().filter(|_| is_mutating(&context.info))?;
+    Some(Box::new(Status::bad_request(flaw.to_string())).into())
 }
 
 fn info(parts: &Parts, query: &Query) -> Result<RequestInfo, Refusal> {
@@ -105,10 +113,10 @@ fn audit_id(headers: &HeaderMap, env: &Env) -> AuditId {
 /// Whom proxies say the request is from: all addresses of `X-Forwarded-For`, and `X-Real-Ip` if it is not
 /// among them.
 fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
-    let text = |name| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let text = |name| endpoints::header::text_or_empty(headers, name);
     let address = |text: &str| text.trim().parse::<IpAddr>().ok().map(|address| address.to_canonical());
     let mut addresses: Vec<IpAddr> = text(X_FORWARDED_FOR).split(',').filter_map(address).collect();
-    if let Some(real) = address(text(X_REAL_IP))
+    if let Some(real) = address(&text(X_REAL_IP))
         && !addresses.contains(&real)
     {
         addresses.push(real);

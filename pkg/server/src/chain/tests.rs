@@ -87,6 +87,15 @@ async fn what_proved_the_sender_goes_no_further() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_no_text_is_a_wrong_one() {
+    let mut request = request("GET", "/api", &[]);
+    let token = HeaderValue::from_bytes(b"Bearer \xff").unwrap();
+    request.headers_mut().insert(http::header::AUTHORIZATION, token);
+    let setup = strict();
+    assert_eq!(setup.chain.serve(request, &setup.peer).await.status(), 401);
+}
+
+#[tokio::test]
 async fn paths_are_answered_by_their_owners() {
     let setup = setup();
     for path in

@@ -213,7 +213,7 @@ async fn a_slow_head_is_given_up_after_32_seconds() {
     let start = Instant::now();
     pipe.client.write_all(b"GET /api HTTP/1.1\r\nHo").await.unwrap();
     pipe.serving.await.unwrap();
-    assert_eq!(start.elapsed().as_secs(), 33, "and one second to say goodbye");
+    assert_eq!(start.elapsed().as_secs(), 32);
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,0 +1,136 @@
+//! Claims about heads and small bodies that nobody sends who means well.
+
+use serde_json::json;
+
+use crate::client::{CONFIG_MAPS, Client, JSON};
+
+/// The largest number of seconds that a client can write.
+const FOREVER: &str = "9223372036854775807";
+
+#[tokio::test]
+async fn a_namespace_that_is_a_step_in_a_path_is_no_key() {
+    let client = Client::start().await;
+    client.config_map("x", "x").await;
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}).to_string();
+    let merge = ("content-type", "application/merge-patch+json");
+    let apply = ("content-type", "application/apply-patch+yaml");
+    for namespace in ["..", ".", "%2e%2e", "%2E"] {
+        let decoded = if namespace.contains("..") || namespace.contains("%2e%2e") { ".." } else { "." };
+        let collection = format!("/api/v1/namespaces/{namespace}/configmaps");
+        let one = format!("{collection}/x");
+        let (all, key) = (format!("/configmaps/{decoded}"), format!("/configmaps/{decoded}/x"));
+        for (method, path, header, body, key) in [
+            ("GET", &one, merge, "", &key),
+            ("GET", &collection, merge, "", &all),
+            ("GET", &format!("{collection}?watch=1"), merge, "", &all),
+            ("GET", &format!("{collection}?fieldSelector=metadata.name%3Dx"), merge, "", &key),
+            ("GET", &format!("/api/v1/watch/namespaces/{namespace}/configmaps"), merge, "", &all),
+            ("GET", &format!("/api/v1/watch/namespaces/{namespace}/configmaps/x"), merge, "", &key),
+            ("DELETE", &one, merge, "", &key),
+            ("DELETE", &collection, merge, "", &all),
+            ("PUT", &one, ("content-type", JSON), &object, &key),
+            ("PATCH", &one, merge, "{}", &key),
+            ("PATCH", &format!("{one}?fieldManager=m"), apply, &object, &key),
+            (
+                "GET",
+                &format!("/api/v1/namespaces/{namespace}/pods/x/log"),
+                merge,
+                "",
+                &key.replace("configmaps", "pods"),
+            ),
+        ] {
+            let answer = client.send(method, path, &[header], body.to_owned()).await;
+            let message = answer.json()["message"].as_str().unwrap_or("").to_owned();
+            assert_eq!((answer.code, message), (500, format!("invalid key: {key:?}")), "{method} {path}");
+        }
+        let posted = client.send("POST", &collection, &[("content-type", JSON)], object.clone()).await;
+        assert!(posted.code >= 400, "POST {collection}: {}", posted.code);
+    }
+}
+
+#[tokio::test]
+async fn a_name_that_is_a_step_in_a_path_is_no_key() {
+    let client = Client::start().await;
+    for (name, decoded, why) in [
+        ("..", "..", "may not be '..'"),
+        ("%2e", ".", "may not be '.'"),
+        ("a%25b", "a%b", "may not contain '%'"),
+    ] {
+        for collection in [CONFIG_MAPS, "/api/v1/namespaces", "/api/v1/nodes"] {
+            for method in ["GET", "DELETE"] {
+                let path = format!("{collection}/{name}");
+                let answer = client.send(method, &path, &[], "").await;
+                let message = answer.json()["message"].as_str().unwrap_or("").to_owned();
+                let expected = format!("Name parameter invalid: {decoded:?}: {why}");
+                assert_eq!((answer.code, message), (400, expected), "{method} {path}");
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_watch_may_ask_for_more_time_than_there_is() {
+    let client = Client::start().await;
+    for path in [
+        format!("{CONFIG_MAPS}?watch=1&timeoutSeconds={FOREVER}"),
+        format!("/api/v1/watch/configmaps?timeoutSeconds={FOREVER}"),
+        format!("/api/v1/watch/configmaps?timeoutSeconds=-{FOREVER}&resourceVersion=0&limit={FOREVER}"),
+        format!(
+            "/api/v1/watch/namespaces/default/configmaps/x?timeoutSeconds={FOREVER}&allowWatchBookmarks=1"
+        ),
+    ] {
+        assert_eq!(client.open("GET", &path, &[], "").await.status(), 200, "{path}");
+    }
+    for path in [
+        format!("{CONFIG_MAPS}?timeoutSeconds={FOREVER}&limit={FOREVER}"),
+        format!("{CONFIG_MAPS}?timeoutSeconds=-{FOREVER}&limit=-{FOREVER}"),
+        format!("{CONFIG_MAPS}?timeout=2562047h47m16s"),
+    ] {
+        assert_eq!(client.send("GET", &path, &[], "").await.code, 200, "{path}");
+    }
+}
+
+#[tokio::test]
+async fn a_query_that_cannot_be_read_deletes_nothing() {
+    let client = Client::start().await;
+    client.config_map("x", "x").await;
+    for (query, why) in [
+        ("labelSelector=%zz", "invalid URL escape \"%zz\""),
+        ("labelSelector=a;b", "invalid semicolon separator in query"),
+    ] {
+        let answer = client.send("DELETE", &format!("{CONFIG_MAPS}?{query}"), &[], "").await;
+        assert_eq!((answer.code, answer.json()["message"].as_str()), (400, Some(why)));
+    }
+    assert_eq!(client.get(&format!("{CONFIG_MAPS}/x"), JSON).await.code, 200);
+}
+
+#[tokio::test]
+async fn a_type_that_cannot_be_read_is_not_taken_for_json() {
+    let client = Client::start().await;
+    let object = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}).to_string();
+    for content_type in ["application/json;;;=", "application/json; a", "\u{e9}", "application/json\u{e9}"] {
+        let answer =
+            client.send("POST", CONFIG_MAPS, &[("content-type", content_type)], object.clone()).await;
+        assert_eq!(answer.code, 415, "{content_type}");
+    }
+    assert_eq!(client.get(CONFIG_MAPS, "\u{e9}").await.code, 406);
+}
+
+#[tokio::test]
+async fn a_version_that_is_none_is_refused_also_where_it_is_compared_with_nothing() {
+    let client = Client::start().await;
+    let object =
+        json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x", "resourceVersion": "abc"}});
+    let path = format!("{CONFIG_MAPS}/x?fieldManager=m");
+    let apply = ("content-type", "application/apply-patch+yaml");
+    for _ in 0..2 {
+        let answer = client.send("PATCH", &path, &[apply], object.to_string()).await;
+        let message = answer.json()["message"].as_str().unwrap_or("").to_owned();
+        let expected = "strconv.ParseUint: parsing \"abc\": invalid syntax".to_owned();
+        assert_eq!((answer.code, message), (500, expected));
+        // Then with an object that is there.
+        if client.get(&format!("{CONFIG_MAPS}/x"), JSON).await.code == 404 {
+            client.config_map("x", "x").await;
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Values of headers as text.
+//!
+//! A value may hold any bytes but control characters. One that is not text is still there: a token that nobody
+//! can read is a wrong token and not an anonymous request, a type that nobody knows is not the default one. So
+//! bytes that are no UTF-8 become U+FFFD, which means nothing anywhere.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+use std::borrow::Cow;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+
+/// The first value of a header.
+pub fn text(headers: &HeaderMap, name: HeaderName) -> Option<Cow<'_, str>> {
+    headers.get(name).map(of)
+}
+
+/// The first value of a header; empty when there is none.
+pub fn text_or_empty(headers: &HeaderMap, name: HeaderName) -> Cow<'_, str> {
+    text(headers, name).unwrap_or_default()
+}
+
+/// All values of a header.
+pub fn texts(headers: &HeaderMap, name: HeaderName) -> impl Iterator<Item = Cow<'_, str>> {
+    headers.get_all(name).into_iter().map(of)
+}
+
+fn of(value: &HeaderValue) -> Cow<'_, str> {
+    String::from_utf8_lossy(value.as_bytes())
+}
+
+/// The media type that a `Content-Type` names, in lower case; `None` where Go's `mime.ParseMediaType` finds an
+/// error, also in parameters that nobody asks for.
+pub(crate) fn media_type(header: &str) -> Option<String> {
+    let (media_type, mut rest) = match header.find(';') {
+        Some(at) => header.split_at_checked(at)?,
+        None => (header, ""),
+    };
+    let mut names: Vec<String> = Vec::new();
+    loop {
+        rest = rest.trim_start();
+        // One semicolon too many at the end is forgiven.
+        if matches!(rest.trim_end(), "" | ";") {
+            return Some(media_type.trim().to_ascii_lowercase());
+        }
+        let (name, behind) = token(rest.strip_prefix(';')?.trim_start())?;
+        let name = name.to_ascii_lowercase();
+        if names.contains(&name) {
+            return None;
+        }
+        names.push(name);
+        rest = value(behind.trim_start().strip_prefix('=')?.trim_start())?;
+    }
+}
+
+/// Splits a token off the front.
+fn token(text: &str) -> Option<(&str, &str)> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    let end = text.find(|c| !is_token(c)).unwrap_or(text.len());
+    text.split_at_checked(end).filter(|(token, _)| !token.is_empty())
+}
+
+/// What is behind a token or a quoted string.
+fn value(text: &str) -> Option<&str> {
+    let Some(quoted) = text.strip_prefix('"') else { return token(text).map(|(_, rest)| rest) };
+    let mut chars = quoted.chars();
+    loop {
+        match chars.next()? {
+            '"' => return Some(chars.as_str()),
+            '\\' => drop(chars.next()),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_that_is_no_text_is_there() {
+        let mut headers = HeaderMap::new();
+        headers.append("x", HeaderValue::from_bytes(b"Bearer \xff").unwrap());
+        headers.append("x", HeaderValue::from_bytes("\u{e9}".as_bytes()).unwrap());
+        let name = HeaderName::from_static("x");
+        assert_eq!(text(&headers, name.clone()).as_deref(), Some("Bearer \u{fffd}"));
+        assert_eq!(texts(&headers, name).collect::<Vec<_>>(), ["Bearer \u{fffd}", "\u{e9}"]);
+        assert_eq!(text_or_empty(&headers, HeaderName::from_static("y")), "");
+    }
+
+    #[test]
+    fn a_content_type_is_read_as_go_reads_it() {
+        let check = |header: &str, expected: Option<&str>| {
+            assert_eq!(media_type(header).as_deref(), expected, "{header:?}");
+        };
+        const JSON: Option<&str> = Some("application/json");
+        check(" Application/JSON ", JSON);
+        for good in [";", " ; charset=utf-8", ";a=b;c=d;", "; a = \"x;\\\" y\" ", ";a=\"\"", ";  ", ";a=b ; "]
+        {
+            check(&format!("application/json{good}"), JSON);
+        }
+        for bad in [";;;=", ";;", ";=", ";a", ";a=", ";a=b c", ";a=b;A=c", ";a=\"b", ";\u{fffd}=b", ";a b=c"]
+        {
+            check(&format!("application/json{bad}"), None);
+        }
+    }
+}

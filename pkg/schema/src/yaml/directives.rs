@@ -1,0 +1,70 @@
+//! The lines that begin with `%` in front of a document. Upstream's YAML is 1.1, and says no to every other.
+#![warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)]
+
+use super::Error;
+
+/// The most digits of a number in a version.
+const DIGITS_MAX: usize = 2;
+
+/// Checks the directives that a text begins with. `%TAG` is the parser's business.
+///
+/// # Errors
+/// A version that is not 1.1, or is none, or comes twice; a directive that nobody knows.
+pub(super) fn check(text: &str) -> Result<(), Error> {
+    let mut versions = 0_usize;
+    for (line, content) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        let blank = content.trim_start_matches([' ', '\t']);
+        if blank.is_empty() || blank.starts_with('#') {
+            continue;
+        }
+        let Some(directive) = content.strip_prefix('%') else { break };
+        let name_end = directive.find(|c: char| !c.is_ascii_alphanumeric() && !"-_".contains(c));
+        let (name, value) =
+            directive.split_at_checked(name_end.unwrap_or(directive.len())).unwrap_or_default();
+        // The scanner counts lines from 1, the parser behind it from 0, and neither names the first.
+        let scanner = |text: &str| at(if line == 0 { 0 } else { line.saturating_add(1) }, text);
+        match name {
+            "TAG" => {}
+            "YAML" => {
+                let version = version(value).map_err(scanner)?;
+                versions = versions.saturating_add(1);
+                if versions > 1 {
+                    return Err(at(line, "found duplicate %YAML directive"));
+                }
+                if version != (1, 1) {
+                    return Err(at(line, "found incompatible YAML document"));
+                }
+            }
+            "" => return Err(scanner("could not find expected directive name")),
+            _ => return Err(scanner("found unknown directive name")),
+        }
+    }
+    Ok(())
+}
+
+fn at(line: usize, text: &str) -> Error {
+    Error(if line == 0 { format!("yaml: {text}") } else { format!("yaml: line {line}: {text}") })
+}
+
+/// Reads `1.1` and what may stand behind it.
+fn version(text: &str) -> Result<(u8, u8), &'static str> {
+    const BLANK: [char; 2] = [' ', '\t'];
+    let (major, rest) = number(text.trim_start_matches(BLANK))?;
+    let (minor, rest) =
+        number(rest.strip_prefix('.').ok_or("did not find expected digit or '.' character")?)?;
+    let comment = rest.trim_start_matches(BLANK);
+    match comment.is_empty() || comment.starts_with('#') {
+        true => Ok((major, minor)),
+        false => Err("did not find expected comment or line break"),
+    }
+}
+
+fn number(text: &str) -> Result<(u8, &str), &'static str> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (digits, rest) = text.split_at_checked(end).unwrap_or_default();
+    match digits.len() {
+        0 => Err("did not find expected version number"),
+        1..=DIGITS_MAX => Ok((digits.parse().unwrap_or(u8::MAX), rest)),
+        _ => Err("found extremely long version number"),
+    }
+}
