@@ -147,7 +147,7 @@ fn literal(syntax: &Syntax, value: Literal) -> String {
 }
 
 /// A floating-point number as Go's `%v` writes it: the shortest digits, with an exponent below 1e-4 and from
-/// 1e21.
+/// a million.
 pub fn double(value: f64) -> String {
     if value.is_nan() {
         return "NaN".to_owned();
@@ -156,7 +156,7 @@ pub fn double(value: f64) -> String {
         return if value > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
     }
     let magnitude = value.abs();
-    if magnitude == 0.0 || (1e-4..1e21).contains(&magnitude) {
+    if magnitude == 0.0 || (1e-4..1e6).contains(&magnitude) {
         return value.to_string();
     }
     let text = format!("{value:e}");

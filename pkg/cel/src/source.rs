@@ -47,8 +47,9 @@ impl<'a> Source<'a> {
     }
 
     /// Where the code point with this offset stands. The negative offset of something that is in no place
-    /// yields a negative column in the first line, as in cel-go.
+    /// yields a negative column in the first line, as in cel-go, where all offsets in an empty text are negative.
     pub fn location(&self, offset: i32) -> Location {
+        let offset = if self.text.is_empty() { -1 } else { offset };
         let line = self.lines.partition_point(|(points, _)| *points as i32 <= offset).max(1);
         Location { line: line as i32, column: offset - self.lines[line - 1].0 as i32 }
     }

@@ -184,6 +184,22 @@ fn long_texts_are_refused_before_they_are_parsed() {
 }
 
 #[test]
+fn errors_in_places_that_are_missing_have_the_places_of_cel_go() {
+    let cases = [
+        ("", "1:0: Syntax error: mismatched input '<EOF>' expecting {"),
+        ("a.all(x, `y`, z)", "1:10: Syntax error: mismatched input '`y`' expecting {"),
+        ("a.all(x, `y`, z)", "1:10: argument must be a simple name"),
+        ("has(a.?)", "1:8: unsupported ident kind"),
+        ("has(a.?)", "1:6: invalid argument to has() macro"),
+    ];
+    for (text, error) in cases {
+        let source = Source::new(text);
+        let errors = parse(&source, &kubernetes()).unwrap_err().display(&source);
+        assert!(errors.contains(&format!("ERROR: <input>:{error}")), "{errors}");
+    }
+}
+
+#[test]
 fn macros_that_copy_what_they_are_applied_to_are_bounded() {
     let text = format!("a{}", ".optMap(x, x)".repeat(60));
     let source = Source::new(&text);

@@ -136,7 +136,7 @@ pub fn fixed(value: f64, precision: usize) -> String {
     }
     let text = format!("{:.precision$}", value.abs());
     let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
-    let mut out = if value.is_sign_negative() { "-".to_owned() } else { String::new() };
+    let mut out = if value < 0.0 { "-".to_owned() } else { String::new() };
     for (place, digit) in whole.chars().enumerate() {
         if place > 0 && (whole.len() - place).is_multiple_of(3) {
             out.push(',');
@@ -152,7 +152,8 @@ pub fn scientific(value: f64, precision: usize) -> String {
     if let Some(special) = special(value) {
         return special.to_owned();
     }
-    let text = format!("{value:.precision$e}");
+    // Zero has no sign.
+    let text = format!("{:.precision$e}", if value == 0.0 { 0.0 } else { value });
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let (minus, exponent) = exponent.strip_prefix('-').map_or(("", exponent), |exponent| ("⁻", exponent));
     let superscript =
@@ -248,6 +249,11 @@ mod tests {
     fn numbers_are_written_as_in_english() {
         assert_eq!(formatted("%%%.3f%%", &[1234567.8915]).unwrap(), "%1,234,567.891%");
         assert_eq!(formatted("%f %e", &[-0.5, 31.5]).unwrap(), "-0.500000 3.150000×10⁰¹");
+        assert_eq!(formatted("%f %.1e %.0f", &[-0.0, -0.0, 2.5]).unwrap(), "0.000000 0.0×10⁰⁰ 2");
+        assert_eq!(
+            (shortest(1e6), shortest(999_999.5), shortest(1e-5)),
+            ("1e+06".into(), "999999.5".into(), "1e-05".into())
+        );
         assert_eq!(formatted("%.1e", &[0.00012]).unwrap(), "1.2×10⁻⁰⁴");
         assert_eq!(formatted("%f%f", &[f64::NEG_INFINITY, f64::NAN]).unwrap(), "-∞NaN");
     }

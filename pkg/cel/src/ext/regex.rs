@@ -62,6 +62,7 @@ mod tests {
             (r"[a-z--]", "-", true),
             (r"x*", "", true),
             (r"^*a", "a", true),
+            (r"^a(?i){2}B$", "aab", true),
         ];
         for (pattern, text, matches) in cases {
             assert_eq!(Regex::compile(pattern).unwrap().is_match(text), matches, "{pattern}");
@@ -87,6 +88,8 @@ mod tests {
             (r"\p{Foo}", r"invalid character class range: `\p{Foo}`"),
             (r"\8", r"invalid escape sequence: `\8`"),
             (r"\1", r"invalid escape sequence: `\1`"),
+            (r"\x{110000}", r"invalid escape sequence: `\x{110000`"),
+            (r"\x{}", r"invalid escape sequence: `\x{}`"),
             (r"\Z", r"invalid escape sequence: `\Z`"),
             ("a\\", "trailing backslash at end of expression: ``"),
             ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
@@ -109,5 +112,6 @@ mod tests {
         assert_eq!(regex.find_all("abab a", 0), Vec::<&str>::new());
         assert_eq!(regex.find("xabb"), "abb");
         assert_eq!(regex.find("x"), "");
+        assert_eq!(Regex::compile("(?U)b+b+?").unwrap().find("bbbb"), "bbbb");
     }
 }

@@ -132,23 +132,27 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// `operand.field` or `operand.?field`.
-    pub(super) fn select(&mut self, operand: Expr, dot: Token, optional: bool, field: Token) -> Expr {
-        let name = match self.field(field) {
-            Ok(name) => name,
-            Err(message) => {
-                self.fail(field.offset, message);
-                ""
-            }
-        };
-        let field_name = self.syntax.intern(name);
+    /// `operand.field` or `operand.?field`; `place` is the offset of the field.
+    pub(super) fn select(
+        &mut self,
+        operand: Expr,
+        dot: Token,
+        optional: bool,
+        place: u32,
+        field: Result<&str, &'static str>,
+    ) -> Expr {
+        let name = field.unwrap_or_else(|message| {
+            self.fail(place, message);
+            ""
+        });
+        let field = self.syntax.intern(name);
         if !optional {
-            return self.add(dot.offset, Kind::Select { operand, field: field_name, test: false });
+            return self.add(dot.offset, Kind::Select { operand, field, test: false });
         }
         if !self.options.optional_syntax {
             return self.fail(dot.offset, "unsupported syntax '.?'");
         }
-        let name = self.add(field.offset, Kind::Literal(Literal::String(field_name)));
+        let name = self.add(place, Kind::Literal(Literal::String(field)));
         let id = self.id();
         self.call(id, dot.offset, "_?._", None, &[operand, name])
     }

@@ -206,7 +206,8 @@ impl Climber<'_> {
         let dot = self.take();
         let optional = self.eat(TokenKind::Question).is_some();
         let field = self.field()?;
-        let expr = self.builder.select(operand.expr, dot, optional, field);
+        let name = self.builder.field(field);
+        let expr = self.builder.select(operand.expr, dot, optional, field.offset, name);
         Some(Sub { expr, height: operand.height + 1 })
     }
 

@@ -32,8 +32,8 @@ pub(super) fn translate(pattern: &str) -> Result<String, Wrong<'_>> {
 #[derive(Clone, Copy, Default)]
 struct Group {
     flags: Flags,
-    /// Whether something precedes that can be repeated, and how often it is repeated already.
-    atom: Option<u32>,
+    /// Where something ends that can be repeated, and how often it is repeated already.
+    atom: Option<(usize, u32)>,
     /// How often the group's parts are repeated at most.
     repeats: u32,
 }
@@ -47,10 +47,9 @@ struct Flags {
 }
 
 impl Flags {
-    /// As a directive that sets every flag.
+    /// As a directive that sets every flag but that of greed, which each repetition says for itself.
     fn directive(self) -> String {
-        let all =
-            [(self.ignore_case, 'i'), (self.multi_line, 'm'), (self.dot_newline, 's'), (self.ungreedy, 'U')];
+        let all = [(self.ignore_case, 'i'), (self.multi_line, 'm'), (self.dot_newline, 's')];
         let chosen = |wanted: bool| all.iter().filter(move |(on, _)| *on == wanted).map(|(_, flag)| *flag);
         let on: String = chosen(true).collect();
         let off: String = chosen(false).collect();
@@ -127,7 +126,7 @@ impl<'a> Translator<'a> {
 
     fn atom(&mut self, translated: &str) {
         self.out.push_str(translated);
-        self.group().atom = Some(1);
+        self.group().atom = Some((self.out.len(), 1));
     }
 
     fn literal(&mut self, c: char) {
@@ -152,8 +151,9 @@ impl<'a> Translator<'a> {
         let closed = self.groups.pop().unwrap_or_default();
         self.out.push(')');
         let repeats = closed.repeats.max(1);
+        let end = self.out.len();
         let group = self.group();
-        group.atom = Some(repeats);
+        group.atom = Some((end, repeats));
         group.repeats = group.repeats.max(repeats);
         Ok(())
     }
@@ -172,17 +172,19 @@ impl<'a> Translator<'a> {
         if let Some(last) = last_repeat {
             return Err(("invalid nested repetition operator", &last[..last.len() - rest.len()]));
         }
-        let Some(repeats) = self.group().atom else {
+        let Some((end, repeats)) = self.group().atom else {
             return Err(("missing argument to repetition operator", &before[..before.len() - rest.len()]));
         };
         let total = repeats.saturating_mul(times.max(1));
         if times > 1 && total > MAX_REPEAT {
             return Err(("invalid repeat count", &before[..before.len() - rest.len()]));
         }
-        self.out.push_str(operator);
-        self.out.push_str(if lazy.is_some() { "?" } else { "" });
+        // Flags may stand between what is repeated and the operator.
+        let lazy = lazy.is_some() != self.group().flags.ungreedy;
+        let operator = if lazy { format!("{operator}?") } else { operator.to_owned() };
+        self.out.insert_str(end, &operator);
         let group = self.group();
-        group.atom = Some(total);
+        group.atom = Some((end + operator.len(), total));
         group.repeats = group.repeats.max(total);
         Ok(rest)
     }
@@ -327,31 +329,25 @@ fn octal(text: &str) -> Result<(char, &str), Wrong<'_>> {
 /// Two hexadecimal digits, or any number of them in braces.
 fn hexadecimal(text: &str) -> Result<(char, &str), Wrong<'_>> {
     let digits = &text[2..];
-    let (digits, rest, read) = match digits.strip_prefix('{') {
-        Some(braced) => {
-            let length = braced.bytes().take_while(u8::is_ascii_hexdigit).count();
-            let closed = braced[length..].starts_with('}');
-            let read = 3 + length + braced[length..].chars().next().map_or(0, char::len_utf8);
-            (
-                &braced[..length],
-                if closed { &braced[length + 1..] } else { "" },
-                if closed { Ok(read) } else { Err(read) },
-            )
-        }
-        None => {
-            let read = 2 + digits.chars().take(2).map(char::len_utf8).sum::<usize>();
-            let two = digits.get(..2).filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
-            (two.unwrap_or_default(), &text[read..], if two.is_some() { Ok(read) } else { Err(read) })
-        }
+    let Some(braced) = digits.strip_prefix('{') else {
+        let read = 2 + digits.chars().take(2).map(char::len_utf8).sum::<usize>();
+        let two = digits.get(..2).filter(|two| two.bytes().all(|byte| byte.is_ascii_hexdigit()));
+        let value = two.and_then(|two| u32::from_str_radix(two, 16).ok()).and_then(char::from_u32);
+        return value.map(|c| (c, &text[read..])).ok_or((ESCAPE, &text[..read]));
     };
-    let read = match read {
-        Ok(read) => read,
-        Err(read) => return Err((ESCAPE, &text[..read])),
-    };
-    // Go takes surrogates, which no text contains; nothing else is refused up to the last code point.
-    let value = u32::from_str_radix(digits.trim_start_matches('0'), 16);
-    match value.or(if digits.is_empty() { Err(()) } else { Ok(0) }) {
-        Ok(value) if value <= 0x10_ffff => Ok((char::from_u32(value).unwrap_or('\u{fffd}'), rest)),
-        _ => Err((ESCAPE, &text[..read])),
+    let mut value = 0;
+    for (at, c) in braced.char_indices() {
+        let rest = &braced[at + c.len_utf8()..];
+        let digit =
+            c.to_digit(16).map(|digit| value * 16 + digit).filter(|value| *value <= u32::from(char::MAX));
+        match digit {
+            Some(next) => value = next,
+            // Go takes surrogates, which no text contains.
+            None if c == '}' && at > 0 => {
+                return Ok((char::from_u32(value).unwrap_or(char::REPLACEMENT_CHARACTER), rest));
+            }
+            None => return Err((ESCAPE, &text[..text.len() - rest.len()])),
+        }
     }
+    Err((ESCAPE, text))
 }

@@ -10,6 +10,9 @@ use crate::syntax::{Entry, Expr, Key, Kind};
 /// The offset of nodes in place of missing ones; as a signed number it is -1.
 const NOWHERE: u32 = u32::MAX;
 
+/// What cel-go says of a field without a name.
+const NO_FIELD: &str = "unsupported ident kind";
+
 /// Makes the nodes of a tree; none if it is nested too deeply, which is then among the errors.
 pub(super) fn visit(tree: &Tree, builder: &mut Builder<'_>) -> Option<Expr> {
     let root = tree.nodes.first()?.node(Label::First);
@@ -27,7 +30,7 @@ struct Visitor<'t, 'b, 'a> {
     depth: u32,
 }
 
-impl<'t> Visitor<'t, '_, '_> {
+impl<'t, 'a> Visitor<'t, '_, 'a> {
     fn node(&self, id: NodeId) -> &'t Node {
         &self.tree.nodes[id]
     }
@@ -58,6 +61,8 @@ impl<'t> Visitor<'t, '_, '_> {
             (Rule::Or, _) => self.chain(node, "_||_"),
             (Rule::And, _) => self.chain(node, "_&&_"),
             (Rule::Relation | Rule::Calc, _) => self.nested(node, Self::binary),
+            // In cel-go this is a literal, and so has a place.
+            (Rule::Unary, 0) => Ok(self.builder.unspecified(node.start.offset)),
             (Rule::Unary, 2) => self.unary(node, "!_"),
             (Rule::Unary, 3) => self.unary(node, "-_"),
             (Rule::Member, 2) => self.nested(node, Self::select),
@@ -143,10 +148,8 @@ impl<'t> Visitor<'t, '_, '_> {
             return Ok(self.builder.unspecified(node.start.offset));
         };
         let name = self.node(name);
-        let Some(field) = name.token(Label::Name) else {
-            return Ok(self.builder.fail(name.start.offset, "unsupported ident kind"));
-        };
-        Ok(self.builder.select(operand, dot, node.token(Label::Optional).is_some(), field))
+        let field = self.field(name);
+        Ok(self.builder.select(operand, dot, node.token(Label::Optional).is_some(), name.start.offset, field))
     }
 
     fn member_call(&mut self, node: &'t Node) -> Visited<Expr> {
@@ -283,15 +286,19 @@ impl<'t> Visitor<'t, '_, '_> {
         if key.rule == Rule::OptExpr {
             return Ok(Some(Key::Expr(self.expr(key.node(Label::First))?)));
         }
-        let token = key.node(Label::Name).and_then(|name| self.node(name).token(Label::Name));
-        let name = token.ok_or("unsupported ident kind").and_then(|token| self.builder.field(token));
-        match name {
+        let name = key.node(Label::Name).map(|name| self.field(self.node(name)));
+        match name.unwrap_or(Err(NO_FIELD)) {
             Ok(name) => Ok(Some(Key::Field(self.builder.syntax.intern(name)))),
             Err(message) => {
                 self.builder.fail(list.start.offset, message);
                 Ok(None)
             }
         }
+    }
+
+    /// The name of a field.
+    fn field(&self, name: &Node) -> Result<&'a str, &'static str> {
+        name.token(Label::Name).ok_or(NO_FIELD).and_then(|token| self.builder.field(token))
     }
 
     fn literal(&mut self, node: &Node) -> Expr {

@@ -1,0 +1,305 @@
+// Differential compares this crate with cel-go and Go's standard library on random texts.
+//
+//	cargo build -p cel --example answer && cd pkg/cel/differential && go run . -n 1000000 -seed 1
+//
+// It stops at the tenth difference and prints both answers. -answer names the binary to ask.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/debug"
+	"github.com/google/cel-go/ext"
+	"github.com/google/cel-go/parser"
+)
+
+// answer is what either side says about a text.
+type answer struct {
+	Tree   string `json:"tree,omitempty"`
+	Value  string `json:"value,omitempty"`
+	Errors string `json:"errors,omitempty"`
+}
+
+func main() {
+	count := flag.Int("n", 100000, "how many texts")
+	seed := flag.Int64("seed", 1, "seed of the random numbers")
+	kind := flag.String("kind", "parse", "what to compare: parse, regex, url, ip, cidr")
+	binary := flag.String("answer", "../../../target/debug/examples/answer", "the binary to ask")
+	flag.Parse()
+	command := exec.Command(*binary)
+	in, err := command.StdinPipe()
+	check(err)
+	out, err := command.StdoutPipe()
+	check(err)
+	check(command.Start())
+	random := rand.New(rand.NewSource(*seed))
+	questions := make(chan map[string]string, 1000)
+	go ask(in, questions, *kind, *count, random)
+	lines := bufio.NewReaderSize(out, 1<<20)
+	parse := newParser()
+	differences := 0
+	for question := range questions {
+		line, err := lines.ReadBytes('\n')
+		check(err)
+		var ours answer
+		check(json.Unmarshal(line, &ours))
+		theirs := expected(question, parse)
+		if ours != theirs {
+			fmt.Printf("--- %q\n--- ours\n%s%s%s\n--- theirs\n%s%s%s\n", question,
+				ours.Tree, ours.Value, ours.Errors, theirs.Tree, theirs.Value, theirs.Errors)
+			if differences++; differences == 10 {
+				os.Exit(1)
+			}
+		}
+	}
+	fmt.Printf("%d texts, %d differences\n", *count, differences)
+	if differences > 0 {
+		os.Exit(1)
+	}
+}
+
+func check(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+}
+
+func ask(in io.WriteCloser, questions chan<- map[string]string, kind string, count int, random *rand.Rand) {
+	for range count {
+		question := map[string]string{kind: text(kind, random)}
+		if kind == "regex" {
+			question["in"] = soup(random, strings.Split("a b c x 1 2 _ - é K k ſ s  \n [ ] { } A Z", " "), 12)
+		}
+		line, err := json.Marshal(question)
+		check(err)
+		_, err = in.Write(append(line, '\n'))
+		check(err)
+		questions <- question
+	}
+	close(questions)
+	in.Close()
+}
+
+// text makes a random text of a kind.
+func text(kind string, random *rand.Rand) string {
+	switch kind {
+	case "parse":
+		if random.Intn(3) == 0 {
+			return soup(random, tokens, 14)
+		}
+		made := expression(random, 4)
+		for range random.Intn(3) {
+			made = mutate(random, made)
+		}
+		return made
+	case "regex":
+		return soup(random, patterns, 10)
+	case "url":
+		return soup(random, urls, 12)
+	default:
+		return soup(random, addresses, 14)
+	}
+}
+
+func soup(random *rand.Rand, pieces []string, most int) string {
+	var made strings.Builder
+	for range random.Intn(most) + 1 {
+		made.WriteString(pieces[random.Intn(len(pieces))])
+	}
+	return made.String()
+}
+
+var tokens = strings.Split("( ) [ ] { } . , ? : - ! + * / % == != < <= > >= && || in true false null "+
+	"a b self var x.y 1 2u 0x1F 1.5 .5e3 1e400 99999999999999999999 'str' \"s\\n\" r'raw' b'by' '''tri''' ' \" ` `q-r` "+
+	"has( .all( .map( .exists_one( .optMap( .transformMap( cel.bind( // \n é 😁 @ $ = & | \t \\ '\\ud800' '\\xF'", " ")
+
+var patterns = strings.Split("a b c x . * + ? | ( ) [ ] { } ^ $ \\ {2} {2,} {1,3} {1001} {,2} (?i) (?i: (?s-m: (?P<n> (?<m> (?= (?U) "+
+	"[a-c] [^x] [[:alpha:]] [[:^digit:]] [[:no:]] \\d \\D \\w \\W \\s \\S \\b \\B \\A \\z \\Z \\pL \\p{Greek} \\p{^Lu} \\P{No} \\Q \\E "+
+	"\\x41 \\x{e9} \\x{110000} \\101 \\1 \\n \\- \\_ \\é é K ſ && -- ~~ - , : = ! # < > ' \" /", " ")
+
+var urls = strings.Split("http https ftp : :// // / ? # & = ; @ [ ] %25 %2f %zz % + a b.c host 80 :8080 ::1 [::1] [fe80::1%25en0] 1.2.3.4 "+
+	"é ~ ! $ ' ( ) * , < > \" ^ _ - . .. \\ | { } * \x7f", " ")
+
+var addresses = strings.Split("0 1 12 255 256 00 01 a f abcd 12345 . : :: / % 8 24 32 33 128 129 -1 +1 .0 192.168.0.1 ::ffff: fe80:: "+
+	"2001:db8:: /64 /24 en0 x é", " ")
+
+// expression makes a correct expression, or one with few errors.
+func expression(random *rand.Rand, depth int) string {
+	if depth == 0 {
+		leaves := strings.Split("a b.c self.x -1 --1 2u 1.5 'é' \"x\" r'\\' b'\\377' true null [] {} T{} .a .f(1) in while [?a] {?a:1} a.?b a[?0] `x` a.`b-c`", " ")
+		return leaves[random.Intn(len(leaves))]
+	}
+	sub := func() string { return expression(random, random.Intn(depth)) }
+	switch random.Intn(16) {
+	case 0, 1, 2:
+		operators := strings.Split("+ - * / % == != < <= > >= in && ||", " ")
+		return sub() + " " + operators[random.Intn(len(operators))] + " " + sub()
+	case 3:
+		return sub() + " ? " + sub() + " : " + sub()
+	case 4:
+		return "(" + sub() + ")"
+	case 5:
+		return "[" + sub() + ", " + sub() + "]"
+	case 6:
+		return "{" + sub() + ": " + sub() + ",}"
+	case 7:
+		return "a.B{f: " + sub() + ", g: " + sub() + "}"
+	case 8:
+		return strings.Repeat("!", random.Intn(3)+1) + sub()
+	case 9:
+		return strings.Repeat("-", random.Intn(3)+1) + sub()
+	case 10:
+		return sub() + "[" + sub() + "]"
+	case 11:
+		return sub() + ".f(" + sub() + ", " + sub() + ")"
+	case 12:
+		return "has(" + sub() + ".x)"
+	case 13:
+		chain := []string{sub()}
+		for range random.Intn(6) {
+			chain = append(chain, sub())
+		}
+		return strings.Join(chain, []string{" && ", " || "}[random.Intn(2)])
+	default:
+		macros := strings.Split("all exists exists_one existsOne map filter optMap optFlatMap sortBy transformList transformMap transformMapEntry bind", " ")
+		arguments := []string{[]string{"x", "y", "__result__", "1"}[random.Intn(4)], sub(), sub(), sub()}[:random.Intn(4)+1]
+		if random.Intn(2) == 0 && len(arguments) > 2 {
+			arguments[1] = []string{"y", "x"}[random.Intn(2)]
+		}
+		target := sub()
+		if random.Intn(4) == 0 {
+			target = "cel"
+		}
+		return target + "." + macros[random.Intn(len(macros))] + "(" + strings.Join(arguments, ", ") + ")"
+	}
+}
+
+// mutate deletes, doubles or inserts something somewhere.
+func mutate(random *rand.Rand, text string) string {
+	runes := []rune(text)
+	at := random.Intn(len(runes) + 1)
+	end := min(at+random.Intn(3), len(runes))
+	insert := ""
+	if random.Intn(3) > 0 {
+		insert = tokens[random.Intn(len(tokens))]
+	}
+	return string(runes[:at]) + insert + string(runes[end:])
+}
+
+// expected is what Go says.
+func expected(question map[string]string, parse *parser.Parser) answer {
+	if text, ok := question["parse"]; ok {
+		return parsed(text, parse)
+	}
+	value, err := "", error(nil)
+	if pattern, ok := question["regex"]; ok {
+		compiled, failed := regexp.Compile(pattern)
+		if err = failed; err == nil {
+			value = strings.Join(compiled.FindAllString(question["in"], -1), "|")
+		}
+	} else if text, ok := question["url"]; ok {
+		value, err = urlParts(text)
+	} else if text, ok := question["ip"]; ok {
+		value, err = address(text)
+	} else {
+		value, err = network(question["cidr"])
+	}
+	if err != nil {
+		return answer{Errors: err.Error()}
+	}
+	return answer{Value: value}
+}
+
+func urlParts(text string) (string, error) {
+	if _, err := url.ParseRequestURI(text); err != nil {
+		return "", fmt.Errorf("URL parse error during conversion from string: %v", err)
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("URL parse error during conversion from string: %v", err)
+	}
+	query := u.Query()
+	var pairs []string
+	for _, key := range slices.Sorted(maps.Keys(query)) {
+		pairs = append(pairs, key+"="+strings.Join(query[key], ","))
+	}
+	return fmt.Sprintf("%s %s %s %s %s %s", u, u.Scheme, u.Hostname(), u.Port(), u.EscapedPath(), strings.Join(pairs, "&")), nil
+}
+
+// address and network say what Kubernetes' functions ip and cidr say.
+func address(text string) (string, error) {
+	addr, err := netip.ParseAddr(text)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("IP Address %q parse error during conversion from string: %v", text, err)
+	case addr.Zone() != "":
+		return "", fmt.Errorf("IP address %q with zone value is not allowed", text)
+	case addr.Is4In6():
+		return "", fmt.Errorf("IPv4-mapped IPv6 address %q is not allowed", text)
+	}
+	return addr.String(), nil
+}
+
+func network(text string) (string, error) {
+	const context = "network address parse error during conversion from string"
+	prefix, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("%s: %s: %v", context, context, err)
+	case prefix.Addr().Is4In6():
+		return "", fmt.Errorf("%s: IPv4-mapped IPv6 address %q is not allowed", context, text)
+	}
+	return fmt.Sprintf("%s %s", prefix, prefix.Masked()), nil
+}
+
+// newParser makes cel-go's parser with the macros that the other side has too.
+func newParser() *parser.Parser {
+	env, err := cel.NewEnv(cel.OptionalTypes(), ext.Bindings(), ext.TwoVarComprehensions(), ext.Lists())
+	check(err)
+	macros := append(env.Macros(), parser.ExistsOneMacroNew)
+	made, err := parser.NewParser(parser.Macros(macros...), parser.EnableOptionalSyntax(true))
+	check(err)
+	return made
+}
+
+func parsed(text string, parse *parser.Parser) answer {
+	tree, errors := parse.Parse(common.NewTextSource(text))
+	if len(errors.GetErrors()) > 0 {
+		return answer{Errors: errors.ToDisplayString()}
+	}
+	return answer{Tree: debug.ToAdornedDebugString(tree.Expr(), places{tree.SourceInfo()})}
+}
+
+// places notes the id and the place of every node and entry.
+type places struct {
+	info *ast.SourceInfo
+}
+
+func (p places) GetMetadata(item any) string {
+	var id int64
+	switch item := item.(type) {
+	case ast.Expr:
+		id = item.ID()
+	case ast.EntryExpr:
+		id = item.ID()
+	}
+	location := p.info.GetStartLocation(id)
+	return fmt.Sprintf("^#%d[%d,%d]#", id, location.Line(), location.Column())
+}

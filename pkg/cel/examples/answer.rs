@@ -1,0 +1,72 @@
+//! Answers questions about expressions, one JSON object per line, for the comparison with cel-go in
+//! `pkg/cel/differential`.
+//!
+//! `{"parse": TEXT}` is answered with `{"tree": …}`, a printout with ids and places, or `{"errors": …}`;
+//! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}` and `{"cidr": TEXT}` with `{"value": …}` or
+//! `{"errors": …}`.
+
+use std::io::{BufRead, Write};
+
+use cel::ext::{ip, regex::Regex, url};
+use cel::parser::{Macros, Options, parse};
+use cel::print::{Item, print};
+use cel::source::Source;
+use serde_json::{Value, json};
+
+fn main() -> std::io::Result<()> {
+    let mut out = std::io::stdout().lock();
+    for line in std::io::stdin().lock().lines() {
+        let question: Value = serde_json::from_str(&line?)?;
+        writeln!(out, "{}", answer(&question))?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+fn answer(question: &Value) -> Value {
+    let text = |name: &str| question[name].as_str();
+    let value = |result: Result<String, String>| match result {
+        Ok(value) => json!({ "value": value }),
+        Err(errors) => json!({ "errors": errors }),
+    };
+    if let Some(expression) = text("parse") {
+        return parsed(expression);
+    }
+    if let Some(pattern) = text("regex") {
+        let found =
+            Regex::compile(pattern).map(|regex| regex.find_all(text("in").unwrap_or_default(), -1).join("|"));
+        return value(found);
+    }
+    if let Some(address) = text("ip") {
+        return value(ip::parse_ip(address).map(|address| address.to_string()));
+    }
+    if let Some(network) = text("cidr") {
+        return value(ip::parse_cidr(network).map(|network| format!("{network} {}", network.masked())));
+    }
+    let parts = url::parse_url(text("url").unwrap_or_default()).map(|url| {
+        let query: Vec<String> =
+            url.query().iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
+        let query = query.join("&");
+        format!("{url} {} {} {} {} {query}", url.scheme(), url.hostname(), url.port(), url.escaped_path())
+    });
+    value(parts)
+}
+
+fn parsed(text: &str) -> Value {
+    let macros = [Macros::EXISTS_ONE, Macros::OPTIONAL, Macros::BIND, Macros::TWO_VARIABLE, Macros::SORT_BY];
+    let macros = macros.into_iter().fold(Macros::STANDARD, Macros::with);
+    let source = Source::new(text);
+    let syntax = match parse(&source, &Options::new(macros)) {
+        Ok(syntax) => syntax,
+        Err(errors) => return json!({ "errors": errors.display(&source) }),
+    };
+    let note = |item: Item<'_>| {
+        let (id, offset) = match item {
+            Item::Expr(expr) => (syntax.node(expr).id, syntax.node(expr).offset),
+            Item::Entry(entry) => (entry.id, entry.offset),
+        };
+        let place = source.location(offset as i32);
+        format!("^#{id}[{},{}]#", place.line, place.column)
+    };
+    json!({ "tree": print(&syntax, &note) })
+}
