@@ -66,3 +66,39 @@ pub fn parse(source: &Source<'_>, options: &Options) -> Result<Syntax, Errors> {
         None => antlr::parse(source, options),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::print::{Item, print};
+
+    fn shown(syntax: &Syntax) -> String {
+        print(syntax, &|item| match item {
+            Item::Expr(expr) => format!("#{}@{}", syntax.node(expr).id, syntax.node(expr).offset),
+            Item::Entry(entry) => format!("#{}@{}", entry.id, entry.offset),
+        })
+    }
+
+    #[test]
+    fn both_parsers_make_the_same_tree() {
+        let macros = Macros::STANDARD.with(Macros::OPTIONAL).with(Macros::TWO_VARIABLE).with(Macros::SORT_BY);
+        let texts = [
+            "-1 - -1 + --1 - -x * !!a % !b",
+            "a || b && c || d && e && f || g",
+            "a ? b : c ? d : e == f in [g]",
+            "[?a, b, ?c][?0][1].?d.e.f(-2.5, 'x', [,], {,})",
+            ".a.b.C{d: 1, ?e: 2u,}.f.g + .h(i) - j.k",
+            "{?'a': b, c: {}}[true ? null : false]",
+            "has(a.b) && l.all(x, x.exists(y, y > x)) || l.map(x, x > 1, -x).filter(z, z != 0).exists_one(u, u)",
+            "a.?b.optMap(v, v + 1).orValue(m.transformMap(k, v, k != '', v).transformList(i, x, x)[0])",
+            "l.sortBy(e, -e.f) // é\n  == r'\\x' + '''é\n😁''' + string(b'\\377')",
+        ];
+        for text in texts {
+            let (source, options) = (Source::new(text), Options::new(macros));
+            let climbed = climb::parse(&source, &options).map(|syntax| shown(&syntax));
+            let walked = antlr::parse(&source, &options).map(|syntax| shown(&syntax));
+            assert_eq!(climbed, walked.ok(), "{text}");
+            assert!(climbed.is_some(), "{text}");
+        }
+    }
+}

@@ -161,11 +161,9 @@ impl Interpreter<'_> {
     }
 
     fn predict(&mut self, at: Id) -> Result<Result<u8, Mistake>, Ended> {
-        let returns: Vec<Id> =
-            self.frames.iter().skip(1).map(|frame| self.automaton.follow(frame.caller)).collect();
         let precedence =
             self.frames.iter().rev().find(|frame| self.is_recursive(frame)).map_or(0, |f| f.precedence);
-        let decision = Decision { state: at, precedence, returns: &returns };
+        let decision = Decision { state: at, precedence, frames: &self.frames };
         let predicted = self.predictor.predict(&mut self.tokens, decision)?;
         Ok(predicted.map_err(Mistake::NoViable))
     }

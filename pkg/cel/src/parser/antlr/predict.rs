@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::automaton::{Automaton, Id, Kind};
 use super::closure::Config;
 use super::context::{Context, Contexts, EMPTY};
+use super::interpret::Frame;
 use super::tokens::{Ended, Tokens};
 use crate::lexer::{Kind as TokenKind, Token};
 
@@ -27,8 +28,8 @@ pub(super) struct Decision<'a> {
     pub(super) state: Id,
     /// The precedence with which the current rule was called.
     pub(super) precedence: u8,
-    /// Where the open rules return to, the innermost last.
-    pub(super) returns: &'a [Id],
+    /// The open rules, the innermost last.
+    pub(super) frames: &'a [Frame],
 }
 
 /// Where one token leads to from a set of configurations.
@@ -46,8 +47,8 @@ pub(super) struct Predictor<'a> {
     pub(super) contexts: Contexts,
     sets: Vec<Vec<Config>>,
     index: HashMap<Vec<Config>, usize>,
-    starts: HashMap<(Id, u8), usize>,
-    steps: HashMap<(usize, TokenKind), Step>,
+    starts: HashMap<(Id, u8, Context, bool), usize>,
+    steps: HashMap<(usize, TokenKind, bool), Step>,
     pub(super) work: usize,
 }
 
@@ -70,20 +71,33 @@ impl<'a> Predictor<'a> {
         tokens: &mut Tokens<'_>,
         decision: Decision<'_>,
     ) -> Result<Result<u8, NoViableAlternative>, Ended> {
+        self.look_ahead(tokens, decision, false)
+    }
+
+    /// Follows the tokens until one alternative is left; `full` if the real stack of calls is to be regarded.
+    fn look_ahead(
+        &mut self,
+        tokens: &mut Tokens<'_>,
+        decision: Decision<'_>,
+        full: bool,
+    ) -> Result<Result<u8, NoViableAlternative>, Ended> {
         let start = tokens.current()?;
         let mut at = tokens.index;
-        let mut set = self.start(decision);
+        let mut set = self.start(decision, full);
         loop {
             if self.work > MAX_WORK {
                 return tokens.end("expression takes too long to parse".to_owned());
             }
             let token = tokens.get(at)?;
-            match self.step(set, token.kind) {
+            match self.step(set, token.kind, full) {
                 Step::Alternative(alternative) => return Ok(Ok(alternative)),
-                Step::Conflict => return self.predict_full(tokens, decision),
+                Step::Conflict => return self.look_ahead(tokens, decision, true),
                 Step::Nowhere => {
-                    let finished = self.finished(&self.sets[set]);
-                    return Ok(finished.ok_or(NoViableAlternative { start, offending: token }));
+                    // With the real stack, ANTLR has gone back to the first token by then.
+                    let offending = if full { start } else { token };
+                    return Ok(self
+                        .finished(&self.sets[set])
+                        .ok_or(NoViableAlternative { start, offending }));
                 }
                 Step::To(next) => set = next,
             }
@@ -91,42 +105,17 @@ impl<'a> Predictor<'a> {
         }
     }
 
-    /// The same with the real stack of calls.
-    fn predict_full(
-        &mut self,
-        tokens: &mut Tokens<'_>,
-        decision: Decision<'_>,
-    ) -> Result<Result<u8, NoViableAlternative>, Ended> {
-        let start = tokens.current()?;
-        let mut at = tokens.index;
-        let stack = decision.returns.iter().fold(EMPTY, |below, to| self.contexts.push(below, *to));
-        let mut set = self.closure_of_alternatives(decision, stack, true);
-        loop {
-            if self.work > MAX_WORK {
-                return tokens.end("expression takes too long to parse".to_owned());
-            }
-            let token = tokens.get(at)?;
-            let reached = self.reach(&set, token.kind, true);
-            if reached.is_empty() {
-                // ANTLR has gone back to the first token by then, which is therefore the offending one.
-                return Ok(self.finished(&set).ok_or(NoViableAlternative { start, offending: start }));
-            }
-            let decided = unique(&reached).or_else(|| single_viable(&subsets(&reached)));
-            if let Some(alternative) = decided {
-                return Ok(Ok(alternative));
-            }
-            set = reached;
-            at += usize::from(token.kind != TokenKind::Eof);
-        }
-    }
-
-    fn start(&mut self, decision: Decision<'_>) -> usize {
-        let key = (decision.state, decision.precedence);
+    fn start(&mut self, decision: Decision<'_>, full: bool) -> usize {
+        let automaton = self.automaton;
+        let callers = if full { decision.frames.get(1..).unwrap_or_default() } else { &[] };
+        let returns = callers.iter().map(|frame| automaton.follow(frame.caller));
+        let stack = returns.fold(EMPTY, |below, to| self.contexts.push(below, to));
+        let key = (decision.state, decision.precedence, stack, full);
         if let Some(set) = self.starts.get(&key) {
             return *set;
         }
-        let mut configs = self.closure_of_alternatives(decision, EMPTY, false);
-        if self.automaton.state(decision.state).kind == (Kind::LoopEntry { recursion: true }) {
+        let mut configs = self.closure_of_alternatives(decision, stack, full);
+        if !full && automaton.state(decision.state).kind == (Kind::LoopEntry { recursion: true }) {
             configs = prefer_first(configs);
         }
         let set = self.intern(configs);
@@ -143,22 +132,24 @@ impl<'a> Predictor<'a> {
         self.sets.len() - 1
     }
 
-    fn step(&mut self, set: usize, kind: TokenKind) -> Step {
-        if let Some(step) = self.steps.get(&(set, kind)) {
+    fn step(&mut self, set: usize, kind: TokenKind, full: bool) -> Step {
+        self.work += 1;
+        if let Some(step) = self.steps.get(&(set, kind, full)) {
             return *step;
         }
         let from = self.sets[set].clone();
-        let reached = self.reach(&from, kind, false);
+        let reached = self.reach(&from, kind, full);
+        let single = if full { single_viable(&subsets(&reached)) } else { None };
         let step = if reached.is_empty() {
             Step::Nowhere
-        } else if let Some(alternative) = unique(&reached) {
+        } else if let Some(alternative) = unique(&reached).or(single) {
             Step::Alternative(alternative)
-        } else if self.is_conflict(&reached) {
+        } else if !full && self.is_conflict(&reached) {
             Step::Conflict
         } else {
             Step::To(self.intern(reached))
         };
-        self.steps.insert((set, kind), step);
+        self.steps.insert((set, kind, full), step);
         step
     }
 
