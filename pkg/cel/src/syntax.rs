@@ -148,11 +148,18 @@ pub struct Syntax {
     places: Vec<u32>,
     entries: Vec<Entry>,
     comprehensions: Vec<Comprehension>,
-    names: Vec<Box<str>>,
+    /// The text of all names, one behind the other.
+    text: String,
+    /// Where each of them is in the text.
+    names: Vec<Span>,
+    /// The names by their text, once there are too many to look through.
     index: HashMap<Box<str>, Name>,
     bytes: Vec<u8>,
     root: Option<Expr>,
 }
+
+/// Up to as many names are looked through one by one, which is faster than to hash them.
+const FEW_NAMES: usize = 32;
 
 impl Syntax {
     /// The whole expression; none before [`Syntax::set_root`].
@@ -187,7 +194,7 @@ impl Syntax {
 
     /// A name's text.
     pub fn name(&self, name: Name) -> &str {
-        &self.names[name.0 as usize]
+        &self.text[self.names[name.0 as usize].range()]
     }
 
     /// Arguments or elements.
@@ -229,13 +236,28 @@ impl Syntax {
 
     /// The name with this text, made if it is new.
     pub fn intern(&mut self, text: &str) -> Name {
-        if let Some(name) = self.index.get(text) {
-            return *name;
+        if let Some(name) = self.find_name(text) {
+            return name;
         }
         let name = Name(self.names.len() as u32);
-        self.names.push(text.into());
-        self.index.insert(text.into(), name);
+        self.names.push(Span { start: self.text.len() as u32, len: text.len() as u32 });
+        self.text.push_str(text);
+        if self.names.len() == FEW_NAMES {
+            let all = (0..=name.0).map(Name);
+            self.index = all.map(|name| (self.name(name).into(), name)).collect();
+        } else if self.names.len() > FEW_NAMES {
+            self.index.insert(text.into(), name);
+        }
         name
+    }
+
+    fn find_name(&self, text: &str) -> Option<Name> {
+        if self.names.len() >= FEW_NAMES {
+            return self.index.get(text).copied();
+        }
+        let bytes = text.as_bytes();
+        let place = self.names.iter().position(|span| self.text.as_bytes()[span.range()] == *bytes)?;
+        Some(Name(place as u32))
     }
 
     /// Keeps arguments or elements.

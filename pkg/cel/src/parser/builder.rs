@@ -1,6 +1,8 @@
 //! Makes nodes with the ids that cel-go gives them, whoever drives it: the fast parser or the walk over a
 //! tree with syntax errors.
 
+use std::borrow::Cow;
+
 use super::{Options, literal, macros};
 use crate::lexer::{Kind as TokenKind, Token};
 use crate::source::{Errors, Source};
@@ -114,12 +116,12 @@ impl<'a> Builder<'a> {
     }
 
     /// The name of a variable or function, or the node of an error if it is reserved.
-    pub(super) fn name(&mut self, dot: bool, start: u32, token: Token) -> Result<String, Expr> {
+    pub(super) fn name(&mut self, dot: bool, start: u32, token: Token) -> Result<Cow<'a, str>, Expr> {
         let text = token.text(self.source.text());
         if RESERVED.contains(&text) {
             return Err(self.fail(start, format!("reserved identifier: {text}")));
         }
-        Ok(if dot { format!(".{text}") } else { text.to_owned() })
+        Ok(if dot { format!(".{text}").into() } else { text.into() })
     }
 
     /// The name of a field, perhaps between backticks.

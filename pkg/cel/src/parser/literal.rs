@@ -1,5 +1,7 @@
 //! Literals' texts → their values.
 
+use std::borrow::Cow;
+
 /// The value of an integer literal, decimal or hexadecimal, with its sign.
 pub(super) fn int(negative: bool, text: &str) -> Option<i64> {
     let magnitude = magnitude(text)?;
@@ -25,14 +27,14 @@ pub(super) fn double(negative: bool, text: &str) -> Option<f64> {
 }
 
 /// The text of a string literal, escapes resolved.
-pub(super) fn string(literal: &str) -> Result<String, &'static str> {
+pub(super) fn string(literal: &str) -> Result<Cow<'_, str>, &'static str> {
     let (content, raw) = content(literal);
     let content = normalize_newlines(content);
     if raw || !content.contains('\\') {
         return Ok(content);
     }
     let mut out = String::with_capacity(content.len());
-    let mut rest = content.as_str();
+    let mut rest = &content[..];
     while let Some(at) = rest.find('\\') {
         out.push_str(&rest[..at]);
         let (value, _, tail) = escape(&rest[at + 1..])?;
@@ -40,7 +42,7 @@ pub(super) fn string(literal: &str) -> Result<String, &'static str> {
         rest = tail;
     }
     out.push_str(rest);
-    Ok(out)
+    Ok(out.into())
 }
 
 /// The bytes of a bytes literal. Octal and hexadecimal escapes are bytes there, and there are no escapes of
@@ -49,10 +51,10 @@ pub(super) fn bytes(literal: &str) -> Result<Vec<u8>, &'static str> {
     let (content, raw) = content(&literal[1..]);
     let content = normalize_newlines(content);
     if raw {
-        return Ok(content.into_bytes());
+        return Ok(content.into_owned().into_bytes());
     }
     let mut out = Vec::with_capacity(content.len());
-    let mut rest = content.as_str();
+    let mut rest = &content[..];
     while let Some(at) = rest.find('\\') {
         out.extend_from_slice(&rest.as_bytes()[..at]);
         let (value, code_point, tail) = escape(&rest[at + 1..])?;
@@ -76,8 +78,8 @@ fn content(literal: &str) -> (&str, bool) {
     (&quoted[quotes..quoted.len() - quotes], quoted.len() < literal.len())
 }
 
-fn normalize_newlines(text: &str) -> String {
-    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n") } else { text.to_owned() }
+fn normalize_newlines(text: &str) -> Cow<'_, str> {
+    if text.contains('\r') { text.replace("\r\n", "\n").replace('\r', "\n").into() } else { text.into() }
 }
 
 /// Reads an escape from behind its backslash: its value, whether it is one of a code point (`\u`, `\U`), and
