@@ -19,7 +19,10 @@ import (
 	"os/exec"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
+	_ "time/tzdata"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common"
@@ -39,7 +42,7 @@ type answer struct {
 func main() {
 	count := flag.Int("n", 100000, "how many texts")
 	seed := flag.Int64("seed", 1, "seed of the random numbers")
-	kind := flag.String("kind", "parse", "what to compare: parse, regex, url, ip, cidr")
+	kind := flag.String("kind", "parse", "what to compare: parse, regex, url, ip, cidr, time")
 	binary := flag.String("answer", "../../../target/debug/examples/answer", "the binary to ask")
 	flag.Parse()
 	command := exec.Command(*binary)
@@ -87,6 +90,9 @@ func ask(in io.WriteCloser, questions chan<- map[string]string, kind string, cou
 		if kind == "regex" {
 			question["in"] = soup(random, strings.Split("a b c x 1 2 _ - é K k ſ s  \n [ ] { } A Z", " "), 12)
 		}
+		if kind == "time" {
+			question["zone"] = zones[random.Intn(len(zones))]
+		}
 		line, err := json.Marshal(question)
 		check(err)
 		_, err = in.Write(append(line, '\n'))
@@ -113,6 +119,8 @@ func text(kind string, random *rand.Rand) string {
 		return soup(random, patterns, 10)
 	case "url":
 		return soup(random, urls, 12)
+	case "time":
+		return moment(random)
 	default:
 		return soup(random, addresses, 14)
 	}
@@ -139,6 +147,27 @@ var urls = strings.Split("http https ftp : :// // / ? # & = ; @ [ ] %25 %2f %zz 
 
 var addresses = strings.Split("0 1 12 255 256 00 01 a f abcd 12345 . : :: / % 8 24 32 33 128 129 -1 +1 .0 192.168.0.1 ::ffff: fe80:: "+
 	"2001:db8:: /64 /24 en0 x é", " ")
+
+// Zones whose rules are alike in the databases of both sides: those of EST and Africa/Casablanca are not, which differ by
+// release.
+var zones = strings.Split("UTC Local Europe/Berlin America/New_York Australia/Lord_Howe Asia/Kathmandu "+
+	"Pacific/Apia America/Sao_Paulo Antarctica/Troll Etc/GMT+5 US/Central europe/berlin No/Where ../x +05:30 -00:30 -12:00 1:2 x:1 :", " ")
+
+// moment makes a point in time, now and then one that is none.
+func moment(random *rand.Rand) string {
+	year, offset := 1970+random.Intn(80), random.Intn(25*60)-12*60
+	if random.Intn(3) == 0 {
+		year = random.Intn(10000)
+	}
+	zone := time.FixedZone("", offset*60*random.Intn(2))
+	at := time.Date(year, time.Month(random.Intn(12)+1), random.Intn(28)+1, random.Intn(24), random.Intn(60), random.Intn(60),
+		random.Intn(1000)*random.Intn(2)*1000003, zone)
+	made := at.Format(time.RFC3339Nano)
+	if random.Intn(10) == 0 {
+		return mutate(random, made)
+	}
+	return made
+}
 
 // expression makes a correct expression, or one with few errors.
 func expression(random *rand.Rand, depth int) string {
@@ -216,6 +245,8 @@ func expected(question map[string]string, parse *parser.Parser) answer {
 		}
 	} else if text, ok := question["url"]; ok {
 		value, err = urlParts(text)
+	} else if text, ok := question["time"]; ok {
+		value, err = timeParts(text, question["zone"])
 	} else if text, ok := question["ip"]; ok {
 		value, err = address(text)
 	} else {
@@ -241,6 +272,44 @@ func urlParts(text string) (string, error) {
 		pairs = append(pairs, key+"="+strings.Join(query[key], ","))
 	}
 	return fmt.Sprintf("%s %s %s %s %s %s", u, u.Scheme, u.Hostname(), u.Port(), u.EscapedPath(), strings.Join(pairs, "&")), nil
+}
+
+// timeParts says what cel-go's functions on timestamps say, months and days counted as Go counts them but from 0.
+func timeParts(text, zone string) (string, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return "", fmt.Errorf("Format")
+	}
+	if at.Unix() < -62135596800 || at.Unix() > 253402300799 {
+		return "", fmt.Errorf("Range")
+	}
+	location, err := location(zone)
+	if err != nil {
+		return "", err
+	}
+	in := at.In(location)
+	return fmt.Sprintf("%s %d %d %d %d %d %d %d", at.Format(time.RFC3339Nano), in.Year(), in.Month()-1, in.YearDay()-1,
+		in.Day(), in.Weekday(), in.Hour(), in.Minute()), nil
+}
+
+// location reads a zone as cel-go does.
+func location(zone string) (*time.Location, error) {
+	hours, minutes, found := strings.Cut(zone, ":")
+	if !found {
+		return time.LoadLocation(zone)
+	}
+	hour, err := strconv.Atoi(hours)
+	if err != nil {
+		return nil, err
+	}
+	minute, err := strconv.Atoi(minutes)
+	if err != nil {
+		return nil, err
+	}
+	if zone[0] == '-' {
+		minute = -minute
+	}
+	return time.FixedZone("", (hour*60+minute)*60), nil
 }
 
 // address and network say what Kubernetes' functions ip and cidr say.

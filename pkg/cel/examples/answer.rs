@@ -2,11 +2,12 @@
 //! `pkg/cel/differential`.
 //!
 //! `{"parse": TEXT}` is answered with `{"tree": …}`, a printout with ids and places, or `{"errors": …}`;
-//! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}` and `{"cidr": TEXT}` with `{"value": …}` or
-//! `{"errors": …}`.
+//! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}`, `{"cidr": TEXT}` and
+//! `{"time": TEXT, "zone": TEXT}` with `{"value": …}` or `{"errors": …}`.
 
 use std::io::{BufRead, Write};
 
+use cel::ext::time::{Part, Zone, format_timestamp, parse_timestamp, part};
 use cel::ext::{ip, regex::Regex, url};
 use cel::parser::{Macros, Options, parse};
 use cel::print::{Item, print};
@@ -43,6 +44,9 @@ fn answer(question: &Value) -> Value {
     if let Some(network) = text("cidr") {
         return value(ip::parse_cidr(network).map(|network| format!("{network} {}", network.masked())));
     }
+    if let Some(time) = text("time") {
+        return value(parts_of_time(time, text("zone").unwrap_or_default()));
+    }
     let parts = url::parse_url(text("url").unwrap_or_default()).map(|url| {
         let query: Vec<String> =
             url.query().iter().map(|(key, values)| format!("{key}={}", values.join(","))).collect();
@@ -50,6 +54,16 @@ fn answer(question: &Value) -> Value {
         format!("{url} {} {} {} {} {query}", url.scheme(), url.hostname(), url.port(), url.escaped_path())
     });
     value(parts)
+}
+
+fn parts_of_time(text: &str, zone: &str) -> Result<String, String> {
+    let timestamp = parse_timestamp(text).map_err(|error| format!("{error:?}"))?;
+    let zone = Zone::parse(zone)?;
+    let all =
+        [Part::Year, Part::Month, Part::DayOfYear, Part::Date, Part::DayOfWeek, Part::Hours, Part::Minutes];
+    let parts: Vec<String> =
+        all.iter().map(|which| part(timestamp.time, &zone, *which).to_string()).collect();
+    Ok(format!("{} {}", format_timestamp(timestamp), parts.join(" ")))
 }
 
 fn parsed(text: &str) -> Value {
