@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build test fuzz e2e verify bench microbench generate generate-check deps tools
+.PHONY: run build test fuzz e2e hostile verify bench microbench generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -29,6 +29,11 @@ fuzz:
 
 e2e: deps tools
 	$(CARGO) test -p e2e
+
+# Bodies that are made to hurt, for an hour: every kind, every list, map and text of it, in every format.
+hostile: deps
+	$(CARGO) build --release -p kube-apiserver
+	KUBE_APISERVER=target/release/kube-apiserver $(CARGO) run --release -p e2e --bin hostile -- 3600
 
 verify: deps
 	$(CARGO) fmt --all --check

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
 
 pub mod etcd;
+pub mod hostile;
 pub mod kubectl;
 pub mod log;
 pub mod process;

@@ -46,6 +46,8 @@ pub struct Server {
     pub etcd: Option<Etcd>,
     /// Where the server finds its store, unless it is embedded.
     etcd_url: Option<String>,
+    /// Further flags of the server.
+    flags: Vec<String>,
     port: u16,
     kubeconfig: PathBuf,
     dir: TempDir,
@@ -72,10 +74,28 @@ impl Server {
         Self::start_with(None, Some(etcd_url.to_owned()))
     }
 
+    /// Starts one with an empty embedded store and these flags, and waits until it is ready.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn start_flagged(flags: &[&str]) -> Self {
+        let mut server = Self::prepare(None, None);
+        server.flags = flags.iter().map(|flag| (*flag).to_owned()).collect();
+        server.restart();
+        server
+    }
+
     fn start_with(etcd: Option<Etcd>, etcd_url: Option<String>) -> Self {
-        let mut server = Self {
+        let mut server = Self::prepare(etcd, etcd_url);
+        server.restart();
+        server
+    }
+
+    fn prepare(etcd: Option<Etcd>, etcd_url: Option<String>) -> Self {
+        let server = Self {
             etcd,
             etcd_url,
+            flags: Vec::new(),
             port: tools::free_port(),
             kubeconfig: PathBuf::new(),
             dir: TempDir::new().unwrap(),
@@ -83,7 +103,6 @@ impl Server {
             allowed: Mutex::default(),
         };
         std::fs::create_dir(server.dir.path().join("home")).unwrap();
-        server.restart();
         server
     }
 
@@ -100,6 +119,7 @@ impl Server {
             .args(["--bind-address", "127.0.0.1", "--secure-port", &self.port.to_string(), "--cert-dir"])
             .arg(dir.join("pki"))
             .arg(format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")))
+            .args(&self.flags)
             .stderr(log);
         match &self.etcd_url {
             Some(url) => command.args(["--etcd-servers", url]),
@@ -159,6 +179,14 @@ impl Server {
     /// Whether the process goes on.
     pub fn is_running(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| matches!(process.child().try_wait(), Ok(None)))
+    }
+
+    /// The process.
+    ///
+    /// # Panics
+    /// When it does not run.
+    pub fn pid(&mut self) -> u32 {
+        self.process.as_mut().expect("the server runs").child().id()
     }
 
     /// What the process has of the machine's memory, in bytes.

@@ -1,0 +1,259 @@
+//! Sends bodies, one after the other, to a server of its own under a bound of memory, and holds what each of them
+//! cost against the model.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::time::Duration;
+
+use http::{Method, Request};
+use http_body_util::BodyExt;
+use kube::Client;
+use kube::client::Body;
+use rustix::process::{Pid, Resource as Bound, Rlimit, prlimit};
+use tokio::time::{Instant, timeout};
+
+use super::cases::{ATTACKS, Case, FORMS, Form, known, places};
+use super::process::Process;
+use super::{ANSWER_BASE, MEMORY_BASE, PROCESS_BYTES_MAX};
+use crate::Server;
+
+/// The flags that make a server take every form of every kind.
+const FLAGS: [&str; 2] = ["--feature-gates=CBORServingAndStorage=true", "--runtime-config=api/all=true"];
+/// Below so much time of a processor nobody asks whether twice the body would take twice the time.
+const CPU_MILLIS_IGNORED: u64 = 1000;
+/// How many times the time of a body one twice as long may take. What is quadratic takes four times.
+const CPU_RATIO_MAX: u64 = 3;
+/// The object that patches are for.
+const BASE: &str = "base";
+
+/// How much is tried.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// About how long a body is, in bytes.
+    pub bytes: usize,
+    /// How many bodies are sent, the known ones included.
+    pub requests: usize,
+    /// For how long.
+    pub time: Duration,
+    /// How long an answer may take.
+    pub patience: Duration,
+    /// How many times the body a request may take of memory, beside the base.
+    pub memory_factor: u64,
+    /// Whether time that grows faster than the body is a finding.
+    pub cpu: bool,
+    /// Chooses the sample.
+    pub seed: u64,
+}
+
+/// A body that costs more than it may.
+#[derive(Debug)]
+pub struct Finding {
+    /// The body.
+    pub case: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.case, self.what)
+    }
+}
+
+/// What was found.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Bodies that were sent.
+    pub requests: usize,
+    /// Those that cost too much.
+    pub findings: Vec<Finding>,
+    /// The most memory that one took, in bytes, and which.
+    pub memory_worst: (u64, String),
+    /// The most time of processors that one took, in milliseconds, and which.
+    pub cpu_worst: (u64, String),
+}
+
+/// What one request cost.
+#[derive(Debug, Default, Clone, Copy)]
+struct Cost {
+    body: u64,
+    code: u16,
+    answer: u64,
+    memory: u64,
+    cpu_millis: u64,
+    panicked: bool,
+}
+
+/// A server that is replaced when it dies or has too much memory left over.
+struct Target {
+    server: Server,
+    client: Client,
+    process: Process,
+    bases: BTreeSet<String>,
+}
+
+/// Sends the known bodies and a sample of all, and says what was found.
+///
+/// # Panics
+/// When the server does not start.
+pub async fn run(limits: Limits, mut found: impl FnMut(&Finding)) -> Report {
+    let begun = Instant::now();
+    let mut report = Report::default();
+    let mut target = Target::start().await;
+    for case in known().into_iter().chain(sample(limits.seed)) {
+        if report.requests >= limits.requests || begun.elapsed() > limits.time {
+            break;
+        }
+        if case.form.patches() && !target.bases.contains(&collection(&case)) {
+            continue;
+        }
+        report.requests += 1;
+        let Err(what) = target.judge(&case, limits, &mut report).await else { continue };
+        let finding = Finding { case: case.to_string(), what };
+        found(&finding);
+        report.findings.push(finding);
+        target = Target::start().await;
+    }
+    report
+}
+
+/// All cases in an order that the seed decides.
+fn sample(seed: u64) -> impl Iterator<Item = Case> {
+    let places = places();
+    let variants = ATTACKS.len() * FORMS.len();
+    let mut order: Vec<usize> = (0..places.len() * variants).collect();
+    let mut random = seed;
+    for at in (1..order.len()).rev() {
+        order.swap(at, (splitmix(&mut random) % (at as u64 + 1)) as usize);
+    }
+    let case = move |number: usize| {
+        let (row, path) = places[number / variants].clone();
+        let variant = number % variants;
+        Case { row, path, attack: ATTACKS[variant / FORMS.len()], form: FORMS[variant % FORMS.len()] }
+    };
+    order.into_iter().map(case).filter(Case::exists)
+}
+
+/// Sebastiano Vigna's generator: enough for an order that can be had again.
+fn splitmix(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mut mixed = *state;
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// Where objects of the case's kind are.
+fn collection(case: &Case) -> String {
+    let root = if case.row.group.is_empty() { "api" } else { "apis" };
+    let namespace = if case.row.namespaced { "namespaces/default/" } else { "" };
+    format!("/{root}/{}/{namespace}{}", case.row.group_version, case.row.plural)
+}
+
+impl Target {
+    async fn start() -> Self {
+        let mut server = Server::start_flagged(&FLAGS);
+        // What is found is told by the report.
+        server.allow_log("");
+        let pid = server.pid();
+        let bound = Rlimit { current: Some(PROCESS_BYTES_MAX), maximum: Some(PROCESS_BYTES_MAX) };
+        let id = Pid::from_raw(pid.cast_signed());
+        prlimit(id, Bound::As, bound).expect("the process is ours");
+        let client = server.client().await;
+        let mut target = Target { server, client, process: Process(pid), bases: BTreeSet::new() };
+        target.make_bases().await;
+        target
+    }
+
+    /// Makes the objects that patches are for, of all kinds that need no more than a name.
+    async fn make_bases(&mut self) {
+        let mut rows = places();
+        rows.dedup_by_key(|(row, _)| std::ptr::from_ref(*row));
+        for (row, path) in rows {
+            let case = Case { row, path, attack: ATTACKS[0], form: Form::Json };
+            let path = collection(&case);
+            let body = format!("{{\"metadata\":{{\"name\":\"{BASE}\"}}}}").into_bytes();
+            let request = Request::post(&path).header("content-type", case.form.media_type());
+            let answer = self.client.send(request.body(Body::from(body)).expect("a request")).await;
+            if answer.is_ok_and(|answer| answer.status() == 201) {
+                self.bases.insert(path);
+            }
+        }
+    }
+
+    /// Sends a body and compares what it cost with what it may.
+    async fn judge(&mut self, case: &Case, limits: Limits, report: &mut Report) -> Result<(), String> {
+        let cost = self.cost(case, limits.bytes, limits.patience).await?;
+        if cost.memory > report.memory_worst.0 {
+            report.memory_worst = (cost.memory, case.to_string());
+        }
+        if cost.cpu_millis > report.cpu_worst.0 {
+            report.cpu_worst = (cost.cpu_millis, case.to_string());
+        }
+        let Cost { body, code, answer, memory, cpu_millis, panicked } = cost;
+        if panicked || code == 504 {
+            return Err(format!("answered with {code}{}", if panicked { " after a panic" } else { "" }));
+        }
+        if memory > body * limits.memory_factor + MEMORY_BASE {
+            return Err(format!("{} MiB of memory for a body of {body} bytes", memory >> 20));
+        }
+        if answer > body + ANSWER_BASE {
+            return Err(format!("an answer of {answer} bytes to a body of {body} bytes"));
+        }
+        if limits.cpu && cpu_millis > CPU_MILLIS_IGNORED {
+            let half = self.cost(case, limits.bytes / 2, limits.patience).await?;
+            let expected = half.cpu_millis * body / half.body.max(1);
+            if cpu_millis * 2 > expected * CPU_RATIO_MAX {
+                let half = half.cpu_millis;
+                return Err(format!("{cpu_millis} ms for a body of {body} bytes, {half} ms for half of it"));
+            }
+        }
+        Ok(())
+    }
+
+    async fn cost(&mut self, case: &Case, bytes: usize, patience: Duration) -> Result<Cost, String> {
+        let body = case.body(if case.form.patches() { BASE } else { "hostile" }, bytes);
+        let dead = || "the server has ended".to_owned();
+        let size = body.len() as u64;
+        let memory = self.process.memory().ok_or_else(dead)?;
+        self.process.forget_peak();
+        let cpu = self.process.cpu_millis().ok_or_else(dead)?;
+        let answered = timeout(patience, self.send(case, body)).await;
+        let (peak, now) = (self.process.memory_peak(), self.process.cpu_millis());
+        let running = self.server.is_running();
+        let (true, Some(peak), Some(now)) = (running, peak, now) else {
+            return Err(format!("the server ends after a body of {size} bytes"));
+        };
+        let (memory, cpu_millis) = (peak.saturating_sub(memory), now.saturating_sub(cpu));
+        let Ok(answered) = answered else {
+            return Err(format!("no answer in {patience:?}, {} MiB, {cpu_millis} ms so far", memory >> 20));
+        };
+        let (code, answer, panicked) = answered.map_err(|error| format!("no answer: {error}"))?;
+        Ok(Cost { body: size, code, answer, memory, cpu_millis, panicked })
+    }
+
+    /// The code of the answer, its length, and whether it speaks of a panic.
+    async fn send(&self, case: &Case, body: Vec<u8>) -> Result<(u16, u64, bool), String> {
+        let path = collection(case);
+        let query = "dryRun=All&fieldManager=hostile";
+        let (method, uri) = match case.form {
+            Form::Apply => (Method::PATCH, format!("{path}/hostile?{query}&force=true")),
+            form if form.patches() => (Method::PATCH, format!("{path}/{BASE}?{query}")),
+            _ => (Method::POST, format!("{path}?{query}")),
+        };
+        let request =
+            Request::builder().method(method).uri(uri).header("content-type", case.form.media_type());
+        let request = request.body(Body::from(body)).map_err(|error| error.to_string())?;
+        let answer = self.client.send(request).await.map_err(|error| error.to_string())?;
+        let code = answer.status().as_u16();
+        let (mut body, mut bytes, mut panicked) = (answer.into_body(), 0, false);
+        while let Some(frame) = body.frame().await {
+            let frame = frame.map_err(|error| error.to_string())?;
+            let data = frame.data_ref().map_or(&[][..], |data| data);
+            panicked |=
+                code == 500 && bytes == 0 && String::from_utf8_lossy(data).contains("apiserver to panic");
+            bytes += data.len() as u64;
+        }
+        Ok((code, bytes, panicked))
+    }
+}
