@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build test fuzz e2e hostile verify bench microbench generate generate-check deps tools
+.PHONY: run build test fuzz e2e hostile verify load bench microbench generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -45,6 +45,10 @@ bench: deps build
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
+
+# Hostile clients against a server that runs. LOAD: arguments for tools/load.py, such as --port, --token and --pid.
+load:
+	tools/load.py $(LOAD)
 
 # The parts, one by one.
 microbench: deps

@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod tidy {
+    pub(crate) mod arithmetic;
     pub(crate) mod edges;
     pub(crate) mod exceptions;
     pub(crate) mod functions;
@@ -91,6 +92,15 @@ fn files_and_functions_are_short() {
         "Split it, or (old code only) keep e2e/tests/tidy/exceptions.txt true:",
         tidy::exceptions::findings(&long, &listed),
     );
+}
+
+#[test]
+fn arithmetic_on_what_clients_send_is_looked_at() {
+    let sources = files(&root(), |path| path.starts_with("pkg/") && path.ends_with(".rs"));
+    let list = include_str!("tidy/arithmetic.txt").lines();
+    let listed: Vec<&str> = list.filter(|line| !line.is_empty() && !line.starts_with('#')).collect();
+    let findings = tidy::arithmetic::findings(&sources, &tidy::arithmetic::CRATES, &listed);
+    none("Saturate or refuse, or (old code only) keep e2e/tests/tidy/arithmetic.txt true:", findings);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 //! that. Each gate has a history ([`Gate::specs`]), and what the emulated release said of it counts.
 //! [`Gates`] is the answer for all of them at once: a small value, made at start and handed down to
 //! whoever reads a gate.
+#![allow(clippy::as_conversions)]
 
 mod effective;
 mod gates;

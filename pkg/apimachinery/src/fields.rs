@@ -150,7 +150,7 @@ pub fn escape(value: &str) -> Cow<'_, str> {
     if !value.contains(['\\', ',', '=']) {
         return Cow::Borrowed(value);
     }
-    let mut out = String::with_capacity(value.len() + 4);
+    let mut out = String::with_capacity(value.len().saturating_add(4));
     for c in value.chars() {
         if matches!(c, '\\' | ',' | '=') {
             out.push('\\');

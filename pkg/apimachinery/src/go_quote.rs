@@ -22,7 +22,7 @@ impl Display for Quoted<'_> {
             }
             f.write_str(self.0.get(plain_from..at).unwrap_or_default())?;
             escape(f, c)?;
-            plain_from = at + c.len_utf8();
+            plain_from = at.saturating_add(c.len_utf8());
         }
         f.write_str(self.0.get(plain_from..).unwrap_or_default())?;
         f.write_char('"')
@@ -37,11 +37,11 @@ pub fn quote(text: &str) -> String {
 /// Quotes bytes that need not be UTF-8: each byte that is no part of a valid
 /// character becomes `\xNN`, as Go does for its byte strings.
 pub fn quote_bytes(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(bytes.len() + 2);
+    let mut out = String::with_capacity(bytes.len().saturating_add(2));
     out.push('"');
     for chunk in bytes.utf8_chunks() {
         let quoted = quote(chunk.valid());
-        out.push_str(quoted.get(1..quoted.len() - 1).unwrap_or_default());
+        out.push_str(quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default());
         for byte in chunk.invalid() {
             let _ = write!(out, "\\x{byte:02x}");
         }

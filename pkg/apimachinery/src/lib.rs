@@ -1,4 +1,9 @@
 //! The words of the API: kinds, Status, selectors, quantities, times, field paths.
+#![cfg_attr(
+    not(test),
+    warn(clippy::arithmetic_side_effects, clippy::indexing_slicing, clippy::as_conversions)
+)]
+
 pub mod clock;
 pub mod duration;
 pub mod features;

@@ -3,6 +3,7 @@
 //!
 //! Accepted texts and error texts are those of Go's `time.Parse` and
 //! `time.ParseDuration`, which clients get to see.
+#![allow(clippy::arithmetic_side_effects)]
 
 mod civil;
 mod duration;

@@ -1,4 +1,5 @@
 //! Which gates are open.
+#![allow(clippy::as_conversions)]
 
 use std::fmt;
 

@@ -1,4 +1,5 @@
 //! Releases of Kubernetes by their major and minor number.
+#![allow(clippy::arithmetic_side_effects)]
 
 use std::fmt;
 

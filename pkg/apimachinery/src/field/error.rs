@@ -1,5 +1,6 @@
 //! A field-level validation error: constructors named after upstream's, and
 //! the texts that end up in `Status.message` and `Status.details.causes`.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::Path;
 use crate::go_quote::{Quoted, quote};

@@ -1,4 +1,5 @@
 //! A list of field errors whose memory is bounded, whatever an object is made of.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::Error;
 

@@ -41,7 +41,7 @@ impl<'a> Parser<'a> {
 
     fn consume(&mut self) -> (Token, &'a str) {
         let token = self.peek();
-        self.position += 1;
+        self.position = self.position.saturating_add(1);
         token
     }
 
@@ -106,7 +106,7 @@ impl<'a> Parser<'a> {
 
     fn operator_and_values(&mut self) -> Result<(Operator, Values<'a>), String> {
         let (token, found) = self.peek_operator();
-        self.position += 1;
+        self.position = self.position.saturating_add(1);
         let operator = match token {
             Token::In => return Ok((Operator::In, self.value_set()?)),
             Token::NotIn => return Ok((Operator::NotIn, self.value_set()?)),
@@ -140,11 +140,11 @@ impl<'a> Parser<'a> {
         match self.peek() {
             (Token::Identifier | Token::Comma, _) => {
                 let values = self.value_list()?;
-                self.position += 1; // the closing parenthesis that ended the list
+                self.position = self.position.saturating_add(1); // the closing parenthesis that ended the list
                 Ok(values)
             }
             (Token::CloseParen, _) => {
-                self.position += 1;
+                self.position = self.position.saturating_add(1);
                 Ok(Values::from([""]))
             }
             (_, found) => Err(format!("found '{found}', expected: ',', ')' or identifier")),

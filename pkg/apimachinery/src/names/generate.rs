@@ -1,4 +1,5 @@
 //! Names made from `metadata.generateName` and a short random suffix.
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 /// Longest name that generation aims at, in bytes.
 pub const NAME_BYTES_MAX: usize = 63;

@@ -1,4 +1,5 @@
 //! The number in a quantity: an `i64` times a power of ten, or a big decimal.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::Format;
 use super::decimal::Decimal;

@@ -1,5 +1,6 @@
 //! Just enough big-integer arithmetic for quantities beyond `i64`: unsigned,
 //! in base 10⁹, so that reading, printing and decimal shifts are linear.
+#![allow(clippy::arithmetic_side_effects)]
 
 use std::cmp::Ordering;
 use std::fmt::Write;

@@ -1,4 +1,5 @@
 //! A signed big decimal: magnitude times a power of ten.
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use super::big::BigUint;
 use std::cmp::Ordering;

@@ -1,5 +1,6 @@
 //! From text to amount: a scanner, a fast path for what fits an `i64`, and a
 //! slow one over big decimals.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::amount::Amount;
 use super::big::BigUint;

@@ -1,4 +1,5 @@
 //! The suffixes of quantities and the factors they stand for.
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use super::Format;
 use crate::strconv::parse_int;

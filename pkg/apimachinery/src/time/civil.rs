@@ -1,5 +1,6 @@
 //! The Gregorian calendar, extended to all years: days since 1970 to dates and
 //! back. The year is counted from March, so that the leap day comes last.
+#![allow(clippy::arithmetic_side_effects)]
 
 /// Days in 400 years.
 const ERA_DAYS: i64 = 146_097;

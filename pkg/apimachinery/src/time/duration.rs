@@ -1,4 +1,5 @@
 //! Go durations: `1h2m3.5s`, a count of nanoseconds.
+#![allow(clippy::arithmetic_side_effects, clippy::as_conversions)]
 
 use super::time_quote;
 use thiserror::Error;

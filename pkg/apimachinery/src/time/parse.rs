@@ -1,6 +1,7 @@
 //! Parsing by the two layouts of the API, element by element as Go does it,
 //! so that leniency and errors are the same: a one-digit hour and a comma
 //! before the fraction pass, and the error names the element that failed.
+#![allow(clippy::arithmetic_side_effects)]
 
 use super::civil::{Civil, days_in};
 use super::{UnixTime, time_quote};

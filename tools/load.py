@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""Load from outside: what clients do to a server that mean no good or are broken, and what a quiet one sees of it.
+
+  tools/load.py --port 6443 --token TOKEN --pid PID [--short]
+
+Holds idle connections, connections without a handshake, writers of a byte a second, and readers who do not read; sends
+pipelined requests whose answers nobody waits for. Meanwhile one client asks for /readyz and for a list. Prints what
+that client saw and what memory the server took, and fails when its p99 reaches a second or when a minute later the memory is
+not back within a tenth; the short form does not wait for that. Needs some thousand file descriptors."""
+import argparse
+import random
+import resource
+import socket
+import ssl
+import struct
+import sys
+import threading
+import time
+
+FULL = {"idle": 2000, "half_open": 500, "slow": 100, "pipelined": 50000, "settle": 60}
+SHORT = {"idle": 200, "half_open": 50, "slow": 10, "pipelined": 2000, "settle": 5}
+P99_MAX = 1.0
+GROWTH_MAX = 1.1
+BATCH = 100
+
+
+class Server:
+    def __init__(self, port, token, pid):
+        self.port, self.token, self.pid = port, token, pid
+        self.tls = ssl.create_default_context()
+        self.tls.check_hostname, self.tls.verify_mode = False, ssl.CERT_NONE
+
+    def tcp(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=30)
+
+    def connect(self):
+        return self.tls.wrap_socket(self.tcp(), server_hostname="localhost")
+
+    def get(self, path, token=True):
+        proof = f"Authorization: Bearer {self.token}\r\n" if token else ""
+        return f"GET {path} HTTP/1.1\r\nHost: localhost\r\n{proof}\r\n".encode()
+
+    def rss(self):
+        """Resident memory in MiB."""
+        with open(f"/proc/{self.pid}/status") as status:
+            line = next(line for line in status if line.startswith("VmRSS"))
+        return int(line.split()[1]) / 1024
+
+
+class Quiet(threading.Thread):
+    """One request after the other on one connection, ten a second; notes how long each took."""
+
+    def __init__(self, server):
+        super().__init__(daemon=True)
+        self.server, self.took, self.failures, self.done = server, [], 0, threading.Event()
+
+    def run(self):
+        stream = self.server.connect()
+        paths = ["/readyz", "/api/v1/namespaces/default/configmaps?limit=1"]
+        while not self.done.wait(0.1):
+            begun = time.monotonic()
+            stream.sendall(self.server.get(paths[len(self.took) % 2]))
+            self.failures += not self.answer(stream)
+            self.took.append(time.monotonic() - begun)
+
+    @staticmethod
+    def answer(stream):
+        got = b""
+        while b"\r\n\r\n" not in got:
+            got += stream.recv(65536)
+        head, body = got.split(b"\r\n\r\n", 1)
+        length = int(head.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+        while len(body) < length:
+            body += stream.recv(65536)
+        return head.startswith(b"HTTP/1.1 200")
+
+    def report(self):
+        took = sorted(self.took)
+        p99 = took[int(len(took) * 0.99)]
+        print(f"quiet client: {len(took)} requests, {self.failures} failures, p50 {took[len(took) // 2] * 1000:.0f} ms, "
+              f"p99 {p99 * 1000:.0f} ms, max {took[-1] * 1000:.0f} ms")
+        return p99
+
+
+def reset(stream):
+    """Closes without a word: the server's next packet is answered with RST."""
+    stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    stream.close()
+
+
+def pipeline(server, count, dice):
+    """Requests in one write, of whose answers some, or none, are read."""
+    for _ in range(0, count, BATCH):
+        stream = server.connect()
+        try:
+            stream.sendall(server.get("/api/v1/namespaces/default/configmaps?limit=1") * BATCH)
+            if dice.random() < 0.5:
+                stream.recv(dice.randrange(1, 65536))
+        except OSError:
+            pass
+        reset(stream)
+
+
+def slow(server, count, dice):
+    """Writers of heads that never end, and readers who have asked for more than they take."""
+    streams = [server.connect() for _ in range(count)]
+    for at, stream in enumerate(streams):
+        stream.sendall(b"GET /readyz HTTP/1.1\r\nX: " if at % 2 else server.get("/openapi/v2") * dice.randrange(1, 5))
+    return streams
+
+
+def drip(streams, done):
+    while not done.wait(1):
+        for stream in streams[1::2]:
+            try:
+                stream.sendall(b"x")
+            except OSError:
+                pass
+
+
+def main():
+    args = argparse.ArgumentParser()
+    args.add_argument("--port", type=int, required=True)
+    args.add_argument("--token", required=True)
+    args.add_argument("--pid", type=int, required=True)
+    args.add_argument("--seed", type=int, default=1)
+    args.add_argument("--short", action="store_true")
+    args = args.parse_args()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+    server, dice, load = Server(args.port, args.token, args.pid), random.Random(args.seed), SHORT if args.short else FULL
+    # What is made once and kept is no growth.
+    pipeline(server, 2 * BATCH, dice)
+    reset(slow(server, 1, dice)[0])
+    time.sleep(load["settle"] / 10)
+    before = server.rss()
+    quiet = Quiet(server)
+    quiet.start()
+    held = [server.connect() for _ in range(load["idle"])]
+    held += [server.tcp() for _ in range(load["half_open"])]
+    slow_ones, done = slow(server, load["slow"], dice), threading.Event()
+    threading.Thread(target=drip, args=(slow_ones, done), daemon=True).start()
+    peak = server.rss()
+    pipeline(server, load["pipelined"], dice)
+    peak = max(peak, server.rss())
+    done.set()
+    for stream in held + slow_ones:
+        reset(stream)
+    quiet.done.set()
+    quiet.join()
+    p99 = quiet.report()
+    time.sleep(load["settle"])
+    after = server.rss()
+    print(f"memory: {before:.0f} MiB before, {peak:.0f} under load, {after:.0f} {load['settle']} s later")
+    grown = not args.short and after > before * GROWTH_MAX
+    sys.exit(p99 >= P99_MAX or quiet.failures > 0 or grown)
+
+
+if __name__ == "__main__":
+    main()
