@@ -55,14 +55,14 @@ func main() {
 	questions := make(chan map[string]string, 1000)
 	go ask(in, questions, *kind, *count, random)
 	lines := bufio.NewReaderSize(out, 1<<20)
-	parse := newParser()
+	parse, strict := newParsers()
 	differences := 0
 	for question := range questions {
 		line, err := lines.ReadBytes('\n')
 		check(err)
 		var ours answer
 		check(json.Unmarshal(line, &ours))
-		theirs, answered := expectedOrPanic(question, parse)
+		theirs, answered := expectedOrPanic(question, parse, strict)
 		if answered && ours != theirs {
 			fmt.Printf("--- %q\n--- ours\n%s%s%s\n--- theirs\n%s%s%s\n", question,
 				ours.Tree, ours.Value, ours.Errors, theirs.Tree, theirs.Value, theirs.Errors)
@@ -89,6 +89,9 @@ func ask(in io.WriteCloser, questions chan<- map[string]string, kind string, cou
 		question := map[string]string{kind: text(kind, random)}
 		if kind == "regex" {
 			question["in"] = soup(random, strings.Split("a b c x 1 2 _ - é K k ſ s  \n [ ] { } A Z", " "), 12)
+		}
+		if kind == "parse" && random.Intn(3) == 0 {
+			question["strict"] = "yes"
 		}
 		if kind == "time" {
 			question["zone"] = zones[random.Intn(len(zones))]
@@ -233,12 +236,15 @@ func mutate(random *rand.Rand, text string) string {
 }
 
 // expectedOrPanic is what Go says, if it says anything: macros that copy an entry with an error make cel-go panic.
-func expectedOrPanic(question map[string]string, parse *parser.Parser) (theirs answer, answered bool) {
+func expectedOrPanic(question map[string]string, parse, strict *parser.Parser) (theirs answer, answered bool) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			fmt.Printf("cel-go panics on %q: %v\n", question, panicked)
 		}
 	}()
+	if question["strict"] != "" {
+		parse = strict
+	}
 	return expected(question, parse), true
 }
 
@@ -348,14 +354,18 @@ func network(text string) (string, error) {
 	return fmt.Sprintf("%s %s", prefix, prefix.Masked()), nil
 }
 
-// newParser makes cel-go's parser with the macros that the other side has too.
-func newParser() *parser.Parser {
+// newParsers makes cel-go's parser with the macros that the other side has too, and one with small limits.
+func newParsers() (parse, strict *parser.Parser) {
 	env, err := cel.NewEnv(cel.OptionalTypes(), ext.Bindings(), ext.TwoVarComprehensions(), ext.Lists())
 	check(err)
-	macros := append(env.Macros(), parser.ExistsOneMacroNew)
-	made, err := parser.NewParser(parser.Macros(macros...), parser.EnableOptionalSyntax(true))
+	macros := parser.Macros(append(env.Macros(), parser.ExistsOneMacroNew)...)
+	parse, err = parser.NewParser(macros, parser.EnableOptionalSyntax(true))
 	check(err)
-	return made
+	strict, err = parser.NewParser(macros, parser.EnableIdentEscapeSyntax(true), parser.EnableHiddenAccumulatorName(false),
+		parser.MaxRecursionDepth(12), parser.ErrorReportingLimit(4), parser.ErrorRecoveryLimit(3),
+		parser.ErrorRecoveryLookaheadTokenLimit(3))
+	check(err)
+	return parse, strict
 }
 
 func parsed(text string, parse *parser.Parser) answer {

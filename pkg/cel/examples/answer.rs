@@ -1,7 +1,8 @@
 //! Answers questions about expressions, one JSON object per line, for the comparison with cel-go in
 //! `pkg/cel/differential`.
 //!
-//! `{"parse": TEXT}` is answered with `{"tree": …}`, a printout with ids and places, or `{"errors": …}`;
+//! `{"parse": TEXT}` is answered with `{"tree": …}`, a printout with ids and places, or `{"errors": …}`; the same with
+//! `"strict": "yes"` under small limits and other options;
 //! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}`, `{"cidr": TEXT}` and
 //! `{"time": TEXT, "zone": TEXT}` with `{"value": …}` or `{"errors": …}`.
 
@@ -31,7 +32,7 @@ fn answer(question: &Value) -> Value {
         Err(errors) => json!({ "errors": errors }),
     };
     if let Some(expression) = text("parse") {
-        return parsed(expression);
+        return parsed(expression, text("strict").is_some());
     }
     if let Some(pattern) = text("regex") {
         let found =
@@ -66,11 +67,24 @@ fn parts_of_time(text: &str, zone: &str) -> Result<String, String> {
     Ok(format!("{} {}", format_timestamp(timestamp), parts.join(" ")))
 }
 
-fn parsed(text: &str) -> Value {
+fn parsed(text: &str, strict: bool) -> Value {
     let macros = [Macros::EXISTS_ONE, Macros::OPTIONAL, Macros::BIND, Macros::TWO_VARIABLE, Macros::SORT_BY];
     let macros = macros.into_iter().fold(Macros::STANDARD, Macros::with);
     let source = Source::new(text);
-    let syntax = match parse(&source, &Options::new(macros)) {
+    let mut options = Options::new(macros);
+    if strict {
+        options = Options {
+            optional_syntax: false,
+            escaped_identifiers: true,
+            accumulator: "__result__",
+            max_depth: 12,
+            max_reports: 4,
+            max_recoveries: 3,
+            max_recovery_tokens: 3,
+            ..options
+        };
+    }
+    let syntax = match parse(&source, &options) {
         Ok(syntax) => syntax,
         Err(errors) => return json!({ "errors": errors.display(&source) }),
     };
