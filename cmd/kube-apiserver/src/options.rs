@@ -119,6 +119,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
             unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
         },
         kubelets: kubelets(flags),
+        tracing_config_file: path(flags, "tracing-config-file"),
         advertise_address,
         serving,
     })

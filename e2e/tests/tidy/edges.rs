@@ -11,6 +11,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("client", &["apimachinery"]),
     ("schema", &["apimachinery"]),
     ("cel", &["apimachinery"]),
+    ("telemetry", &["apimachinery", "schema"]),
     ("storage", &["apimachinery"]),
     ("api", &["apimachinery", "schema", "cel"]),
     ("storage-etcd3", &["apimachinery", "storage"]),
@@ -46,6 +47,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "registry",
             "endpoints",
             "server",
+            "telemetry",
         ],
     ),
     // Flags become the options of those who obey them.
@@ -71,6 +73,9 @@ const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
 const OWNERS: &[(&str, &[&str])] = &[
     ("etcd-client", &["storage-etcd3"]),
     ("redb", &["storage-embedded"]),
+    ("opentelemetry", &["telemetry"]),
+    ("opentelemetry_sdk", &["telemetry"]),
+    ("opentelemetry-otlp", &["telemetry"]),
     ("rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("jsonwebtoken", &["authentication"]),

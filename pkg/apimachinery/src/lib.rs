@@ -22,4 +22,5 @@ pub mod selectors;
 pub mod status;
 pub mod strconv;
 pub mod time;
+pub mod trace;
 pub mod user_info;

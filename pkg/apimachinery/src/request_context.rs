@@ -41,6 +41,9 @@ impl RequestContext {
     }
 }
 
+/// The length of an id beside others, in bytes.
+const TRUNCATED_BYTES: usize = 64;
+
 /// The id of a request: the client's own, or a UUID. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AuditId(Bytes);
@@ -54,6 +57,13 @@ impl AuditId {
     /// As text; empty for what is none, which only a client can send.
     pub fn as_str(&self) -> &str {
         std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// As text where many ids come together: what a client makes too long is cut (upstream's
+    /// `GetAuditIDTruncated`).
+    pub fn truncated(&self) -> &str {
+        let text = self.as_str();
+        text.get(..TRUNCATED_BYTES).unwrap_or(text)
     }
 
     /// The bytes, shared.

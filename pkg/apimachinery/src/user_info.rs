@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 /// The group of the cluster's unlimited administrators: authorization never refuses it.
 pub const GROUP_MASTERS: &str = "system:masters";
+/// The group of those who watch over the cluster's health.
+pub const GROUP_MONITORING: &str = "system:monitoring";
 /// The group of everyone who proved an identity.
 pub const GROUP_AUTHENTICATED: &str = "system:authenticated";
 /// The group of everyone who did not.

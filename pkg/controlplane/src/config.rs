@@ -54,6 +54,8 @@ pub struct Config {
     pub pods: PodConfig,
     /// Kubelets.
     pub kubelets: KubeletConfig,
+    /// `--tracing-config-file`: which requests are recorded, and who is told.
+    pub tracing_config_file: Option<PathBuf>,
     /// `--advertise-address`: where members of the cluster reach this server.
     pub advertise_address: IpAddr,
 }
@@ -414,6 +416,7 @@ impl Config {
                 unreachable_toleration_seconds: 300,
             },
             kubelets: KubeletConfig::default(),
+            tracing_config_file: None,
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),
         }

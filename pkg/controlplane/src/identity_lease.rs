@@ -64,8 +64,7 @@ impl IdentityLease {
     /// # Errors
     /// Leases are not served.
     pub(crate) fn new(config: &Config, registry: &Registry) -> Result<Self, String> {
-        let host = system::host_name();
-        let name = name(&host);
+        let (host, name) = (system::host_name(), of_this_machine());
         let address = SocketAddr::new(config.advertise_address, config.serving.bind.address.port());
         let holder = format!("{name}_{}", system::uid());
         let lease = Lease { name, holder, host, address: address.to_string() };
@@ -184,6 +183,11 @@ fn is_expired(lease: &Object, now: UnixTime) -> bool {
 
 /// The name of the Lease of a server on a host: a hash of what tells it from others, each part with its
 /// length in two bytes before it.
+/// The name by which the server on this machine is known.
+pub(crate) fn of_this_machine() -> String {
+    name(&system::host_name())
+}
+
 fn name(host: &str) -> String {
     let mut hash = Sha256::new();
     for part in [host, IDENTITY.1] {

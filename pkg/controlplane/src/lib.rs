@@ -20,5 +20,9 @@ mod services;
 mod subresource_tests;
 mod system;
 mod tasks;
+#[cfg(test)]
+mod test_client;
 pub mod test_cluster;
 mod token_objects;
+#[cfg(test)]
+mod trace_tests;

@@ -7,6 +7,7 @@ mod kubeconfig;
 pub(crate) mod service_account_keys;
 mod signals;
 mod store;
+mod traces;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,6 +36,7 @@ use crate::tasks::Tasks;
 pub use error::RunError;
 use hooks::Hooks;
 use store::Store;
+use traces::Recorder;
 
 /// How long requests under way may take to end once the server goes down, beyond their own deadline
 /// (upstream's default for its wait groups).
@@ -61,6 +63,7 @@ pub struct Running {
     before_stop: BoxFuture<'static, ()>,
     heavy: HeavyPool,
     store: Store,
+    recorder: Option<telemetry::Provider>,
     config: Config,
     custom_kinds: CustomKinds,
 }
@@ -113,7 +116,8 @@ pub(crate) async fn start_under(
     // Where the system chose a port, everyone is told which.
     config.serving.bind.address.set_port(address.port());
     certificates::write_kubeconfig(&config, &credentials, address, now)?;
-    let store = Store::open(&config.storage).await?;
+    let recorder = Recorder::of(&config)?;
+    let store = Store::open(&config.storage, recorder.is_some()).await?;
     let lifecycle = Lifecycle::new();
     let watches = CancellationToken::new();
     let tasks = Tasks::new(lifecycle.terminating().clone());
@@ -137,6 +141,7 @@ pub(crate) async fn start_under(
         api_paths: api.paths,
         health: Arc::new(health),
         metrics,
+        traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
     };
     let chain = Chain::new(services, config.chain.clone(), env);
     tracing::info!(%address, "serving securely");
@@ -158,6 +163,7 @@ pub(crate) async fn start_under(
         before_stop: api.before_stop,
         heavy,
         store,
+        recorder: recorder.map(|recorder| recorder.provider),
         config,
         custom_kinds: api.custom_kinds,
     })
@@ -231,6 +237,9 @@ impl Running {
         self.tasks.finish(TASKS_END_MAX).await;
         self.cache.abort();
         self.store.close().await;
+        if let Some(recorder) = self.recorder {
+            recorder.shutdown().await;
+        }
         tracing::info!("stopped");
     }
 

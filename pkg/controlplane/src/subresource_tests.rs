@@ -1,14 +1,13 @@
 //! Claims about subresources that do more than show a part of an object, over a whole server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
-mod client;
 mod custom;
 mod kubelet;
 
 use serde_json::{Value, json};
 
+use crate::test_client::Client;
 use crate::test_cluster::TestServer;
-use client::Client;
 use kubelet::Kubelet;
 
 const PODS: &str = "/api/v1/namespaces/default/pods";

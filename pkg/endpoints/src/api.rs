@@ -1,6 +1,7 @@
 //! The API behind the chain: routes a request, negotiates, runs the verb's handler, and turns its
 //! error into a response.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,8 +22,9 @@ use hyper::upgrade::OnUpgrade;
 use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
+use crate::body;
 pub use crate::compressed::CompressedLists;
-use crate::dispatch::{Dispatch, Request, Response};
+use crate::dispatch::{Body, Dispatch, Request, Response};
 use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
 use crate::heavy::HeavyPool;
@@ -33,6 +35,7 @@ use crate::respond::{self, Reply};
 use crate::route::{Action, NoRoute, Route, route};
 use crate::served::Served;
 use crate::table::{IncludeObject, TableRequest};
+use crate::trace::Trace;
 use crate::warning::Warnings;
 pub use crate::watch_metrics::WatchMetrics;
 
@@ -91,6 +94,8 @@ pub(crate) struct Call<'a> {
     pub(crate) formats: Formats,
     pub(crate) representation: Representation,
     pub(crate) warnings: Warnings,
+    /// What is recorded of it.
+    pub(crate) trace: &'a Trace,
 }
 
 impl<'a> Call<'a> {
@@ -123,6 +128,37 @@ impl<'a> Call<'a> {
         self.main().storage.as_ref().ok_or_else(|| refused().into())
     }
 
+    /// Reads the body of a write.
+    ///
+    /// # Errors
+    /// As [`body::read`].
+    pub(crate) async fn read(&self, body: &mut Body) -> Result<Bytes, Box<Status>> {
+        let bytes = body::read(body).await;
+        match &bytes {
+            Ok(bytes) => self.trace.span.event_with("limitedReadBody succeeded", "len", bytes.len()),
+            Err(status) => {
+                self.trace.span.event_with("limitedReadBody failed", "err", status.message.as_str());
+            }
+        }
+        bytes
+    }
+
+    /// Waits for a write to storage, between two notes of what is recorded.
+    pub(crate) async fn stored<T>(
+        &self,
+        write: impl Future<Output = Result<T, Box<Status>>>,
+    ) -> Result<T, Box<Status>> {
+        self.trace.span.event("About to store object in database");
+        let stored = write.await;
+        match &stored {
+            Ok(_) => self.trace.span.event("Write to database call succeeded"),
+            Err(status) => {
+                self.trace.span.event_with("Write to database call failed", "err", status.message.as_str());
+            }
+        }
+        stored
+    }
+
     /// What the answer shares with every other answer to this request.
     ///
     /// # Errors
@@ -140,6 +176,7 @@ impl<'a> Call<'a> {
             representation: self.representation,
             warnings: self.warnings.texts(),
             budget: self.api.registry.budget(),
+            trace: self.trace,
             table: TableRequest {
                 version: self.representation.transform_version,
                 include,
@@ -166,6 +203,7 @@ impl Dispatch for Api {
             }
         };
         let connection = parts.extensions.remove::<OnUpgrade>();
+        let trace = Trace::begin(route.action, &parts, &context);
         let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
         let formats = self.formats.of(route.endpoint.row.row());
         let (answer, warnings) = match negotiated(&parts, query, &route, formats) {
@@ -181,15 +219,19 @@ impl Dispatch for Api {
                     formats,
                     representation,
                     warnings: Warnings::default(),
+                    trace: &trace,
                 };
                 call.warnings.extend(deprecation);
                 let (parts, path, shutdown) = (&parts, info.path.as_str(), &self.shutdown);
                 let incoming = Incoming { parts, path, body, connection, peer: *peer, shutdown };
-                (run(&mut call, incoming).await, call.warnings.texts())
+                let answer = trace.span.clone().within(pin!(run(&mut call, incoming))).await;
+                (answer, call.warnings.texts())
             }
             Err(status) => (Err(status), deprecation),
         };
-        answer.unwrap_or_else(|status| respond::status_in(formats, &parts.headers, None, &status, &warnings))
+        answer.unwrap_or_else(|status| {
+            trace.refused(|| respond::status_in(formats, &parts.headers, None, &status, &warnings))
+        })
     }
 
     fn stored_bytes(&self, info: &RequestInfo) -> usize {

@@ -15,6 +15,7 @@ pub mod header;
 pub mod heavy;
 mod list_body;
 pub mod negotiate;
+pub mod observed;
 pub mod openapi;
 pub mod openid;
 pub mod proxy;
@@ -28,6 +29,7 @@ mod table;
 mod testdata;
 #[cfg(test)]
 mod testing;
+mod trace;
 mod warning;
 mod watch_body;
 mod watch_frame;

@@ -24,6 +24,7 @@ use crate::header;
 use crate::heavy::HeavyPool;
 use crate::negotiate::{self, Format, Formats, Offer, Representation, Transform};
 use crate::table::{self, TableRequest};
+use crate::trace::Trace;
 use crate::warning;
 
 pub(crate) use list::Name;
@@ -51,6 +52,8 @@ pub(crate) struct Reply<'r> {
     pub(crate) table: TableRequest,
     /// What encoded forms may take.
     pub(crate) budget: &'r Arc<Budget>,
+    /// What is recorded of the request.
+    pub(crate) trace: &'r Trace,
 }
 
 impl Reply<'_> {
@@ -62,7 +65,7 @@ impl Reply<'_> {
         stored: StoredRef<'_>,
     ) -> Result<Response, Box<Status>> {
         let endpoint = self.endpoint.row();
-        self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None })
+        self.traced(|| self.outgoing(code, &Outgoing { endpoint, storage, stored, kept: None }))
     }
 
     /// One element, whose encoded forms are shared.
@@ -73,7 +76,13 @@ impl Reply<'_> {
         element: &Element,
     ) -> Result<Response, Box<Status>> {
         let revision = element.revision();
-        self.outgoing(code, &Outgoing::element(self.endpoint.row(), storage, element, revision, self.budget))
+        let outgoing = Outgoing::element(self.endpoint.row(), storage, element, revision, self.budget);
+        self.traced(|| self.outgoing(code, &outgoing))
+    }
+
+    /// Makes an answer within its own span.
+    fn traced(&self, make: impl FnOnce() -> Result<Response, Box<Status>>) -> Result<Response, Box<Status>> {
+        self.trace.serialized(self.endpoint.row().group_version, make)
     }
 
     /// What `make` makes of this, on a thread of the pool.
@@ -87,10 +96,10 @@ impl Reply<'_> {
     ) -> Result<Response, Box<Status>> {
         let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
         let (representation, table, budget) = (self.representation, self.table, Arc::clone(self.budget));
-        let warnings = self.warnings.clone();
+        let (warnings, trace) = (self.warnings.clone(), self.trace.clone());
         let work = async move {
-            let (endpoint, headers, budget) = (&endpoint, &headers, &budget);
-            make(Reply { endpoint, headers, representation, warnings, table, budget })
+            let (endpoint, headers, budget, trace) = (&endpoint, &headers, &budget, &trace);
+            make(Reply { endpoint, headers, representation, warnings, table, budget, trace })
         };
         pool.run(work).await?
     }
@@ -133,6 +142,10 @@ impl Reply<'_> {
 
     /// An object that is not stored in this shape, such as a Scale.
     pub(crate) fn tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
+        self.traced(|| self.of_tree(code, object))
+    }
+
+    fn of_tree(&self, code: u16, object: &Object) -> Result<Response, Box<Status>> {
         let mut out = Vec::new();
         match self.representation.transform {
             Transform::PartialObject => {
@@ -171,7 +184,8 @@ impl Reply<'_> {
 
     /// A Status that is not a failure.
     pub(crate) fn success(&self, status: &Status) -> Response {
-        status_response(self.headers, Some(self.representation), status, &self.warnings)
+        self.trace
+            .refused(|| status_response(self.headers, Some(self.representation), status, &self.warnings))
     }
 
     /// A body in the negotiated format, indented and compressed as asked for.

@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use apimachinery::trace::Span;
 use bytes::Bytes;
 use futures::{Stream, StreamExt};
 use http_body::{Body, Frame as HttpFrame};
@@ -20,6 +21,16 @@ use crate::watch_metrics::{Counters, Scope};
 /// Ready when the server stops.
 pub(crate) type Shutdown = Pin<Box<WaitForCancellationFutureOwned>>;
 
+/// The part of a watch that sends the state which it begins with.
+pub(crate) struct Listing {
+    /// What is watched.
+    pub(crate) scope: Scope,
+    /// Since when.
+    pub(crate) begun: Instant,
+    /// What is recorded of it, if anything is: how it is written, and the whole of it. An idle watch is small.
+    pub(crate) spans: Option<Box<[Span; 2]>>,
+}
+
 /// A watch under way.
 pub(crate) struct WatchBody<E> {
     events: E,
@@ -27,18 +38,18 @@ pub(crate) struct WatchBody<E> {
     shutdown: Shutdown,
     over: bool,
     counters: Arc<Counters>,
-    /// What and since when, until the initial state is sent.
-    listing: Option<(Scope, Instant)>,
+    /// Until the initial state is sent.
+    listing: Option<Listing>,
 }
 
 impl<E: Stream<Item = WatchEvent> + Unpin> WatchBody<E> {
-    /// The body of a watch. `listing` is its scope, and when it began.
+    /// The body of a watch.
     pub(crate) fn new(
         events: E,
         encoder: Encoder,
         shutdown: Shutdown,
         counters: Arc<Counters>,
-        listing: (Scope, Instant),
+        listing: Listing,
     ) -> Self {
         WatchBody { events, encoder, shutdown, over: false, counters, listing: Some(listing) }
     }
@@ -63,8 +74,9 @@ impl<E: Stream<Item = WatchEvent> + Unpin> WatchBody<E> {
         self.counters.sent(piece.len() - before);
         match event {
             WatchEvent::Event(Event { initial_events_end: true, .. }) => {
-                if let Some((scope, begun)) = self.listing.take() {
+                if let Some(Listing { scope, begun, spans }) = self.listing.take() {
                     self.counters.listed(scope, begun.elapsed());
+                    spans.iter().for_each(|spans| spans[0].event("Writing initial events done"));
                 }
             }
             WatchEvent::Event(_) => {}

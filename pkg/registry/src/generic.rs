@@ -12,6 +12,7 @@ pub(crate) mod error;
 mod filter;
 mod list;
 mod read;
+mod trace;
 mod update;
 mod watch;
 

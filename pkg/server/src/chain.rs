@@ -1,9 +1,11 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
 mod context;
+mod trace;
 mod weight;
 
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -20,6 +22,7 @@ use apimachinery::features::Gates;
 use apimachinery::request_context::{AuditId, RequestContext};
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
+use apimachinery::trace::Span;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Request, Response};
@@ -36,6 +39,7 @@ use crate::respond;
 use crate::response_body::ResponseBody;
 use crate::routes::{self, PageOptions, is_of_api, panicked};
 use context::AUDIT_ID;
+pub use trace::Traces;
 
 /// What the chain asks.
 pub struct Services {
@@ -53,6 +57,8 @@ pub struct Services {
     pub health: Arc<Health>,
     /// The counters.
     pub metrics: Arc<Metrics>,
+    /// What records requests; `None` where nobody wants that.
+    pub traces: Option<Traces>,
 }
 
 /// How the chain behaves.
@@ -95,6 +101,7 @@ pub struct Chain {
     /// What the server answers itself.
     pages: Pages,
     pub(crate) metrics: Arc<Metrics>,
+    traces: Option<Traces>,
     inflight: Arc<Inflight>,
     /// Writes, which go on when their client hangs up.
     writes: TaskTracker,
@@ -139,7 +146,7 @@ impl Chain {
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
         let inflight = Arc::new(Inflight::new(options.inflight));
         let pages = routes::pages(&services, &inflight, &options.pages, &env);
-        let Services { authenticator, authorizer, dispatch, heavy, metrics, .. } = services;
+        let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, .. } = services;
         let writes = TaskTracker::new();
         Arc::new(Chain {
             authenticator,
@@ -149,6 +156,7 @@ impl Chain {
             heavy,
             pages,
             metrics,
+            traces,
             inflight,
             writes,
             options,
@@ -169,7 +177,7 @@ impl Chain {
 
     /// Answers one request. Whatever goes wrong on the way, there is an answer.
     ///
-    /// context (request info, deadline) → authenticate → impersonate → seat → authorize → dispatch
+    /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → dispatch
     pub(crate) async fn serve(self: &Arc<Self>, request: http::Request<Body>, peer: &Arc<Peer>) -> Answer {
         let received = Instant::now();
         let active = peer.begin();
@@ -216,11 +224,28 @@ impl Chain {
         }
     }
 
-    /// The steps. Each needs what the one before it proved.
-    async fn steps(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
-        let Incoming { mut parts, body, context, peer } = incoming;
+    /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
+    async fn steps(self: &Arc<Self>, mut incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
+        let sender = self.authenticate(&mut incoming.parts.headers, incoming.peer).await?;
+        let Some(traces) = &self.traces else { return self.answer(incoming, sender).await };
+        let span = traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env);
+        match span.clone().within(pin!(self.answer(incoming, sender))).await {
+            Ok((response, seat)) => Ok((trace::until_sent(span, response), seat)),
+            Err(refusal) => {
+                trace::refused(&span, &refusal);
+                Err(refusal)
+            }
+        }
+    }
+
+    /// Answers a request whose sender is known.
+    async fn answer(
+        self: &Arc<Self>,
+        incoming: Incoming<'_>,
+        sender: Authenticated,
+    ) -> Result<(Response, Seat), Refusal> {
+        let Incoming { mut parts, body, context, .. } = incoming;
         let info = &context.info;
-        let sender = self.authenticate(&mut parts.headers, peer).await?;
         let authorizer = self.authorizer.as_ref();
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer).await?;
         let seat = self.seat(info, &actor)?;
@@ -263,9 +288,9 @@ impl Chain {
         let (true, Some(deadline)) = (is_mutating(&request.context.info), deadline(&request.context)) else {
             return Ok((self.dispatch.dispatch(request).await, seat));
         };
-        let dispatch = Arc::clone(&self.dispatch);
+        let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());
         let (request, heavy) = weight::is_heavy(request, &*dispatch).await;
-        let work = async move { (dispatch.dispatch(request).await, seat) };
+        let work = async move { (span.within(dispatch.dispatch(request)).await, seat) };
         let work = timeout_at(deadline, work);
         let done = match heavy {
             true => Ok(self.heavy.run(self.writes.track_future(work)).await.map_err(|_| Refusal::TooMany)?),

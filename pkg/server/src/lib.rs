@@ -37,7 +37,7 @@ mod routes;
 mod testing;
 mod zpages;
 
-pub use chain::{Chain, ChainOptions, Services};
+pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::{ConnectionOptions, Peer, Protocol};
 pub use debugging::SetVerbosity;
 pub use env::{Env, Random};

@@ -21,7 +21,7 @@ use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
-use crate::{Chain, ChainOptions, Env, Services, respond};
+use crate::{Chain, ChainOptions, Env, Services, Traces, respond};
 
 const PODS: ResourceLabels<'static> =
     ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
@@ -97,6 +97,16 @@ fn streamed(
 
 /// A chain before `script`, with the tokens `master` (administrator), `ann` and `bob`.
 pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions) -> Arc<Chain> {
+    traced_chain(script, modes, options, None)
+}
+
+/// As [`chain`], recorded by `traces`.
+pub(crate) fn traced_chain(
+    script: &Arc<Script>,
+    modes: &[Mode],
+    options: ChainOptions,
+    traces: Option<Traces>,
+) -> Arc<Chain> {
     let tokens = "master,root,1,\"system:masters\"\nann,ann,2\nbob,bob,3\n";
     #[allow(clippy::unwrap_used)]
     let tokens = TokenFile::parse("tokens", tokens).unwrap();
@@ -122,6 +132,7 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
             readyz: group(),
         }),
         metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
+        traces,
     };
     Chain::new(services, options, env())
 }

@@ -22,6 +22,7 @@ mod lease;
 mod members;
 mod options;
 mod store;
+mod traced;
 mod version;
 mod watch;
 

@@ -12,10 +12,13 @@ use std::time::Duration;
 use etcd_client::{Channel, Client, ConnectOptions, GetOptions, KvClient, LeaseClient, WatchClient};
 use storage::Error;
 use tokio::time::{Instant, sleep, timeout};
+use tower::ServiceExt;
+use tower::util::BoxCloneSyncService;
 
 use crate::Options;
 use crate::connect::{self, Address};
 use crate::failure::Failure;
+use crate::traced::Traced;
 use crate::version::progress_is_safe;
 
 /// Upstream's limit for answers; without one, tonic would stop at 4 MiB.
@@ -53,16 +56,20 @@ impl Member {
     }
 
     async fn connect(url: &str, address: &Address, options: &Options) -> Result<Self, Error> {
-        let channel = || connect::channel(address, options).map(Channel::Tonic).map_err(Error::Refused);
-        let client = async |require_leader| {
+        let channel = || connect::channel(address, options).map_err(Error::Refused);
+        let client = async |channel, require_leader| {
             let options = ConnectOptions::new().with_require_leader(require_leader);
-            Client::from_channel(channel()?, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))
+            Client::from_channel(channel, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))
+        };
+        let calls = match options.traced {
+            true => Channel::Custom(BoxCloneSyncService::new(Traced(channel()?).map_err(Into::into))),
+            false => Channel::Tonic(channel()?),
         };
         Ok(Self {
             url: url.to_owned(),
-            calls: client(false).await?,
+            calls: client(calls, false).await?,
             // A watch on a member that lost its leader would be silent, and nobody would know.
-            watches: client(true).await?,
+            watches: client(Channel::Tonic(channel()?), true).await?,
             suspect: AtomicBool::new(false),
             progress_is_safe: OnceLock::new(),
         })

@@ -35,6 +35,8 @@ pub struct Options {
     /// How many keys share a lease, at most. etcd deletes all keys of an expired lease in one
     /// transaction.
     pub lease_objects_max: u32,
+    /// Whether calls that are made within a span are spans of their own, of which etcd is told.
+    pub traced: bool,
 }
 
 /// PEM files of a TLS client (`--etcd-cafile`, `--etcd-certfile`, `--etcd-keyfile`). They are read
@@ -64,6 +66,7 @@ impl Options {
             keepalive_timeout: Duration::from_secs(10),
             lease_reuse: Duration::from_secs(60),
             lease_objects_max: 1000,
+            traced: false,
         }
     }
 }

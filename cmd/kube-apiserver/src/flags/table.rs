@@ -179,7 +179,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Logs", "logging-format", Text, "string", "text", Honoured("The form of log lines: text.")),
     short('v', flag("Logs", "v", Level, "Level", "0", Honoured("How much to log: 0 to 2 little, 3 to 5 requests too, from 6 on everything."))),
     flag("Logs", "vmodule", Pattern, "pattern=N,...", "", Ignored("one level holds for the whole program")),
-    flag("Traces", "tracing-config-file", Text, "string", "", Ignored("no traces are written yet")),
+    flag("Traces", "tracing-config-file", Text, "string", "", Honoured("File with a TracingConfiguration: which requests are recorded, and the collector they are sent to.")),
     flag("Misc", "aggregator-reject-forwarding-redirect", Bool, "bool", "true", Ignored("no request is forwarded to other API servers yet")),
     flag("Misc", "allow-privileged", Bool, "bool", "false", Honoured("Whether pods may have privileged containers.")),
     flag("Misc", "coordinated-leadership-lease-duration", Duration, "duration", "15s", Ignored("leaders are not coordinated yet")),

@@ -29,6 +29,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     admission(flags, gates, &mut errors);
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
+    tracing(flags, &mut errors);
     errors
 }
 
@@ -104,6 +105,13 @@ fn serving(flags: &Flags, errors: &mut Vec<String>) {
     }
     if flags.optional("tls-cert-file").is_some() != flags.optional("tls-private-key-file").is_some() {
         errors.push("--tls-cert-file and --tls-private-key-file must be specified together".to_owned());
+    }
+}
+
+fn tracing(flags: &Flags, errors: &mut Vec<String>) {
+    let missing = |path: &&str| !std::path::Path::new(path).exists();
+    if let Some(path) = flags.optional("tracing-config-file").filter(missing) {
+        errors.push(format!("tracing-config-file {path} does not exist"));
     }
 }
 

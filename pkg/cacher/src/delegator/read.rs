@@ -1,9 +1,11 @@
 //! Reads: from the cache where the [table](super::route) says so and the cache is fresh enough, from
 //! storage otherwise.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::trace::{Attribute, Span};
 use storage::Revision;
 use tokio::time::{Instant, timeout};
 
@@ -35,9 +37,26 @@ impl Delegator {
     /// [`Error::FutureRevision`] when the answer would be older than `freshness` demands,
     /// [`Error::Corrupt`] when the value cannot be read.
     pub async fn get(&self, resource: &Resource, key: &str, freshness: Freshness) -> Result<Found, Error> {
+        let span = Span::current().child("cacher.Get", || vec![("key", key.into())]);
+        span.clone().within(pin!(self.get_by(resource, key, freshness, &span))).await
+    }
+
+    async fn get_by(
+        &self,
+        resource: &Resource,
+        key: &str,
+        freshness: Freshness,
+        span: &Span,
+    ) -> Result<Found, Error> {
         match self.get_cached(resource, key, freshness).await {
-            Some(found) => found,
-            None => uncached::get(&*self.inner.store, resource, key, freshness).await,
+            Some(found) => {
+                span.event("About to fetch object from cache");
+                found
+            }
+            None => {
+                span.event("About to Get from underlying storage");
+                uncached::get(&*self.inner.store, resource, key, freshness).await
+            }
         }
     }
 
@@ -78,6 +97,16 @@ impl Delegator {
     /// value that cannot be read fails the whole list.
     pub async fn list(&self, resource: &Resource, query: ListQuery) -> Result<Page, Error> {
         let Some(cache) = &resource.cache else { return self.list_storage(resource, &query).await };
+        let span = Span::current().child("cacher.GetList", || of(resource));
+        let page = span.clone().within(pin!(self.list_by(resource, cache, query))).await;
+        if let Ok(page) = &page {
+            // Items are looked for when they are wanted; there are no more than these.
+            span.event_with("Listed items from cache", "count", page.items.len_max());
+        }
+        page
+    }
+
+    async fn list_by(&self, resource: &Resource, cache: &Cache, query: ListQuery) -> Result<Page, Error> {
         match route::list(&query, cache.snapshot().is_some()) {
             ListRoute::Storage => self.list_storage(resource, &query).await,
             ListRoute::NotReady => Err(cache.not_ready(Instant::now())),
@@ -143,7 +172,8 @@ impl Delegator {
     /// # Errors
     /// Those of the initial read and of the store's `watch`; [`Error::TooOld`]; [`Error::NotReady`].
     pub async fn watch(&self, resource: &Arc<Resource>, query: WatchQuery) -> Result<Watch, Error> {
-        self.start(resource, query, false).await
+        let span = Span::current().child("cacher.Watch", || of(resource));
+        span.within(pin!(self.start(resource, query, false))).await
     }
 
     /// Watches all of a resource for the process itself: with bookmarks, and without an end of its own for
@@ -180,6 +210,14 @@ impl Delegator {
 
     /// Waits until the caches have what is needed.
     async fn wait(&self, resource: &Resource, need: Need) -> Result<(), Stale> {
+        let fresh = self.wait_untraced(resource, need).await;
+        if fresh.is_ok() {
+            Span::current().event("watchCache fresh enough");
+        }
+        fresh
+    }
+
+    async fn wait_untraced(&self, resource: &Resource, need: Need) -> Result<(), Stale> {
         let begun = match need {
             Need::Nothing => return Ok(()),
             Need::Revision(revision) if self.inner.frontier.load() >= revision => {
@@ -243,4 +281,14 @@ fn list(
     let page = snapshot.list(query, revision)?;
     resource.metrics.count_cache_list(snapshot, query, &page, resource.config.index);
     Ok(page)
+}
+
+/// What a span says of the resource that is read: upstream's name of it.
+fn of(resource: &Resource) -> Vec<Attribute> {
+    let name = &resource.config.resource;
+    let name = match resource.config.group.as_str() {
+        "" => name.clone(),
+        group => format!("{name}.{group}"),
+    };
+    vec![("type", name.into())]
 }

@@ -32,6 +32,9 @@ pub enum RunError {
     /// A file with credentials is not what it should be.
     #[error("{0}")]
     Credentials(String),
+    /// A file that says how the server is to behave does not.
+    #[error("{0}")]
+    Configuration(String),
     /// The store cannot be opened.
     #[error("cannot open the store: {0}")]
     Store(#[from] storage::Error),

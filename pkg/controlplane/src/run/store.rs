@@ -22,11 +22,12 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store. An etcd that does not answer is no error yet.
+    /// Opens the store; if it is `traced`, its calls are recorded with the requests that they are made for. An
+    /// etcd that does not answer is no error yet.
     ///
     /// # Errors
     /// [`RunError::Store`].
-    pub(super) async fn open(config: &StorageConfig) -> Result<Self, RunError> {
+    pub(super) async fn open(config: &StorageConfig, traced: bool) -> Result<Self, RunError> {
         match config {
             StorageConfig::Memory => {
                 Ok(Store { storage: Arc::new(Memory::new()), embedded: None, compaction: None })
@@ -39,7 +40,7 @@ impl Store {
                 Ok(Store { storage: Arc::clone(&embedded) as _, embedded: Some(embedded), compaction: None })
             }
             StorageConfig::Etcd(config) => {
-                let etcd = Arc::new(Etcd::new(options(config)).await?);
+                let etcd = Arc::new(Etcd::new(options(config, traced)).await?);
                 let compaction =
                     config.compaction_interval.map(|every| tokio::spawn(compact(Arc::clone(&etcd), every)));
                 Ok(Store { storage: etcd, embedded: None, compaction })
@@ -58,7 +59,7 @@ impl Store {
     }
 }
 
-fn options(config: &EtcdConfig) -> storage_etcd3::Options {
+fn options(config: &EtcdConfig, traced: bool) -> storage_etcd3::Options {
     let mut options = storage_etcd3::Options::new(&config.endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
         let (ca, cert, key) = (config.ca.clone(), config.certificate.clone(), config.key.clone());
@@ -67,6 +68,7 @@ fn options(config: &EtcdConfig) -> storage_etcd3::Options {
     options.health_timeout = config.health_timeout;
     options.health_key = format!("{}/health", config.prefix);
     options.lease_reuse = config.lease_reuse;
+    options.traced = traced;
     options
 }
 

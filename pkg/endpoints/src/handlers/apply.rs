@@ -53,6 +53,7 @@ pub(super) async fn apply(
     let writer = Writer::of(call, &options.field_manager);
     let force = options.force.unwrap_or(false);
     let mut change = |old: Option<&Object>| {
+        call.trace.span.event("About to apply patch");
         let live = old.map(|old| view::of(call, old)).transpose()?;
         let mut new = writer.apply(live.as_deref(), &configuration.value, force)?;
         if validation == FieldValidation::Strict
@@ -61,6 +62,7 @@ pub(super) async fn apply(
             return Err(Status::bad_request(format!("error strict decoding YAML: {error}")).into());
         }
         check(call, old, &mut new)?;
+        call.trace.span.event("About to check admission control");
         view::merge(call, old, new)
     };
     let creates = call.endpoint().subresource.is_empty();

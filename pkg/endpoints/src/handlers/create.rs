@@ -18,7 +18,7 @@ use crate::negotiate;
 
 pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let format = negotiate::input(call.headers, call.formats)?;
-    let bytes = body::read(&mut body).await?;
+    let bytes = call.read(&mut body).await?;
     let options = CreateOptions::from_query(call.query);
     let errors = api::validation::validate_create_options(&options);
     if !errors.is_empty() {
@@ -26,9 +26,11 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     }
     let row = call.main();
     let validation = FieldValidation::parse(&options.field_validation);
+    call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
     call.warnings.extend(decoded.warnings);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
+    call.trace.span.event("Conversion done");
     if call.endpoint().act == Act::IssueToken {
         return token::create(call, object, &options).await;
     }
@@ -51,7 +53,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let dry_run = !options.dry_run.is_empty();
     let request = CreateRequest { user: call.user, dry_run, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
-    let created = call.api.registry.create(&target, object, request).await?;
+    let created = call.stored(call.api.registry.create(&target, object, request)).await?;
     call.reply()?.stored(201, storage, created.as_ref())
 }
 

@@ -19,7 +19,10 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
     let storage = call.storage()?;
     let admit = Admission::of(call, Options::Delete(&options));
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
-    match call.api.registry.delete(&call.target(), &request).await? {
+    call.trace.span.event("About to delete object from database");
+    let deleted = call.api.registry.delete(&call.target(), &request).await?;
+    call.trace.span.event("Object deleted from database");
+    match deleted {
         DeleteOutcome::Status(status) => Ok(call.reply()?.success(&status)),
         DeleteOutcome::Object { stored, gone } => {
             let cascades = options.orphan_dependents == Some(false);
@@ -41,7 +44,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
 
 /// Options come from the body where there is one, and only else from the query.
 async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
-    let bytes = body::read(&mut body).await?;
+    let bytes = call.read(&mut body).await?;
     let options = match bytes.is_empty() {
         true => DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?,
         false => {
@@ -51,6 +54,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
                 format,
                 &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
             )?;
+            call.trace.span.event("Decoded delete options");
             DeleteOptions::from_object(&object)
         }
     };

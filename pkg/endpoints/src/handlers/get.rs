@@ -26,6 +26,7 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
     }
     let options = GetOptions::from_query(call.query);
     let storage = call.storage()?;
+    call.trace.span.event("About to Get from storage");
     let element = call.api.registry.get(&call.target(), &options.resource_version).await?;
     let endpoint = call.endpoint();
     match endpoint.act {

@@ -52,7 +52,7 @@ enum Patch<'t> {
 
 pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let wish = wish(call)?;
-    let bytes = body::read(&mut body).await?;
+    let bytes = call.read(&mut body).await?;
     let options = PatchOptions::from_query(call.query);
     let errors = api::validation::validate_patch_options(&options, matches!(wish, Wish::Apply(_)));
     if !errors.is_empty() {
@@ -62,6 +62,7 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
         Wish::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
         Wish::Change(kind) => change(call, kind, &bytes, &options).await?,
     };
+    call.trace.span.event("Object stored in database");
     update::answer(call, outcome)
 }
 
@@ -82,12 +83,14 @@ async fn change(
             Some(read) => read,
             slot => slot.insert(parse(kind, bytes, validation)?),
         };
+        call.trace.span.event("About to apply patch");
         let live = view::of(call, old)?;
         let mut warnings = strict.clone();
         let mut new = patched(call, patch, &mut warnings, validation, &live)?;
         // They stay true if the update fails later.
         call.warnings.extend(warnings);
         writer.track(Some(&live), &mut new);
+        call.trace.span.event("About to check admission control");
         view::merge(call, Some(old), new)
     };
     update::write(call, update::Write::new(options), &mut change).await

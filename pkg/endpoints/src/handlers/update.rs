@@ -18,7 +18,7 @@ use crate::dispatch::{Body, Response};
 use crate::negotiate;
 
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
-    let bytes = body::read(&mut body).await?;
+    let bytes = call.read(&mut body).await?;
     let options = UpdateOptions::from_query(call.query);
     let errors = api::validation::validate_update_options(&options);
     if !errors.is_empty() {
@@ -26,15 +26,17 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     }
     let format = negotiate::input(call.headers, call.formats)?;
     let validation = FieldValidation::parse(&options.field_validation);
+    call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
     call.warnings.extend(decoded.warnings);
     let mut object = decoded.object;
     ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     let mut object = to_storage_version(call, object, &decoded.api_version)?;
+    call.trace.span.event("Conversion done");
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     let writer = Writer::of(call, &options.field_manager);
-    let outcome = replace(call, &object, &writer, &options).await?;
+    let outcome = call.stored(replace(call, &object, &writer, &options)).await?;
     answer(call, outcome)
 }
 

@@ -12,7 +12,7 @@ use crate::api::Call;
 use crate::dispatch::Response;
 use crate::negotiate::{CBOR_SEQUENCE, Format, not_acceptable};
 use crate::warning;
-use crate::watch_body::WatchBody;
+use crate::watch_body::{Listing, WatchBody};
 use crate::watch_frame::Encoder;
 use crate::watch_metrics::Scope;
 
@@ -35,13 +35,13 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let events = registry.watch(&call.target(), &options, deadline).await?;
     let shutdown = Box::pin(call.api.shutdown.clone().cancelled_owned());
     let counters = call.api.watch_metrics.of(call.main());
-    let body =
-        WatchBody::new(events, encoder, shutdown, counters, (Scope::of(call.info, call.name()), begun));
-    let mut response = http::Response::new(body.boxed_unsync());
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
-    warning::add(headers, &call.warnings.texts());
-    Ok(response)
+    let mut head = http::Response::new(()).into_parts().0;
+    head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
+    warning::add(&mut head.headers, &call.warnings.texts());
+    let spans = call.trace.streamed(&head, call.endpoint().group_version);
+    let listing = Listing { scope: Scope::of(call.info, call.name()), begun, spans };
+    let body = WatchBody::new(events, encoder, shutdown, counters, listing);
+    Ok(http::Response::from_parts(head, body.boxed_unsync()))
 }
 
 fn content_type(format: Format) -> &'static str {

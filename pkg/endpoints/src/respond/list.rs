@@ -27,6 +27,10 @@ pub(crate) struct Name<'n> {
 impl Reply<'_> {
     /// A list. `name` is `None` for what is not worth remembering: parts of lists.
     pub(crate) fn list(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
+        self.traced(|| self.of_page(page, name))
+    }
+
+    fn of_page(&self, page: ListPage, name: Option<Name<'_>>) -> Result<Response, Box<Status>> {
         let Representation { format, transform, transform_version, .. } = self.representation;
         let shape = match transform {
             Transform::None | Transform::Table => Shape::Whole,
@@ -50,6 +54,10 @@ impl Reply<'_> {
 
     /// A list of objects that are not stored.
     pub(crate) fn trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
+        self.traced(|| self.of_trees(items))
+    }
+
+    fn of_trees(&self, items: Vec<Object>) -> Result<Response, Box<Status>> {
         let version = self.representation.transform_version;
         let (message, kind, api_version, items) = match self.representation.transform {
             Transform::PartialObject => {

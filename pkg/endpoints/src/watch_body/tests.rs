@@ -42,7 +42,7 @@ fn body(events: Vec<WatchEvent>, ends: bool, stop: &CancellationToken) -> WatchB
         Encoder::of(stored.endpoint, Format::Json, Shape::Whole),
         Box::pin(stop.clone().cancelled_owned()),
         Arc::default(),
-        (Scope::Cluster, Instant::now()),
+        Listing { scope: Scope::Cluster, begun: Instant::now(), spans: None },
     )
 }
 

@@ -11,7 +11,7 @@ use storage::Written;
 
 use super::allocate::{Ending, settle};
 use super::dryrun::DryRun;
-use super::{Admit, Registry, Result, Target, error};
+use super::{Admit, Registry, Result, Target, error, trace};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Attempts to find a free generated name.
@@ -96,13 +96,20 @@ impl Registry {
         let name = meta::text(&object, "name").to_owned();
         let named = Target { name: &name, ..*target };
         codec::strip_revision(&mut object);
-        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
         let key = self.key(storage, &named)?;
+        let span = trace::write("Create etcd3", target, &key);
+        span.event("About to Encode");
+        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        span.event_with("Encode succeeded", "len", value.len());
+        span.event("TransformToStorage succeeded");
         let dry = DryRun::of(&self.delegator);
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
-        let written = store.put(&key, value.clone(), 0, self.ttl(target.row)).await;
+        let put = store.put(&key, value.clone(), 0, self.ttl(target.row));
+        let written = span.clone().within(put).await;
+        span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
         match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
             Written::Done(revision) => {
+                span.event_with("decode succeeded", "len", value.len());
                 let value = codec::as_read(storage, value);
                 Ok(Stored { key, value, revision })
             }

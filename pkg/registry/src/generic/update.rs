@@ -1,18 +1,21 @@
 //! PUT and PATCH: change what is there, or create it where the kind allows.
 
+use std::pin::pin;
+
 use api::managed_fields::ignore_timestamps;
 use api::resources::{Resource, Storage as StorageRow};
 use api::warnings;
 use apimachinery::field;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
+use apimachinery::trace::Span;
 use apimachinery::user_info::UserInfo;
 use schema::object::Object;
 use storage::{KeyValue, Update, Updated};
 
 use super::allocate::{Claim, Ending, settle};
 use super::dryrun::DryRun;
-use super::{Admit, Registry, Result, Target, error};
+use super::{Admit, Registry, Result, Target, error, trace};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Makes the new object of the current one, which is `None` when there is none. May run several times,
@@ -59,6 +62,8 @@ struct Attempts<'a, 'c> {
     claim: Option<Box<dyn Claim>>,
     /// The object was too large with its managed fields.
     drops_managers: bool,
+    /// What is recorded of all attempts.
+    span: Span,
 }
 
 impl Registry {
@@ -91,9 +96,13 @@ impl Registry {
             existing_revision: 0,
             claim: None,
             drops_managers: false,
+            span: trace::write("GuaranteedUpdate etcd3", target, &key),
         };
         let updated = loop {
-            let outcome = turns.guaranteed_update(store, &key, suggestion.clone(), &mut attempts).await;
+            let span = attempts.span.clone();
+            let suggestion = suggestion.clone();
+            let outcome =
+                span.within(pin!(turns.guaranteed_update(store, &key, suggestion, &mut attempts))).await;
             let outcome = outcome.map_err(|failure: Failure| failure.status(target, "update"));
             settle(attempts.claim.take(), Ending::of(&outcome)).await;
             match outcome {
@@ -107,7 +116,8 @@ impl Registry {
                 outcome => break outcome?,
             }
         };
-        let Attempts { value, created, existing_revision, .. } = attempts;
+        let Attempts { value, created, existing_revision, span, .. } = attempts;
+        trace::written(&span, &updated, value.len());
         let revision = match updated {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => existing_revision,
@@ -123,6 +133,7 @@ impl Registry {
 impl storage::Change<Failure> for &mut Attempts<'_, '_> {
     async fn change(&mut self, current: Option<&KeyValue>) -> std::result::Result<Update, Failure> {
         settle(self.claim.take(), Ending::NotWritten).await;
+        self.span.event("initial value restored");
         let (target, storage, request) = (self.target, self.storage, self.request);
         let existing = match current {
             None => None,
@@ -161,7 +172,11 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         request.admit.validate(&object, old).await?;
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.row, &object, old));
         codec::strip_revision(&mut object);
+        self.span.event("About to Encode");
         self.value = codec::encode(storage, &object).map_err(Status::internal_error)?;
+        self.span.event_with("Encode succeeded", "len", self.value.len());
+        self.span.event("TransformToStorage succeeded");
+        self.span.event("Transaction prepared");
         Ok(match deletes {
             true => Update::Delete,
             false => Update::Write(self.value.clone(), self.registry.ttl(target.row)),

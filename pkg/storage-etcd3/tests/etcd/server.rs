@@ -3,6 +3,7 @@
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -30,9 +31,19 @@ fn program() -> PathBuf {
         .expect("these tests need etcd: run tools/fetch-tools.sh (make test does), or put etcd on PATH")
 }
 
-/// A port that nobody listens on at this moment.
+/// A port that nobody listens on, and that nobody gets by chance until somebody does: it is below those that
+/// the system gives to outgoing connections, and this process never chooses one twice.
 pub(crate) fn free_port() -> u16 {
-    TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port()
+    const FIRST: u32 = 10_000;
+    const COUNT: u32 = 20_000;
+    static CHOSEN: AtomicU32 = AtomicU32::new(0);
+    // Processes that test at the same time begin at different ports.
+    let begin = std::process::id().wrapping_mul(97);
+    let next = || {
+        let port = FIRST + begin.wrapping_add(CHOSEN.fetch_add(1, Ordering::Relaxed)) % COUNT;
+        u16::try_from(port).unwrap()
+    };
+    std::iter::repeat_with(next).find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
 /// One etcd server. Killed, not stopped, when dropped.
@@ -88,10 +99,6 @@ impl Server {
             child.kill().unwrap();
             child.wait().unwrap();
         }
-    }
-
-    fn log(&self) -> String {
-        std::fs::read_to_string(self.dir.join("log")).unwrap_or_default()
     }
 }
 
@@ -178,15 +185,17 @@ impl Cluster {
             options.endpoints = vec![member.url()];
             let Some(child) = &mut member.child else { continue };
             let store = Etcd::new(options.clone()).await.unwrap();
+            let path = member.dir.join("log");
+            let log = || std::fs::read_to_string(&path).unwrap_or_default();
             let answers = async {
                 while store.healthy().await.is_err() {
                     let gone = child.try_wait().unwrap();
-                    assert!(gone.is_none(), "etcd ended: {gone:?}");
+                    assert!(gone.is_none(), "etcd ended: {gone:?}\n{}", log());
                     sleep(Duration::from_millis(20)).await;
                 }
             };
             let in_time = timeout(START_TIMEOUT, answers).await.is_ok();
-            assert!(in_time, "etcd {} does not serve:\n{}", member.name, member.log());
+            assert!(in_time, "etcd {} does not serve:\n{}", member.name, log());
         }
     }
 

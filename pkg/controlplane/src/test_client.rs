@@ -18,14 +18,15 @@ use tokio::net::TcpStream;
 
 use crate::test_cluster::TestServer;
 
-pub(super) struct Client {
+pub(crate) struct Client {
     address: SocketAddr,
     tls: Arc<rustls::ClientConfig>,
     token: &'static str,
+    header: Option<(&'static str, &'static str)>,
 }
 
 impl Client {
-    pub(super) fn of(server: &TestServer) -> Self {
+    pub(crate) fn of(server: &TestServer) -> Self {
         let mut roots = rustls::RootCertStore::empty();
         for certificate in CertificateDer::pem_slice_iter(server.trust().as_bytes()) {
             roots.add(certificate.unwrap()).unwrap();
@@ -35,7 +36,17 @@ impl Client {
         let builder = builder.with_safe_default_protocol_versions().unwrap().with_root_certificates(roots);
         let tls = Arc::new(builder.with_no_client_auth());
         let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
-        Client { address, tls, token: server.token() }
+        Client { address, tls, token: server.token(), header: None }
+    }
+
+    /// The same client, with another token.
+    pub(crate) fn with_token(self, token: &'static str) -> Self {
+        Client { token, ..self }
+    }
+
+    /// The same client, which sends a header with every request.
+    pub(crate) fn with_header(self, name: &'static str, value: &'static str) -> Self {
+        Client { header: Some((name, value)), ..self }
     }
 
     async fn ask(&self, request: Request<Full<Bytes>>) -> http::Response<Incoming> {
@@ -50,11 +61,16 @@ impl Client {
 
     fn request(&self, method: &str, path: &str) -> http::request::Builder {
         let bearer = format!("Bearer {}", self.token);
-        Request::builder().method(method).uri(path).header("host", "x").header("authorization", bearer)
+        let builder = Request::builder().method(method).uri(path);
+        let builder = builder.header("host", "x").header("authorization", bearer);
+        match self.header {
+            Some((name, value)) => builder.header(name, value),
+            None => builder,
+        }
     }
 
     /// Code and text of an answer.
-    pub(super) async fn text(&self, method: &str, path: &str) -> (u16, String) {
+    pub(crate) async fn text(&self, method: &str, path: &str) -> (u16, String) {
         let request = self.request(method, path).body(Full::default()).unwrap();
         let answer = self.ask(request).await;
         let code = answer.status().as_u16();
@@ -63,7 +79,7 @@ impl Client {
     }
 
     /// Code and object of an answer. PATCH merges.
-    pub(super) async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
+    pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let media_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = self.request(method, path).header("content-type", media_type);
@@ -73,22 +89,22 @@ impl Client {
         (code, serde_json::from_slice(&body).unwrap())
     }
 
-    pub(super) async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
+    pub(crate) async fn ok(&self, method: &str, path: &str, body: Value) -> Value {
         let (code, answer) = self.send(method, path, body).await;
         assert!((200..300).contains(&code), "{method} {path}: {answer}");
         answer
     }
 
-    pub(super) async fn get(&self, path: &str) -> Value {
+    pub(crate) async fn get(&self, path: &str) -> Value {
         self.ok("GET", path, Value::Null).await
     }
 
-    pub(super) async fn make(&self, path: &str, object: Value) {
+    pub(crate) async fn make(&self, path: &str, object: Value) {
         self.ok("POST", path, object).await;
     }
 
     /// What is said on an upgraded connection when something was said to it, until it ends.
-    pub(super) async fn upgraded(&self, method: &str, path: &str, say: &str) -> String {
+    pub(crate) async fn upgraded(&self, method: &str, path: &str, say: &str) -> String {
         let request = self.request(method, path).header("connection", "Upgrade").header("upgrade", "echo");
         let mut answer = self.ask(request.body(Full::default()).unwrap()).await;
         assert_eq!(answer.status(), 101);

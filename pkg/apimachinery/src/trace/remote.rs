@@ -1,0 +1,86 @@
+//! A span of another process, as its headers tell about it: W3C's Trace Context, as Go's propagator reads it.
+
+/// A span of another process.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteSpan {
+    /// The trace.
+    pub trace_id: [u8; 16],
+    /// The span in it.
+    pub span_id: [u8; 8],
+    /// Whether the other process records it.
+    pub sampled: bool,
+    /// What vendors add, handed on as it came; empty for nothing.
+    pub state: String,
+}
+
+impl RemoteSpan {
+    /// Reads `traceparent` and `tracestate`. `None` for what says nothing, or nothing that can be understood.
+    pub fn parse(parent: &str, state: &str) -> Option<Self> {
+        let mut parts = parent.split('-');
+        let [version] = hex(parts.next()?)?;
+        let (trace_id, span_id) = (hex(parts.next()?)?, hex(parts.next()?)?);
+        let [flags] = hex::<1>(parts.next()?)?;
+        let understood = match version {
+            0 => parts.next().is_none() && flags <= 2,
+            0xff => false,
+            _ => true,
+        };
+        let valid = trace_id != [0; 16] && span_id != [0; 8];
+        let remote = RemoteSpan { trace_id, span_id, sampled: flags & 1 == 1, state: state.to_owned() };
+        (understood && valid).then_some(remote)
+    }
+}
+
+/// Exactly `N` bytes, in lower case.
+fn hex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digit = |byte: u8| match byte {
+        b'0'..=b'9' => Some(byte - b'0'),
+        b'a'..=b'f' => Some(byte - b'a' + 10),
+        _ => None,
+    };
+    let mut bytes = [0; N];
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != N || !rest.is_empty() {
+        return None;
+    }
+    for (byte, [high, low]) in bytes.iter_mut().zip(pairs) {
+        *byte = digit(*high)? << 4 | digit(*low)?;
+    }
+    Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parent_is_read_as_go_reads_it() {
+        let trace = "0af7651916cd43dd8448eb211c80319c";
+        let check = |text: &str, expected: Option<bool>| {
+            let got = RemoteSpan::parse(text, "a=b");
+            assert_eq!(got.as_ref().map(|span| span.sampled), expected, "{text}");
+            if let Some(span) = got {
+                assert_eq!(
+                    (span.trace_id[..2].to_vec(), span.span_id[7]),
+                    (vec![0x0a, 0xf7], 0x31),
+                    "{text}"
+                );
+                assert_eq!(span.state, "a=b");
+            }
+        };
+        check(&format!("00-{trace}-b7ad6b7169203331-01"), Some(true));
+        check(&format!("00-{trace}-b7ad6b7169203331-00"), Some(false));
+        check(&format!("00-{trace}-b7ad6b7169203331-02"), Some(false));
+        check(&format!("00-{trace}-b7ad6b7169203331-03"), None);
+        check(&format!("00-{trace}-b7ad6b7169203331-01-more"), None);
+        check(&format!("cc-{trace}-b7ad6b7169203331-01-more"), Some(true));
+        check(&format!("ff-{trace}-b7ad6b7169203331-01"), None);
+        check(&format!("00-{}-b7ad6b7169203331-01", trace.to_uppercase()), None);
+        check(&format!("00-{trace}-0000000000000000-01"), None);
+        check("00-00000000000000000000000000000000-b7ad6b7169203331-01", None);
+        check(&format!("00-{trace}-b7ad6b716920333-01"), None);
+        check(&format!("00-{trace}-b7ad6b7169203é1-01"), None);
+        check("", None);
+        check("00-", None);
+    }
+}

@@ -1,0 +1,44 @@
+//! What records requests, where the configuration wants that.
+
+use std::path::Path;
+
+use apimachinery::features::Gate;
+use server::Traces;
+use telemetry::{Provider, TracingConfiguration};
+
+use super::RunError;
+use crate::config::Config;
+use crate::identity_lease;
+
+/// The traces of a server, and what sends them.
+pub(super) struct Recorder {
+    pub(super) traces: Traces,
+    pub(super) provider: Provider,
+}
+
+impl Recorder {
+    /// Reads `--tracing-config-file`; `None` where there is none.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or says what makes no sense, in upstream's words.
+    pub(super) fn of(config: &Config) -> Result<Option<Self>, RunError> {
+        let Some(path) = &config.tracing_config_file else { return Ok(None) };
+        if !config.gates.enabled(Gate::APIServerTracing) {
+            let text = "APIServerTracing feature is not enabled, but tracing config file was provided";
+            return Err(RunError::Configuration(text.to_owned()));
+        }
+        let config = TracingConfiguration::parse(&read(path)?).map_err(RunError::Configuration)?;
+        let provider = Provider::new(&config, &identity_lease::of_this_machine());
+        let provider = provider.map_err(RunError::Configuration)?;
+        let traces = Traces { tracer: provider.tracer(), sampling_rate: config.sampling_rate() };
+        Ok(Some(Recorder { traces, provider }))
+    }
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, RunError> {
+    std::fs::read(path).map_err(|error| {
+        RunError::Configuration(format!(
+            "failed to read tracing config: unable to read tracing configuration from {path:?}: {error}"
+        ))
+    })
+}

@@ -1,0 +1,217 @@
+//! Claims about what a collector gets to see of requests, over a whole server.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use opentelemetry_proto::tonic::collector::trace::v1::trace_service_server::{
+    TraceService, TraceServiceServer,
+};
+use opentelemetry_proto::tonic::collector::trace::v1::{
+    ExportTraceServiceRequest, ExportTraceServiceResponse,
+};
+use opentelemetry_proto::tonic::common::v1::any_value::Value as Any;
+use opentelemetry_proto::tonic::trace::v1::Span;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio_stream::wrappers::TcpListenerStream;
+use tonic::{Request, Response, Status};
+
+use crate::config::Config;
+use crate::test_client::Client;
+use crate::test_cluster::TestServer;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+/// A span of the client's, recorded.
+const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+/// Keeps the spans that it is sent.
+#[derive(Clone, Default)]
+struct Collector(Arc<Mutex<Vec<Span>>>);
+
+#[tonic::async_trait]
+impl TraceService for Collector {
+    async fn export(
+        &self,
+        request: Request<ExportTraceServiceRequest>,
+    ) -> Result<Response<ExportTraceServiceResponse>, Status> {
+        let resources = request.into_inner().resource_spans.into_iter();
+        let spans = resources.flat_map(|resource| resource.scope_spans).flat_map(|scope| scope.spans);
+        self.0.lock().unwrap().extend(spans);
+        Ok(Response::new(ExportTraceServiceResponse::default()))
+    }
+}
+
+impl Collector {
+    async fn listen(&self) -> SocketAddr {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let service = TraceServiceServer::new(self.clone());
+        let server = tonic::transport::Server::builder().add_service(service);
+        tokio::spawn(server.serve_with_incoming(TcpListenerStream::new(listener)));
+        address
+    }
+
+    /// The spans that came, by a part of their trace's id.
+    fn of(&self, trace: &str) -> Vec<Span> {
+        let spans = self.0.lock().unwrap();
+        spans.iter().filter(|span| hex(&span.trace_id).contains(trace)).cloned().collect()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn text(span: &Span, key: &str) -> String {
+    let attribute = span.attributes.iter().find(|attribute| attribute.key == key);
+    match attribute.and_then(|attribute| attribute.value.clone()?.value) {
+        Some(Any::StringValue(text)) => text,
+        Some(Any::IntValue(number)) => number.to_string(),
+        _ => String::new(),
+    }
+}
+
+fn events(span: &Span) -> Vec<&str> {
+    span.events.iter().map(|event| event.name.as_str()).collect()
+}
+
+fn named<'s>(spans: &'s [Span], name: &str) -> &'s Span {
+    let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+    spans.iter().find(|span| span.name == name).unwrap_or_else(|| panic!("no {name:?} among {names:?}"))
+}
+
+/// A server that records `rate` requests in a million, and who is told.
+async fn traced(rate: u32) -> (TestServer, Collector) {
+    let collector = Collector::default();
+    let address = collector.listen().await;
+    let change = |config: &mut Config| {
+        let path = config.serving.cert_dir.join("tracing.yaml");
+        let text = format!(
+            "apiVersion: apiserver.config.k8s.io/v1\nkind: TracingConfiguration\nendpoint: {address}\n\
+             samplingRatePerMillion: {rate}\n"
+        );
+        std::fs::write(&path, text).unwrap();
+        config.tracing_config_file = Some(path);
+    };
+    (TestServer::start_with(change).await.unwrap(), collector)
+}
+
+/// What a collector sees of one request that an administrator wants to be recorded.
+async fn recorded(method: &str, path: &str, body: Value) -> Vec<Span> {
+    let (server, collector) = traced(0).await;
+    let client = Client::of(&server);
+    client.make(MAPS, json!({"metadata": {"name": "old"}, "data": {"a": "b"}})).await;
+    client.with_header("traceparent", PARENT).ok(method, path, body).await;
+    server.stop().await;
+    assert_eq!(collector.of("").len(), collector.of(TRACE).len(), "only what was asked for is recorded");
+    collector.of(TRACE)
+}
+
+#[tokio::test]
+async fn a_creation_is_recorded_under_upstreams_names() {
+    let spans = recorded("POST", MAPS, json!({"metadata": {"name": "new"}})).await;
+    let root = named(&spans, "POST /api/v1/namespaces/{:namespace}/configmaps");
+    assert_eq!(hex(&root.parent_span_id), "b7ad6b7169203331");
+    for (key, value) in [
+        ("url.path", MAPS),
+        ("http.request.method", "POST"),
+        ("http.response.status_code", "201"),
+        ("http.target", MAPS),
+        ("network.peer.address", "127.0.0.1"),
+    ] {
+        assert_eq!(text(root, key), value, "{key}");
+    }
+    let verb = named(&spans, "Create");
+    assert_eq!(verb.parent_span_id, root.span_id);
+    for (key, value) in [("url", MAPS), ("resource", "configmaps"), ("verb", "POST"), ("client", "127.0.0.1")]
+    {
+        assert_eq!(text(verb, key), value, "{key}");
+    }
+    let expected = [
+        "limitedReadBody succeeded",
+        "About to convert to expected version",
+        "Conversion done",
+        "About to store object in database",
+        "Write to database call succeeded",
+        "About to write a response",
+        "Writing http response done",
+    ];
+    assert_eq!(events(verb), expected);
+    let write = named(&spans, "Create etcd3");
+    assert_eq!(write.parent_span_id, verb.span_id);
+    assert_eq!(
+        (text(write, "type"), text(write, "resource")),
+        ("*core.ConfigMap".into(), "configmaps".into())
+    );
+    let answer = named(&spans, "SerializeObject");
+    assert_eq!(answer.parent_span_id, verb.span_id);
+    assert_eq!(text(answer, "mediaType"), "application/json");
+    assert_eq!(events(answer), ["About to start writing response", "Write call succeeded"]);
+    let audited = text(root, "audit-id");
+    assert!(!audited.is_empty() && spans.iter().all(|span| text(span, "audit-id") == audited));
+}
+
+#[tokio::test]
+async fn reads_and_changes_are_recorded_under_upstreams_names() {
+    let old = format!("{MAPS}/old");
+    let path = "/api/v1/namespaces/{:namespace}/configmaps/{:name}";
+    let check = async |method: &str, target: &str, body: Value, expected: &[&str]| {
+        let spans = recorded(method, target, body).await;
+        let names: Vec<&str> = spans.iter().map(|span| span.name.as_str()).collect();
+        let missing: Vec<_> = expected.iter().filter(|name| !names.contains(name)).collect();
+        assert!(missing.is_empty(), "{method} {target}: {missing:?} not in {names:?}");
+    };
+    let get = format!("GET {path}");
+    check("GET", &old, Value::Null, &[&get, "Get", "cacher.Get", "SerializeObject"]).await;
+    let list = "GET /api/v1/namespaces/{:namespace}/configmaps";
+    check("GET", MAPS, Value::Null, &[list, "List", "cacher.GetList", "SerializeObject"]).await;
+    let watch = format!(
+        "{MAPS}?watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan\
+         &timeoutSeconds=1&labelSelector=none"
+    );
+    check("GET", &watch, Value::Null, &[list, "WatchList", "cacher.Watch", "WatchServer.HandleHTTP"]).await;
+    let patch = format!("PATCH {path}");
+    let data = json!({"data": {"a": "c"}});
+    check("PATCH", &old, data, &[&patch, "Patch", "GuaranteedUpdate etcd3", "SerializeObject"]).await;
+    let put = format!("PUT {path}");
+    let object = json!({"metadata": {"name": "old"}});
+    check("PUT", &old, object, &[&put, "Update", "GuaranteedUpdate etcd3", "SerializeObject"]).await;
+    let delete = format!("DELETE {path}");
+    check("DELETE", &old, Value::Null, &[&delete, "Delete", "SerializeObject"]).await;
+}
+
+#[tokio::test]
+async fn a_stranger_neither_decides_nor_joins_a_trace() {
+    let (server, collector) = traced(0).await;
+    let stranger = Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
+    assert_eq!(stranger.text("GET", MAPS).await.0, 403);
+    server.stop().await;
+    assert!(collector.of("").is_empty());
+
+    let (server, collector) = traced(1_000_000).await;
+    let stranger = Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);
+    assert_eq!(stranger.text("GET", MAPS).await.0, 403);
+    let bad = Client::of(&server).with_token("none").with_header("traceparent", PARENT);
+    assert_eq!(bad.text("GET", MAPS).await.0, 401);
+    server.stop().await;
+    assert!(collector.of(TRACE).is_empty());
+    let spans = collector.of("");
+    let root = named(&spans, "GET /api/v1/namespaces/{:namespace}/configmaps");
+    assert_eq!((root.parent_span_id.len(), hex(&root.links[0].trace_id)), (0, TRACE.to_owned()));
+    assert_eq!(text(root, "http.response.status_code"), "403");
+    assert!(spans.iter().all(|span| text(span, "http.response.status_code") != "401"));
+}
+
+#[tokio::test]
+async fn a_configuration_that_makes_no_sense_keeps_the_server_from_starting() {
+    let change = |config: &mut Config| {
+        let path = config.serving.cert_dir.join("tracing.yaml");
+        std::fs::write(&path, "kind: TracingConfiguration\napiVersion: apiserver.config.k8s.io/v1\nrate: 1")
+            .unwrap();
+        config.tracing_config_file = Some(path);
+    };
+    let error = TestServer::start_with(change).await.err().unwrap().to_string();
+    assert!(error.contains("strict decoding error: unknown field \"rate\""), "{error}");
+}

@@ -1,0 +1,108 @@
+//! A response body of which somebody wants to know how it went.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body as _, Frame, SizeHint};
+use http_body_util::BodyExt;
+
+use crate::dispatch::{Body, BoxError};
+use crate::respond;
+
+/// How the sending of a body went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sent {
+    /// The bytes that were taken.
+    pub bytes: usize,
+    /// Whether these were all.
+    pub whole: bool,
+}
+
+/// A body that tells how it went when it is dropped.
+pub struct Observed<F: FnOnce(Sent)> {
+    inner: Body,
+    bytes: usize,
+    ended: bool,
+    done: Option<F>,
+}
+
+impl<F: FnOnce(Sent) + Send + Unpin + 'static> Observed<F> {
+    /// `inner`, which tells `done` when it is through or was given up.
+    pub fn body(inner: Body, done: F) -> Body {
+        Observed { inner, bytes: 0, ended: false, done: Some(done) }.boxed_unsync()
+    }
+}
+
+impl<F: FnOnce(Sent) + Unpin> http_body::Body for Observed<F> {
+    type Data = Bytes;
+    type Error = BoxError;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let frame = Pin::new(&mut self.inner).poll_frame(cx);
+        match &frame {
+            Poll::Ready(Some(Ok(frame))) => self.bytes += frame.data_ref().map_or(0, Bytes::len),
+            Poll::Ready(None) => self.ended = true,
+            Poll::Ready(Some(Err(_))) | Poll::Pending => {}
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.inner.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.inner.size_hint()
+    }
+}
+
+impl<F: FnOnce(Sent)> Drop for Observed<F> {
+    fn drop(&mut self) {
+        let sent = Sent { bytes: self.bytes, whole: self.ended || self.inner.is_end_stream() };
+        // What is inside is told first: its work is part of this one's.
+        drop(std::mem::replace(&mut self.inner, respond::full(Bytes::new())));
+        if let Some(done) = self.done.take() {
+            done(sent);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::{Arc, Mutex};
+    use std::task::Waker;
+
+    use super::*;
+
+    fn frames(body: &mut Body, count: usize) {
+        let mut cx = Context::from_waker(Waker::noop());
+        for _ in 0..count {
+            assert!(Pin::new(&mut *body).poll_frame(&mut cx).is_ready());
+        }
+    }
+
+    #[test]
+    fn who_observes_is_told_what_was_sent_from_the_inside_out() {
+        let check = |polls: usize, expected: Sent| {
+            let told = Arc::<Mutex<Vec<(&str, Sent)>>>::default();
+            let note = |name: &'static str| {
+                let told = Arc::clone(&told);
+                move |sent| told.lock().unwrap().push((name, sent))
+            };
+            let inner = Observed::body(respond::full("abc"), note("inner"));
+            let mut body = Observed::body(inner, note("outer"));
+            frames(&mut body, polls);
+            assert!(told.lock().unwrap().is_empty());
+            drop(body);
+            assert_eq!(*told.lock().unwrap(), [("inner", expected), ("outer", expected)]);
+        };
+        check(0, Sent { bytes: 0, whole: false });
+        check(1, Sent { bytes: 3, whole: true });
+        check(2, Sent { bytes: 3, whole: true });
+    }
+}

@@ -1,0 +1,198 @@
+//! The spans of handlers: one for the verb and one for its answer, under upstream's names (apiserver
+//! `endpoints/handlers/trace_util.go`, `responsewriters/writers.go`). Those of requests that nobody records cost
+//! a look at whether there is one.
+
+use std::sync::Arc;
+
+use apimachinery::request_context::RequestContext;
+use apimachinery::status::Status;
+use apimachinery::trace::{Attribute, Span};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
+use http::request::Parts;
+use http::{Method, Version};
+use http_body::Body as _;
+use serde_json::json;
+
+use crate::dispatch::Response;
+use crate::observed::{Observed, Sent};
+use crate::route::Action;
+
+/// The user agent is cut here, in bytes, and marked.
+const USER_AGENT_MAX: usize = 1024;
+
+/// What is recorded of a handler.
+#[derive(Clone)]
+pub(crate) struct Trace {
+    /// The verb's span.
+    pub(crate) span: Span,
+    context: Arc<RequestContext>,
+    method: Method,
+    version: Version,
+    /// Whether the verb's span notes when its answer is written: upstream's lists do not.
+    notes_answer: bool,
+}
+
+impl Trace {
+    /// Begins what is recorded of the handler of a request. A watch has a span only while it sends the state
+    /// that it begins with.
+    pub(crate) fn begin(action: Action, parts: &Parts, context: &Arc<RequestContext>) -> Self {
+        let lists = matches!(action, Action::List | Action::Watch);
+        let name = match action {
+            Action::Get => "Get",
+            Action::List | Action::Watch if context.info.verb != "watch" => "List",
+            Action::List | Action::Watch if sends_state(context) => "WatchList",
+            Action::Create => "Create",
+            Action::Update => "Update",
+            Action::Patch => "Patch",
+            Action::Delete | Action::DeleteCollection => "Delete",
+            Action::Connect | Action::List | Action::Watch => "",
+        };
+        let span = match name {
+            "" => Span::none(),
+            name => Span::current().child(name, || request(parts, context)),
+        };
+        let (method, version) = (parts.method.clone(), parts.version);
+        Trace { span, context: Arc::clone(context), method, version, notes_answer: !lists }
+    }
+
+    /// Makes an answer of an object in `group_version`, as a span of its own that lasts until it is sent.
+    pub(crate) fn serialized(
+        &self,
+        group_version: &str,
+        make: impl FnOnce() -> Result<Response, Box<Status>>,
+    ) -> Result<Response, Box<Status>> {
+        let span = self.begin_answer();
+        let response = make()?;
+        Ok(self.until_sent(span, group_version, response))
+    }
+
+    /// A refusal, recorded as [`serialized`](Self::serialized) answers are.
+    pub(crate) fn refused(&self, make: impl FnOnce() -> Response) -> Response {
+        let span = self.begin_answer();
+        self.until_sent(span, "v1", make())
+    }
+
+    fn begin_answer(&self) -> Span {
+        if self.notes_answer {
+            self.span.event("About to write a response");
+        }
+        self.span.child("SerializeObject", || self.answer())
+    }
+
+    fn until_sent(&self, span: Span, group_version: &str, response: Response) -> Response {
+        if span.is_none() {
+            return response;
+        }
+        note(&span, response.headers(), group_version);
+        match response.body().size_hint().exact().and_then(|size| i64::try_from(size).ok()) {
+            Some(size) => span.event_with("About to start writing response", "size", size),
+            None => span.event("About to start writing response"),
+        }
+        let verb = self.notes_answer.then(|| self.span.clone());
+        response.map(|body| {
+            Observed::body(body, move |sent: Sent| {
+                let event = if sent.whole { "Write call succeeded" } else { "Write call failed" };
+                span.event_with(event, "size", sent.bytes);
+                drop(span);
+                verb.iter().for_each(|verb| verb.event("Writing http response done"));
+            })
+        })
+    }
+
+    /// The spans of a watch that sends the state which it begins with: of how it is written, which begins
+    /// now, and of the whole. `response` is its head.
+    pub(crate) fn streamed(
+        &self,
+        response: &http::response::Parts,
+        group_version: &str,
+    ) -> Option<Box<[Span; 2]>> {
+        if self.span.is_none() {
+            return None;
+        }
+        let span = self.span.child("WatchServer.HandleHTTP", || self.answer());
+        note(&span, &response.headers, group_version);
+        span.event("About to start writing response");
+        Some(Box::new([span, self.span.clone()]))
+    }
+
+    fn answer(&self) -> Vec<Attribute> {
+        vec![
+            ("method", self.method.as_str().into()),
+            ("url", self.context.info.path.as_str().into()),
+            ("protocol", protocol(self.version).into()),
+        ]
+    }
+}
+
+/// Whether a watch begins with the state of its collection and says where that ends.
+fn sends_state(context: &RequestContext) -> bool {
+    let asked = |name: &str| context.query.flag(name) == Some(true);
+    asked("sendInitialEvents") && asked("allowWatchBookmarks")
+}
+
+fn protocol(version: Version) -> String {
+    match version {
+        // Go writes the minor version too.
+        Version::HTTP_2 => "HTTP/2.0".to_owned(),
+        version => format!("{version:?}"),
+    }
+}
+
+/// What the span of a verb says of its request.
+fn request(parts: &Parts, context: &RequestContext) -> Vec<Attribute> {
+    let info = &context.info;
+    let header = |name| parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let client = context.source_addresses().next().map(|address| address.to_string()).unwrap_or_default();
+    let scope = match info.verb.as_str() {
+        "create" => "resource",
+        _ if !info.name.is_empty() => "resource",
+        _ if !info.namespace.is_empty() => "namespace",
+        _ => "cluster",
+    };
+    let verb = match (info.verb.as_str(), header(CONTENT_TYPE)) {
+        ("list", _) => "LIST",
+        ("watch", _) => "WATCH",
+        ("patch", kind) if kind.starts_with("application/apply-patch") => "APPLY",
+        _ => parts.method.as_str(),
+    };
+    let user_agent = match context.user_agent.get(..USER_AGENT_MAX) {
+        Some(cut) if cut.len() < context.user_agent.len() => format!("{cut}...TRUNCATED"),
+        _ => context.user_agent.clone(),
+    };
+    vec![
+        ("accept", header(ACCEPT).into()),
+        ("client", client.into()),
+        ("api-group", info.group.as_str().into()),
+        ("api-version", info.version.as_str().into()),
+        ("name", info.name.as_str().into()),
+        ("subresource", info.subresource.as_str().into()),
+        ("namespace", info.namespace.as_str().into()),
+        ("protocol", protocol(parts.version).into()),
+        ("resource", info.resource.as_str().into()),
+        ("scope", scope.into()),
+        ("url", info.path.as_str().into()),
+        ("user-agent", user_agent.into()),
+        ("verb", verb.into()),
+    ]
+}
+
+/// Notes what an answer is written in; upstream names its encoders like this.
+fn note(span: &Span, headers: &HeaderMap, group_version: &str) {
+    let media_type = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let json = |yaml| {
+        let yaml = if yaml { "true" } else { "false" };
+        json!({"name": "json", "pretty": "false", "strict": "false", "yaml": yaml}).to_string()
+    };
+    let encoder = match media_type {
+        "application/vnd.kubernetes.protobuf" => "protobuf".to_owned(),
+        "application/vnd.kubernetes.protobuf;stream=watch" => "raw-protobuf".to_owned(),
+        "application/yaml" => json(true),
+        kind if kind.starts_with("application/cbor") => "cbor".to_owned(),
+        _ => json(false),
+    };
+    span.set("mediaType", media_type);
+    span.set(
+        "encoder",
+        json!({"encodeGV": group_version, "encoder": encoder, "name": "versioning"}).to_string(),
+    );
+}

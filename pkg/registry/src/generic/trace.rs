@@ -1,0 +1,32 @@
+//! The spans of writes, under upstream's names (apiserver `storage/etcd3/store.go`) whatever the store is, so that
+//! who looks for slow writes finds them in one place.
+
+use apimachinery::trace::Span;
+use storage::Updated;
+
+use super::Target;
+
+/// Begins the span of a write to `key`.
+pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span {
+    Span::current().child(name, || {
+        let package = match target.row.group.split('.').next().unwrap_or_default() {
+            "" => "core",
+            group => group,
+        };
+        vec![
+            ("key", key.into()),
+            ("type", format!("*{package}.{}", target.row.kind).into()),
+            ("group", target.row.group.into()),
+            ("resource", target.row.plural.into()),
+        ]
+    })
+}
+
+/// Notes how an update ended whose result takes `len` bytes.
+pub(super) fn written(span: &Span, updated: &Updated, len: usize) {
+    if !matches!(updated, Updated::Unchanged(_)) {
+        span.event("Txn call completed");
+        span.event("Transaction committed");
+    }
+    span.event_with("decode succeeded", "len", len);
+}

@@ -1,0 +1,156 @@
+//! The span of a request: whether there is one, and what it says (apiserver `endpoints/filters/traces.go`, and
+//! OpenTelemetry's conventions for HTTP servers).
+
+use std::sync::Arc;
+
+use http::header::{CONTENT_LENGTH, HOST, HeaderName};
+use http::request::Parts;
+
+use apimachinery::request_context::RequestContext;
+use apimachinery::request_info::RequestInfo;
+use apimachinery::trace::{Attribute, Origin, RemoteSpan, Span, Tracer};
+use apimachinery::user_info::{GROUP_MASTERS, GROUP_MONITORING, UserInfo};
+use endpoints::dispatch::Response;
+use endpoints::observed::{Observed, Sent};
+
+use super::Refusal;
+use crate::env::Env;
+
+const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
+const TRACESTATE: HeaderName = HeaderName::from_static("tracestate");
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+/// The port of HTTPS, which goes without saying.
+const HTTPS_PORT: u16 = 443;
+
+/// Which requests are recorded, and where.
+#[derive(Debug, Clone)]
+pub struct Traces {
+    /// What records them.
+    pub tracer: Arc<dyn Tracer>,
+    /// The part of those that do not say themselves whether they are recorded, 0 to 1.
+    pub sampling_rate: f64,
+}
+
+impl Traces {
+    /// Begins the span of a request of `user`. Administrators and monitors may say that theirs is recorded, and
+    /// as part of which trace. Of all others chance decides, and what they say is noted as a link.
+    pub(super) fn begin(&self, parts: &Parts, context: &RequestContext, user: &UserInfo, env: &Env) -> Span {
+        let trusted = user.in_group(GROUP_MASTERS) || user.in_group(GROUP_MONITORING);
+        let (sampled, origin) = match remote(parts) {
+            Some(remote) if trusted => (remote.sampled, Origin::Continued(remote)),
+            Some(remote) => (env.happens(self.sampling_rate), Origin::Linked(remote)),
+            None => (env.happens(self.sampling_rate), Origin::New),
+        };
+        if !sampled {
+            return Span::none();
+        }
+        let attributes = attributes(parts, context);
+        self.tracer.request(name(parts.method.as_str(), &context.info), origin, context.received, attributes)
+    }
+}
+
+fn text<'p>(parts: &'p Parts, name: &HeaderName) -> &'p str {
+    parts.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
+}
+
+fn remote(parts: &Parts) -> Option<RemoteSpan> {
+    let parent = parts.headers.get(&TRACEPARENT)?.to_str().ok()?;
+    RemoteSpan::parse(parent, text(parts, &TRACESTATE))
+}
+
+/// Method and path, with what differs from object to object left out.
+fn name(method: &str, info: &RequestInfo) -> String {
+    if !info.is_resource {
+        return method.to_owned();
+    }
+    let mut name = format!("{method} /{}", info.api_prefix);
+    let namespace = if info.namespace.is_empty() { "" } else { "namespaces/{:namespace}" };
+    let object = if info.name.is_empty() { "" } else { "{:name}" };
+    let parts = [&info.group, &info.version, namespace, &info.resource, object, &info.subresource];
+    // Upstream leaves every part out that is empty but version and resource, which never are.
+    for part in parts.into_iter().filter(|part| !part.is_empty()) {
+        name.push('/');
+        name.push_str(part);
+    }
+    name
+}
+
+fn attributes(parts: &Parts, context: &RequestContext) -> Vec<Attribute> {
+    let host = parts.uri.authority().map_or_else(|| text(parts, &HOST), |authority| authority.as_str());
+    let authority = host.parse::<http::uri::Authority>().ok();
+    let target = parts.uri.path_and_query().map_or("", |target| target.as_str());
+    let host_name = authority.as_ref().map_or("", |authority| authority.host());
+    let mut attributes: Vec<Attribute> = vec![
+        ("server.address", host_name.trim_matches(['[', ']']).into()),
+        ("http.request.method", parts.method.as_str().into()),
+        ("url.scheme", "https".into()),
+        ("url.path", context.info.path.as_str().into()),
+        ("network.protocol.version", version(parts).into()),
+        ("http.target", target.into()),
+        ("audit-id", context.audit_id.truncated().into()),
+    ];
+    let port = authority.as_ref().and_then(|authority| authority.port_u16());
+    attributes
+        .extend(port.filter(|port| *port != HTTPS_PORT).map(|port| ("server.port", i64::from(port).into())));
+    if let Some(peer) = context.peer {
+        attributes.push(("network.peer.address", peer.ip().to_string().into()));
+        attributes.push(("network.peer.port", i64::from(peer.port()).into()));
+    }
+    if !context.user_agent.is_empty() {
+        attributes.push(("user_agent.original", context.user_agent.as_str().into()));
+    }
+    let forwarded = text(parts, &X_FORWARDED_FOR).split(',').next().unwrap_or_default();
+    let client = match (forwarded, context.peer) {
+        ("", Some(peer)) => peer.ip().to_string(),
+        (forwarded, _) => forwarded.to_owned(),
+    };
+    attributes.push(("client.address", client.into()));
+    let length = text(parts, &CONTENT_LENGTH).parse::<i64>().ok().filter(|length| *length > 0);
+    attributes.extend(length.map(|length| ("http.request.body.size", length.into())));
+    attributes
+}
+
+fn version(parts: &Parts) -> &'static str {
+    match parts.version {
+        http::Version::HTTP_2 => "2.0",
+        http::Version::HTTP_10 => "1.0",
+        _ => "1.1",
+    }
+}
+
+/// Ends the span when the answer is through.
+pub(super) fn until_sent(span: Span, response: Response) -> Response {
+    if span.is_none() {
+        return response;
+    }
+    note_code(&span, response.status().as_u16());
+    response.map(|body| {
+        Observed::body(body, move |sent: Sent| {
+            if sent.bytes > 0 {
+                span.set("http.response.body.size", sent.bytes);
+            }
+        })
+    })
+}
+
+/// Notes that a request was refused.
+pub(super) fn refused(span: &Span, refusal: &Refusal) {
+    if span.is_none() {
+        return;
+    }
+    note_code(
+        span,
+        match refusal {
+            Refusal::Status(status) => status.code,
+            Refusal::TooMany => 429,
+            Refusal::Unreadable(_) => 500,
+        },
+    );
+}
+
+fn note_code(span: &Span, code: u16) {
+    span.set("http.response.status_code", i64::from(code));
+    if code >= 500 {
+        span.failed("");
+    }
+}

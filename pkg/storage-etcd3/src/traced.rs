@@ -1,0 +1,71 @@
+//! A channel whose calls are spans, and which tells etcd about them (OpenTelemetry's conventions for gRPC).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use apimachinery::trace::Span;
+use http::{HeaderValue, Request, Response};
+use tonic::body::Body;
+use tonic::transport::{Channel, Error};
+use tower_service::Service;
+
+/// Makes a span of each call that is made within one.
+#[derive(Clone)]
+pub(crate) struct Traced(pub(crate) Channel);
+
+impl Service<Request<Body>> for Traced {
+    type Response = Response<Body>;
+    type Error = Error;
+    type Future = Call<<Channel as Service<Request<Body>>>::Future>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        self.0.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<Body>) -> Self::Future {
+        let method = request.uri().path().trim_start_matches('/');
+        let span = Span::current()
+            .call(method, || vec![("rpc.method", method.into()), ("rpc.system.name", "grpc".into())]);
+        span.event_with("message", "rpc.message.type", "SENT");
+        for (name, value) in span.headers() {
+            if let Ok(value) = HeaderValue::try_from(value) {
+                request.headers_mut().insert(name, value);
+            }
+        }
+        Call { answer: self.0.call(request), span }
+    }
+}
+
+/// A call under way; the span ends with it, or when nobody waits any more.
+pub(crate) struct Call<F> {
+    answer: F,
+    span: Span,
+}
+
+impl<F> Future for Call<F>
+where
+    F: Future<Output = Result<Response<Body>, Error>> + Unpin,
+{
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let answer = ready!(Pin::new(&mut self.answer).poll(cx));
+        let span = std::mem::take(&mut self.span);
+        if span.is_none() {
+            return Poll::Ready(answer);
+        }
+        match &answer {
+            Ok(response) => {
+                span.event_with("message", "rpc.message.type", "RECEIVED");
+                // A call that fails at once says so in its head; another's status comes behind its body.
+                let code = response.headers().get("grpc-status").and_then(|code| code.to_str().ok());
+                if let Some(code) = code.filter(|code| *code != "0") {
+                    span.failed(code);
+                }
+            }
+            Err(error) => span.failed(&error.to_string()),
+        }
+        Poll::Ready(answer)
+    }
+}

@@ -1,0 +1,147 @@
+//! `--tracing-config-file`: a `TracingConfiguration` of `apiserver.config.k8s.io`, read and judged as upstream
+//! does (apiserver `server/options/tracing.go`, component-base `tracing/api/v1/config.go`).
+
+#[cfg(test)]
+mod tests;
+
+use apimachinery::field::{self, Path};
+use schema::json::errors::{self, strict_decoding_error};
+use schema::object::Object;
+use serde_json::Value;
+
+const GROUP: &str = "apiserver.config.k8s.io";
+const KIND: &str = "TracingConfiguration";
+const VERSIONS: [&str; 3] = ["v1", "v1beta1", "v1alpha1"];
+/// What upstream calls the set of types that it reads the file by.
+const SCHEME: &str = "k8s.io/apiserver/pkg/server/options/tracing.go:49";
+
+const RATE_MAX: i32 = 1_000_000;
+
+/// Where spans go, and of how many requests.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TracingConfiguration {
+    /// The collector, as gRPC writes addresses; `None` for OTLP's port on this machine.
+    pub endpoint: Option<String>,
+    /// Of how many requests in a million that do not say themselves whether they are recorded; `None` for
+    /// none of those.
+    pub sampling_rate_per_million: Option<i32>,
+}
+
+impl TracingConfiguration {
+    /// Reads and checks the text of a file, YAML or JSON.
+    ///
+    /// # Errors
+    /// What upstream says of the text.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        let config = decode(text).map_err(|error| {
+            format!("failed to read tracing config: unable to decode tracing configuration data: {error}")
+        })?;
+        match field::aggregate(&config.errors()) {
+            None => Ok(config),
+            Some(error) => Err(format!("failed to validate tracing configuration: {error}")),
+        }
+    }
+
+    /// The part of requests that are recorded unasked.
+    pub fn sampling_rate(&self) -> f64 {
+        f64::from(self.sampling_rate_per_million.unwrap_or(0)) / f64::from(RATE_MAX)
+    }
+
+    fn errors(&self) -> Vec<field::Error> {
+        let mut found = Vec::new();
+        if let Some(rate) = self.sampling_rate_per_million {
+            let why = match rate {
+                ..0 => Some("sampling rate must be positive"),
+                0..=RATE_MAX => None,
+                _ => Some("sampling rate per million must be less than or equal to one million"),
+            };
+            let path = Path::root("samplingRatePerMillion");
+            found.extend(why.map(|why| field::Error::invalid(&path, rate, why)));
+        }
+        if let Some(endpoint) = &self.endpoint {
+            let target = target(endpoint);
+            let why = flaw(&target);
+            found.extend(why.map(|why| field::Error::invalid(&Path::root("endpoint"), target, why)));
+        }
+        found
+    }
+}
+
+/// An address with the scheme that gRPC assumes where there is none.
+fn target(endpoint: &str) -> String {
+    match endpoint.contains("//") {
+        true => endpoint.to_owned(),
+        false => format!("dns://{endpoint}"),
+    }
+}
+
+/// What is wrong with an address.
+fn flaw(target: &str) -> Option<String> {
+    let scheme = target.split_once(':').map_or("", |(scheme, _)| scheme);
+    match scheme {
+        "dns" | "unix" | "unix-abstract" => None,
+        _ => Some(format!(
+            "unsupported scheme: {scheme}.  Options are none, dns, unix, or unix-abstract.  See \
+             https://github.com/grpc/grpc/blob/master/doc/naming.md"
+        )),
+    }
+}
+
+fn decode(text: &[u8]) -> Result<TracingConfiguration, String> {
+    let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
+    let mut strict: Vec<String> = yaml.strict_error().map(|error| error.to_string()).into_iter().collect();
+    let meta = schema::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
+    let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
+    let shown = String::from_utf8_lossy(&yaml.json);
+    if kind.is_empty() {
+        return Err(format!("Object 'Kind' is missing in '{shown}'"));
+    }
+    if api_version.is_empty() {
+        return Err(format!("Object 'apiVersion' is missing in '{shown}'"));
+    }
+    let version = api_version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/'));
+    if kind != KIND || !version.is_some_and(|version| VERSIONS.contains(&version)) {
+        return Err(errors::not_registered(kind, api_version, SCHEME));
+    }
+    let object: Object = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+    let config = members(&object, &mut strict)?;
+    match strict.as_slice() {
+        [] => Ok(config),
+        strict => Err(strict_decoding_error(strict)),
+    }
+}
+
+fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfiguration, String> {
+    let mut config = TracingConfiguration::default();
+    for (name, value) in object {
+        match (name.as_str(), value) {
+            ("kind" | "apiVersion", _) | ("endpoint" | "samplingRatePerMillion", Value::Null) => {}
+            ("endpoint", Value::String(text)) => config.endpoint = Some(text.clone()),
+            ("samplingRatePerMillion", Value::Number(number)) => {
+                let rate = number.as_i64().and_then(|rate| i32::try_from(rate).ok());
+                let given = format!("number {number}");
+                config.sampling_rate_per_million = Some(rate.ok_or_else(|| mistyped(name, &given, "int32"))?);
+            }
+            ("endpoint", value) => return Err(mistyped(name, go_kind(value), "string")),
+            ("samplingRatePerMillion", value) => return Err(mistyped(name, go_kind(value), "int32")),
+            _ => strict.push(format!("unknown field {}", apimachinery::go_quote::Quoted(name))),
+        }
+    }
+    Ok(config)
+}
+
+fn mistyped(name: &str, given: &str, wanted: &str) -> String {
+    format!("json: cannot unmarshal {given} into Go struct field {KIND}.{name} of type {wanted}")
+}
+
+/// What Go's decoder calls a value.
+fn go_kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
