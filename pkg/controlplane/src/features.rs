@@ -7,6 +7,7 @@ use server::metrics::Collector;
 
 /// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
 pub const READ: &[Gate] = &[
+    Gate::APIServerTracing,
     Gate::CBORServingAndStorage,
     Gate::CSIServiceAccountTokenSecrets,
     Gate::ClusterTrustBundle,
