@@ -3,8 +3,10 @@
 
 use std::sync::Arc;
 
+use api::conversion::held_as_member;
 use api::resources::{Encoding, Resource, Storage as StorageRow};
 use apimachinery::status::Status;
+use memchr::memmem;
 use registry::{Budget, Element, Memo, StoredRef, codec};
 use schema::builtin::{self, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_PARTIALOBJECTMETADATA as PARTIAL};
 use schema::object::Object;
@@ -65,10 +67,27 @@ impl<'a> Outgoing<'a> {
     }
 
     /// The object's `PartialObjectMetadata`, when it is a part of the stored bytes. Conversion may write
-    /// annotations, so those of other versions are not.
+    /// annotations, so those of other versions are not, nor is one with an annotation that is not shown.
     fn raw_partial(&self) -> Result<Option<&'a [u8]>, Box<Status>> {
         let raw = self.raw().map(proto::partial_metadata).transpose();
-        raw.map_err(|error| self.unreadable(error))
+        let raw = raw.map_err(|error| self.unreadable(error))?;
+        let hidden = held_as_member(self.endpoint.builtin);
+        Ok(raw.filter(|raw| hidden.is_none_or(|name| memmem::find(raw, name.as_bytes()).is_none())))
+    }
+
+    /// The object's `PartialObjectMetadata`, in a version of `meta.k8s.io`, as a tree.
+    fn partial_tree(&self, version: &str) -> Result<Object, Box<Status>> {
+        let mut object = partial(self.tree()?, version);
+        let Some(hidden) = held_as_member(self.endpoint.builtin) else { return Ok(object) };
+        if let Some(Value::Object(metadata)) = object.get_mut("metadata")
+            && let Some(Value::Object(annotations)) = metadata.get_mut("annotations")
+        {
+            annotations.remove(hidden);
+            if annotations.is_empty() {
+                metadata.remove("annotations");
+            }
+        }
+        Ok(object)
     }
 
     /// The object as a tree in the served version.
@@ -79,10 +98,9 @@ impl<'a> Outgoing<'a> {
 
     /// As much of the object as is shown, and what type that is.
     fn shaped(&self, shape: Shape) -> Result<(&'static Message, Object), Box<Status>> {
-        let object = self.tree()?;
         Ok(match shape {
-            Shape::Whole => (self.endpoint.message, object),
-            Shape::Metadata(version) => (&PARTIAL, partial(object, version)),
+            Shape::Whole => (self.endpoint.message, self.tree()?),
+            Shape::Metadata(version) => (&PARTIAL, self.partial_tree(version)?),
         })
     }
 
@@ -180,7 +198,7 @@ impl<'a> Outgoing<'a> {
                 let written = transcode::to_json(&PARTIAL, raw, Some(head), revision, out);
                 written.map_err(|error| self.unreadable(error))
             }
-            None => json_write::encode(&PARTIAL, &partial(self.tree()?, version), out).map_err(failed),
+            None => json_write::encode(&PARTIAL, &self.partial_tree(version)?, out).map_err(failed),
         }
     }
 
@@ -191,7 +209,7 @@ impl<'a> Outgoing<'a> {
                 let revision = codec::revision_text(self.stored.revision);
                 proto::with_resource_version(raw, &revision, out).map_err(failed)
             }
-            None => proto::encode(&PARTIAL, &partial(self.tree()?, ""), out).map_err(failed),
+            None => proto::encode(&PARTIAL, &self.partial_tree("")?, out).map_err(failed),
         }
     }
 }

@@ -6,6 +6,7 @@
 
 use super::workload::{ROLLBACK_TO, TEMPLATE_GENERATION};
 use super::{horizontal_pod_autoscaler, pod_disruption_budget};
+use crate::resources::Builtin;
 use crate::tree::{child_mut, children_mut, integer, list, pairs, rename, text};
 use apimachinery::strconv::{NumError, parse_int};
 use base64::Engine;
@@ -30,6 +31,16 @@ pub enum NormaliseError {
     /// The generation of a DaemonSet's template.
     #[error(transparent)]
     TemplateGeneration(NumError),
+}
+
+/// The annotation in which a kind keeps what is a member of upstream's internal type. Whoever is shown the
+/// metadata alone does not see it, for upstream takes them from the internal type.
+pub fn held_as_member(kind: Option<Builtin>) -> Option<&'static str> {
+    match kind {
+        Some(Builtin::DaemonSet) => Some(TEMPLATE_GENERATION),
+        Some(Builtin::Deployment) => Some(ROLLBACK_TO),
+        _ => None,
+    }
 }
 
 /// Normalises an object of a kind of a group, which has the shape of the storage version.

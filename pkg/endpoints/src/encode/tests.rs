@@ -66,3 +66,29 @@ fn varints_are_as_long_as_they_are_measured() {
         assert_eq!(out.len(), varint_len(number), "{number}");
     }
 }
+
+#[test]
+fn metadata_alone_lacks_what_upstream_holds_as_a_member() {
+    let check = |annotations: Value, expected: Value| {
+        let testing::Stored { endpoint, storage, .. } = testing::of("apps", "v1", "daemonsets");
+        let object = serde_json::json!({
+            "kind": "DaemonSet", "apiVersion": "apps/v1", "spec": {},
+            "metadata": {"name": "d", "annotations": annotations},
+        });
+        let Value::Object(object) = object else { return };
+        let value = codec::encode(storage, &object).unwrap();
+        let stored = StoredRef { key: "/d", value: &value, revision: 5 };
+        let outgoing = Outgoing { endpoint, storage, stored, kept: None };
+        for shape in [Shape::Whole, Shape::Metadata("v1")] {
+            let mut out = Vec::new();
+            super::object(&outgoing, shape, Format::Json, &mut out).unwrap();
+            let shown: Value = serde_json::from_slice(&out).unwrap();
+            let expected = if shape == Shape::Whole { &annotations } else { &expected };
+            assert_eq!(&shown["metadata"]["annotations"], expected, "{shape:?}");
+        }
+    };
+    let generation = "deprecated.daemonset.template.generation";
+    check(serde_json::json!({generation: "1", "a": "b"}), serde_json::json!({"a": "b"}));
+    check(serde_json::json!({generation: "1"}), Value::Null);
+    check(serde_json::json!({"a": "b"}), serde_json::json!({"a": "b"}));
+}

@@ -13,9 +13,13 @@ pub(super) fn write(name: &'static str, target: &Target<'_>, key: &str) -> Span 
             "" => "core",
             group => group,
         };
+        let go_type = match target.row.builtin {
+            Some(_) => format!("*{package}.{}", target.row.kind),
+            None => "*unstructured.Unstructured".to_owned(),
+        };
         vec![
             ("key", key.into()),
-            ("type", format!("*{package}.{}", target.row.kind).into()),
+            ("type", go_type.into()),
             ("group", target.row.group.into()),
             ("resource", target.row.plural.into()),
         ]
