@@ -15,6 +15,8 @@ pub enum Reference {
     Variable(Name),
     /// A type, used as a value (a `Kind::Ident`) or for making a message (a `Kind::Struct`).
     Type(Name),
+    /// A constant of an enumeration; none of Kubernetes' own types has any.
+    Constant(Name),
     /// Functions; see [`Checked::overloads`]. More than one if the arguments' types leave it open.
     Overloads {
         /// Place of the first.

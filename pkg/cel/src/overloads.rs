@@ -5,7 +5,7 @@
 mod table;
 
 pub use table::Overload;
-pub(crate) use table::{TYPE_NAMES, TYPES};
+pub(crate) use table::{OBJECTS, TYPE_IDENTS, TYPE_NAMES, TYPES};
 
 use crate::types::Type;
 
@@ -72,6 +72,18 @@ impl Libraries {
     pub const BINDINGS: Self = Self(1 << 19);
     /// `includes` of device attributes.
     pub const INCLUDES: Self = Self(1 << 20);
+    /// Types of the variables of admission.
+    pub const ADMISSION: Self = Self(1 << 21);
+    /// Types of the variables of webhook authorizers.
+    pub const AUTHORIZATION: Self = Self(1 << 22);
+    /// Types of the variables of authenticators.
+    pub const AUTHENTICATION: Self = Self(1 << 23);
+    /// Types of the variables of device selectors.
+    pub const DEVICES: Self = Self(1 << 24);
+    /// `JSONPatch`, which mutations make.
+    pub const PATCHES: Self = Self(1 << 25);
+    /// `duration` and `timestamp` as names of types, which whatever declares types knows.
+    pub const SCALAR_NAMES: Self = Self(1 << 26);
 
     /// What every environment of release 1.`minor` has; what single uses add is not in it.
     pub fn of_release(minor: u32) -> Self {
@@ -119,6 +131,19 @@ pub struct Signature {
     pub member: bool,
     /// Libraries that bring it: any one suffices.
     pub libraries: Libraries,
+}
+
+/// An object type that Kubernetes declares, and its fields.
+#[derive(Debug)]
+pub(crate) struct Object {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// The type.
+    pub(crate) ty: Type,
+    /// Types of its fields.
+    pub(crate) fields: &'static [(&'static str, Type)],
+    /// What brings it.
+    pub(crate) libraries: Libraries,
 }
 
 impl Overload {

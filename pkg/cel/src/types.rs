@@ -112,6 +112,7 @@ pub struct Types {
     index: HashMap<Shape, Type>,
     names: Vec<Box<str>>,
     name_index: HashMap<Box<str>, TypeName>,
+    overflowed: bool,
 }
 
 impl Types {
@@ -195,6 +196,7 @@ impl Types {
             _ => (false, 1),
         };
         if size > SIZE_MAX {
+            self.overflowed = true;
             return Type::ERROR;
         }
         let ty = Type(self.first + self.infos.len() as u32);
@@ -215,6 +217,16 @@ impl Types {
             table = layer.base.as_deref();
         }
         None
+    }
+
+    /// Whether a type was refused for its size.
+    pub fn overflowed(&self) -> bool {
+        self.overflowed
+    }
+
+    /// `type(of)`: the type of a type as a value.
+    pub fn of_type(&mut self, of: Type) -> Type {
+        self.intern(Shape::Type(Some(of)))
     }
 
     /// `list(element)`.

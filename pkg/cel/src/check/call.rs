@@ -1,0 +1,191 @@
+//! Calls: which function a name means, and which of its overloads fit the arguments.
+
+use super::Checker;
+use super::assign::is_dyn;
+use crate::checked::Reference;
+use crate::overloads::{Libraries, Overload, Signature, signatures};
+use crate::syntax::{Expr, Kind, Name, Span};
+use crate::types::{FIRST_VARIABLE, Shape, Type};
+
+/// Type variables of one signature: letters and what stands for them in this call.
+type Fresh = [Option<Type>; FIRST_VARIABLE as usize];
+
+impl Checker<'_> {
+    pub(super) fn check_call(&mut self, expr: Expr, function: Name, target: Option<Expr>, args: Span) -> Type {
+        let name = self.syntax.name(function);
+        if name == "_?._" {
+            return self.check_optional_select(expr, target, args);
+        }
+        let name = name.to_owned();
+        for place in 0..args.len() {
+            let arg = self.syntax.exprs(args)[place];
+            self.check(arg);
+        }
+        let Some(target) = target else {
+            return match self.find_function(&name) {
+                Some((resolved, found)) => {
+                    let function = self.syntax.intern(&resolved);
+                    self.syntax.replace(expr, Kind::Call { function, target: None, args });
+                    self.resolve(expr, &resolved, found, None, args)
+                }
+                None => self.undeclared(expr, &name),
+            };
+        };
+        if let Some(mut qualified) = self.qualified_name(target) {
+            qualified.push('.');
+            qualified.push_str(&name);
+            let found = self.find_function(&qualified);
+            self.qualified = qualified;
+            if let Some((resolved, found)) = found {
+                let function = self.syntax.intern(&resolved);
+                self.syntax.replace(expr, Kind::Call { function, target: None, args });
+                return self.resolve(expr, &resolved, found, None, args);
+            }
+        }
+        self.check(target);
+        match self.find_function(&name) {
+            Some((resolved, found)) => self.resolve(expr, &resolved, found, Some(target), args),
+            None => self.undeclared(expr, &name),
+        }
+    }
+
+    /// A function by its name, from the container outwards unless it begins with a dot.
+    fn find_function(&self, name: &str) -> Option<(String, &'static [Signature])> {
+        let known = |name: &str| {
+            let found = signatures(name);
+            let has = |signature: &Signature| self.env.libraries.any_of(signature.libraries);
+            found.iter().any(has).then_some((name.to_owned(), found))
+        };
+        if let Some(absolute) = name.strip_prefix('.') {
+            return known(absolute);
+        }
+        let mut container = &*self.env.container;
+        while !container.is_empty() {
+            if let Some(found) = known(&format!("{container}.{name}")) {
+                return Some(found);
+            }
+            container = container.rfind('.').map_or("", |dot| &container[..dot]);
+        }
+        known(name)
+    }
+
+    fn resolve(
+        &mut self,
+        expr: Expr,
+        name: &str,
+        found: &'static [Signature],
+        target: Option<Expr>,
+        args: Span,
+    ) -> Type {
+        let args = self.syntax.exprs(args);
+        let mut given: Vec<Type> = target.iter().chain(args).map(|arg| self.type_of(*arg)).collect();
+        if let "_&&_" | "_||_" = name {
+            return self.resolve_logical(expr, found, target, &given);
+        }
+        let start = self.overloads.len() as u32;
+        let mut result: Option<Type> = None;
+        for signature in found {
+            if !self.is_enabled(signature) || signature.member != target.is_some() {
+                continue;
+            }
+            let mut fresh = [None; FIRST_VARIABLE as usize];
+            let wanted: Vec<Type> = signature.args.iter().map(|ty| self.instantiate(&mut fresh, *ty)).collect();
+            let gives = self.instantiate(&mut fresh, signature.result);
+            if !self.bindings.all_assignable(&self.types, &given, &wanted) {
+                continue;
+            }
+            self.overloads.push(signature.overload);
+            let gives = self.substitute(gives);
+            result = Some(match result {
+                None => gives,
+                Some(before) if is_dyn(self.types.shape(before)) || before == gives => before,
+                Some(_) => Type::DYN,
+            });
+        }
+        let Some(result) = result else {
+            for ty in &mut given {
+                *ty = self.bindings.substitute(&mut self.types, *ty, true);
+            }
+            return self.no_overload(expr, name, target.is_some(), &given);
+        };
+        let len = self.overloads.len() as u32 - start;
+        self.references[expr.index()] = Reference::Overloads { start, len };
+        result
+    }
+
+    /// `&&` and `||` say of each operand by itself that it is no boolean.
+    fn resolve_logical(&mut self, expr: Expr, found: &[Signature], target: Option<Expr>, given: &[Type]) -> Type {
+        let Some(signature) = found.first().filter(|_| target.is_none()) else {
+            return self.no_overload(expr, "_&&_", true, given);
+        };
+        let Kind::Call { args, .. } = self.syntax.kind(expr) else { return Type::ERROR };
+        let mut result = Type::BOOL;
+        for (place, ty) in given.iter().enumerate() {
+            if !self.assignable(*ty, Type::BOOL) {
+                let arg = self.syntax.exprs(args)[place];
+                self.mismatch(arg, Type::BOOL, *ty);
+                result = Type::ERROR;
+            }
+        }
+        let start = self.overloads.len() as u32;
+        self.overloads.push(signature.overload);
+        self.references[expr.index()] = Reference::Overloads { start, len: 1 };
+        result
+    }
+
+    fn is_enabled(&self, signature: &Signature) -> bool {
+        self.env.libraries.any_of(signature.libraries)
+            || (self.entered && signature.libraries == Libraries::CROSS_TYPE)
+    }
+
+    /// A type of a signature with type variables of this call.
+    fn instantiate(&mut self, fresh: &mut Fresh, ty: Type) -> Type {
+        if !self.types.info(ty).open {
+            return ty;
+        }
+        match self.types.shape(ty) {
+            Shape::Param(letter) => {
+                if let Some(variable) = fresh[letter as usize] {
+                    return variable;
+                }
+                let variable = self.new_variable();
+                fresh[letter as usize] = Some(variable);
+                variable
+            }
+            Shape::List(a) => {
+                let a = self.instantiate(fresh, a);
+                self.types.list(a)
+            }
+            Shape::Map(a, b) => {
+                let a = self.instantiate(fresh, a);
+                let b = self.instantiate(fresh, b);
+                self.types.map(a, b)
+            }
+            Shape::Opaque(name, Some(a)) => {
+                let a = self.instantiate(fresh, a);
+                self.types.intern(Shape::Opaque(name, Some(a)))
+            }
+            Shape::Type(Some(a)) => {
+                let a = self.instantiate(fresh, a);
+                self.types.of_type(a)
+            }
+            _ => ty,
+        }
+    }
+
+    fn no_overload(&mut self, expr: Expr, name: &str, member: bool, given: &[Type]) -> Type {
+        let texts: Vec<String> = given.iter().map(|ty| self.types.text(*ty)).collect();
+        let applied = match texts.split_first() {
+            Some((target, args)) if member => format!("{target}.({})", args.join(", ")),
+            _ => format!("({})", texts.join(", ")),
+        };
+        let message = format!("found no matching overload for '{name}' applied to '{applied}'");
+        self.report_at(expr, message);
+        Type::ERROR
+    }
+}
+
+/// Whether an overload is one of the logical operators, which do not evaluate all of their operands.
+pub(crate) fn is_logical(overload: Overload) -> bool {
+    matches!(overload, Overload::LogicalAnd | Overload::LogicalOr)
+}

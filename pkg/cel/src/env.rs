@@ -1,0 +1,135 @@
+//! What an expression may refer to: libraries, variables and declared types.
+//!
+//! An [`Environment`] is a mask of libraries, a few variables and a [`Provider`]; making one costs no more than
+//! that. Functions and the types that Kubernetes itself declares are static tables.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::overloads::{Libraries, OBJECTS, TYPE_IDENTS};
+use crate::types::{Type, Types};
+
+/// Knows types beyond the static ones.
+pub trait Provider: Send + Sync {
+    /// The type that has this name, if it is known.
+    fn find_type(&self, types: &mut Types, name: &str) -> Option<Type>;
+
+    /// The type of a field of the object type with this name; none if the type has no such field.
+    fn find_field(&self, types: &mut Types, object: &str, field: &str) -> Option<Type>;
+
+    /// The number that an enumeration's constant of this name has.
+    fn find_constant(&self, _name: &str) -> Option<i64> {
+        None
+    }
+}
+
+/// What an expression is checked against.
+#[derive(Clone)]
+pub struct Environment {
+    /// Which functions and static types there are.
+    pub libraries: Libraries,
+    /// The namespace in which names are looked up first; Kubernetes has none.
+    pub container: Box<str>,
+    /// Whether lists and maps of mixed types are errors of type checking itself. Kubernetes leaves that to a
+    /// validator.
+    pub homogeneous: bool,
+    /// Whether literals are looked at after the check; see [`Validators`].
+    pub validators: Validators,
+    types: Arc<Types>,
+    variables: HashMap<Box<str>, Type>,
+    provider: Option<Arc<dyn Provider>>,
+}
+
+/// What is asked of literals beyond their types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Validators {
+    /// Elements of a list literal, keys and values of a map literal have one type.
+    pub homogeneous: bool,
+    /// Durations, timestamps and patterns that are literals are valid.
+    pub literals: bool,
+    /// The clauses of a literal format string match its arguments.
+    pub format: bool,
+}
+
+impl Environment {
+    /// What every expression of release 1.`minor` may refer to.
+    pub fn of_release(minor: u32) -> Self {
+        Self {
+            libraries: Libraries::of_release(minor).with(Libraries::SCALAR_NAMES),
+            container: "".into(),
+            homogeneous: false,
+            validators: Validators { homogeneous: true, literals: minor >= 29, format: minor >= 29 },
+            types: Arc::new(Types::new()),
+            variables: HashMap::new(),
+            provider: None,
+        }
+    }
+
+    /// Adds libraries.
+    pub fn with(mut self, libraries: Libraries) -> Self {
+        self.libraries = self.libraries.with(libraries);
+        self
+    }
+
+    /// Declares a variable of a type that [`Environment::types`] knows.
+    pub fn variable(mut self, name: &str, ty: Type) -> Self {
+        self.variables.insert(name.into(), ty);
+        self
+    }
+
+    /// Replaces the declared types, and what knows their fields. Types of variables must be of this table.
+    pub fn declare(mut self, types: Arc<Types>, provider: Arc<dyn Provider>) -> Self {
+        self.types = types;
+        self.provider = Some(provider);
+        self
+    }
+
+    /// The declared types.
+    pub fn types(&self) -> &Arc<Types> {
+        &self.types
+    }
+
+    /// Type of a variable.
+    pub fn find_variable(&self, name: &str) -> Option<Type> {
+        self.variables.get(name).copied()
+    }
+
+    /// The type that an identifier stands for.
+    pub(crate) fn find_type(&self, types: &mut Types, name: &str) -> Option<Type> {
+        if let Ok(place) = TYPE_IDENTS.binary_search_by(|(ident, _)| (*ident).cmp(name)) {
+            return Some(TYPE_IDENTS[place].1);
+        }
+        if self.libraries.any_of(Libraries::SCALAR_NAMES) {
+            match name {
+                "duration" => return Some(types.of_type(Type::DURATION)),
+                "timestamp" => return Some(types.of_type(Type::TIMESTAMP)),
+                _ => {}
+            }
+        }
+        let known = OBJECTS.iter().find(|object| object.name == name && self.libraries.any_of(object.libraries));
+        let found = match known {
+            Some(object) => Some(object.ty),
+            None => self.provider.as_ref().and_then(|provider| provider.find_type(types, name)),
+        };
+        found.map(|ty| types.of_type(ty))
+    }
+
+    /// Whether there is an object type of this name, static or of the provider.
+    pub(crate) fn is_object(&self, types: &mut Types, name: &str) -> bool {
+        OBJECTS.iter().any(|object| object.name == name)
+            || self.provider.as_ref().is_some_and(|provider| provider.find_type(types, name).is_some())
+    }
+
+    /// Type of a field of an object type.
+    pub(crate) fn find_field(&self, types: &mut Types, object: &str, field: &str) -> Option<Type> {
+        if let Some(object) = OBJECTS.iter().find(|known| known.name == object) {
+            return object.fields.iter().find(|(name, _)| *name == field).map(|(_, ty)| *ty);
+        }
+        self.provider.as_ref()?.find_field(types, object, field)
+    }
+
+    /// The number that a constant stands for.
+    pub(crate) fn find_constant(&self, name: &str) -> Option<i64> {
+        self.provider.as_ref()?.find_constant(name)
+    }
+}

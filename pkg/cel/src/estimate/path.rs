@@ -1,0 +1,206 @@
+//! Where in the declared data a value comes from, and how large it can be.
+
+use super::{Argument, Entries, Estimator, Local, Range};
+use crate::checked::Checked;
+use crate::syntax::{Expr, Kind, Literal, Name};
+use crate::types::{Shape, Type, Types};
+
+/// A step into declared data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Segment<'a> {
+    /// A variable, or a field of an object.
+    Name(&'a str),
+    /// A list's elements.
+    Items,
+    /// A list's indices.
+    Indices,
+    /// A map's keys.
+    Keys,
+    /// A map's values.
+    Values,
+}
+
+/// A place in declared data, by a number that the [`Sizes`] gave it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place(pub u32);
+
+/// Knows how large declared data can be.
+pub trait Sizes {
+    /// Where a path begins. cel-go's paths may begin with a step into something that was never declared.
+    fn root(&mut self, first: Segment<'_>) -> Option<Place>;
+
+    /// A step from a place.
+    fn step(&mut self, place: Place, segment: Segment<'_>) -> Option<Place>;
+
+    /// The size of what is at a place (of this type); none if nothing is known. A place of none is a value that
+    /// comes from nowhere.
+    fn size(&mut self, place: Option<Place>, types: &Types, ty: Type) -> Option<Range>;
+}
+
+/// The [`Sizes`] of expressions over undeclared data.
+pub struct NoSizes;
+
+impl Sizes for NoSizes {
+    fn root(&mut self, _: Segment<'_>) -> Option<Place> {
+        None
+    }
+
+    fn step(&mut self, _: Place, _: Segment<'_>) -> Option<Place> {
+        None
+    }
+
+    fn size(&mut self, _: Option<Place>, _: &Types, _: Type) -> Option<Range> {
+        None
+    }
+}
+
+/// A path, as far as it has been followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Path {
+    /// No steps.
+    Empty,
+    /// Steps that led out of the declared data.
+    Lost,
+    /// Steps to a place.
+    At(Place),
+}
+
+impl Estimator<'_> {
+    pub(super) fn local(&self, name: Name) -> Option<Local> {
+        self.locals.iter().rev().find(|local| local.name == name).copied()
+    }
+
+    fn local_of(&self, expr: Expr) -> Option<Local> {
+        match self.checked.syntax.kind(expr) {
+            Kind::Ident(name) => self.local(name),
+            _ => None,
+        }
+    }
+
+    pub(super) fn path(&self, expr: Expr) -> Path {
+        self.local_of(expr).map_or(self.paths[expr.index()], |local| local.path)
+    }
+
+    pub(super) fn step(&mut self, path: Path, segment: Segment<'_>) -> Path {
+        let place = match path {
+            Path::Empty => self.sizes.root(segment),
+            Path::Lost => None,
+            Path::At(place) => self.sizes.step(place, segment),
+        };
+        place.map_or(Path::Lost, Path::At)
+    }
+
+    /// What the declared data say of a value's size.
+    pub(super) fn declared_size(&mut self, path: Path, ty: Type) -> Option<Range> {
+        let place = match path {
+            Path::At(place) => Some(place),
+            Path::Empty | Path::Lost => None,
+        };
+        self.sizes.size(place, &self.checked.types, ty)
+    }
+
+    pub(super) fn size(&mut self, expr: Expr) -> Option<Range> {
+        if let Some(size) = self.known[expr.index()].or_else(|| literal_size(self.checked, expr)) {
+            return Some(size);
+        }
+        let ty = self.checked.type_of(expr);
+        if let Some(size) = self.declared_size(self.path(expr), ty) {
+            self.known[expr.index()] = Some(size);
+            return Some(size);
+        }
+        if is_scalar(&self.checked.types, ty) {
+            return Some(Range::fixed(1));
+        }
+        self.local_of(expr).and_then(|local| local.size)
+    }
+
+    pub(super) fn size_or_unknown(&mut self, expr: Expr) -> Range {
+        self.size(expr).unwrap_or(Range::UNKNOWN)
+    }
+
+    pub(super) fn set_size(&mut self, expr: Expr, size: impl FnOnce(&mut Self) -> Option<Range>) {
+        if let Some(size) = size(self) {
+            self.known[expr.index()] = Some(size);
+        }
+    }
+
+    pub(super) fn entries(&self, expr: Expr) -> Option<Entries> {
+        self.entries[expr.index()].or_else(|| self.local_of(expr).and_then(|local| local.entries))
+    }
+
+    pub(super) fn copy_sizes(&mut self, to: Expr, from: Expr) {
+        self.set_size(to, |this| this.size(from));
+        if let Some(entries) = self.entries(from) {
+            self.entries[to.index()] = Some(entries);
+        }
+    }
+
+    pub(super) fn shape(&self, expr: Expr) -> Shape {
+        self.checked.types.shape(self.checked.type_of(expr))
+    }
+
+    pub(super) fn is_list(&self, range: Expr) -> bool {
+        self.entries(range).map_or_else(|| matches!(self.shape(range), Shape::List(_)), |entries| entries.is_list)
+    }
+
+    pub(super) fn push_key(&mut self, name: Name, range: Expr) {
+        let segment = if self.is_list(range) { Segment::Indices } else { Segment::Keys };
+        let size = self.entries(range).map(|entries| entries.key);
+        let path = self.step(self.path(range), segment);
+        self.locals.push(Local { name, path, size, entries: None });
+    }
+
+    pub(super) fn push_value(&mut self, name: Name, range: Expr) {
+        let segment = if self.is_list(range) { Segment::Items } else { Segment::Values };
+        let size = self.entries(range).map(|entries| entries.value);
+        let path = self.step(self.path(range), segment);
+        self.locals.push(Local { name, path, size, entries: None });
+    }
+
+    pub(super) fn push_bound(&mut self, name: Name, value: Expr) {
+        let (path, entries) = (self.path(value), self.entries(value));
+        let size = self.size(value);
+        self.locals.push(Local { name, path, size, entries });
+    }
+
+    /// Size of an argument, unbounded if nothing is known.
+    pub(super) fn size_of(&mut self, argument: &Argument) -> Range {
+        argument.size.or_else(|| self.declared_size(argument.path, argument.ty)).unwrap_or(Range::UNKNOWN)
+    }
+
+    /// The elements of a list; none if the argument's type has no parameter.
+    pub(super) fn elements_of(&mut self, list: &Argument) -> Option<Argument> {
+        let ty = match self.checked.types.shape(list.ty) {
+            Shape::List(of) | Shape::Map(of, _) | Shape::Opaque(_, Some(of)) | Shape::Type(Some(of)) => of,
+            _ => return None,
+        };
+        let path = match list.path {
+            Path::Empty => Path::Empty,
+            path => self.step(path, Segment::Items),
+        };
+        Some(Argument { expr: None, path, ty, size: None })
+    }
+}
+
+/// Size of what is written down: code points, bytes, elements; 1 of other literals.
+fn literal_size(checked: &Checked, expr: Expr) -> Option<Range> {
+    let syntax = &checked.syntax;
+    let size = match syntax.kind(expr) {
+        Kind::Literal(Literal::String(text)) => syntax.name(text).chars().count(),
+        Kind::Literal(Literal::Bytes(bytes)) => bytes.len(),
+        Kind::Literal(_) => 1,
+        Kind::List { elements, .. } => elements.len(),
+        Kind::Map(entries) => entries.len(),
+        _ => return None,
+    };
+    Some(Range::fixed(size as u64))
+}
+
+/// Whether all values of a type have one size.
+fn is_scalar(types: &Types, ty: Type) -> bool {
+    match types.shape(ty) {
+        Shape::Bool | Shape::Double | Shape::Duration | Shape::Int | Shape::Timestamp | Shape::Uint => true,
+        Shape::Wrapper(of) => is_scalar(types, of),
+        _ => types.unwrap_optional(ty).is_some_and(|of| is_scalar(types, of)),
+    }
+}
