@@ -122,13 +122,26 @@ def source_order(directory):
     return order
 
 
+# The order of overloads that cel-go and Kubernetes make by a loop over types.
+COMPARABLE = ["int", "uint", "double", "bool", "google.protobuf.Duration", "google.protobuf.Timestamp", "string", "bytes"]
+LOOPS = {"sort", "@sortByAssociatedKeys", "isSorted", "sum", "max", "min"}
+# Functions that upstream's tests of environments' versions add.
+TESTS = [{"function": f, "id": f, "args": [], "result": "bool", "member": False} for f in ("test", "testV1")]
+
+
+def place(overload, order):
+    if overload["function"] in LOOPS:
+        return COMPARABLE.index(overload["args"][-1][len("list("):-1])
+    return order.get(overload["id"], 0)
+
+
 def rows(cel, order):
     """(function, id, args, result, member, mask), the functions sorted, overloads in the order of declaration."""
     found = {}
-    sources = [("STANDARD", cel["std"]["overloads"])]
+    sources = [("TESTS", TESTS), ("STANDARD", cel["std"]["overloads"])]
     sources += [(LIBRARIES[l["library"]], l["overloads"]) for l in cel["libraries"] + cel["extra_libraries"]]
     for library, overloads in sources:
-        for o in sorted(overloads, key=lambda o: order.get(o["id"], 0)):
+        for o in sorted(overloads, key=lambda o: place(o, order)):
             key = (o["function"], o["id"])
             if key in found:
                 found[key][1].append(library)

@@ -3,11 +3,13 @@
 //! An [`Environment`] is a mask of libraries, a few variables and a [`Provider`]; making one costs no more than
 //! that. Functions and the types that Kubernetes itself declares are static tables.
 
+mod well_known;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::overloads::{Libraries, OBJECTS, TYPE_IDENTS};
-use crate::types::{Type, Types};
+use crate::overloads::{Libraries, OBJECTS, Object, TYPE_IDENTS};
+use crate::types::{Shape, Type, Types};
 
 /// Knows types beyond the static ones.
 pub trait Provider: Send + Sync {
@@ -99,37 +101,53 @@ impl Environment {
         if let Ok(place) = TYPE_IDENTS.binary_search_by(|(ident, _)| (*ident).cmp(name)) {
             return Some(TYPE_IDENTS[place].1);
         }
-        if self.libraries.any_of(Libraries::SCALAR_NAMES) {
-            match name {
-                "duration" => return Some(types.of_type(Type::DURATION)),
-                "timestamp" => return Some(types.of_type(Type::TIMESTAMP)),
-                _ => {}
-            }
-        }
-        let known = OBJECTS.iter().find(|object| object.name == name && self.libraries.any_of(object.libraries));
-        let found = match known {
-            Some(object) => Some(object.ty),
-            None => self.provider.as_ref().and_then(|provider| provider.find_type(types, name)),
-        };
-        found.map(|ty| types.of_type(ty))
+        let ty = self.find_object(types, name)?;
+        Some(types.of_type(ty))
     }
 
-    /// Whether there is an object type of this name, static or of the provider.
-    pub(crate) fn is_object(&self, types: &mut Types, name: &str) -> bool {
-        OBJECTS.iter().any(|object| object.name == name)
-            || self.provider.as_ref().is_some_and(|provider| provider.find_type(types, name).is_some())
+    /// The type of this name, static or of the provider.
+    pub(crate) fn find_object(&self, types: &mut Types, name: &str) -> Option<Type> {
+        if let Some(ty) = self.provider.as_ref().and_then(|provider| provider.find_type(types, name)) {
+            return Some(ty);
+        }
+        if let Some(object) = self.static_object(name) {
+            return Some(object.ty);
+        }
+        match name {
+            "duration" if self.libraries.any_of(Libraries::SCALAR_NAMES) => Some(Type::DURATION),
+            "timestamp" if self.libraries.any_of(Libraries::SCALAR_NAMES) => Some(Type::TIMESTAMP),
+            "net.IP" if self.libraries.any_of(Libraries::IP) => opaque(types, name),
+            "net.CIDR" if self.libraries.any_of(Libraries::CIDR) => opaque(types, name),
+            "optional_type" if self.libraries.any_of(Libraries::OPTIONAL) => opaque(types, name),
+            _ => well_known::find_type(types, name),
+        }
+    }
+
+    fn static_object(&self, name: &str) -> Option<&'static Object> {
+        OBJECTS.iter().find(|object| object.name == name && self.libraries.any_of(object.libraries))
     }
 
     /// Type of a field of an object type.
     pub(crate) fn find_field(&self, types: &mut Types, object: &str, field: &str) -> Option<Type> {
-        if let Some(object) = OBJECTS.iter().find(|known| known.name == object) {
-            return object.fields.iter().find(|(name, _)| *name == field).map(|(_, ty)| *ty);
+        if let Some(ty) = self.provider.as_ref().and_then(|known| known.find_field(types, object, field)) {
+            return Some(ty);
         }
-        self.provider.as_ref()?.find_field(types, object, field)
+        match self.static_object(object) {
+            Some(object) => object.fields.iter().find(|(name, _)| *name == field).map(|(_, ty)| *ty),
+            None => well_known::find_field(types, object, field),
+        }
     }
 
     /// The number that a constant stands for.
     pub(crate) fn find_constant(&self, name: &str) -> Option<i64> {
+        if name == "google.protobuf.NullValue.NULL_VALUE" {
+            return Some(0);
+        }
         self.provider.as_ref()?.find_constant(name)
     }
+}
+
+fn opaque(types: &mut Types, name: &str) -> Option<Type> {
+    let name = types.intern_name(name);
+    Some(types.intern(Shape::Opaque(name, None)))
 }

@@ -3,7 +3,7 @@
 use super::Checker;
 use super::assign::is_dyn;
 use crate::checked::Reference;
-use crate::overloads::{Libraries, Overload, Signature, signatures};
+use crate::overloads::{Libraries, Signature, signatures};
 use crate::syntax::{Expr, Kind, Name, Span};
 use crate::types::{FIRST_VARIABLE, Shape, Type};
 
@@ -183,9 +183,4 @@ impl Checker<'_> {
         self.report_at(expr, message);
         Type::ERROR
     }
-}
-
-/// Whether an overload is one of the logical operators, which do not evaluate all of their operands.
-pub(crate) fn is_logical(overload: Overload) -> bool {
-    matches!(overload, Overload::LogicalAnd | Overload::LogicalOr)
 }

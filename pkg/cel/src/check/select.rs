@@ -79,7 +79,7 @@ impl Checker<'_> {
         if let Some(ty) = env.find_field(&mut self.types, object, field) {
             return Some(ty);
         }
-        let message = if env.is_object(&mut self.types, object) {
+        let message = if env.find_object(&mut self.types, object).is_some() {
             format!("undefined field '{field}'")
         } else {
             format!("unexpected failed resolution of '{object}'")

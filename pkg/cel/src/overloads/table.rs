@@ -10,14 +10,14 @@ overloads! {
     InList = "in_list", "`@in(<A>, list(<A>)) -> bool`";
     InMap = "in_map", "`@in(<A>, map(<A>, <B>)) -> bool`";
     NotStrictlyFalse = "not_strictly_false", "`@not_strictly_false(bool) -> bool`";
-    ListBoolSortByAssociatedKeys = "list_bool_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(bool)) -> list(<T>)`";
-    ListBytesSortByAssociatedKeys = "list_bytes_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(bytes)) -> list(<T>)`";
+    ListIntSortByAssociatedKeys = "list_int_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(int)) -> list(<T>)`";
+    ListUintSortByAssociatedKeys = "list_uint_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(uint)) -> list(<T>)`";
     ListDoubleSortByAssociatedKeys = "list_double_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(double)) -> list(<T>)`";
+    ListBoolSortByAssociatedKeys = "list_bool_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(bool)) -> list(<T>)`";
     ListGoogleProtobufDurationSortByAssociatedKeys = "list_google.protobuf.Duration_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(google.protobuf.Duration)) -> list(<T>)`";
     ListGoogleProtobufTimestampSortByAssociatedKeys = "list_google.protobuf.Timestamp_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(google.protobuf.Timestamp)) -> list(<T>)`";
-    ListIntSortByAssociatedKeys = "list_int_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(int)) -> list(<T>)`";
     ListStringSortByAssociatedKeys = "list_string_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(string)) -> list(<T>)`";
-    ListUintSortByAssociatedKeys = "list_uint_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(uint)) -> list(<T>)`";
+    ListBytesSortByAssociatedKeys = "list_bytes_sortByAssociatedKeys", "`list(<T>).@sortByAssociatedKeys(list(bytes)) -> list(<T>)`";
     NotEquals = "not_equals", "`_!=_(<A>, <A>) -> bool`";
     ModuloInt64 = "modulo_int64", "`_%_(int, int) -> int`";
     ModuloUint64 = "modulo_uint64", "`_%_(uint, uint) -> uint`";
@@ -228,14 +228,14 @@ overloads! {
     IsQuantityString = "is_quantity_string", "`isQuantity(string) -> bool`";
     IsSemverStringBool = "is_semver_string_bool", "`isSemver(string, bool) -> bool`";
     IsSemverString = "is_semver_string", "`isSemver(string) -> bool`";
-    ListBoolIsSortedBool = "list_bool_is_sorted_bool", "`list(bool).isSorted() -> bool`";
-    ListBytesIsSortedBool = "list_bytes_is_sorted_bool", "`list(bytes).isSorted() -> bool`";
+    ListIntIsSortedBool = "list_int_is_sorted_bool", "`list(int).isSorted() -> bool`";
+    ListUintIsSortedBool = "list_uint_is_sorted_bool", "`list(uint).isSorted() -> bool`";
     ListDoubleIsSortedBool = "list_double_is_sorted_bool", "`list(double).isSorted() -> bool`";
+    ListBoolIsSortedBool = "list_bool_is_sorted_bool", "`list(bool).isSorted() -> bool`";
     ListDurationIsSortedBool = "list_duration_is_sorted_bool", "`list(google.protobuf.Duration).isSorted() -> bool`";
     ListTimestampIsSortedBool = "list_timestamp_is_sorted_bool", "`list(google.protobuf.Timestamp).isSorted() -> bool`";
-    ListIntIsSortedBool = "list_int_is_sorted_bool", "`list(int).isSorted() -> bool`";
     ListStringIsSortedBool = "list_string_is_sorted_bool", "`list(string).isSorted() -> bool`";
-    ListUintIsSortedBool = "list_uint_is_sorted_bool", "`list(uint).isSorted() -> bool`";
+    ListBytesIsSortedBool = "list_bytes_is_sorted_bool", "`list(bytes).isSorted() -> bool`";
     IsUrlString = "is_url_string", "`isURL(string) -> bool`";
     IpIsUnspecified = "ip_is_unspecified", "`net.IP.isUnspecified() -> bool`";
     ListJoin = "list_join", "`list(string).join() -> string`";
@@ -252,22 +252,22 @@ overloads! {
     CidrMasked = "cidr_masked", "`net.CIDR.masked() -> net.CIDR`";
     Matches = "matches", "`matches(string, string) -> bool`";
     MatchesString = "matches_string", "`string.matches(string) -> bool`";
-    ListBoolMaxBool = "list_bool_max_bool", "`list(bool).max() -> bool`";
-    ListBytesMaxBytes = "list_bytes_max_bytes", "`list(bytes).max() -> bytes`";
+    ListIntMaxInt = "list_int_max_int", "`list(int).max() -> int`";
+    ListUintMaxUint = "list_uint_max_uint", "`list(uint).max() -> uint`";
     ListDoubleMaxDouble = "list_double_max_double", "`list(double).max() -> double`";
+    ListBoolMaxBool = "list_bool_max_bool", "`list(bool).max() -> bool`";
     ListDurationMaxDuration = "list_duration_max_duration", "`list(google.protobuf.Duration).max() -> google.protobuf.Duration`";
     ListTimestampMaxTimestamp = "list_timestamp_max_timestamp", "`list(google.protobuf.Timestamp).max() -> google.protobuf.Timestamp`";
-    ListIntMaxInt = "list_int_max_int", "`list(int).max() -> int`";
     ListStringMaxString = "list_string_max_string", "`list(string).max() -> string`";
-    ListUintMaxUint = "list_uint_max_uint", "`list(uint).max() -> uint`";
-    ListBoolMinBool = "list_bool_min_bool", "`list(bool).min() -> bool`";
-    ListBytesMinBytes = "list_bytes_min_bytes", "`list(bytes).min() -> bytes`";
+    ListBytesMaxBytes = "list_bytes_max_bytes", "`list(bytes).max() -> bytes`";
+    ListIntMinInt = "list_int_min_int", "`list(int).min() -> int`";
+    ListUintMinUint = "list_uint_min_uint", "`list(uint).min() -> uint`";
     ListDoubleMinDouble = "list_double_min_double", "`list(double).min() -> double`";
+    ListBoolMinBool = "list_bool_min_bool", "`list(bool).min() -> bool`";
     ListDurationMinDuration = "list_duration_min_duration", "`list(google.protobuf.Duration).min() -> google.protobuf.Duration`";
     ListTimestampMinTimestamp = "list_timestamp_min_timestamp", "`list(google.protobuf.Timestamp).min() -> google.protobuf.Timestamp`";
-    ListIntMinInt = "list_int_min_int", "`list(int).min() -> int`";
     ListStringMinString = "list_string_min_string", "`list(string).min() -> string`";
-    ListUintMinUint = "list_uint_min_uint", "`list(uint).min() -> uint`";
+    ListBytesMinBytes = "list_bytes_min_bytes", "`list(bytes).min() -> bytes`";
     SemverMinor = "semver_minor", "`kubernetes.Semver.minor() -> int`";
     ResourcecheckName = "resourcecheck_name", "`kubernetes.authorization.ResourceCheck.name(string) -> kubernetes.authorization.ResourceCheck`";
     ResourcecheckNamespace = "resourcecheck_namespace", "`kubernetes.authorization.ResourceCheck.namespace(string) -> kubernetes.authorization.ResourceCheck`";
@@ -302,14 +302,14 @@ overloads! {
     SizeString = "size_string", "`size(string) -> int`";
     StringSize = "string_size", "`string.size() -> int`";
     ListSlice = "list_slice", "`list(<T>).slice(int, int) -> list(<T>)`";
-    ListBoolSort = "list_bool_sort", "`list(bool).sort() -> list(bool)`";
-    ListBytesSort = "list_bytes_sort", "`list(bytes).sort() -> list(bytes)`";
+    ListIntSort = "list_int_sort", "`list(int).sort() -> list(int)`";
+    ListUintSort = "list_uint_sort", "`list(uint).sort() -> list(uint)`";
     ListDoubleSort = "list_double_sort", "`list(double).sort() -> list(double)`";
+    ListBoolSort = "list_bool_sort", "`list(bool).sort() -> list(bool)`";
     ListGoogleProtobufDurationSort = "list_google.protobuf.Duration_sort", "`list(google.protobuf.Duration).sort() -> list(google.protobuf.Duration)`";
     ListGoogleProtobufTimestampSort = "list_google.protobuf.Timestamp_sort", "`list(google.protobuf.Timestamp).sort() -> list(google.protobuf.Timestamp)`";
-    ListIntSort = "list_int_sort", "`list(int).sort() -> list(int)`";
     ListStringSort = "list_string_sort", "`list(string).sort() -> list(string)`";
-    ListUintSort = "list_uint_sort", "`list(uint).sort() -> list(uint)`";
+    ListBytesSort = "list_bytes_sort", "`list(bytes).sort() -> list(bytes)`";
     StringSplitString = "string_split_string", "`string.split(string) -> list(string)`";
     StringSplitStringInt = "string_split_string_int", "`string.split(string, int) -> list(string)`";
     StartsWithString = "starts_with_string", "`string.startsWith(string) -> bool`";
@@ -329,10 +329,12 @@ overloads! {
     ResourcecheckSubresource = "resourcecheck_subresource", "`kubernetes.authorization.ResourceCheck.subresource(string) -> kubernetes.authorization.ResourceCheck`";
     StringSubstringInt = "string_substring_int", "`string.substring(int) -> string`";
     StringSubstringIntInt = "string_substring_int_int", "`string.substring(int, int) -> string`";
-    ListDoubleSumDouble = "list_double_sum_double", "`list(double).sum() -> double`";
-    ListDurationSumDuration = "list_duration_sum_duration", "`list(google.protobuf.Duration).sum() -> google.protobuf.Duration`";
     ListIntSumInt = "list_int_sum_int", "`list(int).sum() -> int`";
     ListUintSumUint = "list_uint_sum_uint", "`list(uint).sum() -> uint`";
+    ListDoubleSumDouble = "list_double_sum_double", "`list(double).sum() -> double`";
+    ListDurationSumDuration = "list_duration_sum_duration", "`list(google.protobuf.Duration).sum() -> google.protobuf.Duration`";
+    Test = "test", "`test() -> bool`";
+    TestV1 = "testV1", "`testV1() -> bool`";
     TimestampToTimestamp = "timestamp_to_timestamp", "`timestamp(google.protobuf.Timestamp) -> google.protobuf.Timestamp`";
     Int64ToTimestamp = "int64_to_timestamp", "`timestamp(int) -> google.protobuf.Timestamp`";
     StringToTimestamp = "string_to_timestamp", "`timestamp(string) -> google.protobuf.Timestamp`";
@@ -350,7 +352,7 @@ overloads! {
 }
 
 /// Functions by name, ascending, and where their signatures are.
-pub(super) static FUNCTIONS: [(&str, u16, u16); 159] = [
+pub(super) static FUNCTIONS: [(&str, u16, u16); 161] = [
     ("!_", 0, 1),
     ("-_", 1, 3),
     ("@in", 3, 5),
@@ -501,33 +503,35 @@ pub(super) static FUNCTIONS: [(&str, u16, u16); 159] = [
     ("subresource", 326, 327),
     ("substring", 327, 329),
     ("sum", 329, 333),
-    ("timestamp", 333, 336),
-    ("trim", 336, 337),
-    ("type", 337, 338),
-    ("uint", 338, 342),
-    ("unwrapOpt", 342, 343),
-    ("upperAscii", 343, 344),
-    ("url", 344, 345),
-    ("validate", 345, 346),
-    ("value", 346, 347),
+    ("test", 333, 334),
+    ("testV1", 334, 335),
+    ("timestamp", 335, 338),
+    ("trim", 338, 339),
+    ("type", 339, 340),
+    ("uint", 340, 344),
+    ("unwrapOpt", 344, 345),
+    ("upperAscii", 345, 346),
+    ("url", 346, 347),
+    ("validate", 347, 348),
+    ("value", 348, 349),
 ];
 
 /// Signatures, those of a function side by side and in cel-go's order.
-pub(super) static SIGNATURES: [Signature; 347] = [
+pub(super) static SIGNATURES: [Signature; 349] = [
     Signature { overload: Overload::LogicalNot, args: &[Type(2)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::NegateDouble, args: &[Type(4)], result: Type(4), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::NegateInt64, args: &[Type(7)], result: Type(7), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::InList, args: &[Type(19), Type(20)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::InMap, args: &[Type(19), Type(22)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::NotStrictlyFalse, args: &[Type(2)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
-    Signature { overload: Overload::ListBoolSortByAssociatedKeys, args: &[Type(24), Type(25)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListBytesSortByAssociatedKeys, args: &[Type(24), Type(26)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListIntSortByAssociatedKeys, args: &[Type(24), Type(25)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListUintSortByAssociatedKeys, args: &[Type(24), Type(26)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::ListDoubleSortByAssociatedKeys, args: &[Type(24), Type(27)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListGoogleProtobufDurationSortByAssociatedKeys, args: &[Type(24), Type(28)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListGoogleProtobufTimestampSortByAssociatedKeys, args: &[Type(24), Type(29)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListIntSortByAssociatedKeys, args: &[Type(24), Type(30)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListBoolSortByAssociatedKeys, args: &[Type(24), Type(28)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListGoogleProtobufDurationSortByAssociatedKeys, args: &[Type(24), Type(29)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListGoogleProtobufTimestampSortByAssociatedKeys, args: &[Type(24), Type(30)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::ListStringSortByAssociatedKeys, args: &[Type(24), Type(31)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListUintSortByAssociatedKeys, args: &[Type(24), Type(32)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListBytesSortByAssociatedKeys, args: &[Type(24), Type(32)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::NotEquals, args: &[Type(19), Type(19)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::ModuloInt64, args: &[Type(7), Type(7)], result: Type(7), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::ModuloUint64, args: &[Type(12), Type(12)], result: Type(12), member: false, libraries: L(L::STANDARD.0) },
@@ -742,14 +746,14 @@ pub(super) static SIGNATURES: [Signature; 347] = [
     Signature { overload: Overload::IsQuantityString, args: &[Type(9)], result: Type(2), member: false, libraries: L(L::QUANTITY.0) },
     Signature { overload: Overload::IsSemverStringBool, args: &[Type(9), Type(2)], result: Type(2), member: false, libraries: L(L::SEMVER.0) },
     Signature { overload: Overload::IsSemverString, args: &[Type(9)], result: Type(2), member: false, libraries: L(L::SEMVER.0) },
-    Signature { overload: Overload::ListBoolIsSortedBool, args: &[Type(25)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListBytesIsSortedBool, args: &[Type(26)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListIntIsSortedBool, args: &[Type(25)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListUintIsSortedBool, args: &[Type(26)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListDoubleIsSortedBool, args: &[Type(27)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListDurationIsSortedBool, args: &[Type(28)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListTimestampIsSortedBool, args: &[Type(29)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListIntIsSortedBool, args: &[Type(30)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListBoolIsSortedBool, args: &[Type(28)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListDurationIsSortedBool, args: &[Type(29)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListTimestampIsSortedBool, args: &[Type(30)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListStringIsSortedBool, args: &[Type(31)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListUintIsSortedBool, args: &[Type(32)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListBytesIsSortedBool, args: &[Type(32)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::IsUrlString, args: &[Type(9)], result: Type(2), member: false, libraries: L(L::URLS.0) },
     Signature { overload: Overload::IpIsUnspecified, args: &[Type(46)], result: Type(2), member: true, libraries: L(L::IP.0) },
     Signature { overload: Overload::ListJoin, args: &[Type(31)], result: Type(9), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
@@ -760,28 +764,28 @@ pub(super) static SIGNATURES: [Signature; 347] = [
     Signature { overload: Overload::ListALastIndexOfInt, args: &[Type(20), Type(19)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::StringLastIndexOfString, args: &[Type(9), Type(9)], result: Type(7), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
     Signature { overload: Overload::StringLastIndexOfStringInt, args: &[Type(9), Type(9), Type(7)], result: Type(7), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
-    Signature { overload: Overload::ListsRange, args: &[Type(7)], result: Type(30), member: false, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListsRange, args: &[Type(7)], result: Type(25), member: false, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::StringLowerAscii, args: &[Type(9)], result: Type(9), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
     Signature { overload: Overload::SemverMajor, args: &[Type(45)], result: Type(7), member: true, libraries: L(L::SEMVER.0) },
     Signature { overload: Overload::CidrMasked, args: &[Type(44)], result: Type(44), member: true, libraries: L(L::CIDR.0) },
     Signature { overload: Overload::Matches, args: &[Type(9), Type(9)], result: Type(2), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::MatchesString, args: &[Type(9), Type(9)], result: Type(2), member: true, libraries: L(L::STANDARD.0) },
-    Signature { overload: Overload::ListBoolMaxBool, args: &[Type(25)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListBytesMaxBytes, args: &[Type(26)], result: Type(3), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListIntMaxInt, args: &[Type(25)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListUintMaxUint, args: &[Type(26)], result: Type(12), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListDoubleMaxDouble, args: &[Type(27)], result: Type(4), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListDurationMaxDuration, args: &[Type(28)], result: Type(5), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListTimestampMaxTimestamp, args: &[Type(29)], result: Type(10), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListIntMaxInt, args: &[Type(30)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListBoolMaxBool, args: &[Type(28)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListDurationMaxDuration, args: &[Type(29)], result: Type(5), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListTimestampMaxTimestamp, args: &[Type(30)], result: Type(10), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListStringMaxString, args: &[Type(31)], result: Type(9), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListUintMaxUint, args: &[Type(32)], result: Type(12), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListBoolMinBool, args: &[Type(25)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListBytesMinBytes, args: &[Type(26)], result: Type(3), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListBytesMaxBytes, args: &[Type(32)], result: Type(3), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListIntMinInt, args: &[Type(25)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListUintMinUint, args: &[Type(26)], result: Type(12), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListDoubleMinDouble, args: &[Type(27)], result: Type(4), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListDurationMinDuration, args: &[Type(28)], result: Type(5), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListTimestampMinTimestamp, args: &[Type(29)], result: Type(10), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListIntMinInt, args: &[Type(30)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListBoolMinBool, args: &[Type(28)], result: Type(2), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListDurationMinDuration, args: &[Type(29)], result: Type(5), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListTimestampMinTimestamp, args: &[Type(30)], result: Type(10), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListStringMinString, args: &[Type(31)], result: Type(9), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListUintMinUint, args: &[Type(32)], result: Type(12), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListBytesMinBytes, args: &[Type(32)], result: Type(3), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::SemverMinor, args: &[Type(45)], result: Type(7), member: true, libraries: L(L::SEMVER.0) },
     Signature { overload: Overload::ResourcecheckName, args: &[Type(43), Type(9)], result: Type(43), member: true, libraries: L(L::AUTHZ.0) },
     Signature { overload: Overload::ResourcecheckNamespace, args: &[Type(43), Type(9)], result: Type(43), member: true, libraries: L(L::AUTHZ.0) },
@@ -816,14 +820,14 @@ pub(super) static SIGNATURES: [Signature; 347] = [
     Signature { overload: Overload::SizeString, args: &[Type(9)], result: Type(7), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::StringSize, args: &[Type(9)], result: Type(7), member: true, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::ListSlice, args: &[Type(24), Type(7), Type(7)], result: Type(24), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListBoolSort, args: &[Type(25)], result: Type(25), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListBytesSort, args: &[Type(26)], result: Type(26), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListIntSort, args: &[Type(25)], result: Type(25), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListUintSort, args: &[Type(26)], result: Type(26), member: true, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::ListDoubleSort, args: &[Type(27)], result: Type(27), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListGoogleProtobufDurationSort, args: &[Type(28)], result: Type(28), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListGoogleProtobufTimestampSort, args: &[Type(29)], result: Type(29), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListIntSort, args: &[Type(30)], result: Type(30), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListBoolSort, args: &[Type(28)], result: Type(28), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListGoogleProtobufDurationSort, args: &[Type(29)], result: Type(29), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListGoogleProtobufTimestampSort, args: &[Type(30)], result: Type(30), member: true, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::ListStringSort, args: &[Type(31)], result: Type(31), member: true, libraries: L(L::LISTS_V3.0) },
-    Signature { overload: Overload::ListUintSort, args: &[Type(32)], result: Type(32), member: true, libraries: L(L::LISTS_V3.0) },
+    Signature { overload: Overload::ListBytesSort, args: &[Type(32)], result: Type(32), member: true, libraries: L(L::LISTS_V3.0) },
     Signature { overload: Overload::StringSplitString, args: &[Type(9), Type(9)], result: Type(31), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
     Signature { overload: Overload::StringSplitStringInt, args: &[Type(9), Type(9), Type(7)], result: Type(31), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
     Signature { overload: Overload::StartsWithString, args: &[Type(9), Type(9)], result: Type(2), member: true, libraries: L(L::STANDARD.0) },
@@ -843,10 +847,12 @@ pub(super) static SIGNATURES: [Signature; 347] = [
     Signature { overload: Overload::ResourcecheckSubresource, args: &[Type(43), Type(9)], result: Type(43), member: true, libraries: L(L::AUTHZ.0) },
     Signature { overload: Overload::StringSubstringInt, args: &[Type(9), Type(7)], result: Type(9), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
     Signature { overload: Overload::StringSubstringIntInt, args: &[Type(9), Type(7), Type(7)], result: Type(9), member: true, libraries: L(L::STRINGS_V0.0 | L::STRINGS_V2.0) },
+    Signature { overload: Overload::ListIntSumInt, args: &[Type(25)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListUintSumUint, args: &[Type(26)], result: Type(12), member: true, libraries: L(L::LISTS.0) },
     Signature { overload: Overload::ListDoubleSumDouble, args: &[Type(27)], result: Type(4), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListDurationSumDuration, args: &[Type(28)], result: Type(5), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListIntSumInt, args: &[Type(30)], result: Type(7), member: true, libraries: L(L::LISTS.0) },
-    Signature { overload: Overload::ListUintSumUint, args: &[Type(32)], result: Type(12), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::ListDurationSumDuration, args: &[Type(29)], result: Type(5), member: true, libraries: L(L::LISTS.0) },
+    Signature { overload: Overload::Test, args: &[], result: Type(2), member: false, libraries: L(L::TESTS.0) },
+    Signature { overload: Overload::TestV1, args: &[], result: Type(2), member: false, libraries: L(L::TESTS.0) },
     Signature { overload: Overload::TimestampToTimestamp, args: &[Type(10)], result: Type(10), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::Int64ToTimestamp, args: &[Type(7)], result: Type(10), member: false, libraries: L(L::STANDARD.0) },
     Signature { overload: Overload::StringToTimestamp, args: &[Type(9)], result: Type(10), member: false, libraries: L(L::STANDARD.0) },
@@ -952,22 +958,22 @@ pub(crate) static TYPES: [Info; 94] = [
     Info { shape: Shape::Param(19), open: true, size: 1 },
     // list(<T>)
     Info { shape: Shape::List(Type(23)), open: true, size: 2 },
-    // list(bool)
-    Info { shape: Shape::List(Type(2)), open: false, size: 2 },
-    // list(bytes)
-    Info { shape: Shape::List(Type(3)), open: false, size: 2 },
+    // list(int)
+    Info { shape: Shape::List(Type(7)), open: false, size: 2 },
+    // list(uint)
+    Info { shape: Shape::List(Type(12)), open: false, size: 2 },
     // list(double)
     Info { shape: Shape::List(Type(4)), open: false, size: 2 },
+    // list(bool)
+    Info { shape: Shape::List(Type(2)), open: false, size: 2 },
     // list(google.protobuf.Duration)
     Info { shape: Shape::List(Type(5)), open: false, size: 2 },
     // list(google.protobuf.Timestamp)
     Info { shape: Shape::List(Type(10)), open: false, size: 2 },
-    // list(int)
-    Info { shape: Shape::List(Type(7)), open: false, size: 2 },
     // list(string)
     Info { shape: Shape::List(Type(9)), open: false, size: 2 },
-    // list(uint)
-    Info { shape: Shape::List(Type(12)), open: false, size: 2 },
+    // list(bytes)
+    Info { shape: Shape::List(Type(3)), open: false, size: 2 },
     // <V>
     Info { shape: Shape::Param(21), open: true, size: 1 },
     // optional_type(<V>)
