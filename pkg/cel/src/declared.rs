@@ -31,6 +31,14 @@ struct Declaration {
     element: Option<Place>,
     /// By name as expressions write it.
     fields: HashMap<Box<str>, Place>,
+    /// Whether a selection by name leads to a map's values.
+    names_values: bool,
+}
+
+impl Declaration {
+    fn new(ty: Type, max: u64, min_serialized: u64) -> Self {
+        Self { ty, max, min_serialized, key: None, element: None, fields: HashMap::new(), names_values: false }
+    }
 }
 
 /// Declarations under construction.
@@ -69,49 +77,34 @@ impl Builder {
 
     /// A value without parts, with at most `max` code points or bytes and at least so many bytes of JSON.
     pub fn simple(&mut self, ty: Type, max: u64, min_serialized: u64) -> Place {
-        self.add(Declaration {
-            ty,
-            max,
-            min_serialized,
-            key: None,
-            element: None,
-            fields: HashMap::new(),
-        })
+        self.add(Declaration::new(ty, max, min_serialized))
     }
 
     /// A list of at most `max` elements.
     pub fn list(&mut self, element: Place, max: u64) -> Place {
         let element_type = self.get(element).ty;
         let ty = self.types.list(element_type);
-        self.add(Declaration {
-            ty,
-            max,
-            min_serialized: 2,
-            key: None,
-            element: Some(element),
-            fields: HashMap::new(),
-        })
+        self.add(Declaration { element: Some(element), ..Declaration::new(ty, max, 2) })
     }
 
     /// A map of at most `max` entries.
     pub fn map(&mut self, key: Place, value: Place, max: u64) -> Place {
         let (key_type, value_type) = (self.get(key).ty, self.get(value).ty);
         let ty = self.types.map(key_type, value_type);
-        self.add(Declaration {
-            ty,
-            max,
-            min_serialized: 2,
-            key: Some(key),
-            element: Some(value),
-            fields: HashMap::new(),
-        })
+        self.add(Declaration { key: Some(key), element: Some(value), ..Declaration::new(ty, max, 2) })
+    }
+
+    /// Lets selections by name (`attributes.a`) find the size of a map's values. They do not as a rule: upstream
+    /// does this for attributes of devices alone.
+    pub fn select_values(&mut self, map: Place) {
+        self.declarations[map.0 as usize].names_values = true;
     }
 
     /// An object with these fields.
     pub fn object(&mut self, name: &str, fields: Vec<(String, Place)>, min_serialized: u64) -> Place {
         let ty = self.types.object(name);
         let fields = fields.into_iter().map(|(name, place)| (name.into(), place)).collect();
-        let place = self.add(Declaration { ty, max: 0, min_serialized, key: None, element: None, fields });
+        let place = self.add(Declaration { fields, ..Declaration::new(ty, 0, min_serialized) });
         self.objects.insert(name.into(), place);
         place
     }
@@ -196,6 +189,7 @@ impl Sizes for DeclaredSizes<'_> {
             Segment::Items | Segment::Values => declaration.element,
             Segment::Keys => declaration.key,
             Segment::Indices => None,
+            Segment::Name(_) if declaration.names_values => declaration.element,
             Segment::Name(name) => declaration.fields.get(name).copied(),
         }
     }

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod checked;
+pub mod declared;
 pub mod env;
 pub mod estimate;
 pub mod ext;

@@ -1,0 +1,119 @@
+//! Estimates of cost against recordings of upstream's.
+
+mod support;
+
+use std::collections::HashMap;
+
+use cel::check::check;
+use cel::declared::{Builder, Declared, DeclaredSizes, REQUEST_BYTES_MAX};
+use cel::estimate::{NoSizes, Place, Range, estimate};
+use cel::parser::parse;
+use cel::source::Source;
+use cel::types::Type;
+use serde_json::{Map, Value};
+use support::{environments, fixtures};
+
+/// Declarations as an environment records them, by the names of their types.
+struct Recorded<'a> {
+    types: &'a Map<String, Value>,
+    builder: Builder,
+}
+
+impl Recorded<'_> {
+    /// The declaration at a path, whose type, largest size and least serialized size are recorded where it is used.
+    fn place(&mut self, path: &str, row: &[Value]) -> Place {
+        let [ty, max, min] = row else { panic!("{row:?}") };
+        let (text, max, min) = (ty.as_str().unwrap(), max.as_i64().unwrap() as u64, min.as_u64().unwrap());
+        let known = self.types.get(path).or_else(|| self.types.get(text).filter(|known| known.get("fields").is_some()));
+        let Some(known) = known else {
+            let ty = environments::parse_type(self.builder.types(), text);
+            return self.builder.simple(ty, max, min);
+        };
+        if let Some(fields) = known.get("fields").and_then(Value::as_object) {
+            let fields: Vec<(String, Place)> = fields
+                .iter()
+                .map(|(name, row)| {
+                    let row = row.as_array().unwrap();
+                    let row = [row[0].clone(), row[2].clone(), row[3].clone()];
+                    (name.clone(), self.place(&format!("{text}.{name}"), &row))
+                })
+                .collect();
+            return self.builder.object(text, fields, min);
+        }
+        let max = known["max"].as_i64().unwrap() as u64;
+        let element = known["elem"].as_array().unwrap();
+        match known.get("key").and_then(Value::as_array) {
+            Some(key) => {
+                let key = self.place("", key);
+                let value = self.place(&format!("{path}.@elem"), element);
+                let map = self.builder.map(key, value, max);
+                if path == "kubernetes.DRADevice.attributes.@elem" {
+                    self.builder.select_values(map);
+                }
+                map
+            }
+            None => {
+                let element = self.place(&format!("{path}.@idx"), element);
+                self.builder.list(element, max)
+            }
+        }
+    }
+}
+
+/// What an environment declares of a variable. Sizes of variables that are no objects are not recorded; what a
+/// schema without limits has is taken for them.
+fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
+    let ty = env["vars"].get(variable)?.as_str()?;
+    let nothing = Map::new();
+    let types = env.get("types").and_then(Value::as_object).unwrap_or(&nothing);
+    let mut recorded = Recorded { types, builder: Builder::new() };
+    let root = match types.iter().find(|(_, known)| known["type"] == ty) {
+        Some((path, known)) => recorded.place(path, &[ty.into(), known["max"].clone(), known["min"].clone()]),
+        None => {
+            let parsed = environments::parse_type(recorded.builder.types(), ty);
+            let max = if let Type::STRING | Type::BYTES | Type::DYN = parsed { REQUEST_BYTES_MAX - 2 } else { 0 };
+            recorded.builder.simple(parsed, max, 0)
+        }
+    };
+    Some((recorded.builder.finish(31), root))
+}
+
+#[test]
+fn costs_are_estimated_as_recorded() {
+    let envs = fixtures::table("envs");
+    let cases = fixtures::lines("estimate");
+    let (mut wrong, mut by_use) = (0, HashMap::<&str, (usize, usize)>::new());
+    for case in &cases {
+        let field = |name: &str| case[name].as_str().unwrap();
+        let count = by_use.entry(field("use")).or_default();
+        count.0 += 1;
+        let want = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
+        let env = &envs[field("env")];
+        let found = estimate_case(env, case);
+        if found.as_ref().ok() != Some(&want) {
+            wrong += 1;
+            count.1 += 1;
+            println!("== {} {} {}", case["use"], case["env"], case["expr"]);
+            println!("want: {want:?}\nfound: {found:?}");
+        }
+    }
+    println!("{wrong} of {} differ {by_use:?}", cases.len());
+    assert_eq!(wrong, 0);
+}
+
+fn estimate_case(env: &Value, case: &Value) -> Result<Range, String> {
+    let field = |name: &str| case[name].as_str().unwrap();
+    let (built, options) = environments::environment(env, field("use"));
+    let source = Source::new(field("expr"));
+    let syntax = parse(&source, &options).map_err(|errors| errors.display(&source))?;
+    let checked = check(&built, syntax, &source).map_err(|errors| errors.display(&source))?;
+    let variable = if field("use") == "dra" { "device" } else { "self" };
+    let sized = matches!(field("use"), "dra" | "crd" | "crd-api-validation");
+    match declared(env, variable).filter(|_| sized) {
+        Some((declared, root)) => {
+            let variable = (field("use") == "dra").then_some(variable);
+            Ok(estimate(&checked, &mut DeclaredSizes { declared: &declared, root, variable }))
+        }
+        None => Ok(estimate(&checked, &mut NoSizes)),
+    }
+}
