@@ -7,6 +7,8 @@ mod aggregate;
 mod assign;
 mod call;
 mod comprehension;
+mod format;
+mod literals;
 mod select;
 
 use crate::checked::{Checked, Reference};
@@ -93,6 +95,10 @@ impl<'a> Checker<'a> {
         for ty in &mut self.type_of {
             *ty = self.bindings.substitute(&mut self.types, *ty, true);
         }
+        self.validate_literals();
+        if !self.errors.is_empty() {
+            return Err(self.errors);
+        }
         Ok(Checked {
             syntax: self.syntax,
             types: self.types,
@@ -121,6 +127,10 @@ impl<'a> Checker<'a> {
 
     fn type_of(&self, expr: Expr) -> Type {
         self.type_of[expr.index()]
+    }
+
+    fn overloads_of(&self, expr: Expr) -> &[Overload] {
+        self.references[expr.index()].overloads(&self.overloads)
     }
 
     fn check_ident(&mut self, expr: Expr, name: Name) -> Type {

@@ -26,6 +26,16 @@ pub enum Reference {
     },
 }
 
+impl Reference {
+    /// The functions that it refers to.
+    pub(crate) fn overloads(self, table: &[Overload]) -> &[Overload] {
+        match self {
+            Reference::Overloads { start, len } => &table[start as usize..(start + len) as usize],
+            _ => &[],
+        }
+    }
+}
+
 /// A checked expression.
 ///
 /// Its tree differs from the parsed one where a name with dots turned out to be one name: a selection became the
@@ -55,10 +65,7 @@ impl Checked {
 
     /// The overloads that a call may run, in cel-go's order. Empty if the node is no call.
     pub fn overloads(&self, expr: Expr) -> &[Overload] {
-        match self.reference(expr) {
-            Reference::Overloads { start, len } => &self.overloads[start as usize..(start + len) as usize],
-            _ => &[],
-        }
+        self.reference(expr).overloads(&self.overloads)
     }
 
     /// Type of the whole expression.

@@ -5,6 +5,7 @@
 
 pub mod check;
 pub mod checked;
+pub mod compile;
 pub mod declared;
 pub mod env;
 pub mod estimate;
@@ -14,5 +15,6 @@ pub mod overloads;
 pub mod parser;
 pub mod print;
 pub mod source;
+pub mod structural;
 pub mod syntax;
 pub mod types;

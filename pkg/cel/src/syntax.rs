@@ -222,6 +222,32 @@ impl Syntax {
         &self.comprehensions[number as usize]
     }
 
+    /// Calls a function with every child of a node, in the order of the text (a comprehension's: range,
+    /// accumulator, condition, step, result).
+    pub fn for_each_child(&self, expr: Expr, mut visit: impl FnMut(Expr)) {
+        match self.kind(expr) {
+            Kind::Literal(_) | Kind::Ident(_) => {}
+            Kind::Select { operand, .. } => visit(operand),
+            Kind::Call { target, args, .. } => {
+                target.into_iter().for_each(&mut visit);
+                self.exprs(args).iter().copied().for_each(visit);
+            }
+            Kind::List { elements, .. } => self.exprs(elements).iter().copied().for_each(visit),
+            Kind::Map(entries) | Kind::Struct { fields: entries, .. } => {
+                for entry in self.entries(entries) {
+                    if let Key::Expr(key) = entry.key {
+                        visit(key);
+                    }
+                    visit(entry.value);
+                }
+            }
+            Kind::Comprehension(number) => {
+                let Comprehension { range, init, condition, step, result, .. } = *self.comprehension(number);
+                [range, init, condition, step, result].into_iter().for_each(visit);
+            }
+        }
+    }
+
     /// Adds a node.
     pub fn add(&mut self, id: i64, offset: u32, kind: Kind) -> Expr {
         let expr = Expr(self.nodes.len() as u32);

@@ -2,8 +2,6 @@
 
 mod support;
 
-use std::collections::HashMap;
-
 use cel::check::check;
 use cel::declared::{Builder, Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use cel::estimate::{NoSizes, Place, Range, estimate};
@@ -11,6 +9,7 @@ use cel::parser::parse;
 use cel::source::Source;
 use cel::types::Type;
 use serde_json::{Map, Value};
+use support::report::Report;
 use support::{environments, fixtures};
 
 /// Declarations as an environment records them, by the names of their types.
@@ -81,24 +80,17 @@ fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
 #[test]
 fn costs_are_estimated_as_recorded() {
     let envs = fixtures::table("envs");
-    let cases = fixtures::lines("estimate");
-    let (mut wrong, mut by_use) = (0, HashMap::<&str, (usize, usize)>::new());
-    for case in &cases {
+    let mut report = Report::new("estimate");
+    for case in fixtures::lines("estimate") {
         let field = |name: &str| case[name].as_str().unwrap();
-        let count = by_use.entry(field("use")).or_default();
-        count.0 += 1;
         let want = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
-        let env = &envs[field("env")];
-        let found = estimate_case(env, case);
+        let found = estimate_case(&envs[field("env")], &case);
         if found.as_ref().ok() != Some(&want) {
-            wrong += 1;
-            count.1 += 1;
-            println!("== {} {} {}", case["use"], case["env"], case["expr"]);
-            println!("want: {want:?}\nfound: {found:?}");
+            report.miss(&format!("{} {}", field("env"), field("expr")), &format!("want {want:?}, found {found:?}"));
         }
+        report.count();
     }
-    println!("{wrong} of {} differ {by_use:?}", cases.len());
-    assert_eq!(wrong, 0);
+    report.finish();
 }
 
 fn estimate_case(env: &Value, case: &Value) -> Result<Range, String> {

@@ -5,3 +5,5 @@ pub(crate) mod environments;
 pub(crate) mod fixtures;
 #[allow(dead_code, reason = "not every test binary needs messages")]
 pub(crate) mod protos;
+#[allow(dead_code, reason = "not every test binary reports")]
+pub(crate) mod report;

@@ -1,0 +1,83 @@
+//! What is asked of literals after the check: one type in a list, formats that fit their arguments.
+
+use super::Checker;
+use super::assign::same;
+use super::format;
+use crate::env::Validators;
+use crate::overloads::Overload;
+use crate::syntax::{Entry, Expr, Key, Kind, Literal};
+use crate::types::Type;
+
+impl Checker<'_> {
+    /// Looks at every node that the tree still has. Types are final.
+    pub(super) fn validate_literals(&mut self) {
+        let validators = self.env.validators;
+        let Some(root) = self.syntax.root() else { return };
+        // Whether a node stands in a call that may mix types is handed down with it.
+        let mut open = vec![(root, false)];
+        while let Some((expr, exempt)) = open.pop() {
+            self.validate(expr, exempt, validators);
+            let formats = matches!(self.syntax.kind(expr), Kind::Call { function, .. }
+                if validators.format && self.syntax.name(function) == "format");
+            let first = open.len();
+            self.syntax.for_each_child(expr, |child| open.push((child, exempt || formats)));
+            open[first..].reverse();
+        }
+    }
+
+    fn validate(&mut self, expr: Expr, exempt: bool, validators: Validators) {
+        match self.syntax.kind(expr) {
+            Kind::List { elements, optional } if validators.homogeneous && !exempt => {
+                let mut first = None;
+                for place in 0..elements.len() {
+                    let element = self.syntax.exprs(elements)[place];
+                    let is_optional = self.syntax.places(optional).binary_search(&(place as u32)).is_ok();
+                    let ty = self.final_type(element, is_optional);
+                    if self.differs(&mut first, element, ty) {
+                        break;
+                    }
+                }
+            }
+            Kind::Map(entries) if validators.homogeneous && !exempt => {
+                let (mut keys, mut values) = (None, None);
+                for place in 0..entries.len() {
+                    let Entry { key: Key::Expr(key), value, optional, .. } = self.syntax.entries(entries)[place]
+                    else {
+                        continue;
+                    };
+                    let (key_type, value_type) = (self.final_type(key, false), self.final_type(value, optional));
+                    self.differs(&mut keys, key, key_type);
+                    self.differs(&mut values, value, value_type);
+                }
+            }
+            Kind::Call { target: Some(target), args, .. } if validators.format => {
+                let is_format = self.overloads_of(expr).contains(&Overload::StringFormat);
+                let &[list] = self.syntax.exprs(args) else { return };
+                if let (true, Kind::Literal(Literal::String(text)), Kind::List { elements, .. }) =
+                    (is_format, self.syntax.kind(target), self.syntax.kind(list))
+                {
+                    let found = format::check(&self.syntax, &self.types, &self.type_of, text, elements);
+                    if let Err((place, message)) = found {
+                        self.report_at(place.unwrap_or(expr), message);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn final_type(&self, expr: Expr, optional: bool) -> Type {
+        let ty = self.type_of(expr);
+        if optional { self.types.unwrap_optional(ty).unwrap_or(ty) } else { ty }
+    }
+
+    /// Reports an element whose type is not that of the first.
+    fn differs(&mut self, first: &mut Option<Type>, expr: Expr, ty: Type) -> bool {
+        let expected = *first.get_or_insert(ty);
+        let differs = !same(&self.types, expected, ty);
+        if differs {
+            self.mismatch(expr, expected, ty);
+        }
+        differs
+    }
+}

@@ -1,0 +1,162 @@
+//! Rules of structural schemas (`x-kubernetes-validations`): compiled against the data that the schema declares,
+//! with what they can cost at most.
+
+use std::sync::Arc;
+
+use crate::checked::{Checked, Reference};
+use crate::compile::compile;
+use crate::declared::{Declared, DeclaredSizes, REQUEST_BYTES_MAX};
+use crate::env::Environment;
+use crate::estimate::{Place, estimate};
+use crate::types::{Type, Types};
+
+/// The value that a rule is about.
+pub const SELF: &str = "self";
+/// What that value was before.
+pub const OLD_SELF: &str = "oldSelf";
+
+/// A rule as a schema has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule<'a> {
+    /// The expression that must be true.
+    pub rule: &'a str,
+    /// The expression that makes the message; empty if there is none.
+    pub message_expression: &'a str,
+    /// Whether the value before is optional, so that the rule holds for creations too.
+    pub optional_old_self: bool,
+    /// Whether the object that is replaced has the same rule: then it may use what only stored ones may.
+    pub rule_is_stored: bool,
+    /// The same of the message's expression.
+    pub message_is_stored: bool,
+}
+
+/// What came of a rule.
+#[derive(Clone, Debug, Default)]
+pub struct CompiledRule {
+    /// The rule; none if it is blank or wrong.
+    pub rule: Option<Checked>,
+    /// What is wrong with the rule.
+    pub error: Option<String>,
+    /// Whether the rule looks at the value before.
+    pub uses_old_self: bool,
+    /// What the rule costs at most.
+    pub max_cost: u64,
+    /// How often the rule may have to run for one object.
+    pub max_cardinality: u64,
+    /// The message's expression; none if there is none or it is wrong.
+    pub message: Option<Checked>,
+    /// What is wrong with the message's expression.
+    pub message_error: Option<String>,
+    /// What the message costs at most.
+    pub message_max_cost: u64,
+}
+
+/// Environments of rules over one declaration.
+pub struct RuleEnvironments {
+    declared: Arc<Declared>,
+    place: Place,
+    new: Pair,
+    stored: Pair,
+}
+
+/// Environments for rules whose `oldSelf` is the value before, or an optional of it.
+struct Pair {
+    plain: Environment,
+    optional: Environment,
+}
+
+impl RuleEnvironments {
+    /// Environments in which `self` and `oldSelf` are a declaration, on top of those for new and for stored
+    /// expressions.
+    pub fn new(new: &Environment, stored: &Environment, declared: &Arc<Declared>, place: Place) -> Self {
+        let ty = declared.type_of(place);
+        let mut types = Types::on(declared.types());
+        let old = types.optional(ty);
+        let types = Arc::new(types);
+        let pair = |base: &Environment| {
+            let env = base.clone().declare(types.clone(), declared.clone()).variable(SELF, ty);
+            Pair { plain: env.clone().variable(OLD_SELF, ty), optional: env.variable(OLD_SELF, old) }
+        };
+        Self { declared: declared.clone(), place, new: pair(new), stored: pair(stored) }
+    }
+
+    /// Compiles a rule and its message.
+    pub fn compile(&self, rule: &Rule<'_>) -> CompiledRule {
+        let mut compiled = CompiledRule::default();
+        if rule.rule.trim().is_empty() {
+            return compiled;
+        }
+        match self.compile_one(rule, rule.rule, rule.rule_is_stored, Type::BOOL) {
+            Ok((checked, cost)) => {
+                compiled.uses_old_self = uses(&checked, OLD_SELF);
+                compiled.max_cost = cost;
+                compiled.max_cardinality = max_cardinality(self.declared.min_serialized(self.place));
+                compiled.rule = Some(checked);
+            }
+            Err(Fault::Type) => {
+                compiled.error = Some("cel expression must evaluate to a bool".to_owned());
+                return compiled;
+            }
+            Err(Fault::Compile(issues)) => {
+                compiled.error = Some(format!("compilation failed: {issues}"));
+                return compiled;
+            }
+            Err(Fault::Program(cause)) => {
+                compiled.error = Some(format!("program instantiation failed: {cause}"));
+                return compiled;
+            }
+        }
+        if rule.message_expression.is_empty() {
+            return compiled;
+        }
+        let error = match self.compile_one(rule, rule.message_expression, rule.message_is_stored, Type::STRING) {
+            Ok((checked, cost)) => {
+                compiled.message_max_cost = cost;
+                compiled.message = Some(checked);
+                return compiled;
+            }
+            Err(Fault::Type) => "messageExpression must evaluate to a string".to_owned(),
+            Err(Fault::Compile(issues)) => format!("messageExpression compilation failed: {issues}"),
+            Err(Fault::Program(cause)) => format!("messageExpression instantiation failed: {cause}"),
+        };
+        compiled.message_error = Some(error);
+        compiled
+    }
+
+    fn compile_one(
+        &self,
+        rule: &Rule<'_>,
+        text: &str,
+        is_stored: bool,
+        result: Type,
+    ) -> Result<(Checked, u64), Fault> {
+        let pair = if is_stored { &self.stored } else { &self.new };
+        let env = if rule.optional_old_self { &pair.optional } else { &pair.plain };
+        let checked = compile(env, text).map_err(Fault::Compile)?;
+        if checked.result() != result {
+            return Err(Fault::Type);
+        }
+        let mut sizes = DeclaredSizes { declared: &self.declared, root: self.place, variable: None };
+        let cost = estimate(&checked, &mut sizes).max;
+        Ok((checked, cost))
+    }
+}
+
+enum Fault {
+    Compile(String),
+    Type,
+    #[allow(dead_code)]
+    Program(String),
+}
+
+/// How often values with so many bytes of JSON fit into a request, with a comma between them.
+pub fn max_cardinality(min_serialized: u64) -> u64 {
+    REQUEST_BYTES_MAX / (min_serialized + 1)
+}
+
+/// Whether an expression refers to a variable.
+fn uses(checked: &Checked, variable: &str) -> bool {
+    let refers =
+        |reference: &Reference| matches!(reference, Reference::Variable(name) if checked.syntax.name(*name) == variable);
+    checked.references.iter().any(refers)
+}

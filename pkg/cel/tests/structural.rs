@@ -1,0 +1,168 @@
+//! Rules of structural schemas against recordings of upstream's compiler of them.
+
+mod support;
+
+use std::sync::Arc;
+
+use cel::declared::Builder;
+use cel::declared::schema::Schema;
+use cel::env::Environment;
+use cel::overloads::Libraries;
+use cel::structural::{CompiledRule, Rule, RuleEnvironments};
+use serde_json::Value;
+use support::fixtures;
+use support::report::Report;
+
+/// A recorded schema.
+#[derive(Clone, Copy)]
+struct Recorded<'a>(&'a Value);
+
+impl Schema for Recorded<'_> {
+    fn type_name(self) -> String {
+        self.0["type"].as_str().unwrap_or("").to_owned()
+    }
+
+    fn format(self) -> String {
+        self.0["format"].as_str().unwrap_or("").to_owned()
+    }
+
+    fn is_int_or_string(self) -> bool {
+        self.0["x-kubernetes-int-or-string"] == true
+    }
+
+    fn is_embedded_resource(self) -> bool {
+        self.0["x-kubernetes-embedded-resource"] == true
+    }
+
+    fn items(self) -> Option<Self> {
+        self.0.get("items").map(Recorded)
+    }
+
+    fn additional_properties(self) -> Option<Self> {
+        self.0.get("additionalProperties").filter(|schema| schema.is_object()).map(Recorded)
+    }
+
+    fn properties(self) -> Vec<(String, Self)> {
+        let properties = self.0.get("properties").and_then(Value::as_object);
+        properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Recorded(schema))).collect()
+    }
+
+    fn requires(self, name: &str) -> bool {
+        self.0.get("required").and_then(Value::as_array).is_some_and(|required| required.iter().any(|it| it == name))
+    }
+
+    fn has_default(self) -> bool {
+        self.0.get("default").is_some_and(|default| !default.is_null())
+    }
+
+    fn max_items(self) -> Option<i64> {
+        self.0["maxItems"].as_i64()
+    }
+
+    fn max_properties(self) -> Option<i64> {
+        self.0["maxProperties"].as_i64()
+    }
+
+    fn max_length(self) -> Option<i64> {
+        self.0["maxLength"].as_i64()
+    }
+
+    fn longest_enum(self) -> Option<u64> {
+        let values = self.0.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty())?;
+        Some(values.iter().filter_map(Value::as_str).map(|value| value.len() as u64).max().unwrap_or(0))
+    }
+}
+
+/// What is not recorded of a case.
+#[derive(Clone, Copy)]
+struct Unrecorded {
+    /// Whether the schema is a resource's root.
+    is_root: bool,
+    /// Whether rules may use upstream's test functions.
+    rules_test: bool,
+    /// Whether messages may.
+    messages_test: bool,
+    /// The environment's release.
+    minor: u32,
+}
+
+/// All that is possible.
+fn possible() -> Vec<Unrecorded> {
+    let mut all = Vec::new();
+    for minor in [35, 30] {
+        for (rules_test, messages_test) in [(false, false), (true, true), (true, false)] {
+            for is_root in [true, false] {
+                all.push(Unrecorded { is_root, rules_test, messages_test, minor });
+            }
+        }
+    }
+    all
+}
+
+/// Compiles all rules of a schema; none if expressions may not see it.
+fn compile(schema: &Value, unrecorded: Unrecorded) -> Option<(u64, Vec<CompiledRule>)> {
+    let mut builder = Builder::new();
+    let place = builder.schema("selfType", Recorded(schema), unrecorded.is_root)?;
+    let declared = Arc::new(builder.finish(unrecorded.minor));
+    let new = Environment::of_release(unrecorded.minor);
+    let stored = new.clone().with(Libraries::TESTS);
+    let environments = RuleEnvironments::new(&new, &stored, &declared, place);
+    let rules = schema["x-kubernetes-validations"].as_array().into_iter().flatten().map(|rule| {
+        let text = |name: &str| rule[name].as_str().unwrap_or("");
+        environments.compile(&Rule {
+            rule: text("rule"),
+            message_expression: text("messageExpression"),
+            optional_old_self: rule["optionalOldSelf"] == true,
+            rule_is_stored: unrecorded.rules_test,
+            message_is_stored: unrecorded.messages_test,
+        })
+    });
+    Some((declared.min_serialized(place), rules.collect()))
+}
+
+fn difference(case: &Value, found: &(u64, Vec<CompiledRule>)) -> Option<String> {
+    let results = case["results"].as_array().unwrap();
+    let min = case["minSerializedSize"].as_u64().unwrap();
+    if found.0 != min || found.1.len() != results.len() {
+        return Some(format!("{} bytes, {} rules", found.0, found.1.len()));
+    }
+    for (want, found) in results.iter().zip(&found.1) {
+        let number = |name: &str| want.get(name).map_or(0, |value| value.as_str().unwrap().parse::<u64>().unwrap());
+        let text = |name: &str| want.get(name).and_then(Value::as_str);
+        let same = text("error") == found.error.as_deref()
+            && text("messageError") == found.message_error.as_deref()
+            && number("maxCost") == found.max_cost
+            && number("maxCardinality") == found.max_cardinality
+            && number("messageMaxCost") == found.message_max_cost
+            && want["usesOldSelf"] == found.uses_old_self;
+        if !same {
+            let CompiledRule { error, max_cost, max_cardinality, message_error, message_max_cost, uses_old_self, .. } =
+                found;
+            return Some(format!(
+                "want {want}\nfound {error:?} {max_cost} x {max_cardinality}, {message_error:?} {message_max_cost} \
+                 {uses_old_self}"
+            ));
+        }
+    }
+    None
+}
+
+#[test]
+fn rules_compile_as_recorded() {
+    let schemas = fixtures::table("schemas");
+    let mut report = Report::new("crdcompile");
+    for case in fixtures::lines("crdcompile") {
+        let name = case["schema"].as_str().unwrap();
+        let mut differences = possible().into_iter().map(|unrecorded| {
+            let found = compile(&schemas[name], unrecorded);
+            found.map_or(Some("not exposed".to_owned()), |found| difference(&case, &found))
+        });
+        let first = differences.next().unwrap();
+        if first.is_some() && differences.all(|difference| difference.is_some()) {
+            let rule = case["results"][0]["rule"].as_str().unwrap_or("");
+            report.miss(&format!("{name} {rule}"), &first.unwrap());
+        }
+        report.count();
+    }
+    report.finish();
+}

@@ -1,0 +1,38 @@
+//! Cases that differ from their recordings. Those that may are listed with their reasons in
+//! `tests/fixtures/KIND.misses`: `# reason`, and beneath it the cases, one a line.
+
+use std::collections::BTreeSet;
+
+/// What came of the cases of one kind.
+pub(crate) struct Report {
+    kind: &'static str,
+    cases: usize,
+    missed: BTreeSet<String>,
+}
+
+impl Report {
+    pub(crate) fn new(kind: &'static str) -> Self {
+        Self { kind, cases: 0, missed: BTreeSet::new() }
+    }
+
+    /// A case was tried.
+    pub(crate) fn count(&mut self) {
+        self.cases += 1;
+    }
+
+    /// A case differs.
+    pub(crate) fn miss(&mut self, case: &str, difference: &str) {
+        println!("== {case:?}\n{difference}");
+        self.missed.insert(format!("{case:?}"));
+    }
+
+    /// Fails if a case differs that is not listed.
+    pub(crate) fn finish(self) {
+        let path = format!("{}/tests/fixtures/{}.misses", env!("CARGO_MANIFEST_DIR"), self.kind);
+        let listed = std::fs::read_to_string(path).unwrap_or_default();
+        let listed: BTreeSet<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
+        println!("{} of {} cases differ", self.missed.len(), self.cases);
+        let unlisted: Vec<&String> = self.missed.iter().filter(|case| !listed.contains(case.as_str())).collect();
+        assert!(unlisted.is_empty(), "{} unlisted: {unlisted:#?}", self.kind);
+    }
+}
