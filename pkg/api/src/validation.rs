@@ -6,6 +6,7 @@ mod claim_spec;
 mod conditions;
 mod cron;
 mod endpoint_ip;
+mod expression;
 mod go_regexp;
 mod go_value;
 mod immutable;

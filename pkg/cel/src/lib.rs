@@ -3,6 +3,7 @@
 //! Pure: no I/O, no clock, no global state. The specification is cel-go v0.26.0 as Kubernetes v1.36
 //! configures it; see `ARCHITECTURE.md`, "How an expression lives".
 
+pub mod admission;
 pub mod check;
 pub mod checked;
 pub mod compile;

@@ -300,6 +300,27 @@ impl Types {
         out.push(')');
     }
 
+    /// A type as upstream's messages about results write it: with the names that types have when an expression
+    /// runs.
+    pub fn declared_text(&self, ty: Type) -> String {
+        let name = self.runtime_name(ty);
+        match self.shape(ty) {
+            Shape::List(of) | Shape::Opaque(_, Some(of)) | Shape::Type(Some(of)) => {
+                format!("{name}({})", self.declared_text(of))
+            }
+            Shape::Map(key, value) => {
+                format!("{name}({}, {})", self.declared_text(key), self.declared_text(value))
+            }
+            Shape::Wrapper(_) => format!("wrapper({name})"),
+            Shape::Param(number) => {
+                let mut text = "<".to_owned();
+                write_param(&mut text, number);
+                text + ">"
+            }
+            _ => name.to_owned(),
+        }
+    }
+
     /// The name that a value of this type has when the expression runs; parameters are left out.
     pub fn runtime_name(&self, ty: Type) -> &str {
         match self.shape(ty) {

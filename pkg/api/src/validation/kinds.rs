@@ -98,6 +98,17 @@ fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
         ("", "pods") => Some(pod::RULES),
         ("", "podtemplates") => Some(pod_template::RULES),
         ("", "replicationcontrollers") => Some(replica_set::CONTROLLERS),
+        ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => Some(admission::MUTATING_POLICIES),
+        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
+            Some(admission::MUTATING_WEBHOOKS)
+        }
+        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
+            Some(admission::VALIDATING_POLICIES)
+        }
+        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
+            Some(admission::VALIDATING_WEBHOOKS)
+        }
+        ("apiextensions.k8s.io", "customresourcedefinitions") => Some(custom_resource::RULES),
         ("apps", "daemonsets") => Some(daemon_set::RULES),
         ("apps", "deployments") => Some(deployment::RULES),
         ("apps", "replicasets") => Some(replica_set::REPLICA_SETS),
@@ -121,23 +132,12 @@ pub(crate) fn has_rules(group: &str, plural: &str) -> bool {
 fn rules(group: &str, plural: &str) -> Option<Rules> {
     match (group, plural) {
         ("", _) => core_rules(plural),
-        ("admissionregistration.k8s.io", "mutatingadmissionpolicies") => Some(admission::MUTATING_POLICIES),
         ("admissionregistration.k8s.io", "mutatingadmissionpolicybindings") => {
             Some(admission::MUTATING_BINDINGS)
-        }
-        ("admissionregistration.k8s.io", "mutatingwebhookconfigurations") => {
-            Some(admission::MUTATING_WEBHOOKS)
-        }
-        ("admissionregistration.k8s.io", "validatingadmissionpolicies") => {
-            Some(admission::VALIDATING_POLICIES)
         }
         ("admissionregistration.k8s.io", "validatingadmissionpolicybindings") => {
             Some(admission::VALIDATING_BINDINGS)
         }
-        ("admissionregistration.k8s.io", "validatingwebhookconfigurations") => {
-            Some(admission::VALIDATING_WEBHOOKS)
-        }
-        ("apiextensions.k8s.io", "customresourcedefinitions") => Some(custom_resource::RULES),
         ("apiregistration.k8s.io", "apiservices") => Some(api_service::RULES),
         ("apps", "controllerrevisions") => Some(controller_revision::RULES),
         ("certificates.k8s.io", "certificatesigningrequests") => Some(certificate::RULES),

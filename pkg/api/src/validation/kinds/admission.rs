@@ -1,9 +1,10 @@
-//! The kinds of admissionregistration.k8s.io. Expressions are not compiled here.
+//! The kinds of admissionregistration.k8s.io. Their expressions are compiled in the environments that they run in.
 
 mod binding;
 mod client;
 mod match_condition;
 mod policy;
+mod policy_expressions;
 mod rule;
 mod webhook;
 

@@ -2,12 +2,13 @@
 //! those are structural.
 //!
 //! The object has its stored form, `v1beta1`, which like upstream's internal type says once at the top of
-//! the spec what all versions agree on; the paths of errors tell. CEL rules are not compiled here.
+//! the spec what all versions agree on; the paths of errors tell.
 
 mod defaults;
 mod extensions;
 mod field_path;
 mod names;
+mod rules;
 mod schema;
 mod spec;
 mod strictness;
@@ -16,7 +17,7 @@ mod subschemas;
 mod version;
 mod webhook;
 
-use super::Rules;
+use super::{Given, GivenRules};
 use super::admission::is_url_with_host;
 use crate::tree::{child, children, flag, list, maybe_flag, text};
 use crate::validation::immutable::IMMUTABLE;
@@ -25,24 +26,26 @@ use ::schema::object::{Object, get_object, get_str};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use crate::validation::expression::Releases;
+use rules::Stored;
 use strictness::Strictness;
 
 /// The rules of custom resource definitions.
-pub(super) const RULES: Rules = Rules { create, update };
+pub(super) const RULES: GivenRules = GivenRules { create, update };
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 const KEP: &str = "see https://github.com/kubernetes/enhancements/pull/1111";
 
-fn create(new: &Object) -> ErrorList {
+fn create(new: &Object, given: &Given) -> ErrorList {
     let rule = NameRule::CustomResourceDefinition;
     let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
     let empty = Object::new();
-    spec::validate(child(new, "spec").unwrap_or(&empty), &Strictness::full(), &mut errors);
+    spec::validate(child(new, "spec").unwrap_or(&empty), &Strictness::full(Releases::of(given), &Stored::default()), &mut errors);
     whole(new, None, &mut errors);
     errors
 }
 
-fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+fn update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     let mut errors = validate_object_meta_update(new, old, &Path::root("metadata"));
     if subresource == "status" {
         accepted_names(new, &mut errors);
@@ -51,7 +54,9 @@ fn update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     let empty = Object::new();
     let (spec, old_spec) = (child(new, "spec").unwrap_or(&empty), child(old, "spec").unwrap_or(&empty));
     let established = is_established(old);
-    spec::validate(spec, &Strictness::after(old_spec, established), &mut errors);
+    let stored = Stored::of(old_spec);
+    let rules = Strictness::after(old_spec, established, Releases::of(given), &stored);
+    spec::validate(spec, &rules, &mut errors);
     immutable(spec, old_spec, established, &mut errors);
     whole(new, Some(old), &mut errors);
     errors

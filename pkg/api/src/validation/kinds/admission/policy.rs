@@ -1,7 +1,8 @@
 //! Admission policies.
 
-use super::super::Rules;
+use super::super::{Given, GivenRules};
 use super::match_condition::match_conditions;
+use super::policy_expressions::Expressions;
 use super::rule::{match_resources, mutating_operations};
 use super::{FAILURE_POLICIES, REINVOCATION_POLICIES};
 use crate::tree::{child, children, list, maybe_text, text};
@@ -11,17 +12,18 @@ use crate::validation::value::{one_of, qualified_name, required_one_of};
 use crate::validation::{NameRule, validate_object_meta};
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::names;
+use cel::admission::Returns;
 use schema::builtin::IO_K8S_API_ADMISSIONREGISTRATION_V1_AUDITANNOTATION as AUDIT_ANNOTATION;
 use schema::object::Object;
 use std::collections::BTreeSet;
 
 /// The rules of validating admission policies.
-pub(in crate::validation::kinds) const VALIDATING_POLICIES: Rules =
-    Rules { create: |new| validating(new, false), update: validating_update };
+pub(in crate::validation::kinds) const VALIDATING_POLICIES: GivenRules =
+    GivenRules { create: |new, given| validating(new, None, given), update: validating_update };
 /// The rules of mutating admission policies.
-pub(in crate::validation::kinds) const MUTATING_POLICIES: Rules = Rules {
-    create: |new| mutating(new, false),
-    update: |_, new, old| mutating(new, same_conditions(new, old)),
+pub(in crate::validation::kinds) const MUTATING_POLICIES: GivenRules = GivenRules {
+    create: |new, given| mutating(new, None, given),
+    update: |_, new, old, given| mutating(new, Some(old), given),
 };
 
 const AUDIT_ANNOTATIONS_MAX: usize = 20;
@@ -60,17 +62,19 @@ fn same_conditions(new: &Object, old: &Object) -> bool {
         && list(new, "matchConditions") == list(old, "matchConditions")
 }
 
-fn validating_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+fn validating_update(subresource: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
     if subresource == "status" {
         return warnings(new);
     }
-    validating(new, same_conditions(new, old))
+    validating(new, Some(old), given)
 }
 
-fn validating(policy: &Object, same_conditions: bool) -> ErrorList {
-    let mut errors = head(policy, same_conditions, false);
+fn validating(policy: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let composes = !list(spec, "variables").is_empty();
+    let mut expressions = Expressions::new(spec, old, composes, given);
+    let mut errors = head(policy, old, &mut expressions, false);
     if list(spec, "validations").is_empty() && list(spec, "auditAnnotations").is_empty() {
         let detail = "validations or auditAnnotations must contain at least one item";
         errors.push(Error::required(&path.child("validations"), detail));
@@ -79,22 +83,23 @@ fn validating(policy: &Object, same_conditions: bool) -> ErrorList {
     }
     let validations = path.child("validations");
     for (index, found) in children(spec, "validations").enumerate() {
-        validation(&validations.index(index), found, &mut errors);
+        validation(&validations.index(index), found, &expressions, &mut errors);
     }
-    audit_annotations(&path.child("auditAnnotations"), policy, spec, &mut errors);
+    audit_annotations(&path.child("auditAnnotations"), policy, spec, &expressions, &mut errors);
     errors
 }
 
-fn mutating(policy: &Object, same_conditions: bool) -> ErrorList {
-    let mut errors = head(policy, same_conditions, true);
+fn mutating(policy: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(policy, "spec").unwrap_or(&empty));
+    let mut expressions = Expressions::new(spec, old, true, given);
+    let mut errors = head(policy, old, &mut expressions, true);
     let mutations = path.child("mutations");
     if list(spec, "mutations").is_empty() {
         errors.push(Error::required(&mutations, "mutations must contain at least one item"));
     }
     for (index, found) in children(spec, "mutations").enumerate() {
-        mutation(&mutations.index(index), found, &mut errors);
+        mutation(&mutations.index(index), found, &expressions, &mut errors);
     }
     let reinvocation = text(spec, "reinvocationPolicy");
     required_one_of(&path.child("reinvocationPolicy"), reinvocation, REINVOCATION_POLICIES, &mut errors);
@@ -102,7 +107,12 @@ fn mutating(policy: &Object, same_conditions: bool) -> ErrorList {
 }
 
 /// What both kinds of policies have.
-fn head(policy: &Object, same_conditions: bool, mutates: bool) -> ErrorList {
+fn head(
+    policy: &Object,
+    old: Option<&Object>,
+    expressions: &mut Expressions<'_>,
+    mutates: bool,
+) -> ErrorList {
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(policy, false, NameRule::DnsSubdomain, &meta);
     let empty = Object::new();
@@ -127,12 +137,12 @@ fn head(policy: &Object, same_conditions: bool, mutates: bool) -> ErrorList {
             }
         }
     }
-    if !same_conditions {
-        match_conditions(&path.child("matchConditions"), spec, &mut errors);
+    if !old.is_some_and(|old| same_conditions(policy, old)) {
+        match_conditions(&path.child("matchConditions"), spec, &expressions.conditions(), &mut errors);
     }
     let variables = path.child("variables");
     for (index, found) in children(spec, "variables").enumerate() {
-        variable(&variables.index(index), found, &mut errors);
+        variable(&variables.index(index), found, expressions, &mut errors);
     }
     errors
 }
@@ -167,15 +177,23 @@ fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn variable(path: &Path<'_>, variable: &Object, errors: &mut ErrorList) {
+fn variable(
+    path: &Path<'_>,
+    variable: &Object,
+    expressions: &mut Expressions<'_>,
+    errors: &mut ErrorList,
+) {
     let name = text(variable, "name");
     if name.trim().is_empty() {
         errors.push(Error::required(&path.child("name"), "name is not specified"));
     } else if !is_cel_identifier(name) {
         errors.push(Error::invalid(&path.child("name"), name, "must be a valid CEL identifier"));
     }
-    if text(variable, "expression").trim().is_empty() {
-        errors.push(Error::required(&path.child("expression"), "expression is not specified"));
+    let (path, expression) = (path.child("expression"), text(variable, "expression"));
+    if expression.trim().is_empty() {
+        errors.push(Error::required(&path, "expression is not specified"));
+    } else {
+        errors.extend(expressions.declare(&path, name, expression));
     }
 }
 
@@ -184,14 +202,19 @@ fn is_cel_identifier(name: &str) -> bool {
     starts && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) && !CEL_RESERVED.contains(&name)
 }
 
-fn validation(path: &Path<'_>, validation: &Object, errors: &mut ErrorList) {
-    if text(validation, "expression").trim().is_empty() {
-        errors.push(Error::required(&path.child("expression"), "expression is not specified"));
+fn validation(path: &Path<'_>, validation: &Object, expressions: &Expressions<'_>, errors: &mut ErrorList) {
+    let (expression_path, expression) = (path.child("expression"), text(validation, "expression"));
+    if expression.trim().is_empty() {
+        errors.push(Error::required(&expression_path, "expression is not specified"));
+    } else {
+        errors.extend(expressions.validation(&expression_path, expression));
     }
     for member in ["messageExpression", "message"] {
         let value = text(validation, member);
         if !value.is_empty() && value.trim().is_empty() {
             errors.push(Error::invalid(&path.child(member), value, "must be non-empty if specified"));
+        } else if member == "messageExpression" && !value.is_empty() {
+            errors.extend(expressions.message(&path.child(member), value));
         } else if member == "message" && value.trim().contains(['\n', '\r']) {
             errors.push(Error::invalid(&path.child(member), value, "must not contain line breaks"));
         }
@@ -202,7 +225,13 @@ fn validation(path: &Path<'_>, validation: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn audit_annotations(path: &Path<'_>, policy: &Object, spec: &Object, errors: &mut ErrorList) {
+fn audit_annotations(
+    path: &Path<'_>,
+    policy: &Object,
+    spec: &Object,
+    expressions: &Expressions<'_>,
+    errors: &mut ErrorList,
+) {
     if list(spec, "auditAnnotations").len() > AUDIT_ANNOTATIONS_MAX {
         let value = go_values(&AUDIT_ANNOTATION, spec.get("auditAnnotations"));
         let detail = format!("must not have more than {AUDIT_ANNOTATIONS_MAX} auditAnnotations");
@@ -218,9 +247,10 @@ fn audit_annotations(path: &Path<'_>, policy: &Object, spec: &Object, errors: &m
             name => qualified_name(&key_path, &format!("{name}/{key}"), errors),
         }
         let value_path = path.child("valueExpression");
-        match text(annotation, "valueExpression").trim().len() {
+        let expression = text(annotation, "valueExpression");
+        match expression.trim().len() {
             0 => errors.push(Error::required(&value_path, "valueExpression is not specified")),
-            1..=AUDIT_EXPRESSION_BYTES_MAX => {}
+            1..=AUDIT_EXPRESSION_BYTES_MAX => errors.extend(expressions.audit(&value_path, expression)),
             _ => {
                 let detail = format!("must not exceed {AUDIT_EXPRESSION_BYTES_MAX} bytes in length");
                 errors.push(Error::required(&value_path, detail));
@@ -232,7 +262,7 @@ fn audit_annotations(path: &Path<'_>, policy: &Object, spec: &Object, errors: &m
     }
 }
 
-fn mutation(path: &Path<'_>, mutation: &Object, errors: &mut ErrorList) {
+fn mutation(path: &Path<'_>, mutation: &Object, expressions: &Expressions<'_>, errors: &mut ErrorList) {
     let kind = text(mutation, "patchType");
     let (wanted, other) = match kind {
         "JSONPatch" => ("jsonPatch", "applyConfiguration"),
@@ -251,7 +281,11 @@ fn mutation(path: &Path<'_>, mutation: &Object, errors: &mut ErrorList) {
         Some(patch) if text(patch, "expression").trim().is_empty() => {
             errors.push(Error::required(&path.child(wanted).child("expression"), ""));
         }
-        Some(_) => {}
+        Some(patch) => {
+            let path = path.child(wanted);
+            let returns = if kind == "JSONPatch" { Returns::JsonPatches } else { Returns::Object };
+            errors.extend(expressions.mutation(&path.child("expression"), text(patch, "expression"), returns));
+        }
     }
     if child(mutation, other).is_some() {
         let detail = format!("must not be specified when patchType is {kind}");

@@ -15,8 +15,10 @@ fn policy(changes: &Value) -> Object {
     object.as_object().cloned().unwrap_or_default()
 }
 
-fn check(validate: fn(&Object, bool) -> ErrorList, changes: Value, expected: &[&str]) {
-    let errors = validate(&policy(&changes), false);
+type Validate = fn(&Object, Option<&Object>, &Given) -> ErrorList;
+
+fn check(validate: Validate, changes: Value, expected: &[&str]) {
+    let errors = validate(&policy(&changes), None, &Given::default());
     assert_eq!(errors.iter().map(Error::field).collect::<Vec<_>>(), expected, "{changes}");
 }
 
@@ -98,11 +100,11 @@ fn a_mutation_is_of_one_type() {
 #[test]
 fn conditions_that_are_there_may_stay() {
     let bad = policy(&json!({"validations": [{"expression": "true"}], "matchConditions": [{}]}));
-    assert_eq!(validating_update("", &bad, &bad), ErrorList::new());
-    assert_eq!(validating(&bad, false).len(), 2);
+    assert_eq!(validating_update("", &bad, &bad, &Given::default()), ErrorList::new());
+    assert_eq!(validating(&bad, None, &Given::default()).len(), 2);
     let mut warned = bad;
     warned.insert("status".to_owned(), json!({"typeChecking": {"expressionWarnings": [{"fieldRef": "a"}]}}));
-    let errors = validating_update("status", &warned, &warned);
+    let errors = validating_update("status", &warned, &warned, &Given::default());
     assert_eq!(
         errors.iter().map(Error::field).collect::<Vec<_>>(),
         ["status.typeChecking.expressionWarnings[0].warning"]

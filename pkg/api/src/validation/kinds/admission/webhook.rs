@@ -1,11 +1,12 @@
 //! Configurations of webhooks.
 
-use super::super::Rules;
+use super::super::{Given, GivenRules};
 use super::client::client_config;
-use super::match_condition::match_conditions;
+use super::match_condition::{Context, expressions, match_conditions};
 use super::rule::rule_with_operations;
 use super::{FAILURE_POLICIES, MATCH_POLICIES, REINVOCATION_POLICIES};
 use crate::tree::{child, children, list, maybe_integer, maybe_text, text, texts};
+use crate::validation::expression::Releases;
 use crate::validation::selector::label_selector;
 use crate::validation::value::{invalid_each, one_of};
 use crate::validation::{NameRule, validate_object_meta};
@@ -16,9 +17,9 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 
 /// The rules of validating webhook configurations.
-pub(in crate::validation::kinds) const VALIDATING_WEBHOOKS: Rules = Rules { create, update };
+pub(in crate::validation::kinds) const VALIDATING_WEBHOOKS: GivenRules = GivenRules { create, update };
 /// The rules of mutating webhook configurations.
-pub(in crate::validation::kinds) const MUTATING_WEBHOOKS: Rules = Rules { create, update };
+pub(in crate::validation::kinds) const MUTATING_WEBHOOKS: GivenRules = GivenRules { create, update };
 
 /// Versions of AdmissionReview that there are.
 const REVIEW_VERSIONS: &[&str] = &["v1", "v1beta1"];
@@ -35,12 +36,15 @@ struct Options {
     bad_selector: bool,
 }
 
-fn create(new: &Object) -> ErrorList {
-    validate(new, Options::default())
+fn create(new: &Object, given: &Given) -> ErrorList {
+    let context = Context { releases: Releases::of(given), params: false, stored: BTreeSet::new() };
+    validate(new, Options::default(), &context)
 }
 
-fn update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    validate(new, options(new, old))
+fn update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let stored = children(old, "webhooks").flat_map(expressions).collect();
+    let context = Context { releases: Releases::of(given), params: false, stored };
+    validate(new, options(new, old), &context)
 }
 
 fn options(new: &Object, old: &Object) -> Options {
@@ -67,14 +71,14 @@ fn options(new: &Object, old: &Object) -> Options {
     }
 }
 
-fn validate(configuration: &Object, options: Options) -> ErrorList {
+fn validate(configuration: &Object, options: Options, context: &Context<'_>) -> ErrorList {
     let meta = Path::root("metadata");
     let mut errors = validate_object_meta(configuration, false, NameRule::DnsSubdomain, &meta);
     let path = Path::root("webhooks");
     let mut names = BTreeSet::new();
     for (index, hook) in children(configuration, "webhooks").enumerate() {
         let path = path.index(index);
-        webhook(&path, hook, options, &mut errors);
+        webhook(&path, hook, options, context, &mut errors);
         review_versions(&path.child("admissionReviewVersions"), hook, options, &mut errors);
         let name = text(hook, "name");
         if !name.is_empty() && !options.duplicate_names && !names.insert(name) {
@@ -99,7 +103,13 @@ fn full_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-fn webhook(path: &Path<'_>, hook: &Object, options: Options, errors: &mut ErrorList) {
+fn webhook(
+    path: &Path<'_>,
+    hook: &Object,
+    options: Options,
+    context: &Context<'_>,
+    errors: &mut ErrorList,
+) {
     full_name(&path.child("name"), text(hook, "name"), errors);
     let rules = path.child("rules");
     for (index, rule) in children(hook, "rules").enumerate() {
@@ -133,7 +143,7 @@ fn webhook(path: &Path<'_>, hook: &Object, options: Options, errors: &mut ErrorL
     let empty = Object::new();
     client_config(&path.child("clientConfig"), child(hook, "clientConfig").unwrap_or(&empty), errors);
     if !options.same_match_conditions {
-        match_conditions(&path.child("matchConditions"), hook, errors);
+        match_conditions(&path.child("matchConditions"), hook, context, errors);
     }
 }
 
@@ -174,7 +184,7 @@ mod tests {
     }
 
     fn check(changes: Value, expected: &[&str]) {
-        let errors = create(&configuration(&changes));
+        let errors = create(&configuration(&changes), &Given::default());
         let steps: Vec<&str> = errors
             .iter()
             .map(|error| error.field().strip_prefix("webhooks[0].").unwrap_or_default())
@@ -218,6 +228,6 @@ mod tests {
         let bad = configuration(
             &json!({"sideEffects": "Some", "admissionReviewVersions": ["v2"], "matchConditions": [{}]}),
         );
-        assert_eq!(update("", &bad, &bad), ErrorList::new());
+        assert_eq!(update("", &bad, &bad, &Given::default()), ErrorList::new());
     }
 }

@@ -1,5 +1,6 @@
 //! The schema of a version as OpenAPI: what of it is supported, and what its extensions ask for.
 
+use super::rules::{Compiler, Scope};
 use super::strictness::Strictness;
 use super::subschemas::{named, properties, schemas};
 use super::{defaults, extensions, structural};
@@ -38,10 +39,11 @@ const AT_ROOT: [(&str, &str); 22] = [
     ("x-kubernetes-validations", "XValidations"),
 ];
 
-/// Validates what holds the schema of a version, or of all.
+/// Validates what holds the schema of a version, or of all (whose version is then the spec's).
 pub(super) fn validate(
     path: &Path<'_>,
     holder: Option<&Object>,
+    version: &str,
     has_status: bool,
     rules: &Strictness<'_>,
     errors: &mut ErrorList,
@@ -56,6 +58,7 @@ pub(super) fn validate(
         found.push(Error::forbidden(&path.child("nullable"), "nullable cannot be true at the root"));
     }
     let mut refusal = None;
+    let mut scope = None;
     if rules.structural {
         refusal = structural::refusal(schema);
         if refusal.is_none() {
@@ -63,14 +66,19 @@ pub(super) fn validate(
             if wrong.is_empty() {
                 defaults::validate(path, schema, rules.pruned_defaults, &mut wrong);
             }
+            scope = wrong.is_empty().then(Scope::root);
             found.append(wrong);
         }
     }
-    node(path, schema, Place { root: true, ..Place::default() }, rules, &mut found);
+    let mut compiler = Compiler::new(rules.releases, rules.stored, rules.is_schema_unchanged(version));
+    node(path, schema, Place { root: true, scope, ..Place::default() }, rules, &mut compiler, &mut found);
+    let (wrong_rules, total) = compiler.finish(path);
+    found.append(wrong_rules);
     // Other errors say the same, with the path of the field.
     if let Some(refusal) = refusal.filter(|_| found.is_empty()) {
         found.push(Error::invalid(path, "", refusal));
     }
+    found.append(total);
     errors.append(found);
 }
 
@@ -128,6 +136,8 @@ struct Place<'p> {
     inside_metadata: bool,
     /// Why there must be no default.
     no_default: Option<NoDefault<'p>>,
+    /// What its rules are compiled with; none where they are not.
+    scope: Option<Scope<'p>>,
 }
 
 /// Why there must be no default.
@@ -140,13 +150,22 @@ enum NoDefault<'p> {
 }
 
 /// Validates a schema and those inside.
-fn node(path: &Path<'_>, schema: &Object, place: Place<'_>, rules: &Strictness<'_>, errors: &mut ErrorList) {
+fn node(
+    path: &Path<'_>,
+    schema: &Object,
+    place: Place<'_>,
+    rules: &Strictness<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    let before = errors.len();
     unsupported(path, schema, place, rules, errors);
     if flag(schema, "uniqueItems") {
         let detail = "uniqueItems cannot be set to true since the runtime complexity becomes quadratic";
         errors.push(Error::forbidden(&path.child("uniqueItems"), detail));
     }
-    let inner = Place { root: false, ..place };
+    let scope = place.scope.map(|scope| scope.inside(schema));
+    let inner = Place { root: false, scope, ..place };
     let own = properties(schema);
     if let Some(additional) = schema.get("additionalProperties").filter(|value| !value.is_null()) {
         let path = path.child("additionalProperties");
@@ -156,7 +175,7 @@ fn node(path: &Path<'_>, schema: &Object, place: Place<'_>, rules: &Strictness<'
         }
         if let Some(schema) = additional.as_object() {
             let no_default = inner.inside_metadata.then_some(NoDefault::MapInMetadata).or(inner.no_default);
-            node(&path, schema, Place { no_default, ..inner }, rules, errors);
+            node(&path, schema, Place { no_default, ..inner }, rules, compiler, errors);
         }
     }
     for (name, property) in properties(schema) {
@@ -168,31 +187,50 @@ fn node(path: &Path<'_>, schema: &Object, place: Place<'_>, rules: &Strictness<'
         if is_meta && place.root {
             inner.no_default = Some(NoDefault::TopLevel(name));
         }
-        node(&path.child("properties").key(name), property, inner, rules, errors);
+        node(&path.child("properties").key(name), property, inner, rules, compiler, errors);
     }
+    // What these say of a value, rules do not.
+    let junctor = Place { scope: None, ..inner };
     if let Some(not) = child(schema, "not") {
-        node(&path.child("not"), not, inner, rules, errors);
+        node(&path.child("not"), not, junctor, rules, compiler, errors);
     }
     for member in ["allOf", "oneOf", "anyOf"] {
         for (index, each) in schemas(schema, member).enumerate() {
-            node(&path.child(member).index(index), each, inner, rules, errors);
+            node(&path.child(member).index(index), each, junctor, rules, compiler, errors);
         }
     }
     for (name, each) in named(schema, "definitions") {
-        node(&path.child("definitions").key(name), each, inner, rules, errors);
+        node(&path.child("definitions").key(name), each, junctor, rules, compiler, errors);
     }
+    items(path, schema, Place { scope: place.scope, ..inner }, rules, compiler, errors);
+    for (name, each) in named(schema, "dependencies") {
+        node(&path.child("dependencies").key(name), each, junctor, rules, compiler, errors);
+    }
+    extensions::validate(path, schema, rules, errors);
+    if let Some(scope) = place.scope.filter(|_| errors.len() == before) {
+        compiler.compile(path, schema, scope);
+    }
+}
+
+/// Validates the schemas of the items of a list; `place` is that of the list.
+fn items(
+    path: &Path<'_>,
+    schema: &Object,
+    place: Place<'_>,
+    rules: &Strictness<'_>,
+    compiler: &mut Compiler<'_>,
+    errors: &mut ErrorList,
+) {
+    let inner = Place { scope: place.scope.map(|scope| scope.items(schema, path)), ..place };
     let items = path.child("items");
     for (index, each) in schemas(schema, "items").enumerate() {
         match child(schema, "items") {
-            Some(_) => node(&items, each, inner, rules, errors),
-            None => node(&items.index(index), each, inner, rules, errors),
+            Some(_) => node(&items, each, inner, rules, compiler, errors),
+            None => node(&items.index(index), each, inner, rules, compiler, errors),
         }
     }
-    for (name, each) in named(schema, "dependencies") {
-        node(&path.child("dependencies").key(name), each, inner, rules, errors);
-    }
-    extensions::validate(path, schema, rules, errors);
 }
+
 
 fn unsupported(
     path: &Path<'_>,

@@ -33,11 +33,12 @@ pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Error
         || preserves != Some(true)
         || has_defaults
         || any_in_spec(spec, &schema::has_kubernetes_extensions);
-    let rules = &Strictness { structural, ..*rules };
+    let rules = &Strictness { structural, new: Some(spec), ..*rules };
     versions(&root, spec, rules, errors);
     required_names(&root.child("names"), child(spec, "names"), errors);
     let any_status = version::has_status(spec) || children(spec, "versions").any(version::has_status);
-    schema::validate(&root.child("validation"), child(spec, "validation"), any_status, rules, errors);
+    let version = text(spec, "version");
+    schema::validate(&root.child("validation"), child(spec, "validation"), version, any_status, rules, errors);
     version::subresources(&root.child("subresources"), spec, errors);
     version::columns(&root.child("additionalPrinterColumns"), spec, errors);
     selectable_fields(&root, spec, rules, errors);

@@ -1,10 +1,12 @@
 //! Which rules hold: all for a new definition; for one that is there, those that it does not break.
 
+use super::rules::Stored;
 use super::subschemas::{any_in_spec, roots, schema_in, strings};
 use super::webhook::{bundle_problem, has_known_review_version};
 use super::{defaults, extensions, schema, structural};
 use crate::semantic::equal_members;
 use crate::tree::{child, children, list, text};
+use crate::validation::expression::Releases;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_CUSTOMRESOURCEDEFINITIONVERSION as VERSION;
 use ::schema::object::Object;
 
@@ -32,11 +34,17 @@ pub(super) struct Strictness<'o> {
     pub bundle: bool,
     /// The spec before, of an update.
     pub old: Option<&'o Object>,
+    /// The spec that is validated.
+    pub new: Option<&'o Object>,
+    /// The releases whose environments expressions are compiled in.
+    pub releases: Releases,
+    /// The expressions of the spec before.
+    pub stored: &'o Stored,
 }
 
 impl<'o> Strictness<'o> {
     /// Of a new definition. Nothing uses its webhook before it is established.
-    pub(super) fn full() -> Self {
+    pub(super) fn full(releases: Releases, stored: &'o Stored) -> Self {
         Self {
             known_review_version: true,
             schemas: true,
@@ -47,11 +55,14 @@ impl<'o> Strictness<'o> {
             map_keys: true,
             bundle: false,
             old: None,
+            new: None,
+            releases,
+            stored,
         }
     }
 
     /// Of a definition whose spec was `old`.
-    pub(super) fn after(old: &'o Object, established: bool) -> Self {
+    pub(super) fn after(old: &'o Object, established: bool, releases: Releases, stored: &'o Stored) -> Self {
         let conversion = child(old, "conversion");
         let known = |conversion| has_known_review_version(strings(conversion, "conversionReviewVersions"));
         let none = |conversion: &Object| list(conversion, "conversionReviewVersions").is_empty();
@@ -69,6 +80,18 @@ impl<'o> Strictness<'o> {
             map_keys: !any_in_spec(old, &extensions::has_bad_items),
             bundle: established && old_bundle.is_none_or(|it| it.is_empty() || bundle_problem(it).is_none()),
             old: Some(old),
+            new: None,
+            releases,
+            stored,
+        }
+    }
+
+    /// Whether a version has the schema that it had before.
+    pub(super) fn is_schema_unchanged(&self, version: &str) -> bool {
+        let (Some(new), Some(old)) = (self.new, self.old) else { return false };
+        match (schema_for(new, version), schema_for(old, version)) {
+            (Some(new), Some(old)) => new == old,
+            _ => false,
         }
     }
 
@@ -85,4 +108,14 @@ impl<'o> Strictness<'o> {
         list(old, "selectableFields").len() > SELECTABLE_FIELDS_MAX
             && equal_members(field, old.get("selectableFields"), holder.get("selectableFields"))
     }
+}
+
+/// What holds the schema of a version, its own or that of all; none if the spec does not say clearly which.
+fn schema_for<'o>(spec: &'o Object, version: &str) -> Option<Option<&'o Object>> {
+    let shared = child(spec, "validation");
+    if !children(spec, "versions").any(|version| child(version, "schema").is_some()) {
+        return Some(shared);
+    }
+    let found = children(spec, "versions").find(|found| text(found, "name") == version)?;
+    shared.is_none().then(|| child(found, "schema"))
 }

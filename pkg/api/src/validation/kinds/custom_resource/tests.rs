@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-use super::{create, update};
+use super::{Given, create, update};
 use apimachinery::field::{Error, ErrorList};
 use schema::object::Object;
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn texts(errors: &ErrorList) -> Vec<String> {
 
 /// The beginnings of the errors of a definition that differs by JSON pointer.
 fn check(changes: Value, expected: &[&str]) {
-    let found = texts(&create(&definition(changes.clone())));
+    let found = texts(&create(&definition(changes.clone()), &Given::default()));
     assert_eq!(found.len(), expected.len(), "{changes}: {found:?}");
     for (found, expected) in found.iter().zip(expected) {
         assert!(found.starts_with(expected), "{changes}: {found}");
@@ -290,7 +290,7 @@ fn rules_have_a_shape() {
 #[test]
 fn an_update_tolerates_what_was_there_and_keeps_what_is_in_use() {
     let check = |new: Value, old: Value, expected: &[&str]| {
-        let found = texts(&update("", &definition(new.clone()), &definition(old)));
+        let found = texts(&update("", &definition(new.clone()), &definition(old), &Given::default()));
         assert_eq!(found.len(), expected.len(), "{new}: {found:?}");
         assert!(found.iter().zip(expected).all(|(found, expected)| found.starts_with(expected)), "{found:?}");
     };

@@ -23,7 +23,8 @@ pub(super) fn validate(
     errors: &mut ErrorList,
 ) {
     deprecation(&path.child("deprecationWarning"), version, errors);
-    schema::validate(&path.child("schema"), child(version, "schema"), has_status, rules, errors);
+    let name = text(version, "name");
+    schema::validate(&path.child("schema"), child(version, "schema"), name, has_status, rules, errors);
     subresources(&path.child("subresources"), version, errors);
     columns(&path.child("additionalPrinterColumns"), version, errors);
     if list(version, "selectableFields").is_empty() {

@@ -1,0 +1,220 @@
+//! Expressions of webhooks and admission policies: what they may refer to, and which types they must have.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::checked::Checked;
+use crate::compile::compile;
+use crate::env::{Environment, Provider};
+use crate::overloads::Libraries;
+use crate::types::{Shape, Type, Types};
+
+/// Name of the type of `variables`.
+const VARIABLES: &str = "kubernetes.variables";
+
+/// What an expression must evaluate to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Returns {
+    /// Anything: a variable.
+    Anything,
+    /// A boolean: a condition, a validation.
+    Bool,
+    /// A string: a message.
+    String,
+    /// A string or null: an audit annotation.
+    StringOrNull,
+    /// A list of `JSONPatch`.
+    JsonPatches,
+    /// An `Object`, to be applied.
+    Object,
+}
+
+/// What an expression may refer to besides `object`, `oldObject`, `request` and `namespaceObject`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// `params`.
+    pub params: bool,
+    /// `authorizer`.
+    pub authorizer: bool,
+    /// `Object` and `JSONPatch`: in mutations.
+    pub patches: bool,
+}
+
+/// A policy's variables that are declared so far, with their types.
+#[derive(Clone, Debug, Default)]
+pub struct Variables {
+    types: Types,
+    fields: HashMap<Box<str>, Type>,
+}
+
+impl Variables {
+    /// None declared yet.
+    pub fn new() -> Self {
+        Self { types: Types::new(), fields: HashMap::new() }
+    }
+
+    /// Declares a variable: with its expression's type, or as `dyn` if the expression is wrong.
+    pub fn declare(&mut self, name: &str, checked: Option<&Checked>) {
+        let ty = checked.map_or(Type::DYN, |checked| self.import(&checked.types, checked.result()));
+        self.fields.insert(name.into(), ty);
+    }
+
+    /// A variable's type: scalars, lists and maps of them are known, all else is `dyn`.
+    fn import(&mut self, types: &Types, ty: Type) -> Type {
+        match types.shape(ty) {
+            Shape::List(element) => {
+                let element = self.import(types, element);
+                self.types.list(element)
+            }
+            Shape::Map(key, value) => {
+                let (key, value) = (self.import(types, key), self.import(types, value));
+                self.types.map(key, value)
+            }
+            Shape::Any
+            | Shape::Bool
+            | Shape::Bytes
+            | Shape::Double
+            | Shape::Duration
+            | Shape::Int
+            | Shape::Null
+            | Shape::String
+            | Shape::Timestamp
+            | Shape::Uint => ty,
+            _ => Type::DYN,
+        }
+    }
+}
+
+/// Knows the types of policies: of variables, and of objects that mutations make.
+struct PolicyTypes {
+    variables: HashMap<Box<str>, Type>,
+    has_variables: bool,
+    patches: bool,
+}
+
+impl Provider for PolicyTypes {
+    fn find_type(&self, types: &mut Types, name: &str) -> Option<Type> {
+        let known = (self.has_variables && name == VARIABLES) || (self.patches && is_object(name));
+        known.then(|| types.object(name))
+    }
+
+    fn find_field(&self, _: &mut Types, object: &str, field: &str) -> Option<Type> {
+        if object == VARIABLES {
+            return self.variables.get(field).copied();
+        }
+        (self.patches && is_object(object)).then_some(Type::DYN)
+    }
+}
+
+/// Whether a name is that of an object under construction, whose fields may be anything.
+fn is_object(name: &str) -> bool {
+    name == "Object" || name.starts_with("Object.")
+}
+
+/// The environment of an expression in release 1.`minor`.
+pub fn environment(minor: u32, options: Options, variables: Option<&Variables>) -> Environment {
+    let mut libraries = Libraries::ADMISSION;
+    if options.patches {
+        libraries = libraries.with(Libraries::PATCHES).with(Libraries::JSON_PATCH);
+    }
+    let mut types = variables.map_or_else(Types::new, |variables| variables.types.clone());
+    let mut declared = vec![("object", Type::DYN), ("oldObject", Type::DYN)];
+    declared.push(("namespaceObject", types.object("kubernetes.Namespace")));
+    declared.push(("request", types.object("kubernetes.AdmissionRequest")));
+    if options.params {
+        declared.push(("params", Type::DYN));
+    }
+    if options.authorizer {
+        declared.push(("authorizer", types.object("kubernetes.authorization.Authorizer")));
+        let check = types.object("kubernetes.authorization.ResourceCheck");
+        declared.push(("authorizer.requestResource", check));
+    }
+    if variables.is_some() {
+        declared.push(("variables", types.object(VARIABLES)));
+    }
+    let provider = PolicyTypes {
+        variables: variables.map(|variables| variables.fields.clone()).unwrap_or_default(),
+        has_variables: variables.is_some(),
+        patches: options.patches,
+    };
+    let env = Environment::of_release(minor).with(libraries).declare(Arc::new(types), Arc::new(provider));
+    declared.into_iter().fold(env, |env, (name, ty)| env.variable(name, ty))
+}
+
+/// Compiles an expression.
+///
+/// # Errors
+///
+/// What is wrong with it, in upstream's words.
+pub fn compile_for(env: &Environment, text: &str, returns: Returns) -> Result<Checked, String> {
+    let checked = compile(env, text).map_err(|issues| format!("compilation failed: {issues}"))?;
+    let found = checked.types.declared_text(checked.result());
+    let wanted: &[&str] = match returns {
+        Returns::Anything => return Ok(checked),
+        Returns::Bool => &["bool"],
+        Returns::String => &["string"],
+        Returns::StringOrNull => &["string", "null_type"],
+        Returns::JsonPatches => &["list(JSONPatch)"],
+        Returns::Object => &["Object"],
+    };
+    if wanted.contains(&&*found) {
+        return Ok(checked);
+    }
+    Err(match wanted {
+        [one] => format!("must evaluate to {one} but got {found}"),
+        several => format!("must evaluate to one of [{}] but got {found}", several.join(" ")),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn detail(options: Options, variables: Option<&Variables>, text: &str, returns: Returns) -> String {
+        compile_for(&environment(35, options, variables), text, returns).err().unwrap_or_default()
+    }
+
+    #[test]
+    fn expressions_see_what_their_place_offers() {
+        let all = Options { params: true, authorizer: true, patches: true };
+        let none = Options::default();
+        let undeclared = |name: &str, text: &str| {
+            let at = text.find(name).unwrap_or(0);
+            format!(
+                "compilation failed: ERROR: <input>:1:{}: undeclared reference to '{name}' (in container '')\n \
+                 | {text}\n | {}^",
+                at + 1,
+                ".".repeat(at)
+            )
+        };
+        for text in ["params.a == 1", "authorizer.requestResource.check('get').allowed()"] {
+            assert_eq!(detail(all, None, text, Returns::Bool), "", "{text}");
+        }
+        assert_eq!(detail(none, None, "params == 1", Returns::Bool), undeclared("params", "params == 1"));
+        assert_eq!(detail(all, None, "Object{spec: Object.spec{replicas: 1}}", Returns::Object), "");
+        assert_eq!(detail(all, None, "[JSONPatch{op: 'test', path: '/a'}]", Returns::JsonPatches), "");
+        assert_eq!(detail(none, None, "request.userInfo.username", Returns::String), "");
+    }
+
+    #[test]
+    fn results_have_the_type_that_their_place_wants() {
+        let none = Options::default();
+        let is = |text: &str, returns: Returns, wanted: &str| assert_eq!(detail(none, None, text, returns), wanted);
+        is("1", Returns::Bool, "must evaluate to bool but got int");
+        is("object.a", Returns::Bool, "must evaluate to bool but got dyn");
+        is("null", Returns::StringOrNull, "");
+        is("duration('1s')", Returns::StringOrNull, "must evaluate to one of [string null_type] but got google.protobuf.Duration");
+    }
+
+    #[test]
+    fn variables_have_the_types_of_their_expressions() {
+        let mut variables = Variables::new();
+        let env = environment(35, Options::default(), None);
+        variables.declare("list", compile_for(&env, "[1]", Returns::Anything).ok().as_ref());
+        variables.declare("wrong", None);
+        let of = |text: &str| detail(Options::default(), Some(&variables), text, Returns::Bool);
+        assert_eq!(of("variables.list[0] == 1 && variables.wrong"), "");
+        assert_eq!(of("variables.list"), "must evaluate to bool but got list(int)");
+        assert!(of("variables.other").contains("undefined field 'other'"));
+    }
+}
