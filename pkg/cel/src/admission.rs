@@ -199,11 +199,17 @@ mod tests {
     #[test]
     fn results_have_the_type_that_their_place_wants() {
         let none = Options::default();
-        let is = |text: &str, returns: Returns, wanted: &str| assert_eq!(detail(none, None, text, returns), wanted);
+        let is = |text: &str, returns: Returns, wanted: &str| {
+            assert_eq!(detail(none, None, text, returns), wanted)
+        };
         is("1", Returns::Bool, "must evaluate to bool but got int");
         is("object.a", Returns::Bool, "must evaluate to bool but got dyn");
         is("null", Returns::StringOrNull, "");
-        is("duration('1s')", Returns::StringOrNull, "must evaluate to one of [string null_type] but got google.protobuf.Duration");
+        is(
+            "duration('1s')",
+            Returns::StringOrNull,
+            "must evaluate to one of [string null_type] but got google.protobuf.Duration",
+        );
     }
 
     #[test]

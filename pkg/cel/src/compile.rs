@@ -3,9 +3,11 @@
 use crate::check::check;
 use crate::checked::Checked;
 use crate::env::Environment;
-use crate::overloads::Libraries;
+use crate::ext::regex::Regex;
+use crate::overloads::{Libraries, Overload};
 use crate::parser::{Macros, Options, parse};
 use crate::source::Source;
+use crate::syntax::{Expr, Kind, Literal};
 
 /// Parses and checks an expression.
 ///
@@ -16,6 +18,27 @@ pub fn compile(env: &Environment, text: &str) -> Result<Checked, String> {
     let source = Source::new(text);
     let syntax = parse(&source, &options(env.libraries)).map_err(|errors| errors.display(&source))?;
     check(env, syntax, &source).map_err(|errors| errors.display(&source))
+}
+
+/// What keeps a checked expression from being run: patterns of `find` are looked at only then.
+pub fn unusable_pattern(checked: &Checked) -> Option<String> {
+    let mut open: Vec<Expr> = checked.syntax.root().into_iter().collect();
+    while let Some(expr) = open.pop() {
+        checked.syntax.for_each_child(expr, |child| open.push(child));
+        let finds = |overload: &Overload| {
+            use Overload as O;
+            matches!(overload, O::StringFindString | O::StringFindAllString | O::StringFindAllStringInt)
+        };
+        let Kind::Call { args, .. } = checked.syntax.kind(expr) else { continue };
+        let Some(pattern) = checked.syntax.exprs(args).first() else { continue };
+        if let (true, Kind::Literal(Literal::String(pattern))) =
+            (checked.overloads(expr).iter().any(finds), checked.syntax.kind(*pattern))
+            && let Err(cause) = Regex::compile(checked.syntax.name(pattern))
+        {
+            return Some(cause);
+        }
+    }
+    None
 }
 
 /// How expressions are parsed that may use these libraries.

@@ -15,8 +15,27 @@ pub const REQUEST_BYTES_MAX: u64 = 3 * 1024 * 1024;
 
 /// Words that are no identifiers. Fields of these names are written `__word__`, and since 1.31 also as they are.
 const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 /// A declaration: a type, and how large its values are.
@@ -37,7 +56,15 @@ struct Declaration {
 
 impl Declaration {
     fn new(ty: Type, max: u64, min_serialized: u64) -> Self {
-        Self { ty, max, min_serialized, key: None, element: None, fields: HashMap::new(), names_values: false }
+        Self {
+            ty,
+            max,
+            min_serialized,
+            key: None,
+            element: None,
+            fields: HashMap::new(),
+            names_values: false,
+        }
     }
 }
 

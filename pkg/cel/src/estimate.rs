@@ -294,6 +294,11 @@ impl Estimator<'_> {
     }
 
     fn argument(&mut self, expr: Expr) -> Argument {
-        Argument { expr: Some(expr), path: self.path(expr), ty: self.checked.type_of(expr), size: self.size(expr) }
+        Argument {
+            expr: Some(expr),
+            path: self.path(expr),
+            ty: self.checked.type_of(expr),
+            size: self.size(expr),
+        }
     }
 }

@@ -8,6 +8,7 @@ pub mod check;
 pub mod checked;
 pub mod compile;
 pub mod declared;
+pub mod devices;
 pub mod env;
 pub mod estimate;
 pub mod ext;

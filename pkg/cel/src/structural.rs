@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::checked::{Checked, Reference};
-use crate::compile::compile;
+use crate::compile::{compile, unusable_pattern};
 use crate::declared::{Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use crate::env::Environment;
 use crate::estimate::{Place, estimate};
@@ -109,16 +109,17 @@ impl RuleEnvironments {
         if rule.message_expression.is_empty() {
             return compiled;
         }
-        let error = match self.compile_one(rule, rule.message_expression, rule.message_is_stored, Type::STRING) {
-            Ok((checked, cost)) => {
-                compiled.message_max_cost = cost;
-                compiled.message = Some(checked);
-                return compiled;
-            }
-            Err(Fault::Type) => "messageExpression must evaluate to a string".to_owned(),
-            Err(Fault::Compile(issues)) => format!("messageExpression compilation failed: {issues}"),
-            Err(Fault::Program(cause)) => format!("messageExpression instantiation failed: {cause}"),
-        };
+        let error =
+            match self.compile_one(rule, rule.message_expression, rule.message_is_stored, Type::STRING) {
+                Ok((checked, cost)) => {
+                    compiled.message_max_cost = cost;
+                    compiled.message = Some(checked);
+                    return compiled;
+                }
+                Err(Fault::Type) => "messageExpression must evaluate to a string".to_owned(),
+                Err(Fault::Compile(issues)) => format!("messageExpression compilation failed: {issues}"),
+                Err(Fault::Program(cause)) => format!("messageExpression instantiation failed: {cause}"),
+            };
         compiled.message_error = Some(error);
         compiled
     }
@@ -136,6 +137,9 @@ impl RuleEnvironments {
         if checked.result() != result {
             return Err(Fault::Type);
         }
+        if let Some(cause) = unusable_pattern(&checked) {
+            return Err(Fault::Program(cause));
+        }
         let mut sizes = DeclaredSizes { declared: &self.declared, root: self.place, variable: None };
         let cost = estimate(&checked, &mut sizes).max;
         Ok((checked, cost))
@@ -145,7 +149,6 @@ impl RuleEnvironments {
 enum Fault {
     Compile(String),
     Type,
-    #[allow(dead_code)]
     Program(String),
 }
 
@@ -156,7 +159,6 @@ pub fn max_cardinality(min_serialized: u64) -> u64 {
 
 /// Whether an expression refers to a variable.
 fn uses(checked: &Checked, variable: &str) -> bool {
-    let refers =
-        |reference: &Reference| matches!(reference, Reference::Variable(name) if checked.syntax.name(*name) == variable);
+    let refers = |reference: &Reference| matches!(reference, Reference::Variable(name) if checked.syntax.name(*name) == variable);
     checked.references.iter().any(refers)
 }

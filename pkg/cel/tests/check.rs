@@ -27,14 +27,19 @@ fn adorned(checked: &Checked) -> String {
         let mut note = format!("~{}", checked.types.text(checked.type_of(expr)));
         let referable = matches!(
             checked.syntax.kind(expr),
-            Kind::Ident(_) | Kind::Call { .. } | Kind::List { .. } | Kind::Struct { .. } | Kind::Select { .. }
+            Kind::Ident(_)
+                | Kind::Call { .. }
+                | Kind::List { .. }
+                | Kind::Struct { .. }
+                | Kind::Select { .. }
         );
         match checked.reference(expr) {
             Reference::Variable(name) | Reference::Type(name) | Reference::Constant(name) if referable => {
                 note += &format!("^{}", checked.syntax.name(name));
             }
             Reference::Overloads { .. } if referable => {
-                let mut ids: Vec<&str> = checked.overloads(expr).iter().map(|overload| overload.id()).collect();
+                let mut ids: Vec<&str> =
+                    checked.overloads(expr).iter().map(|overload| overload.id()).collect();
                 ids.sort_unstable();
                 note += &format!("^{}", ids.join("|"));
             }
@@ -54,14 +59,16 @@ fn compile(env: &Environment, options: &Options, text: &str) -> Result<String, S
 
 #[test]
 fn expressions_compile_as_recorded() {
-    let envs = fixtures::table("envs");
+    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
     let mut built: HashMap<(String, String), (Environment, Options)> = HashMap::new();
     let mut report = Report::new("compile");
     for case in fixtures::lines("compile") {
         let field = |name: &str| case[name].as_str().unwrap();
         let key = (field("env").to_owned(), field("use").to_owned());
-        let (env, options) =
-            built.entry(key).or_insert_with(|| environments::environment(&envs[field("env")], field("use")));
+        let (env, options) = built.entry(key).or_insert_with(|| {
+            let env = &envs[field("env")];
+            environments::environment(env, field("use"), &environments::functions(env, &sets))
+        });
         let found = compile(env, options, field("expr"));
         let want = (case.get("issues").and_then(Value::as_str), case.get("checked").and_then(Value::as_str));
         let matches = match (&found, want) {

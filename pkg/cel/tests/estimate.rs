@@ -2,6 +2,8 @@
 
 mod support;
 
+use std::collections::HashMap;
+
 use cel::check::check;
 use cel::declared::{Builder, Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use cel::estimate::{NoSizes, Place, Range, estimate};
@@ -23,7 +25,10 @@ impl Recorded<'_> {
     fn place(&mut self, path: &str, row: &[Value]) -> Place {
         let [ty, max, min] = row else { panic!("{row:?}") };
         let (text, max, min) = (ty.as_str().unwrap(), max.as_i64().unwrap() as u64, min.as_u64().unwrap());
-        let known = self.types.get(path).or_else(|| self.types.get(text).filter(|known| known.get("fields").is_some()));
+        let known = self
+            .types
+            .get(path)
+            .or_else(|| self.types.get(text).filter(|known| known.get("fields").is_some()));
         let Some(known) = known else {
             let ty = environments::parse_type(self.builder.types(), text);
             return self.builder.simple(ty, max, min);
@@ -70,7 +75,8 @@ fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
         Some((path, known)) => recorded.place(path, &[ty.into(), known["max"].clone(), known["min"].clone()]),
         None => {
             let parsed = environments::parse_type(recorded.builder.types(), ty);
-            let max = if let Type::STRING | Type::BYTES | Type::DYN = parsed { REQUEST_BYTES_MAX - 2 } else { 0 };
+            let max =
+                if let Type::STRING | Type::BYTES | Type::DYN = parsed { REQUEST_BYTES_MAX - 2 } else { 0 };
             recorded.builder.simple(parsed, max, 0)
         }
     };
@@ -79,23 +85,26 @@ fn declared(env: &Value, variable: &str) -> Option<(Declared, Place)> {
 
 #[test]
 fn costs_are_estimated_as_recorded() {
-    let envs = fixtures::table("envs");
+    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
     let mut report = Report::new("estimate");
     for case in fixtures::lines("estimate") {
         let field = |name: &str| case[name].as_str().unwrap();
         let want = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
-        let found = estimate_case(&envs[field("env")], &case);
+        let found = estimate_case(&envs[field("env")], &sets, &case);
         if found.as_ref().ok() != Some(&want) {
-            report.miss(&format!("{} {}", field("env"), field("expr")), &format!("want {want:?}, found {found:?}"));
+            report.miss(
+                &format!("{} {}", field("env"), field("expr")),
+                &format!("want {want:?}, found {found:?}"),
+            );
         }
         report.count();
     }
     report.finish();
 }
 
-fn estimate_case(env: &Value, case: &Value) -> Result<Range, String> {
+fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Result<Range, String> {
     let field = |name: &str| case[name].as_str().unwrap();
-    let (built, options) = environments::environment(env, field("use"));
+    let (built, options) = environments::environment(env, field("use"), &environments::functions(env, sets));
     let source = Source::new(field("expr"));
     let syntax = parse(&source, &options).map_err(|errors| errors.display(&source))?;
     let checked = check(&built, syntax, &source).map_err(|errors| errors.display(&source))?;

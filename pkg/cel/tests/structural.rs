@@ -48,7 +48,10 @@ impl Schema for Recorded<'_> {
     }
 
     fn requires(self, name: &str) -> bool {
-        self.0.get("required").and_then(Value::as_array).is_some_and(|required| required.iter().any(|it| it == name))
+        self.0
+            .get("required")
+            .and_then(Value::as_array)
+            .is_some_and(|required| required.iter().any(|it| it == name))
     }
 
     fn has_default(self) -> bool {
@@ -127,7 +130,8 @@ fn difference(case: &Value, found: &(u64, Vec<CompiledRule>)) -> Option<String> 
         return Some(format!("{} bytes, {} rules", found.0, found.1.len()));
     }
     for (want, found) in results.iter().zip(&found.1) {
-        let number = |name: &str| want.get(name).map_or(0, |value| value.as_str().unwrap().parse::<u64>().unwrap());
+        let number =
+            |name: &str| want.get(name).map_or(0, |value| value.as_str().unwrap().parse::<u64>().unwrap());
         let text = |name: &str| want.get(name).and_then(Value::as_str);
         let same = text("error") == found.error.as_deref()
             && text("messageError") == found.message_error.as_deref()
@@ -136,8 +140,15 @@ fn difference(case: &Value, found: &(u64, Vec<CompiledRule>)) -> Option<String> 
             && number("messageMaxCost") == found.message_max_cost
             && want["usesOldSelf"] == found.uses_old_self;
         if !same {
-            let CompiledRule { error, max_cost, max_cardinality, message_error, message_max_cost, uses_old_self, .. } =
-                found;
+            let CompiledRule {
+                error,
+                max_cost,
+                max_cardinality,
+                message_error,
+                message_max_cost,
+                uses_old_self,
+                ..
+            } = found;
             return Some(format!(
                 "want {want}\nfound {error:?} {max_cost} x {max_cardinality}, {message_error:?} {message_max_cost} \
                  {uses_old_self}"

@@ -117,6 +117,9 @@ fn given_rules(group: &str, plural: &str) -> Option<GivenRules> {
         ("batch", "cronjobs") => Some(cron_job::RULES),
         ("batch", "jobs") => Some(job::RULES),
         ("certificates.k8s.io", "podcertificaterequests") => Some(pod_certificate::RULES),
+        ("resource.k8s.io", "deviceclasses") => Some(device::CLASSES),
+        ("resource.k8s.io", "resourceclaims") => Some(device::CLAIMS),
+        ("resource.k8s.io", "resourceclaimtemplates") => Some(device::TEMPLATES),
         _ => None,
     }
 }
@@ -161,10 +164,7 @@ fn rules(group: &str, plural: &str) -> Option<Rules> {
         ("rbac.authorization.k8s.io", "clusterroles") => Some(rbac::CLUSTER_ROLES),
         ("rbac.authorization.k8s.io", "rolebindings") => Some(rbac::ROLE_BINDINGS),
         ("rbac.authorization.k8s.io", "roles") => Some(rbac::ROLES),
-        ("resource.k8s.io", "deviceclasses") => Some(device::CLASSES),
         ("resource.k8s.io", "devicetaintrules") => Some(device::TAINT_RULES),
-        ("resource.k8s.io", "resourceclaims") => Some(device::CLAIMS),
-        ("resource.k8s.io", "resourceclaimtemplates") => Some(device::TEMPLATES),
         ("resource.k8s.io", "resourceslices") => Some(device::SLICES),
         ("scheduling.k8s.io", "podgroups") => Some(pod_group::GROUPS),
         ("scheduling.k8s.io", "priorityclasses") => Some(priority_class::RULES),

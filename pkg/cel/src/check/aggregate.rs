@@ -28,7 +28,8 @@ impl Checker<'_> {
     pub(super) fn check_map(&mut self, entries: Span) -> Type {
         let mut joined = None;
         for place in 0..entries.len() {
-            let Entry { key: Key::Expr(key), value, optional, .. } = self.syntax.entries(entries)[place] else {
+            let Entry { key: Key::Expr(key), value, optional, .. } = self.syntax.entries(entries)[place]
+            else {
                 continue;
             };
             self.check(key);
@@ -132,7 +133,12 @@ impl Checker<'_> {
     /// Whether a type is one that protobuf has a message for although CEL has values of its own for it.
     fn is_well_known(&self, ty: Type) -> bool {
         match self.types.shape(ty) {
-            Shape::Any | Shape::Timestamp | Shape::Duration | Shape::Dyn | Shape::Null | Shape::Wrapper(_) => true,
+            Shape::Any
+            | Shape::Timestamp
+            | Shape::Duration
+            | Shape::Dyn
+            | Shape::Null
+            | Shape::Wrapper(_) => true,
             Shape::List(of) => of == Type::DYN,
             Shape::Map(key, value) => key == Type::STRING && value == Type::DYN,
             _ => false,

@@ -11,7 +11,13 @@ use crate::types::{FIRST_VARIABLE, Shape, Type};
 type Fresh = [Option<Type>; FIRST_VARIABLE as usize];
 
 impl Checker<'_> {
-    pub(super) fn check_call(&mut self, expr: Expr, function: Name, target: Option<Expr>, args: Span) -> Type {
+    pub(super) fn check_call(
+        &mut self,
+        expr: Expr,
+        function: Name,
+        target: Option<Expr>,
+        args: Span,
+    ) -> Type {
         let name = self.syntax.name(function);
         if name == "_?._" {
             return self.check_optional_select(expr, target, args);
@@ -89,7 +95,8 @@ impl Checker<'_> {
                 continue;
             }
             let mut fresh = [None; FIRST_VARIABLE as usize];
-            let wanted: Vec<Type> = signature.args.iter().map(|ty| self.instantiate(&mut fresh, *ty)).collect();
+            let wanted: Vec<Type> =
+                signature.args.iter().map(|ty| self.instantiate(&mut fresh, *ty)).collect();
             let gives = self.instantiate(&mut fresh, signature.result);
             if !self.bindings.all_assignable(&self.types, &given, &wanted) {
                 continue;
@@ -114,7 +121,13 @@ impl Checker<'_> {
     }
 
     /// `&&` and `||` say of each operand by itself that it is no boolean.
-    fn resolve_logical(&mut self, expr: Expr, found: &[Signature], target: Option<Expr>, given: &[Type]) -> Type {
+    fn resolve_logical(
+        &mut self,
+        expr: Expr,
+        found: &[Signature],
+        target: Option<Expr>,
+        given: &[Type],
+    ) -> Type {
         let Some(signature) = found.first().filter(|_| target.is_none()) else {
             return self.no_overload(expr, "_&&_", true, given);
         };

@@ -8,7 +8,8 @@ use crate::types::{Shape, Type};
 impl Checker<'_> {
     pub(super) fn check_comprehension(&mut self, number: u32) -> Type {
         let comprehension = *self.syntax.comprehension(number);
-        let Comprehension { range, variable, second, accumulator, init, condition, step, result } = comprehension;
+        let Comprehension { range, variable, second, accumulator, init, condition, step, result } =
+            comprehension;
         self.check(range);
         self.check(init);
         let accumulated = self.type_of(init);

@@ -99,7 +99,9 @@ impl Formats<'_> {
         let shape = self.shape(arg);
         let (fits, expects) = match clause {
             b'd' => (matches!(shape, S::Int | S::Uint), "decimal clause can only be used on integers"),
-            b'f' => (matches!(shape, S::Double | S::String), "fixed-point clause can only be used on doubles"),
+            b'f' => {
+                (matches!(shape, S::Double | S::String), "fixed-point clause can only be used on doubles")
+            }
             b'e' => (matches!(shape, S::Double | S::String), "scientific clause can only be used on doubles"),
             b'b' => (
                 matches!(shape, S::Int | S::Uint | S::Bool),

@@ -4,9 +4,12 @@ use super::Checker;
 use super::assign::same;
 use super::format;
 use crate::env::Validators;
+use crate::ext::regex::Regex;
+use crate::ext::time::{MAX_SECONDS, MIN_SECONDS, parse_timestamp};
 use crate::overloads::Overload;
-use crate::syntax::{Entry, Expr, Key, Kind, Literal};
+use crate::syntax::{Entry, Expr, Key, Kind, Literal, Name, Span};
 use crate::types::Type;
+use apimachinery::time::parse_duration;
 
 impl Checker<'_> {
     /// Looks at every node that the tree still has. Types are final.
@@ -41,16 +44,22 @@ impl Checker<'_> {
             Kind::Map(entries) if validators.homogeneous && !exempt => {
                 let (mut keys, mut values) = (None, None);
                 for place in 0..entries.len() {
-                    let Entry { key: Key::Expr(key), value, optional, .. } = self.syntax.entries(entries)[place]
+                    let Entry { key: Key::Expr(key), value, optional, .. } =
+                        self.syntax.entries(entries)[place]
                     else {
                         continue;
                     };
-                    let (key_type, value_type) = (self.final_type(key, false), self.final_type(value, optional));
+                    let (key_type, value_type) =
+                        (self.final_type(key, false), self.final_type(value, optional));
                     self.differs(&mut keys, key, key_type);
                     self.differs(&mut values, value, value_type);
                 }
             }
-            Kind::Call { target: Some(target), args, .. } if validators.format => {
+            Kind::Call { function, target, args } => {
+                if validators.literals {
+                    self.validate_argument(function, args);
+                }
+                let Some(target) = target.filter(|_| validators.format) else { return };
                 let is_format = self.overloads_of(expr).contains(&Overload::StringFormat);
                 let &[list] = self.syntax.exprs(args) else { return };
                 if let (true, Kind::Literal(Literal::String(text)), Kind::List { elements, .. }) =
@@ -63,6 +72,24 @@ impl Checker<'_> {
                 }
             }
             _ => {}
+        }
+    }
+
+    /// Durations, timestamps and patterns that are written down must be valid.
+    fn validate_argument(&mut self, function: Name, args: Span) {
+        let Some(arg) = self.syntax.exprs(args).first().copied() else { return };
+        let Kind::Literal(literal) = self.syntax.kind(arg) else { return };
+        let function = self.syntax.name(function);
+        let valid = match (function, literal) {
+            ("duration", Literal::String(text)) => parse_duration(self.syntax.name(text)).is_ok(),
+            ("timestamp", Literal::String(text)) => parse_timestamp(self.syntax.name(text)).is_ok(),
+            ("timestamp", Literal::Int(seconds)) => (MIN_SECONDS..=MAX_SECONDS).contains(&seconds),
+            ("matches", Literal::String(text)) => Regex::compile(self.syntax.name(text)).is_ok(),
+            _ => true,
+        };
+        if !valid {
+            let message = format!("invalid {function} argument");
+            self.report_at(arg, message);
         }
     }
 

@@ -64,7 +64,8 @@ impl Checker<'_> {
             }
             shape => {
                 if !is_dyn_or_error(shape) {
-                    let message = format!("type '{}' does not support field selection", self.types.text(target));
+                    let message =
+                        format!("type '{}' does not support field selection", self.types.text(target));
                     self.report_at(expr, message);
                 }
                 Type::DYN

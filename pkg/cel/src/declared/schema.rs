@@ -131,7 +131,11 @@ impl Builder {
 /// Whether a resource's schema says itself what the members are that every resource has.
 fn has_meta<S: Schema>(properties: &[(String, S)]) -> bool {
     let find = |properties: &[(String, S)], name: &str, ty: &str| {
-        properties.iter().find(|(known, _)| known == name).filter(|(_, schema)| schema.type_name() == ty).map(|p| p.1)
+        properties
+            .iter()
+            .find(|(known, _)| known == name)
+            .filter(|(_, schema)| schema.type_name() == ty)
+            .map(|p| p.1)
     };
     let Some(meta) = find(properties, "metadata", "object") else { return false };
     let meta = meta.properties();

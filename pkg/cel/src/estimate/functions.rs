@@ -74,7 +74,9 @@ impl Estimator<'_> {
                 let max = size.max.wrapping_mul(2).wrapping_add(2);
                 Estimate::sized(size.scale(TRAVERSAL), Range { min: size.min.wrapping_add(2), max })
             }
-            (O::StartsWithString | O::EndsWithString, _, [arg]) => Estimate::new(unknown(arg).scale(TRAVERSAL)),
+            (O::StartsWithString | O::EndsWithString, _, [arg]) => {
+                Estimate::new(unknown(arg).scale(TRAVERSAL))
+            }
             (O::InList, _, [_, list]) => Estimate::new(unknown(list).scale(1.0)),
             (O::MatchesString, Some(target), [pattern]) => {
                 let text = unknown(target).add(one).scale(TRAVERSAL);

@@ -25,13 +25,19 @@ impl Estimator<'_> {
         let one = Estimate::new(Range::fixed(1));
         let estimate = match (call.function, call.target.as_ref(), call.args) {
             ("check", _, _) => Estimate::new(CHECK),
-            ("serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name", _, _)
+            (
+                "serviceAccount" | "path" | "group" | "resource" | "subresource" | "namespace" | "name",
+                _,
+                _,
+            )
             | ("allowed" | "reason" | "error" | "errored", _, _)
             | ("masked" | "prefixLength" | "family" | "isUnspecified" | "isLoopback", _, _)
             | ("isLinkLocalMulticast" | "isLinkLocalUnicast" | "isGlobalUnicast" | "format.named", _, _)
             | ("sign" | "asInteger" | "isInteger" | "asApproximateFloat" | "isGreaterThan", _, _)
             | ("isLessThan" | "compareTo" | "add" | "sub" | "major" | "minor" | "patch", _, _)
-            | ("getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath" | "getQuery", _, _) => one,
+            | ("getScheme" | "getHostname" | "getHost" | "getPort" | "getEscapedPath" | "getQuery", _, _) => {
+                one
+            }
             ("ip", _, _) if overload == Overload::CidrIp => one,
             ("fieldSelector" | "labelSelector", _, [text]) => Estimate::new(selector(self.size_of(text))),
             ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf", Some(target), _) => {
@@ -51,9 +57,11 @@ impl Estimator<'_> {
                 let cost = cost.multiply(self.size_of(pattern).scale(PATTERN));
                 Estimate::sized(cost, Range { min: 0, max: size.max })
             }
-            ("cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver", _, [text, ..]) => {
-                Estimate::new(self.size_of(text).scale(TRAVERSAL))
-            }
+            (
+                "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver",
+                _,
+                [text, ..],
+            ) => Estimate::new(self.size_of(text).scale(TRAVERSAL)),
             ("ip.isCanonical", _, [text, ..]) => Estimate::new(self.size_of(text).scale(2.0 * TRAVERSAL)),
             ("containsIP", _, [other, ..]) => {
                 let parsed = overload == Overload::CidrContainsIpString;
@@ -147,7 +155,9 @@ impl Estimator<'_> {
             (Shape::Opaque(..), "net.IP" | "net.CIDR") => Range::fixed(1),
             (Shape::Struct(_), "kubernetes.Quantity" | "kubernetes.Semver") => Range::fixed(1),
             (Shape::Struct(_), name) if name.starts_with("kubernetes.authorization.") => Range::fixed(1),
-            (Shape::Struct(_), "kubernetes.NamedFormat") => Range { min: 1, max: FORMAT_NAME_MAX }.scale(TRAVERSAL),
+            (Shape::Struct(_), "kubernetes.NamedFormat") => {
+                Range { min: 1, max: FORMAT_NAME_MAX }.scale(TRAVERSAL)
+            }
             (Shape::Struct(_), "kubernetes.URL") => {
                 let max = right.size.map_or(1, |_| unknown(right).max);
                 Range { min: 1, max }.scale(TRAVERSAL)

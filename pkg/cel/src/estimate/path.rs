@@ -140,7 +140,8 @@ impl Estimator<'_> {
     }
 
     pub(super) fn is_list(&self, range: Expr) -> bool {
-        self.entries(range).map_or_else(|| matches!(self.shape(range), Shape::List(_)), |entries| entries.is_list)
+        self.entries(range)
+            .map_or_else(|| matches!(self.shape(range), Shape::List(_)), |entries| entries.is_list)
     }
 
     pub(super) fn push_key(&mut self, name: Name, range: Expr) {

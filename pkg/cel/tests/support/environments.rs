@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::protos;
 
 /// Recorded libraries by name.
-const LIBRARIES: [(&str, Libraries); 19] = [
+const LIBRARIES: [(&str, Libraries); 18] = [
     ("cel.lib.std", Libraries::STANDARD),
     ("kubernetes.urls", Libraries::URLS),
     ("kubernetes.regex", Libraries::REGEX),
@@ -31,7 +31,6 @@ const LIBRARIES: [(&str, Libraries); 19] = [
     ("cel.lib.ext.comprev2", Libraries::TWO_VARIABLES),
     ("cel.lib.ext.strings", Libraries::STRINGS_V2),
     ("cel.lib.ext.cel.bindings", Libraries::BINDINGS),
-    ("kubernetes.test", Libraries::TESTS),
 ];
 
 /// The type that a recorded text means.
@@ -125,8 +124,8 @@ fn is_object(name: &str) -> bool {
     name == "Object" || name.starts_with("Object.")
 }
 
-/// A recorded environment, and how its expressions are parsed.
-pub(crate) fn environment(env: &Value, use_: &str) -> (Environment, Options) {
+/// A recorded environment, whose functions are named beside it, and how its expressions are parsed.
+pub(crate) fn environment(env: &Value, use_: &str, functions: &HashSet<&str>) -> (Environment, Options) {
     let strings = |name: &str| -> HashSet<&str> {
         env[name].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
     };
@@ -137,6 +136,9 @@ pub(crate) fn environment(env: &Value, use_: &str) -> (Environment, Options) {
         if libs.contains(name) {
             built = built.with(library);
         }
+    }
+    if functions.contains("testV1/testV1") || functions.contains("test/test") {
+        built = built.with(Libraries::TESTS);
     }
     let features = env["features"].as_array().unwrap();
     if features.iter().any(|feature| feature == 2) {
@@ -152,11 +154,11 @@ pub(crate) fn environment(env: &Value, use_: &str) -> (Environment, Options) {
     if declares {
         built = built.with(Libraries::SCALAR_NAMES);
     }
-    if use_ == "dra" {
+    if use_ == "dra" && functions.contains("includes/dra_includes_dyn_dyn") {
         built = built.with(Libraries::INCLUDES);
     }
     let mut types = Types::new();
-    let patches = use_.starts_with("map-");
+    let patches = use_.starts_with("map-") || libs.contains("kubernetes.jsonpatch");
     if patches {
         built = built.with(Libraries::PATCHES);
     }
@@ -176,7 +178,10 @@ pub(crate) fn environment(env: &Value, use_: &str) -> (Environment, Options) {
     for (name, ty) in variables {
         built = built.variable(name, ty);
     }
-    (built, Options { optional_syntax: libs.contains("cel.lib.optional"), ..Options::new(macro_set(&macros)) })
+    (
+        built,
+        Options { optional_syntax: libs.contains("cel.lib.optional"), ..Options::new(macro_set(&macros)) },
+    )
 }
 
 fn declared_fields(env: &Value, types: &mut Types) -> HashMap<String, HashMap<String, Type>> {
@@ -191,6 +196,12 @@ fn declared_fields(env: &Value, types: &mut Types) -> HashMap<String, HashMap<St
         all.insert(name.clone(), fields);
     }
     all
+}
+
+/// The functions of a recorded environment.
+pub(crate) fn functions<'s>(env: &Value, sets: &'s HashMap<String, Value>) -> HashSet<&'s str> {
+    let set = env["functions"].as_str().and_then(|name| sets.get(name)).and_then(Value::as_array);
+    set.into_iter().flatten().filter_map(Value::as_str).collect()
 }
 
 /// The macros of a recorded environment.

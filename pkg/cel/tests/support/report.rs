@@ -32,7 +32,8 @@ impl Report {
         let listed = std::fs::read_to_string(path).unwrap_or_default();
         let listed: BTreeSet<&str> = listed.lines().filter(|line| !line.starts_with('#')).collect();
         println!("{} of {} cases differ", self.missed.len(), self.cases);
-        let unlisted: Vec<&String> = self.missed.iter().filter(|case| !listed.contains(case.as_str())).collect();
+        let unlisted: Vec<&String> =
+            self.missed.iter().filter(|case| !listed.contains(case.as_str())).collect();
         assert!(unlisted.is_empty(), "{} unlisted: {unlisted:#?}", self.kind);
     }
 }

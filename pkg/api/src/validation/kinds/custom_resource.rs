@@ -17,17 +17,17 @@ mod subschemas;
 mod version;
 mod webhook;
 
-use super::{Given, GivenRules};
 use super::admission::is_url_with_host;
+use super::{Given, GivenRules};
 use crate::tree::{child, children, flag, list, maybe_flag, text};
+use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use ::schema::object::{Object, get_object, get_str};
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use rules::Stored;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use crate::validation::expression::Releases;
-use rules::Stored;
 use strictness::Strictness;
 
 /// The rules of custom resource definitions.
@@ -40,7 +40,11 @@ fn create(new: &Object, given: &Given) -> ErrorList {
     let rule = NameRule::CustomResourceDefinition;
     let mut errors = validate_object_meta(new, false, rule, &Path::root("metadata"));
     let empty = Object::new();
-    spec::validate(child(new, "spec").unwrap_or(&empty), &Strictness::full(Releases::of(given), &Stored::default()), &mut errors);
+    spec::validate(
+        child(new, "spec").unwrap_or(&empty),
+        &Strictness::full(Releases::of(given), &Stored::default()),
+        &mut errors,
+    );
     whole(new, None, &mut errors);
     errors
 }

@@ -1,5 +1,4 @@
-//! Claims of devices, templates of them and classes of devices (KEP-4381). Expressions are not compiled
-//! here.
+//! Claims of devices, templates of them and classes of devices (KEP-4381).
 
 mod capacity;
 mod claim;
@@ -11,11 +10,11 @@ mod taint_rule;
 mod toleration;
 
 use self::claim::device_claim;
-use self::configuration::{configuration, selectors};
+use self::configuration::{compiler, configuration, selectors};
 pub(super) use self::slice::RULES as SLICES;
 use self::status::status;
 pub(super) use self::taint_rule::RULES as TAINT_RULES;
-use super::{Rules, metadata, metadata_update};
+use super::{Given, GivenRules, metadata, metadata_update};
 use crate::tree::{child, children, list, maybe_text};
 use crate::validation::NameRule;
 use crate::validation::claim_spec::template_metadata;
@@ -28,24 +27,27 @@ use schema::builtin::{
 use schema::object::Object;
 
 /// The rules of resource claims.
-pub(super) const CLAIMS: Rules = Rules { create: claim, update: claim_update };
+pub(super) const CLAIMS: GivenRules = GivenRules { create: claim, update: claim_update };
 /// The rules of templates of resource claims.
-pub(super) const TEMPLATES: Rules = Rules { create: template, update: template_update };
+pub(super) const TEMPLATES: GivenRules =
+    GivenRules { create: |new, given| template(new, given, false), update: template_update };
 /// The rules of device classes.
-pub(super) const CLASSES: Rules = Rules { create: |new| class(new, None), update: class_update };
+pub(super) const CLASSES: GivenRules =
+    GivenRules { create: |new, given| class(new, None, given), update: class_update };
 
 /// Most requests, constraints, configurations or selectors of one object.
 const ITEMS_MAX: usize = 32;
 
-fn claim(new: &Object) -> ErrorList {
+fn claim(new: &Object, given: &Given) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let devices = child(new, "spec").and_then(|spec| child(spec, "devices"));
-    device_claim(&Path::root("spec.devices"), devices.unwrap_or(&empty), &mut errors);
+    let compiler = compiler(given, false);
+    device_claim(&Path::root("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
     errors
 }
 
-fn claim_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
+fn claim_update(subresource: &str, new: &Object, old: &Object, _: &Given) -> ErrorList {
     if subresource == "status" {
         let mut errors = metadata_update(new, old);
         status(new, old, &mut errors);
@@ -57,24 +59,25 @@ fn claim_update(subresource: &str, new: &Object, old: &Object) -> ErrorList {
     errors
 }
 
-fn template(new: &Object) -> ErrorList {
+fn template(new: &Object, given: &Given, stored: bool) -> ErrorList {
     let mut errors = metadata(new, true, NameRule::DnsSubdomain);
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
     template_metadata(&path.child("metadata"), child(spec, "metadata").unwrap_or(&empty), &mut errors);
     let devices = child(spec, "spec").and_then(|spec| child(spec, "devices"));
-    device_claim(&path.child("spec.devices"), devices.unwrap_or(&empty), &mut errors);
+    let compiler = compiler(given, stored);
+    device_claim(&path.child("spec.devices"), devices.unwrap_or(&empty), &compiler, &mut errors);
     errors
 }
 
-fn template_update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    let mut errors = template(new);
+fn template_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    let mut errors = template(new, given, true);
     errors.append(metadata_update(new, old));
     immutable(&Path::root("spec"), &TEMPLATE, "spec", (new, old), &mut errors);
     errors
 }
 
-fn class(new: &Object, old: Option<&Object>) -> ErrorList {
+fn class(new: &Object, old: Option<&Object>, given: &Given) -> ErrorList {
     let mut errors = metadata(new, false, NameRule::LongName);
     if let Some(old) = old {
         errors.append(metadata_update(new, old));
@@ -82,7 +85,8 @@ fn class(new: &Object, old: Option<&Object>) -> ErrorList {
     let empty = Object::new();
     let (path, spec) = (Path::root("spec"), child(new, "spec").unwrap_or(&empty));
     let old_spec = old.and_then(|old| child(old, "spec"));
-    selectors(&path.child("selectors"), spec, &mut errors);
+    let same = old_spec.is_some_and(|old| list(old, "selectors") == list(spec, "selectors"));
+    selectors(&path.child("selectors"), spec, &compiler(given, same), &mut errors);
     // Configurations that are there may be too long.
     let stored = old_spec.is_some_and(|old| list(old, "config") == list(spec, "config"));
     let config_path = path.child("config");
@@ -98,8 +102,8 @@ fn class(new: &Object, old: Option<&Object>) -> ErrorList {
     errors
 }
 
-fn class_update(_: &str, new: &Object, old: &Object) -> ErrorList {
-    class(new, Some(old))
+fn class_update(_: &str, new: &Object, old: &Object, given: &Given) -> ErrorList {
+    class(new, Some(old), given)
 }
 
 /// Complains about a list that is too long; whether it is not.

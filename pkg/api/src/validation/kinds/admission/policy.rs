@@ -177,12 +177,7 @@ fn param_kind(path: &Path<'_>, kind: &Object, errors: &mut ErrorList) {
     }
 }
 
-fn variable(
-    path: &Path<'_>,
-    variable: &Object,
-    expressions: &mut Expressions<'_>,
-    errors: &mut ErrorList,
-) {
+fn variable(path: &Path<'_>, variable: &Object, expressions: &mut Expressions<'_>, errors: &mut ErrorList) {
     let name = text(variable, "name");
     if name.trim().is_empty() {
         errors.push(Error::required(&path.child("name"), "name is not specified"));
@@ -284,7 +279,11 @@ fn mutation(path: &Path<'_>, mutation: &Object, expressions: &Expressions<'_>, e
         Some(patch) => {
             let path = path.child(wanted);
             let returns = if kind == "JSONPatch" { Returns::JsonPatches } else { Returns::Object };
-            errors.extend(expressions.mutation(&path.child("expression"), text(patch, "expression"), returns));
+            errors.extend(expressions.mutation(
+                &path.child("expression"),
+                text(patch, "expression"),
+                returns,
+            ));
         }
     }
     if child(mutation, other).is_some() {

@@ -103,13 +103,7 @@ fn full_name(path: &Path<'_>, name: &str, errors: &mut ErrorList) {
     }
 }
 
-fn webhook(
-    path: &Path<'_>,
-    hook: &Object,
-    options: Options,
-    context: &Context<'_>,
-    errors: &mut ErrorList,
-) {
+fn webhook(path: &Path<'_>, hook: &Object, options: Options, context: &Context<'_>, errors: &mut ErrorList) {
     full_name(&path.child("name"), text(hook, "name"), errors);
     let rules = path.child("rules");
     for (index, rule) in children(hook, "rules").enumerate() {

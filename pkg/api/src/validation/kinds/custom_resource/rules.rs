@@ -97,7 +97,9 @@ impl<'p> Scope<'p> {
 fn max_elements(schema: &Object) -> Option<u64> {
     let bound = |member| maybe_integer(schema, member).map(|max| u64::try_from(max).unwrap_or(0));
     match text(schema, "type") {
-        "object" if schema.get("additionalProperties").is_some_and(|it| !it.is_null()) => bound("maxProperties"),
+        "object" if schema.get("additionalProperties").is_some_and(|it| !it.is_null()) => {
+            bound("maxProperties")
+        }
         "array" => bound("maxItems"),
         _ => Some(1),
     }
@@ -160,8 +162,9 @@ impl<'o> Compiler<'o> {
         }
         match (compiled.uses_old_self, maybe_flag(rule, "optionalOldSelf"), scope.uncorrelatable) {
             (true, _, Some(list)) => {
-                let detail =
-                    format!("oldSelf cannot be used on the uncorrelatable portion of the schema within {list}");
+                let detail = format!(
+                    "oldSelf cannot be used on the uncorrelatable portion of the schema within {list}"
+                );
                 self.errors.push(Error::invalid(&rule_path, text(rule, "rule"), detail));
             }
             (false, Some(optional), _) => {
@@ -189,7 +192,8 @@ impl<'o> Compiler<'o> {
     pub(super) fn finish(mut self, path: &Path<'_>) -> (ErrorList, ErrorList) {
         let mut total = ErrorList::new();
         if self.total > SCHEMA_COST_MAX {
-            let detail = "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+            let detail =
+                "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
             for (path, _) in std::mem::take(&mut self.expensive) {
                 total.push(Error::forbidden(&Path::root(&path), detail));
             }

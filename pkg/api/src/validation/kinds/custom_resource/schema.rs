@@ -231,7 +231,6 @@ fn items(
     }
 }
 
-
 fn unsupported(
     path: &Path<'_>,
     schema: &Object,

@@ -38,7 +38,14 @@ pub(super) fn validate(spec: &Object, rules: &Strictness<'_>, errors: &mut Error
     required_names(&root.child("names"), child(spec, "names"), errors);
     let any_status = version::has_status(spec) || children(spec, "versions").any(version::has_status);
     let version = text(spec, "version");
-    schema::validate(&root.child("validation"), child(spec, "validation"), version, any_status, rules, errors);
+    schema::validate(
+        &root.child("validation"),
+        child(spec, "validation"),
+        version,
+        any_status,
+        rules,
+        errors,
+    );
     version::subresources(&root.child("subresources"), spec, errors);
     version::columns(&root.child("additionalPrinterColumns"), spec, errors);
     selectable_fields(&root, spec, rules, errors);

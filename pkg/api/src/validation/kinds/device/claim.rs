@@ -8,6 +8,7 @@ use crate::validation::value::{NOT_POSITIVE, dns_label, dns_subdomain, invalid_e
 use crate::validation::volume_source::csi_driver;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
 use apimachinery::names;
+use cel::devices::Selectors;
 use schema::object::Object;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,12 +28,12 @@ pub(super) fn request_names(claim: &Object) -> Names<'_> {
 }
 
 /// Validates a claim. `path` is that of `devices`.
-pub(super) fn device_claim(path: &Path<'_>, claim: &Object, errors: &mut ErrorList) {
+pub(super) fn device_claim(path: &Path<'_>, claim: &Object, compiler: &Selectors, errors: &mut ErrorList) {
     let names = request_names(claim);
     let requests = path.child("requests");
     if at_most(&requests, list(claim, "requests").len(), ITEMS_MAX, errors) {
         for (index, request_of) in children(claim, "requests").enumerate() {
-            request(&requests.index(index), request_of, errors);
+            request(&requests.index(index), request_of, compiler, errors);
         }
         duplicates(&requests, children(claim, "requests").map(|request| text(request, "name")), errors);
     }
@@ -62,12 +63,12 @@ pub(super) fn duplicates<'t>(path: &Path<'_>, items: impl Iterator<Item = &'t st
     }
 }
 
-fn request(path: &Path<'_>, request: &Object, errors: &mut ErrorList) {
+fn request(path: &Path<'_>, request: &Object, compiler: &Selectors, errors: &mut ErrorList) {
     dns_label(&path.child("name"), text(request, "name"), errors);
     let detail = "exactly one of `exactly` or `firstAvailable` is required";
     match (child(request, "exactly"), list(request, "firstAvailable").len()) {
         (None, 0) => errors.push(Error::required(path, detail)),
-        (Some(exactly), 0) => device_request(&path.child("exactly"), exactly, errors),
+        (Some(exactly), 0) => device_request(&path.child("exactly"), exactly, compiler, errors),
         (Some(_), _) => {
             let detail = format!("{detail}, but multiple fields are set");
             errors.push(Error::invalid(path, BadValue::Plain("null".to_owned()), detail));
@@ -80,20 +81,20 @@ fn request(path: &Path<'_>, request: &Object, errors: &mut ErrorList) {
             for (index, other) in children(request, "firstAvailable").enumerate() {
                 let path = path.index(index);
                 dns_label(&path.child("name"), text(other, "name"), errors);
-                device_request(&path, other, errors);
+                device_request(&path, other, compiler, errors);
             }
             duplicates(&path, children(request, "firstAvailable").map(|other| text(other, "name")), errors);
         }
     }
 }
 
-fn device_request(path: &Path<'_>, request: &Object, errors: &mut ErrorList) {
+fn device_request(path: &Path<'_>, request: &Object, compiler: &Selectors, errors: &mut ErrorList) {
     let class = path.child("deviceClassName");
     match text(request, "deviceClassName") {
         "" => errors.push(Error::required(&class, "")),
         name => dns_subdomain(&class, name, errors),
     }
-    selectors(&path.child("selectors"), request, errors);
+    selectors(&path.child("selectors"), request, compiler, errors);
     let (mode, count) = (text(request, "allocationMode"), integer(request, "count"));
     match mode {
         "All" if count != 0 => {

@@ -1,9 +1,12 @@
 //! Which devices are meant, and what their driver is told.
 
-use super::{ITEMS_MAX, at_most};
+use super::{Given, ITEMS_MAX, at_most};
 use crate::tree::{child, children, list, text};
+use crate::validation::expression::Releases;
 use crate::validation::volume_source::csi_driver;
+use apimachinery::features::Gate;
 use apimachinery::field::{Error, ErrorList, Path};
+use cel::devices::{Features, SelectorError, Selectors};
 use schema::object::Object;
 
 /// Longest expression that selects devices, in bytes.
@@ -11,8 +14,18 @@ const EXPRESSION_BYTES_MAX: usize = 10 * 1024;
 /// Longest JSON that a driver is given, in bytes.
 const RAW_BYTES_MAX: usize = 10 * 1024;
 
+/// What compiles selectors: of a new object, or of one whose selectors are stored already.
+pub(super) fn compiler(given: &Given, stored: bool) -> Selectors {
+    let gates = &given.settings.gates;
+    let features = Features {
+        multiple_allocations: gates.enabled(Gate::DRAConsumableCapacity),
+        lists: gates.enabled(Gate::DRAListTypeAttributes),
+    };
+    Selectors::new(Releases::of(given).minor(stored), features)
+}
+
 /// Validates the selectors of a class or a request. `path` is that of the list.
-pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut ErrorList) {
+pub(super) fn selectors(path: &Path<'_>, owner: &Object, compiler: &Selectors, errors: &mut ErrorList) {
     if !at_most(path, list(owner, "selectors").len(), ITEMS_MAX, errors) {
         return;
     }
@@ -24,9 +37,17 @@ pub(super) fn selectors(path: &Path<'_>, owner: &Object, errors: &mut ErrorList)
             Some(cel) if text(cel, "expression").len() > EXPRESSION_BYTES_MAX => {
                 errors.push(Error::too_long(&path.child("expression"), Some(EXPRESSION_BYTES_MAX)));
             }
-            Some(_) => {}
+            Some(cel) => expression(&path.child("expression"), text(cel, "expression"), compiler, errors),
         }
     }
+}
+
+fn expression(path: &Path<'_>, expression: &str, compiler: &Selectors, errors: &mut ErrorList) {
+    errors.extend(compiler.compile(expression).err().map(|error| match error {
+        SelectorError::Invalid(detail) => Error::invalid(path, expression, detail),
+        SelectorError::Program(detail) => Error::internal(path, detail),
+        SelectorError::Cost => Error::forbidden(path, "too complex, exceeds cost limit"),
+    }));
 }
 
 /// Validates what a driver is told. What is `stored` may be too long, from before there was a limit.

@@ -1,0 +1,146 @@
+//! Expressions that select devices (DRA): what they may refer to, and what they may cost.
+
+use std::sync::Arc;
+
+use crate::checked::Checked;
+use crate::compile::{compile, unusable_pattern};
+use crate::declared::{Builder, Declared, DeclaredSizes};
+use crate::env::Environment;
+use crate::estimate::{Place, estimate};
+use crate::overloads::Libraries;
+use crate::types::Type;
+
+const DEVICE: &str = "device";
+/// Longest domain and name of an attribute, and of a driver.
+const DOMAIN_MAX: u64 = 63;
+const ID_MAX: u64 = 32;
+const DRIVER_MAX: u64 = 63;
+/// Longest value of an attribute.
+const VALUE_MAX: u64 = 64;
+/// Most attributes and capacities of a device.
+const ATTRIBUTES_MAX: u64 = 32;
+/// What an expression may cost.
+const COST_MAX: u64 = 1_000_000;
+
+/// Compiles expressions that select devices.
+pub struct Selectors {
+    env: Environment,
+    declared: Arc<Declared>,
+    device: Place,
+    /// Whether attributes may be lists, whose type is only known when the expression runs.
+    lists: bool,
+}
+
+/// What is wrong with an expression.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SelectorError {
+    /// It cannot be compiled, or is of the wrong type.
+    Invalid(String),
+    /// A pattern in it is wrong.
+    Program(String),
+    /// It may cost too much.
+    Cost,
+}
+
+/// Features of devices that expressions can see.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Features {
+    /// `allowMultipleAllocations`.
+    pub multiple_allocations: bool,
+    /// Attributes that are lists, and `includes`.
+    pub lists: bool,
+}
+
+impl Selectors {
+    /// Of release 1.`minor`.
+    pub fn new(minor: u32, features: Features) -> Self {
+        let mut builder = Builder::new();
+        let device = declare(&mut builder, features);
+        let declared = Arc::new(builder.finish(minor));
+        let mut libraries = Libraries::BINDINGS;
+        if features.lists && minor >= 36 {
+            libraries = libraries.with(Libraries::INCLUDES);
+        }
+        let env = Environment::of_release(minor).with(libraries);
+        let env = env.declare(declared.types().clone(), declared.clone());
+        let env = env.variable(DEVICE, declared.type_of(device));
+        Self { env, declared, device, lists: features.lists }
+    }
+
+    /// Compiles an expression.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with it, in upstream's words.
+    pub fn compile(&self, text: &str) -> Result<Checked, SelectorError> {
+        let issues = |issues| SelectorError::Invalid(format!("compilation failed: {issues}"));
+        let checked = compile(&self.env, text).map_err(issues)?;
+        let result = checked.result();
+        if !matches!(result, Type::BOOL | Type::ANY) && !(self.lists && result == Type::DYN) {
+            let found = checked.types.declared_text(result);
+            let detail = format!("must evaluate to bool or the unknown type, not {found}");
+            return Err(SelectorError::Invalid(detail));
+        }
+        if let Some(cause) = unusable_pattern(&checked) {
+            return Err(SelectorError::Program(format!("program instantiation failed: {cause}")));
+        }
+        let mut sizes = DeclaredSizes { declared: &self.declared, root: self.device, variable: Some(DEVICE) };
+        if estimate(&checked, &mut sizes).max > COST_MAX {
+            return Err(SelectorError::Cost);
+        }
+        Ok(checked)
+    }
+}
+
+/// Declares a device, with how large its parts can be.
+fn declare(builder: &mut Builder, features: Features) -> Place {
+    let domain = builder.simple(Type::STRING, DOMAIN_MAX, 2);
+    let id = builder.simple(Type::STRING, ID_MAX, 2);
+    // A list has fewer values than a scalar may have characters.
+    let value_type = if features.lists { Type::DYN } else { Type::ANY };
+    let value = builder.simple(value_type, VALUE_MAX, 1);
+    let attributes = builder.map(id, value, ATTRIBUTES_MAX);
+    builder.select_values(attributes);
+    let attributes = builder.map(domain, attributes, ATTRIBUTES_MAX);
+    let quantity = builder.types().object("kubernetes.Quantity");
+    let quantity = builder.simple(quantity, 0, 8);
+    let capacity = builder.map(id, quantity, ATTRIBUTES_MAX);
+    let capacity = builder.map(domain, capacity, ATTRIBUTES_MAX);
+    let mut fields = vec![
+        ("driver".to_owned(), builder.simple(Type::STRING, DRIVER_MAX, 2)),
+        ("attributes".to_owned(), attributes),
+        ("capacity".to_owned(), capacity),
+    ];
+    if features.multiple_allocations {
+        fields.push(("allowMultipleAllocations".to_owned(), builder.simple(Type::BOOL, 1, 4)));
+    }
+    builder.object("kubernetes.DRADevice", fields, 2)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_selected_by_booleans_that_are_cheap() {
+        let selectors = Selectors::new(35, Features { multiple_allocations: true, lists: false });
+        let invalid = |text: &str| match selectors.compile(text) {
+            Err(SelectorError::Invalid(detail)) => detail,
+            found => panic!("{text}: {found:?}"),
+        };
+        let domain = "device.attributes['a.b']";
+        for text in [
+            "device.driver == 'a' && device.allowMultipleAllocations",
+            "device.attributes['a.b'].healthy",
+            "cel.bind(a, device.attributes['a.b'], a.x && a.y)",
+            "device.capacity['a.b'].memory.compareTo(quantity('1Gi')) > 0",
+        ] {
+            assert!(selectors.compile(text).is_ok(), "{text}");
+        }
+        assert_eq!(invalid("1"), "must evaluate to bool or the unknown type, not int");
+        assert!(invalid(&format!("{domain}.a.includes(1)")).contains("undeclared reference to 'includes'"));
+        let nested = "device.attributes.all(a, device.attributes.all(b, device.attributes.all(c, \
+                      device.attributes.all(d, a.contains(b) && c.contains(d)))))";
+        assert_eq!(selectors.compile(nested).err(), Some(SelectorError::Cost));
+    }
+}
