@@ -88,3 +88,27 @@ fn expressions_compile_as_recorded() {
     }
     report.finish();
 }
+
+/// cel-go's own tests of its checker.
+#[test]
+fn types_are_checked_as_recorded() {
+    let mut report = Report::new("check");
+    for case in fixtures::lines("check") {
+        let field = |name: &str| case[name].as_str();
+        let (env, options) = environments::of_checker(&case);
+        let text = field("expr").unwrap();
+        let found = compile(&env, &options, text);
+        let matches = match (&found, field("errors"), field("checked")) {
+            (Ok(tree), None, Some(checked)) => checked == tree,
+            (Err(errors), Some(wanted), _) => errors == wanted,
+            _ => false,
+        };
+        if !matches {
+            let want = field("errors").or(field("checked")).unwrap_or("");
+            let variadic = if case["variadicASTs"] == true { " (variadic)" } else { "" };
+            report.miss(&format!("{text}{variadic}"), &format!("want: {want}\nfound: {}", found.unwrap_or_else(|errors| errors)));
+        }
+        report.count();
+    }
+    report.finish();
+}

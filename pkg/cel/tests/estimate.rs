@@ -6,10 +6,10 @@ use std::collections::HashMap;
 
 use cel::check::check;
 use cel::declared::{Builder, Declared, DeclaredSizes, REQUEST_BYTES_MAX};
-use cel::estimate::{NoSizes, Place, Range, estimate};
+use cel::estimate::{NoSizes, Place, Range, Segment, Sizes, estimate, estimate_with};
 use cel::parser::parse;
 use cel::source::Source;
-use cel::types::Type;
+use cel::types::{Type, Types};
 use serde_json::{Map, Value};
 use support::report::Report;
 use support::{environments, fixtures};
@@ -117,4 +117,66 @@ fn estimate_case(env: &Value, sets: &HashMap<String, Value>, case: &Value) -> Re
         }
         None => Ok(estimate(&checked, &mut NoSizes)),
     }
+}
+
+/// Sizes that a test of cel-go's states by path, its steps joined by dots.
+struct Hints<'a> {
+    hints: &'a Map<String, Value>,
+    paths: Vec<String>,
+}
+
+impl Hints<'_> {
+    fn add(&mut self, path: String) -> Option<Place> {
+        self.paths.push(path);
+        Some(Place(self.paths.len() as u32 - 1))
+    }
+}
+
+fn step(segment: Segment<'_>) -> &str {
+    match segment {
+        Segment::Name(name) => name,
+        Segment::Items => "@items",
+        Segment::Indices => "@indices",
+        Segment::Keys => "@keys",
+        Segment::Values => "@values",
+    }
+}
+
+impl Sizes for Hints<'_> {
+    fn root(&mut self, first: Segment<'_>) -> Option<Place> {
+        self.add(step(first).to_owned())
+    }
+
+    fn step(&mut self, place: Place, segment: Segment<'_>) -> Option<Place> {
+        let path = format!("{}.{}", self.paths[place.0 as usize], step(segment));
+        self.add(path)
+    }
+
+    fn size(&mut self, place: Option<Place>, _: &Types, _: Type) -> Option<Range> {
+        let max = self.hints.get(&self.paths[place?.0 as usize])?.as_u64()?;
+        Some(Range { min: 0, max })
+    }
+}
+
+/// cel-go's own tests of its estimates, without Kubernetes' rules.
+#[test]
+fn plain_costs_are_estimated_as_recorded() {
+    let mut report = Report::new("cost");
+    for case in fixtures::lines("cost") {
+        let field = |name: &str| case[name].as_str().unwrap();
+        let (env, options) = environments::of_checker(&case);
+        let source = Source::new(field("expr"));
+        let want = Range { min: field("min").parse().unwrap(), max: field("max").parse().unwrap() };
+        let found = parse(&source, &options).and_then(|syntax| check(&env, syntax, &source)).map(|checked| {
+            let mut hints = Hints { hints: case["hints"].as_object().unwrap(), paths: Vec::new() };
+            let presence = Range::fixed(case["presenceTestCost"].as_u64().unwrap());
+            estimate_with(&checked, &mut hints, presence, false)
+        });
+        if found.as_ref().ok() != Some(&want) {
+            let found = found.map_err(|errors| errors.display(&source));
+            report.miss(field("expr"), &format!("want {want:?}, found {found:?}"));
+        }
+        report.count();
+    }
+    report.finish();
 }

@@ -74,8 +74,9 @@ impl Checker<'_> {
                 self.report_at(expr, format!("'{text}' is not a message type"));
                 Type::ERROR
             }
-            _ => {
-                let text = self.types.runtime_name(ident).to_owned();
+            shape => {
+                let name = self.types.runtime_name(ident);
+                let text = if let Shape::Wrapper(_) = shape { format!("wrapper({name})") } else { name.to_owned() };
                 self.report_at(expr, format!("'{text}' is not a type"));
                 Type::ERROR
             }

@@ -140,6 +140,9 @@ pub(crate) fn environment(env: &Value, use_: &str, functions: &HashSet<&str>) ->
     if functions.contains("testV1/testV1") || functions.contains("test/test") {
         built = built.with(Libraries::TESTS);
     }
+    if env["vars"].as_object().unwrap().values().any(|ty| ty == "kubernetes.AdmissionRequest") {
+        built = built.with(Libraries::ADMISSION);
+    }
     let features = env["features"].as_array().unwrap();
     if features.iter().any(|feature| feature == 2) {
         built = built.with(Libraries::CROSS_TYPE);
@@ -196,6 +199,36 @@ fn declared_fields(env: &Value, types: &mut Types) -> HashMap<String, HashMap<St
         all.insert(name.clone(), fields);
     }
     all
+}
+
+/// The environment of a test of cel-go's checker or of its estimates.
+pub(crate) fn of_checker(case: &Value) -> (Environment, Options) {
+    let mut built = Environment::of_release(0);
+    built.libraries = if case["disableStdEnv"] == true { Libraries(0) } else { Libraries::STANDARD };
+    if case["filteredOverloads"].as_u64().unwrap_or(0) == 0 {
+        built = built.with(Libraries::CROSS_TYPE);
+    }
+    let optional = case["optionalSyntax"] == true;
+    if optional {
+        built = built.with(Libraries::OPTIONAL);
+    }
+    built.validators = Validators::default();
+    built.homogeneous = case["homogeneousAggregateLiterals"] == true;
+    built.container = case["container"].as_str().unwrap_or("").into();
+    let mut types = Types::new();
+    let variables: Vec<(&String, Type)> = case["vars"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, ty)| (name, parse_type(&mut types, ty.as_str().unwrap())))
+        .collect();
+    let provider = Recorded { fields: HashMap::new(), keywords: false, dynamic: false, protos: true };
+    built = built.declare(Arc::new(types), Arc::new(provider));
+    for (name, ty) in variables {
+        built = built.variable(name, ty);
+    }
+    let macros = Macros::STANDARD.with(Macros::EXISTS_ONE).with(Macros::OPTIONAL);
+    (built, Options { optional_syntax: optional, ..Options::new(macros) })
 }
 
 /// The functions of a recorded environment.

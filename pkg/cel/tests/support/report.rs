@@ -1,5 +1,5 @@
-//! Cases that differ from their recordings. Those that may are listed with their reasons in
-//! `tests/fixtures/KIND.misses`: `# reason`, and beneath it the cases, one a line.
+//! Cases that differ from their recordings. They are listed with their reasons in `tests/fixtures/KIND.misses`:
+//! `# reason`, and beneath it the cases, one a line.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ impl Report {
         self.missed.insert(format!("{case:?}"));
     }
 
-    /// Fails if a case differs that is not listed.
+    /// Fails unless exactly the listed cases differ.
     pub(crate) fn finish(self) {
         let path = format!("{}/tests/fixtures/{}.misses", env!("CARGO_MANIFEST_DIR"), self.kind);
         let listed = std::fs::read_to_string(path).unwrap_or_default();
@@ -35,5 +35,7 @@ impl Report {
         let unlisted: Vec<&String> =
             self.missed.iter().filter(|case| !listed.contains(case.as_str())).collect();
         assert!(unlisted.is_empty(), "{} unlisted: {unlisted:#?}", self.kind);
+        let stale: Vec<&&str> = listed.iter().filter(|case| !self.missed.contains(**case)).collect();
+        assert!(stale.is_empty(), "{} listed, but right: {stale:#?}", self.kind);
     }
 }
