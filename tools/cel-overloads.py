@@ -15,9 +15,9 @@ from pathlib import Path
 
 # Fixed places at the head of the table of types; types.rs names them.
 PLAIN = ["dyn", "any", "bool", "bytes", "double", "google.protobuf.Duration", "error", "int", "null_type", "string",
-         "google.protobuf.Timestamp", "type", "uint"]
+         "google.protobuf.Timestamp", "type", "uint", "unspecified"]
 SHAPES = ["Dyn", "Any", "Bool", "Bytes", "Double", "Duration", "Error", "Int", "Null", "String", "Timestamp",
-          "Type(None)", "Uint"]
+          "Type(None)", "Uint", "Unspecified"]
 WRAPPED = ["bool", "bytes", "double", "int", "string", "uint"]
 OPAQUE = {"optional_type", "net.IP", "net.CIDR"}
 # Library in CEL_JSON -> constant in overloads.rs.

@@ -205,6 +205,12 @@ mod tests {
         is("1", Returns::Bool, "must evaluate to bool but got int");
         is("object.a", Returns::Bool, "must evaluate to bool but got dyn");
         is("null", Returns::StringOrNull, "");
+        let patch = "[JSONPatch{nope: 'x'}]";
+        let found = detail(Options { patches: true, ..none }, None, patch, Returns::JsonPatches);
+        assert!(
+            found.contains("expected type of field 'nope' is '' but provided type is 'string'"),
+            "{found}"
+        );
         is(
             "duration('1s')",
             Returns::StringOrNull,

@@ -133,7 +133,11 @@ impl Environment {
             return Some(ty);
         }
         match self.static_object(object) {
-            Some(object) => object.fields.iter().find(|(name, _)| *name == field).map(|(_, ty)| *ty),
+            Some(object) => {
+                let found = object.fields.iter().find(|(name, _)| *name == field).map(|(_, ty)| *ty);
+                // Upstream finds every field of a patch, but has no type for those that there are not.
+                found.or((object.name == "JSONPatch").then_some(Type::UNSPECIFIED))
+            }
             None => well_known::find_field(types, object, field),
         }
     }

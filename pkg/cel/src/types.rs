@@ -45,6 +45,8 @@ pub enum Shape {
     Type(Option<Type>),
     /// An unsigned integer.
     Uint,
+    /// No type: of fields that upstream finds, but has no type for.
+    Unspecified,
     /// A primitive that may be null.
     Wrapper(Type),
     /// A list of elements.
@@ -100,6 +102,8 @@ impl Type {
     pub const TYPE: Self = Self(11);
     /// See [`Shape::Uint`].
     pub const UINT: Self = Self(12);
+    /// See [`Shape::Unspecified`].
+    pub const UNSPECIFIED: Self = Self(13);
 }
 
 /// A table of types.
@@ -281,6 +285,7 @@ impl Types {
             Shape::Timestamp => ("timestamp", [None, None]),
             Shape::Type(of) => ("type", [of, None]),
             Shape::Uint => ("uint", [None, None]),
+            Shape::Unspecified => ("", [None, None]),
             Shape::Wrapper(of) => ("wrapper", [Some(of), None]),
             Shape::List(of) => ("list", [Some(of), None]),
             Shape::Map(key, value) => ("map", [Some(key), Some(value)]),
@@ -341,7 +346,7 @@ impl Types {
             Shape::List(_) => "list",
             Shape::Map(_, _) => "map",
             Shape::Struct(name) | Shape::Opaque(name, _) => self.name(name),
-            Shape::Param(_) => "",
+            Shape::Unspecified | Shape::Param(_) => "",
         }
     }
 }

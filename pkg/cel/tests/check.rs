@@ -106,7 +106,10 @@ fn types_are_checked_as_recorded() {
         if !matches {
             let want = field("errors").or(field("checked")).unwrap_or("");
             let variadic = if case["variadicASTs"] == true { " (variadic)" } else { "" };
-            report.miss(&format!("{text}{variadic}"), &format!("want: {want}\nfound: {}", found.unwrap_or_else(|errors| errors)));
+            report.miss(
+                &format!("{text}{variadic}"),
+                &format!("want: {want}\nfound: {}", found.unwrap_or_else(|errors| errors)),
+            );
         }
         report.count();
     }

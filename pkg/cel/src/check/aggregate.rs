@@ -76,7 +76,8 @@ impl Checker<'_> {
             }
             shape => {
                 let name = self.types.runtime_name(ident);
-                let text = if let Shape::Wrapper(_) = shape { format!("wrapper({name})") } else { name.to_owned() };
+                let text =
+                    if let Shape::Wrapper(_) = shape { format!("wrapper({name})") } else { name.to_owned() };
                 self.report_at(expr, format!("'{text}' is not a type"));
                 Type::ERROR
             }

@@ -53,7 +53,9 @@ pub(crate) fn find_field(types: &mut Types, object: &str, field: &str) -> Option
 
 fn scalar(types: &mut Types, package: &str, name: &str) -> Option<Type> {
     Some(match name {
-        "int32" | "int64" | "sint32" | "sint64" | "sfixed32" | "sfixed64" | "nested_enum" | "enum" => Type::INT,
+        "int32" | "int64" | "sint32" | "sint64" | "sfixed32" | "sfixed64" | "nested_enum" | "enum" => {
+            Type::INT
+        }
         "uint32" | "uint64" | "fixed32" | "fixed64" => Type::UINT,
         "float" | "double" => Type::DOUBLE,
         "bool" => Type::BOOL,
