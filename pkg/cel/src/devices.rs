@@ -76,7 +76,8 @@ impl Selectors {
         let issues = |issues| SelectorError::Invalid(format!("compilation failed: {issues}"));
         let checked = compile(&self.env, text).map_err(issues)?;
         let result = checked.result();
-        if !matches!(result, Type::BOOL | Type::ANY) && !(self.lists && result == Type::DYN) {
+        let fits = matches!(result, Type::BOOL | Type::ANY) || (self.lists && result == Type::DYN);
+        if !fits {
             let found = checked.types.declared_text(result);
             let detail = format!("must evaluate to bool or the unknown type, not {found}");
             return Err(SelectorError::Invalid(detail));

@@ -128,11 +128,11 @@ impl Estimator<'_> {
                 };
                 SELECT
             }
-            Kind::Select { operand, test: true, .. } => self.presence.add(self.cost(operand)),
+            Kind::Select { operand, test: true, .. } => self.presence.plus(self.cost(operand)),
             Kind::Select { operand, field, test: false } => {
                 let mut sum = self.cost(operand);
                 if let Shape::Map(..) | Shape::Struct(_) | Shape::Param(_) = self.shape(operand) {
-                    sum = sum.add(SELECT);
+                    sum = sum.plus(SELECT);
                 }
                 let path = self.path(operand);
                 self.paths[expr.index()] = self.step(path, Segment::Name(self.checked.syntax.name(field)));
@@ -144,7 +144,7 @@ impl Estimator<'_> {
             Kind::Struct { fields, .. } => {
                 let checked = self.checked;
                 let fields = checked.syntax.entries(fields).iter();
-                fields.fold(Range::fixed(0), |sum, field| sum.add(self.cost(field.value))).add(MESSAGE)
+                fields.fold(Range::fixed(0), |sum, field| sum.plus(self.cost(field.value))).plus(MESSAGE)
             }
             Kind::Comprehension(number) => {
                 let comprehension = *self.checked.syntax.comprehension(number);
@@ -163,7 +163,7 @@ impl Estimator<'_> {
         let mut sum = LIST;
         let mut size = Range::none(elements.is_empty());
         for element in elements {
-            sum = sum.add(self.cost(*element));
+            sum = sum.plus(self.cost(*element));
             size = size.union(self.size_or_unknown(*element));
         }
         self.entries[expr.index()] = Some(Entries { is_list: true, key: Range::fixed(1), value: size });
@@ -178,7 +178,7 @@ impl Estimator<'_> {
         let mut value_size = key_size;
         for entry in entries {
             let crate::syntax::Key::Expr(key) = entry.key else { continue };
-            sum = sum.add(self.cost(key)).add(self.cost(entry.value));
+            sum = sum.plus(self.cost(key)).plus(self.cost(entry.value));
             key_size = key_size.union(self.size_or_unknown(key));
             value_size = value_size.union(self.size_or_unknown(entry.value));
         }
@@ -189,7 +189,7 @@ impl Estimator<'_> {
     fn cost_comprehension(&mut self, expr: Expr, comprehension: &Comprehension) -> Range {
         let Comprehension { range, variable, second, accumulator, init, condition, step, result } =
             *comprehension;
-        let mut sum = self.cost(range).add(self.cost(init));
+        let mut sum = self.cost(range).plus(self.cost(init));
         let outer = self.locals.len();
         self.push_bound(accumulator, init);
         let inner = self.locals.len();
@@ -204,10 +204,10 @@ impl Estimator<'_> {
         let condition_cost = self.cost(condition);
         let step_cost = self.cost(step);
         self.locals.truncate(inner);
-        sum = sum.add(self.cost(result));
+        sum = sum.plus(self.cost(result));
         self.locals.truncate(outer);
         let count = self.size_or_unknown(range);
-        sum = sum.add(count.multiply(step_cost.add(condition_cost)));
+        sum = sum.plus(count.times(step_cost.plus(condition_cost)));
         match self.checked.syntax.kind(init) {
             Kind::Literal(_) => self.set_size(expr, |this| this.size(init)),
             Kind::List { .. } | Kind::Map(_) => {
@@ -230,10 +230,10 @@ impl Estimator<'_> {
     }
 
     fn cost_bind(&mut self, expr: Expr, comprehension: &Comprehension) -> Range {
-        let mut sum = self.cost(comprehension.range).add(self.cost(comprehension.init));
+        let mut sum = self.cost(comprehension.range).plus(self.cost(comprehension.init));
         let outer = self.locals.len();
         self.push_bound(comprehension.accumulator, comprehension.init);
-        sum = sum.add(self.cost(comprehension.result));
+        sum = sum.plus(self.cost(comprehension.result));
         self.locals.truncate(outer);
         self.copy_sizes(expr, comprehension.result);
         sum
@@ -244,7 +244,7 @@ impl Estimator<'_> {
         let args = checked.syntax.exprs(args);
         let function = checked.syntax.name(function);
         if let ("dyn", [arg]) = (function, args) {
-            let cost = self.cost(*arg).add(Range::fixed(1));
+            let cost = self.cost(*arg).plus(Range::fixed(1));
             self.copy_sizes(expr, *arg);
             return cost;
         }
@@ -290,7 +290,7 @@ impl Estimator<'_> {
         if size.is_some() {
             self.known[expr.index()] = size;
         }
-        sum.add(cost)
+        sum.plus(cost)
     }
 
     fn argument(&mut self, expr: Expr) -> Argument {

@@ -260,11 +260,6 @@ impl Syntax {
         self.nodes[expr.index()].kind = kind;
     }
 
-    /// The name with this text, if the expression has it.
-    pub fn find_name(&self, text: &str) -> Option<Name> {
-        self.index.get(text).copied()
-    }
-
     /// The name with this text, made if it is new.
     pub fn intern(&mut self, text: &str) -> Name {
         if let Some(name) = self.find_name(text) {
@@ -282,7 +277,8 @@ impl Syntax {
         name
     }
 
-    fn find_name(&self, text: &str) -> Option<Name> {
+    /// The name with this text, if the expression has it.
+    pub fn find_name(&self, text: &str) -> Option<Name> {
         if self.names.len() >= FEW_NAMES {
             return self.index.get(text).copied();
         }

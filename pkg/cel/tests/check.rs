@@ -1,5 +1,7 @@
 //! The type checker against recordings of cel-go's.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 mod support;
 
 use std::collections::HashMap;

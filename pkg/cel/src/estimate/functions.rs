@@ -18,26 +18,26 @@ pub(super) struct Call<'a> {
 impl Estimator<'_> {
     /// Cost of an overload with its arguments (but not the receiver).
     pub(super) fn cost_overload(&mut self, call: &Call<'_>, overload: Overload) -> Estimate {
-        let arguments = call.costs.iter().fold(Range::fixed(0), |sum, cost| sum.add(*cost));
+        let arguments = call.costs.iter().fold(Range::fixed(0), |sum, cost| sum.plus(*cost));
         let estimate = match self.by_overload(call, overload) {
             None if self.kubernetes => self.by_library(call, overload),
             found => found,
         };
         if let Some(estimate) = estimate {
-            return Estimate { cost: estimate.cost.add(arguments), size: estimate.size };
+            return Estimate { cost: estimate.cost.plus(arguments), size: estimate.size };
         }
         match (overload, call.costs) {
             (Overload::LogicalAnd | Overload::LogicalOr, [left, right]) => {
-                Estimate::new(Range { min: left.min, max: left.add(*right).max })
+                Estimate::new(Range { min: left.min, max: left.plus(*right).max })
             }
             (Overload::Conditional, [condition, then, otherwise]) => {
                 let size = self.join_branches(call);
-                let cost = condition.add(then.union(*otherwise));
+                let cost = condition.plus(then.union(*otherwise));
                 Estimate { cost, size }
             }
             _ => {
                 let estimate = self.by_standard(call, overload);
-                Estimate { cost: estimate.cost.add(arguments), size: estimate.size }
+                Estimate { cost: estimate.cost.plus(arguments), size: estimate.size }
             }
         }
     }
@@ -79,14 +79,14 @@ impl Estimator<'_> {
             }
             (O::InList, _, [_, list]) => Estimate::new(unknown(list).scale(1.0)),
             (O::MatchesString, Some(target), [pattern]) => {
-                let text = unknown(target).add(one).scale(TRAVERSAL);
-                Estimate::new(text.multiply(unknown(pattern).scale(PATTERN)))
+                let text = unknown(target).plus(one).scale(TRAVERSAL);
+                Estimate::new(text.times(unknown(pattern).scale(PATTERN)))
             }
             (O::ContainsString, Some(target), [part]) => {
-                Estimate::new(unknown(target).scale(TRAVERSAL).multiply(unknown(part).scale(TRAVERSAL)))
+                Estimate::new(unknown(target).scale(TRAVERSAL).times(unknown(part).scale(TRAVERSAL)))
             }
             (O::AddString | O::AddBytes | O::AddList, _, [left, right]) => {
-                let size = unknown(left).add(unknown(right));
+                let size = unknown(left).plus(unknown(right));
                 let entries = Entries::union(self.entries_of(left), self.entries_of(right));
                 if entries.is_some() {
                     self.entries[call.expr.index()] = entries;

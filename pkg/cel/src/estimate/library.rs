@@ -53,8 +53,8 @@ impl Estimator<'_> {
             ("join", Some(list), args) => self.join(list, args.first()),
             ("find" | "findAll", Some(text), [pattern, ..]) => {
                 let size = self.size_of(text);
-                let cost = size.add(Range::fixed(1)).scale(TRAVERSAL);
-                let cost = cost.multiply(self.size_of(pattern).scale(PATTERN));
+                let cost = size.plus(Range::fixed(1)).scale(TRAVERSAL);
+                let cost = cost.times(self.size_of(pattern).scale(PATTERN));
                 Estimate::sized(cost, Range { min: 0, max: size.max })
             }
             (
@@ -69,8 +69,8 @@ impl Estimator<'_> {
             }
             ("containsCIDR", _, [other, ..]) => {
                 let parsed = overload == Overload::CidrContainsCidrString;
-                let masked = ADDRESS.scale(TRAVERSAL).add(Range::fixed(1));
-                Estimate::new(self.contains(other, parsed).add(masked))
+                let masked = ADDRESS.scale(TRAVERSAL).plus(Range::fixed(1));
+                Estimate::new(self.contains(other, parsed).plus(masked))
             }
             ("validate", _, [text, ..]) => {
                 let cost = self.size_of(text).scale(TRAVERSAL);
@@ -92,9 +92,9 @@ impl Estimator<'_> {
         if let Shape::String | Shape::Bytes | Shape::Wrapper(Type::STRING | Type::BYTES) =
             self.checked.types.shape(element.ty)
         {
-            cost = cost.add(self.size_of(&element).scale(TRAVERSAL));
+            cost = cost.plus(self.size_of(&element).scale(TRAVERSAL));
         }
-        Estimate::new(size.multiply(cost))
+        Estimate::new(size.times(cost))
     }
 
     fn replace(&mut self, text: &Argument, from: &Argument, to: &Argument) -> Estimate {
@@ -111,8 +111,8 @@ impl Estimator<'_> {
             _ if from.max <= to.min => (0, size.min),
             longest => (ratio(size.min, longest), 0),
         };
-        let replaced = Range { min: min_count, max: max_count }.multiply(to);
-        Estimate::sized(size.scale(2.0 * TRAVERSAL), replaced.add(Range { min: min_kept, max: max_kept }))
+        let replaced = Range { min: min_count, max: max_count }.times(to);
+        Estimate::sized(size.scale(2.0 * TRAVERSAL), replaced.plus(Range { min: min_kept, max: max_kept }))
     }
 
     fn split(&mut self, text: &Argument, args: &[Argument]) -> Estimate {
@@ -130,19 +130,19 @@ impl Estimator<'_> {
         let count = self.size_of(list);
         let mut size = Range::fixed(0);
         if let Some(element) = self.elements_of(list) {
-            size = count.multiply(self.size_of(&element));
+            size = count.times(self.size_of(&element));
         }
         if let Some(separator) = separator {
             let separators = Range { min: count.min.saturating_sub(1), max: count.max.saturating_sub(1) };
-            size = size.add(self.size_of(separator).multiply(separators));
+            size = size.plus(self.size_of(separator).times(separators));
         }
         Estimate::sized(size.scale(TRAVERSAL), size)
     }
 
     /// Comparing addresses, and parsing the other one if it is a text.
     fn contains(&mut self, other: &Argument, parsed: bool) -> Range {
-        let compared = ADDRESS.add(ADDRESS).scale(TRAVERSAL);
-        if parsed { compared.add(self.size_of(other).scale(TRAVERSAL)) } else { compared }
+        let compared = ADDRESS.plus(ADDRESS).scale(TRAVERSAL);
+        if parsed { compared.plus(self.size_of(other).scale(TRAVERSAL)) } else { compared }
     }
 
     /// Values of Kubernetes' own types are compared at a fixed cost.
@@ -171,7 +171,7 @@ impl Estimator<'_> {
 /// Parsing a selector, and making its requirements.
 fn selector(length: Range) -> Range {
     let requirements = length.scale(REQUIREMENTS).scale(REQUIREMENT);
-    Range::fixed(10).add(length.scale(TRAVERSAL)).add(requirements)
+    Range::fixed(10).plus(length.scale(TRAVERSAL)).plus(requirements)
 }
 
 /// `a / b`, rounded up as cel-go does it: over floating-point numbers.

@@ -43,14 +43,14 @@ impl Estimator<'_> {
     }
 
     fn sets(&mut self, a: &Argument, b: &Argument, factor: f64) -> Estimate {
-        let pairs = self.size_of(a).multiply(self.size_of(b));
-        Estimate::new(pairs.scale(factor).add(Range::fixed(1)))
+        let pairs = self.size_of(a).times(self.size_of(b));
+        Estimate::new(pairs.scale(factor).plus(Range::fixed(1)))
     }
 
     /// A function that compares every element with every other.
     fn pairs(&mut self, list: &Argument, factor: f64) -> Estimate {
         let size = self.size_of(list);
-        allocating(factor, size.multiply(size))
+        allocating(factor, size.times(size))
     }
 
     /// The value of an argument that is an integer literal.
@@ -65,7 +65,7 @@ impl Estimator<'_> {
 
 /// A function that makes a list of this size.
 fn allocating(factor: f64, size: Range) -> Estimate {
-    Estimate::sized(size.scale(factor).add(Range::fixed(1)).add(LIST), size)
+    Estimate::sized(size.scale(factor).plus(Range::fixed(1)).plus(LIST), size)
 }
 
 fn sorts(overload: Overload) -> bool {

@@ -24,12 +24,12 @@ impl Range {
     }
 
     /// The sum.
-    pub fn add(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self { min: self.min.saturating_add(other.min), max: self.max.saturating_add(other.max) }
     }
 
     /// The product.
-    pub fn multiply(self, other: Self) -> Self {
+    pub fn times(self, other: Self) -> Self {
         Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 

@@ -1,5 +1,7 @@
 //! Environments as cases record them: variables, libraries, declared types.
 
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
