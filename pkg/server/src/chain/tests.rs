@@ -301,6 +301,21 @@ async fn heavy_changes_wait_for_a_thread_and_nobody_waits_for_them() {
 }
 
 #[tokio::test]
+async fn whoever_has_a_thread_of_the_pool_never_waits_for_another() {
+    let setup = setup();
+    let (gate, shut) = std::sync::mpsc::channel::<()>();
+    let pool = setup.chain.heavy.clone();
+    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    tokio::task::yield_now().await;
+    let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
+    let request = request("POST", "/openapi/v2", &[]).map(|_| respond::full(long));
+    // A document is made by the pool, so its request must not be.
+    assert_eq!(timeout(PATIENCE, setup.chain.serve(request, &setup.peer)).await.unwrap().status(), 200);
+    drop(gate);
+    assert!(busy.await.unwrap().is_ok());
+}
+
+#[tokio::test]
 async fn heavy_changes_beyond_the_queue_are_turned_away() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();

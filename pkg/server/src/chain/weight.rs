@@ -14,6 +14,10 @@ use endpoints::heavy::HEAVY_WRITE_BYTES;
 /// Whether a change is heavy. Reads what there is of a body that is or may be large, so that whoever gets a
 /// thread to work on it has all of it; the handler finds the body as it was.
 pub(super) async fn is_heavy(request: Request, dispatch: &dyn Dispatch) -> (Request, bool) {
+    if !request.context.info.is_resource {
+        // Documents do not read their body, and have themselves made by the pool, which must not wait for itself.
+        return (request, false);
+    }
     let stored = dispatch.stored_bytes(&request.context.info);
     let announced = request.body.size_hint().upper().and_then(|bytes| usize::try_from(bytes).ok());
     if announced.is_some_and(|bytes| bytes.saturating_add(stored) <= HEAVY_WRITE_BYTES) {
