@@ -211,3 +211,6 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Heads<S> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -60,12 +60,14 @@ pub(super) fn remove_cors(headers: &mut HeaderMap) {
     }
 }
 
-/// The host that the client asked for: the backend may care. HTTP/2 has it in the URI.
+/// The host that the client asked for: the backend may care. HTTP/2 has it in the URI, and where HTTP/1.1 has it
+/// there too, the header does not count.
 pub(super) fn add_host(headers: &mut HeaderMap, parts: &Parts, url: &Url) {
-    if headers.contains_key(HOST) {
-        return;
-    }
-    let asked = parts.uri.authority().map(ToString::to_string).unwrap_or_else(|| url.authority());
+    let asked = match parts.uri.authority() {
+        Some(authority) => authority.to_string(),
+        None if headers.contains_key(HOST) => return,
+        None => url.authority(),
+    };
     if let Ok(value) = HeaderValue::try_from(asked) {
         headers.insert(HOST, value);
     }

@@ -18,7 +18,8 @@ async fn codes(raw: &[u8]) -> (Vec<u16>, String) {
     });
     let mut got = Vec::new();
     timeout(PATIENCE, read.read_to_end(&mut got)).await.unwrap().unwrap();
-    drop(sending.await.unwrap());
+    // The server waits a moment for who was refused to hang up.
+    drop((read, sending.await.unwrap()));
     timeout(PATIENCE, pipe.serving).await.unwrap().unwrap();
     let got = String::from_utf8_lossy(&got).into_owned();
     let codes = got.split("HTTP/1.").skip(1).map(|answer| answer[2..5].parse().unwrap()).collect();

@@ -1,0 +1,94 @@
+//! Heads and chunks that nobody sends who means well: however they come in pieces, they are read the same.
+#![allow(
+    clippy::unwrap_used,
+    clippy::arithmetic_side_effects,
+    clippy::indexing_slicing,
+    clippy::as_conversions
+)]
+
+use super::chunks::Chunks;
+use super::head::{self, Framing};
+
+const HEADS: &[&[u8]] = &[
+    b"GET /api?x=%zz HTTP/1.1\r\nHost: x\r\nUser-Agent: a/b\r\n\r\n",
+    b"POST http://x/api HTTP/1.1\r\nhost:x:80\r\nContent-Length: 12\r\nExpect: 100-continue\r\n\r\nab",
+    b"PUT /a HTTP/1.0\r\nTransfer-Encoding: chunked\r\nHost: [::1]\r\n\r\n\r\n",
+];
+const BODIES: &[&[u8]] = &[
+    b"2;a=b\r\nab\r\nC\r\n0123456789ab\r\n0\r\nX: y\r\n\r\nGET",
+    b"0000000000000001 \t\r\na\r\n00\r\n\r\n",
+    b"ffffffffffffffff\r\na",
+];
+const SPICES: &[&[u8]] =
+    &[b"\r\n", b"\n", b"\r", b" ", b":", b"0", b"\xff", b"\0", b"chunked", b"Host: y\r\n", b";"];
+
+/// A small generator, so that a failure comes again.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end.max(1)
+    }
+}
+
+fn mutated(seeds: &[&[u8]], random: &mut Random) -> Vec<u8> {
+    let mut bytes = seeds[random.below(seeds.len())].to_vec();
+    for _ in 0..random.below(4) {
+        let at = random.below(bytes.len());
+        match random.below(3) {
+            0 => drop(bytes.drain(at..(at + 1 + random.below(4)).min(bytes.len()))),
+            1 => drop(bytes.splice(at..at, SPICES[random.below(SPICES.len())].iter().copied())),
+            _ => bytes.rotate_left(at),
+        }
+    }
+    bytes
+}
+
+#[test]
+fn any_head_ends_at_the_same_place_in_any_pieces() {
+    let (mut random, mut read) = (Random(1), 0);
+    for _ in 0..20_000 {
+        let bytes = mutated(HEADS, &mut random);
+        let whole = head::end(&bytes, 0);
+        let mut pieces = Ok(None);
+        let mut seen = 0;
+        while seen < bytes.len() && pieces == Ok(None) {
+            let more = (seen + 1 + random.below(20)).min(bytes.len());
+            pieces = head::end(&bytes[..more], seen);
+            seen = more;
+        }
+        // What comes behind a head is looked at later.
+        assert!(whole == pieces || pieces.is_ok_and(|end| end.is_some()), "{bytes:?}: {whole:?} {pieces:?}");
+        if let Ok(Some(end)) = whole
+            && let Ok(framing) = head::read(&bytes[..end])
+        {
+            read += 1;
+            let text = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+            assert_eq!(framing == Framing::Chunked, text.contains("\r\ntransfer-encoding:"), "{text:?}");
+        }
+    }
+    assert!(read > 1000, "some are heads: {read}");
+}
+
+#[test]
+fn any_body_in_chunks_ends_at_the_same_place_in_any_pieces() {
+    let (mut random, mut done) = (Random(2), 0);
+    for _ in 0..20_000 {
+        let bytes = mutated(BODIES, &mut random);
+        let mut whole = Chunks::default();
+        let expected = whole.read(&bytes);
+        let mut chunks = Chunks::default();
+        let mut got = Ok(0);
+        let mut from = 0;
+        while let (Ok(taken), true, false) = (got, from < bytes.len(), chunks.is_done()) {
+            let to = (from + 1 + random.below(9)).min(bytes.len());
+            got = chunks.read(&bytes[from..to]).map(|more| taken + more);
+            from = to;
+        }
+        assert_eq!(got, expected, "{bytes:?}");
+        assert!(got.is_err() || whole.is_done() == chunks.is_done(), "{bytes:?}");
+        done += usize::from(whole.is_done());
+    }
+    assert!(done > 1000, "some end: {done}");
+}
