@@ -4,19 +4,26 @@
 //! configures it; see `ARCHITECTURE.md`, "How an expression lives".
 
 pub mod admission;
+pub mod arena;
+pub mod authorizer;
 pub mod check;
 pub mod checked;
 pub mod compile;
 pub mod declared;
 pub mod devices;
 pub mod env;
+pub mod escaping;
 pub mod estimate;
+pub mod eval;
 pub mod ext;
 pub mod lexer;
 pub mod overloads;
 pub mod parser;
+pub mod plan;
 pub mod print;
 pub mod source;
 pub mod structural;
 pub mod syntax;
 pub mod types;
+pub mod value;
+pub mod work;

@@ -157,11 +157,12 @@ impl Overload {
 
 /// The overloads of a function, in the order in which cel-go tries them; none if no library has the function.
 pub fn signatures(function: &str) -> &'static [Signature] {
-    match table::FUNCTIONS.binary_search_by(|(name, _, _)| (*name).cmp(function)) {
-        Ok(place) => {
-            let (_, start, end) = table::FUNCTIONS[place];
-            &table::SIGNATURES[start as usize..end as usize]
-        }
-        Err(_) => &[],
-    }
+    self::function(function).map_or(&[], |(_, signatures)| signatures)
+}
+
+/// A function's name in the table, and its overloads.
+pub(crate) fn function(name: &str) -> Option<(&'static str, &'static [Signature])> {
+    let place = table::FUNCTIONS.binary_search_by(|(function, _, _)| (*function).cmp(name)).ok()?;
+    let (name, start, end) = table::FUNCTIONS[place];
+    Some((name, &table::SIGNATURES[start as usize..end as usize]))
 }

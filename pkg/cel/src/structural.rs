@@ -1,6 +1,16 @@
 //! Rules of structural schemas (`x-kubernetes-validations`): compiled against the data that the schema declares,
 //! with what they can cost at most.
 
+mod build;
+mod correlation;
+mod field_path;
+mod json;
+mod rule;
+mod run;
+
+pub use json::JsonSchema;
+pub use run::{Findings, RunOptions, Validator};
+
 use std::sync::Arc;
 
 use crate::checked::{Checked, Reference};

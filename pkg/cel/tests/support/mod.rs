@@ -7,3 +7,5 @@ pub(crate) mod fixtures;
 pub(crate) mod protos;
 #[allow(dead_code, reason = "not every test binary reports")]
 pub(crate) mod report;
+#[allow(dead_code, reason = "not every test binary evaluates")]
+pub(crate) mod values;

@@ -1,0 +1,125 @@
+//! Where computed values live while an expression runs, and the two ways in which running one ends early.
+
+use bumpalo::Bump;
+use bumpalo::collections::Vec as BumpVec;
+
+use crate::value::{GrowingMap, List, Map, Opaque, Value};
+
+/// Memory for what evaluations compute. Everything is freed at once, when it is dropped or reset.
+///
+/// Its size is bounded: by the cost limit alone an expression could ask for more memory than there is, since
+/// cel-go charges some functions for what they read and not for what they write.
+#[derive(Debug)]
+pub struct Arena(Bump);
+
+/// What one arena holds at most, in bytes.
+const BYTES_MAX: usize = 64 << 20;
+
+/// Why an evaluation ended without a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Abort {
+    /// The cost limit is exceeded, or a limit of ours that stands in for it: memory, steps within one function.
+    CostLimit,
+    /// cel-go panics here and reports that.
+    Internal(String),
+}
+
+impl std::fmt::Display for Abort {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::CostLimit => f.write_str("operation cancelled: actual cost limit exceeded"),
+            Self::Internal(what) => write!(f, "internal error: {what}"),
+        }
+    }
+}
+
+/// What evaluating gives.
+pub type Outcome<'a> = Result<Value<'a>, Abort>;
+
+impl Default for Arena {
+    fn default() -> Self {
+        let bump = Bump::new();
+        bump.set_allocation_limit(Some(BYTES_MAX));
+        Self(bump)
+    }
+}
+
+impl Arena {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Frees everything, keeping the largest chunk for the next evaluation.
+    pub fn reset(&mut self) {
+        self.0.reset();
+    }
+
+    pub(crate) fn bump(&self) -> &Bump {
+        &self.0
+    }
+
+    pub(crate) fn text(&self, text: &str) -> Result<&str, Abort> {
+        self.0.try_alloc_str(text).map(|text| &*text).map_err(|_| Abort::CostLimit)
+    }
+
+    /// A list.
+    pub fn list<'a>(&'a self, values: &[Value<'a>]) -> Outcome<'a> {
+        let values = self.0.try_alloc_slice_copy(values).map_err(|_| Abort::CostLimit)?;
+        self.filled(values)
+    }
+
+    /// A list of values that are in the arena.
+    pub(crate) fn filled<'a>(&'a self, values: &'a [Value<'a>]) -> Outcome<'a> {
+        Ok(Value::List(List::Values(self.keep(values)?)))
+    }
+
+    /// A map; of two entries with the same key the later one stays.
+    pub fn map<'a>(&'a self, entries: impl IntoIterator<Item = (Value<'a>, Value<'a>)>) -> Outcome<'a> {
+        let map = GrowingMap::new(&self.0);
+        for (key, value) in entries {
+            if !map.replace(key, value) {
+                return Err(Abort::CostLimit);
+            }
+        }
+        Ok(Value::Map(Map::Growing(self.keep(map)?)))
+    }
+
+    /// A string.
+    pub fn string(&self, text: &str) -> Outcome<'_> {
+        self.text(text).map(Value::String)
+    }
+
+    /// An error value.
+    pub fn error(&self, text: impl std::fmt::Display) -> Outcome<'_> {
+        self.text(&text.to_string()).map(Value::Error)
+    }
+
+    /// Bytes.
+    pub fn bytes(&self, bytes: &[u8]) -> Outcome<'_> {
+        let copy = self.0.try_alloc_slice_copy(bytes).map_err(|_| Abort::CostLimit)?;
+        Ok(Value::Bytes(copy))
+    }
+
+    /// A value behind a reference. It is never dropped: all that it owns must be in the arena too.
+    pub(crate) fn keep<T>(&self, value: T) -> Result<&T, Abort> {
+        self.0.try_alloc(value).map(|value| &*value).map_err(|_| Abort::CostLimit)
+    }
+
+    /// `optional.of(value)`.
+    pub fn optional<'a>(&'a self, value: Value<'a>) -> Outcome<'a> {
+        Ok(Value::Optional(Some(self.keep(value)?)))
+    }
+
+    /// A value of a library's type.
+    pub fn opaque<'a>(&'a self, opaque: Opaque<'a>) -> Outcome<'a> {
+        Ok(Value::Opaque(self.0.try_alloc(opaque).map_err(|_| Abort::CostLimit)?))
+    }
+
+    /// A list that will be filled, with room for this many elements.
+    pub(crate) fn values(&self, capacity: usize) -> Result<BumpVec<'_, Value<'_>>, Abort> {
+        let mut values = BumpVec::new_in(&self.0);
+        values.try_reserve_exact(capacity).map_err(|_| Abort::CostLimit)?;
+        Ok(values)
+    }
+}

@@ -1,0 +1,304 @@
+//! Running of plans.
+//!
+//! The evaluator walks the plan and keeps, beside, what cel-go's cost tracker keeps: a stack of the values of
+//! nodes, which calls take their arguments' sizes from. See [`cost`].
+
+mod arithmetic;
+mod attribute;
+mod authorizer;
+mod call;
+mod cost;
+mod dispatch;
+mod fold;
+mod format;
+mod lists;
+mod maps;
+mod network;
+mod objects;
+mod regex;
+mod strings;
+mod times;
+
+use crate::arena::{Abort, Arena, Outcome};
+use crate::plan::{Node, NodeId, Op, Plan, Span, Step};
+use crate::value::{GrowingMap, Map, Value, equal};
+use crate::work::Work;
+use cost::Costs;
+
+/// The cost that one evaluation may have in Kubernetes.
+pub const PER_CALL_LIMIT: u64 = 1_000_000;
+
+/// Steps of comprehensions between two looks at the cancellation.
+const CHECK_FREQUENCY: u32 = 100;
+
+/// Nodes within nodes that are run. Parsed expressions are no deeper than 250, but bindings are computed when
+/// they are first used, one within the other, and that would take any stack.
+const DEPTH_MAX: u32 = 400;
+
+/// Whether whoever waits for the result has gone.
+pub trait Cancel {
+    /// Whether to stop.
+    fn is_cancelled(&self) -> bool;
+}
+
+/// How an evaluation ended, and what it cost.
+#[derive(Clone, Debug)]
+pub struct Evaluation<'a> {
+    /// The value; an error is a value too.
+    pub outcome: Outcome<'a>,
+    /// Cost, up to where it ended.
+    pub cost: u64,
+}
+
+impl<'a> Evaluation<'a> {
+    /// The value, or the text of the error.
+    pub fn result(&self) -> Result<Value<'a>, String> {
+        match &self.outcome {
+            Ok(Value::Error(text)) => Err((*text).to_owned()),
+            Ok(value) => Ok(*value),
+            Err(abort) => Err(abort.to_string()),
+        }
+    }
+}
+
+/// Runs a plan. `variables` has a value for each name that the plan was made with; none for those that the host
+/// does not have now. Evaluation ends when its cost exceeds `limit`.
+pub fn evaluate<'a>(
+    plan: &'a Plan,
+    variables: &[Option<Value<'a>>],
+    arena: &'a Arena,
+    limit: u64,
+    cancel: Option<&dyn Cancel>,
+) -> Evaluation<'a> {
+    let mut slots = variables.to_vec();
+    slots.resize(usize::from(plan.slots), None);
+    let mut machine = Machine {
+        plan,
+        arena,
+        work: Work::default(),
+        costs: Costs::new(limit),
+        slots,
+        cancel,
+        checks: 0,
+        interrupted: false,
+        depth: 0,
+    };
+    let outcome = machine.node(plan.root);
+    Evaluation { outcome, cost: machine.costs.total() }
+}
+
+/// Runs a call of one argument, outside any plan.
+pub(crate) fn constant_call<'a>(op: Op, arg: Value<'a>, arena: &'a Arena) -> Outcome<'a> {
+    let context = Context { arena, work: &Work::default() };
+    context.run(op, &[arg], None)
+}
+
+/// What functions need.
+#[derive(Clone, Copy)]
+struct Context<'a, 'w> {
+    arena: &'a Arena,
+    work: &'w Work,
+}
+
+struct Machine<'a, 'c> {
+    plan: &'a Plan,
+    arena: &'a Arena,
+    work: Work,
+    costs: Costs<'a>,
+    slots: Vec<Option<Value<'a>>>,
+    cancel: Option<&'c dyn Cancel>,
+    checks: u32,
+    interrupted: bool,
+    depth: u32,
+}
+
+impl<'a> Machine<'a, '_> {
+    fn context(&self) -> Context<'a, '_> {
+        Context { arena: self.arena, work: &self.work }
+    }
+
+    fn id(&self, node: NodeId) -> u32 {
+        self.plan.nodes[node as usize].id
+    }
+
+    /// Runs a node and accounts for it.
+    fn node(&mut self, node: NodeId) -> Outcome<'a> {
+        let Node { id, step } = self.plan.nodes[node as usize];
+        if self.depth >= DEPTH_MAX {
+            return Err(Abort::CostLimit);
+        }
+        self.depth += 1;
+        let value = self.step(step);
+        self.depth -= 1;
+        let value = value?;
+        self.costs.push(id, value);
+        Ok(value)
+    }
+
+    fn step(&mut self, step: Step) -> Outcome<'a> {
+        let plan = self.plan;
+        Ok(match step {
+            Step::Constant(constant) => plan.constants[constant as usize].value(),
+            Step::Attribute(attribute) => {
+                let value = self.resolve(attribute)?;
+                self.attribute_done(attribute, 0)?;
+                value
+            }
+            Step::Presence(attribute) => {
+                let value = match self.resolve(attribute)? {
+                    Value::Optional(value) => Value::Bool(value.is_some()),
+                    value => value,
+                };
+                // Presence is free: what the attribute costs is taken back.
+                self.attribute_done(attribute, 1)?;
+                value
+            }
+            Step::And(terms) => self.logic(terms, false)?,
+            Step::Or(terms) => self.logic(terms, true)?,
+            Step::Equal(sides) => self.equality(sides, false)?,
+            Step::NotEqual(sides) => self.equality(sides, true)?,
+            Step::Call(call) => self.call(&plan.calls[call as usize])?,
+            Step::Member { value, set } => self.member(value, set)?,
+            Step::OptionalOr(a, b) => match self.node(a)? {
+                Value::Optional(None) => self.node(b)?,
+                value => value,
+            },
+            Step::OptionalOrValue(a, b) => match self.node(a)? {
+                Value::Optional(Some(value)) => *value,
+                Value::Optional(None) => self.node(b)?,
+                value => value,
+            },
+            Step::List { elements, optional } => self.list(elements, optional)?,
+            Step::Map { entries, optional } => self.map(entries, optional)?,
+            Step::Struct(structure) => self.structure(&plan.structures[structure as usize])?,
+            Step::Fold(fold) => self.fold(&plan.folds[fold as usize])?,
+        })
+    }
+
+    /// `&&` and `||`: the first value that decides wins over errors.
+    fn logic(&mut self, terms: Span, decisive: bool) -> Outcome<'a> {
+        let plan = self.plan;
+        let mut result = Value::Bool(!decisive);
+        for term in plan.children(terms) {
+            match self.node(*term)? {
+                Value::Bool(value) if value == decisive => {
+                    result = Value::Bool(decisive);
+                    break;
+                }
+                Value::Bool(_) => {}
+                value if !result.is_error() => result = value.or_no_such_overload(),
+                _ => {}
+            }
+        }
+        for term in plan.children(terms) {
+            self.costs.drop_id(plan.nodes[*term as usize].id);
+        }
+        Ok(result)
+    }
+
+    fn equality(&mut self, sides: Span, negated: bool) -> Outcome<'a> {
+        let plan = self.plan;
+        let nodes = plan.children(sides);
+        let (a, b) = (self.node(nodes[0])?, self.node(nodes[1])?);
+        self.costs.charge_equality(&[self.id(nodes[0]), self.id(nodes[1])], negated)?;
+        if a.is_error() || b.is_error() {
+            return Ok(if a.is_error() { a } else { b });
+        }
+        let same = equal(a, b, &self.work)?;
+        Ok(if negated { Value::Bool(!matches!(same, Value::Bool(true))) } else { same })
+    }
+
+    fn member(&mut self, value: NodeId, set: u32) -> Outcome<'a> {
+        let value = self.node(value)?;
+        match value {
+            Value::Error(_) => Ok(value),
+            Value::Bytes(_) => Err(unhashable()),
+            _ => Ok(Value::Bool(self.plan.sets[set as usize].has(value))),
+        }
+    }
+
+    fn list(&mut self, elements: Span, optional: Option<u32>) -> Outcome<'a> {
+        let plan = self.plan;
+        let nodes = plan.children(elements);
+        let mut values = self.arena.values(nodes.len())?;
+        let mut failed = None;
+        for (place, node) in nodes.iter().enumerate() {
+            let value = self.node(*node)?;
+            let is_optional = optional.is_some_and(|flags| plan.optionals[flags as usize][place]);
+            match value {
+                Value::Error(_) => failed = Some(value),
+                Value::Optional(None) if is_optional => continue,
+                Value::Optional(Some(value)) if is_optional => values.push(*value),
+                _ if is_optional => failed = Some(self.not_optional("list element", None, value)?),
+                _ => values.push(value),
+            }
+            if failed.is_some() {
+                break;
+            }
+        }
+        self.constructed(nodes, 10)?;
+        failed.map_or_else(|| self.arena.filled(values.into_bump_slice()), Ok)
+    }
+
+    fn map(&mut self, entries: Span, optional: Option<u32>) -> Outcome<'a> {
+        let plan = self.plan;
+        let nodes = plan.children(entries);
+        let map = GrowingMap::new(self.arena.bump());
+        let mut failed = None;
+        for (place, pair) in nodes.chunks_exact(2).enumerate() {
+            let key = self.node(pair[0])?;
+            if key.is_error() {
+                failed = Some(key);
+                break;
+            }
+            let value = self.node(pair[1])?;
+            if value.is_error() {
+                failed = Some(value);
+                break;
+            }
+            if matches!(key, Value::Bytes(_)) {
+                return Err(unhashable());
+            }
+            let is_optional = optional.is_some_and(|flags| plan.optionals[flags as usize][place]);
+            let kept = match value {
+                Value::Optional(None) if is_optional => {
+                    map.remove(key);
+                    true
+                }
+                Value::Optional(Some(value)) if is_optional => map.replace(key, *value),
+                _ if is_optional => {
+                    failed = Some(self.not_optional("entry", Some(key), value)?);
+                    break;
+                }
+                _ => map.replace(key, value),
+            };
+            if !kept {
+                return Err(Abort::CostLimit);
+            }
+        }
+        self.constructed(nodes, 30)?;
+        match failed {
+            Some(error) => Ok(error),
+            None => Ok(Value::Map(Map::Growing(self.arena.keep(map)?))),
+        }
+    }
+
+    fn not_optional(&self, what: &str, key: Option<Value<'a>>, value: Value<'a>) -> Outcome<'a> {
+        let key = key.map_or(String::new(), |key| format!(" '{}'", crate::value::text(key)));
+        let value = crate::value::text(value);
+        self.arena
+            .error(format_args!("cannot initialize optional {what}{key} from non-optional value {value}"))
+    }
+
+    /// Accounts for a list or a map.
+    fn constructed(&mut self, nodes: &[NodeId], cost: u64) -> Result<(), Abort> {
+        let plan = self.plan;
+        self.costs.drop_args(nodes.iter().map(|node| plan.nodes[*node as usize].id));
+        self.costs.charge(cost)
+    }
+}
+
+/// Go's maps cannot have such keys; cel-go does not look before it tries.
+fn unhashable() -> Abort {
+    Abort::Internal("runtime error: hash of unhashable type types.Bytes".into())
+}

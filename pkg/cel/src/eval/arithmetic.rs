@@ -1,0 +1,239 @@
+//! Operators.
+
+use std::cmp::Ordering;
+
+use super::Context;
+use crate::arena::{Abort, Outcome};
+use crate::ext::regex::Regex;
+use crate::ext::time::{MAX_SECONDS, MIN_SECONDS};
+use crate::plan::Op;
+use crate::value::{Concat, List, Map, Timestamp, Trait, Value, compare, convert, is_equal};
+
+const INT_OVERFLOW: &str = "integer overflow";
+const UINT_OVERFLOW: &str = "unsigned integer overflow";
+const DURATION_OVERFLOW: &str = "duration overflow";
+const TIMESTAMP_OVERFLOW: &str = "timestamp overflow";
+const DIVISION_BY_ZERO: &str = "division by zero";
+const MODULUS_BY_ZERO: &str = "modulus by zero";
+
+fn int<'a>(value: Option<i64>) -> Value<'a> {
+    value.map_or(Value::Error(INT_OVERFLOW), Value::Int)
+}
+
+fn uint<'a>(value: Option<u64>) -> Value<'a> {
+    value.map_or(Value::Error(UINT_OVERFLOW), Value::Uint)
+}
+
+fn duration<'a>(value: Option<i64>) -> Value<'a> {
+    value.map_or(Value::Error(DURATION_OVERFLOW), Value::Duration)
+}
+
+impl<'a> Context<'a, '_> {
+    pub(super) fn operator(self, op: Op, args: &[Value<'a>], regex: Option<&Regex>) -> Outcome<'a> {
+        if let &[a] = args {
+            return self.unary(op, a);
+        }
+        let &[a, b] = args else { return Ok(Value::NO_SUCH_OVERLOAD) };
+        match op {
+            Op::Add => self.needs(a, Trait::Adder, "_+_", || self.add(a, b)),
+            Op::Subtract => self.needs(a, Trait::Subtractor, "_-_", || Ok(subtract(a, b))),
+            Op::Multiply => self.needs(a, Trait::Multiplier, "_*_", || Ok(multiply(a, b))),
+            Op::Divide => self.needs(a, Trait::Divider, "_/_", || Ok(divide(a, b))),
+            Op::Modulo => self.needs(a, Trait::Modder, "_%_", || Ok(modulo(a, b))),
+            Op::Less => self.needs(a, Trait::Comparer, "_<_", || Ok(ordered(a, b, Ordering::is_lt))),
+            Op::LessEquals => self.needs(a, Trait::Comparer, "_<=_", || Ok(ordered(a, b, Ordering::is_le))),
+            Op::Greater => self.needs(a, Trait::Comparer, "_>_", || Ok(ordered(a, b, Ordering::is_gt))),
+            Op::GreaterEquals => {
+                self.needs(a, Trait::Comparer, "_>=_", || Ok(ordered(a, b, Ordering::is_ge)))
+            }
+            Op::In => self.contains(a, b),
+            Op::Matches => self.needs(a, Trait::Matcher, "matches", || self.matches(a, b, regex)),
+            Op::SortBy => self.sort_by(a, b),
+            _ => Ok(Value::NO_SUCH_OVERLOAD),
+        }
+    }
+
+    fn unary(self, op: Op, a: Value<'a>) -> Outcome<'a> {
+        match op {
+            Op::Not => Ok(match a {
+                Value::Bool(value) => Value::Bool(!value),
+                value => value.or_no_such_overload(),
+            }),
+            Op::Negate => self.needs(a, Trait::Negator, "-_", || Ok(negate(a))),
+            Op::Size => self.needs(a, Trait::Sizer, "size", || {
+                Ok(a.size().map_or(Value::NO_SUCH_OVERLOAD, |size| Value::Int(size as i64)))
+            }),
+            Op::Type => convert(a, "type", self.arena),
+            Op::Dyn => Ok(a),
+            Op::Sort => self.sort_by(a, a),
+            _ => Ok(Value::NO_SUCH_OVERLOAD),
+        }
+    }
+
+    /// Runs an operator if the first operand's type has it.
+    fn needs(self, a: Value<'a>, what: Trait, name: &str, run: impl FnOnce() -> Outcome<'a>) -> Outcome<'a> {
+        if a.has(what) {
+            return run();
+        }
+        if a.has(Trait::Receiver) {
+            return Ok(Value::NO_SUCH_OVERLOAD);
+        }
+        self.arena.error(format_args!("no such overload: {name}"))
+    }
+
+    fn add(self, a: Value<'a>, b: Value<'a>) -> Outcome<'a> {
+        Ok(match (a, b) {
+            (Value::Int(a), Value::Int(b)) => int(a.checked_add(b)),
+            (Value::Uint(a), Value::Uint(b)) => uint(a.checked_add(b)),
+            (Value::Double(a), Value::Double(b)) => Value::Double(a + b),
+            (Value::String(a), Value::String(b)) => {
+                self.work.spend((a.len() + b.len()) as u64 / 64)?;
+                return self.arena.string(&[a, b].concat());
+            }
+            (Value::Bytes(a), Value::Bytes(b)) => return self.arena.bytes(&[a, b].concat()),
+            (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(b)),
+            (Value::Duration(d), Value::Timestamp(t)) | (Value::Timestamp(t), Value::Duration(d)) => {
+                shift(t, d.into())
+            }
+            (Value::List(a), Value::List(b)) => return self.add_lists(a, b),
+            _ => b.or_no_such_overload(),
+        })
+    }
+
+    fn add_lists(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
+        if let List::Growing(list) = a
+            && !list.is_frozen()
+        {
+            for value in b.iter() {
+                self.work.spend(1)?;
+                if !list.push(value) {
+                    return Err(Abort::CostLimit);
+                }
+            }
+            return Ok(Value::List(a));
+        }
+        if a.schema().is_some() {
+            return self.merge(a, b);
+        }
+        if a.is_empty() {
+            return Ok(Value::List(b));
+        }
+        if b.is_empty() {
+            return Ok(Value::List(a));
+        }
+        let both = Concat::new(a, b).ok_or(Abort::CostLimit)?;
+        Ok(Value::List(List::Concat(self.arena.keep(both)?)))
+    }
+
+    fn contains(self, value: Value<'a>, container: Value<'a>) -> Outcome<'a> {
+        match container {
+            Value::List(list) => self.list_contains(list, value),
+            Value::Map(Map::Typed(..)) if !matches!(value, Value::String(_)) => {
+                Ok(value.or_no_such_overload())
+            }
+            Value::Map(map) => Ok(match map.find(value) {
+                Some(error @ Value::Error(_)) => error,
+                found => Value::Bool(found.is_some()),
+            }),
+            container => Ok(container.or_no_such_overload()),
+        }
+    }
+
+    /// `value in list`.
+    pub(super) fn list_contains(self, list: List<'a>, value: Value<'a>) -> Outcome<'a> {
+        let typed = list.schema().is_some();
+        let mut failed = None;
+        for element in list.iter() {
+            if !typed {
+                if is_equal(value, element, self.work)? {
+                    return Ok(Value::Bool(true));
+                }
+                continue;
+            }
+            match crate::value::equal(element, value, self.work)? {
+                Value::Bool(true) => return Ok(Value::Bool(true)),
+                Value::Bool(false) => {}
+                error => failed = failed.or(Some(error.or_no_such_overload())),
+            }
+        }
+        Ok(failed.unwrap_or(Value::Bool(false)))
+    }
+}
+
+fn ordered<'a>(a: Value<'a>, b: Value<'a>, holds: fn(Ordering) -> bool) -> Value<'a> {
+    compare(a, b).map_or_else(|error| error, |ordering| Value::Bool(holds(ordering)))
+}
+
+fn negate(a: Value<'_>) -> Value<'_> {
+    match a {
+        Value::Int(a) => int(a.checked_neg()),
+        Value::Double(a) => Value::Double(-a),
+        Value::Duration(a) => duration(a.checked_neg()),
+        value => value.or_no_such_overload(),
+    }
+}
+
+fn subtract<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => int(a.checked_sub(b)),
+        (Value::Uint(a), Value::Uint(b)) => uint(a.checked_sub(b)),
+        (Value::Double(a), Value::Double(b)) => Value::Double(a - b),
+        (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(b)),
+        (Value::Timestamp(t), Value::Duration(d)) => shift(t, -i128::from(d)),
+        (Value::Timestamp(a), Value::Timestamp(b)) => {
+            let nanos = (i128::from(a.seconds) - i128::from(b.seconds)) * 1_000_000_000 + i128::from(a.nanos)
+                - i128::from(b.nanos);
+            i64::try_from(nanos).map_or(Value::Error(TIMESTAMP_OVERFLOW), Value::Duration)
+        }
+        _ => b.or_no_such_overload(),
+    }
+}
+
+/// A point in time, moved by nanoseconds.
+fn shift<'a>(t: Timestamp, by: i128) -> Value<'a> {
+    let nanos = i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanos) + by;
+    let seconds = nanos.div_euclid(1_000_000_000) as i64;
+    if !(MIN_SECONDS..=MAX_SECONDS).contains(&seconds) {
+        return Value::Error(TIMESTAMP_OVERFLOW);
+    }
+    Value::Timestamp(Timestamp { seconds, nanos: nanos.rem_euclid(1_000_000_000) as u32, offset: t.offset })
+}
+
+fn multiply<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => int(a.checked_mul(b)),
+        (Value::Uint(a), Value::Uint(b)) => uint(a.checked_mul(b)),
+        (Value::Double(a), Value::Double(b)) => Value::Double(a * b),
+        _ => b.or_no_such_overload(),
+    }
+}
+
+fn divide<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    match (a, b) {
+        (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) => Value::Error(DIVISION_BY_ZERO),
+        (Value::Int(a), Value::Int(b)) => int(a.checked_div(b)),
+        (Value::Uint(a), Value::Uint(b)) => uint(a.checked_div(b)),
+        (Value::Double(a), Value::Double(b)) => Value::Double(a / b),
+        _ => b.or_no_such_overload(),
+    }
+}
+
+fn modulo<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    match (a, b) {
+        (Value::Int(_), Value::Int(0)) | (Value::Uint(_), Value::Uint(0)) => Value::Error(MODULUS_BY_ZERO),
+        (Value::Int(a), Value::Int(b)) => int(a.checked_rem(b)),
+        (Value::Uint(a), Value::Uint(b)) => uint(a.checked_rem(b)),
+        _ => b.or_no_such_overload(),
+    }
+}
+
+/// The sum of two values of one type, as `list.sum()` adds them.
+pub(super) fn sum<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
+    match (a, b) {
+        (Value::Int(a), Value::Int(b)) => int(a.checked_add(b)),
+        (Value::Uint(a), Value::Uint(b)) => uint(a.checked_add(b)),
+        (Value::Double(a), Value::Double(b)) => Value::Double(a + b),
+        (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(b)),
+        _ => b.or_no_such_overload(),
+    }
+}

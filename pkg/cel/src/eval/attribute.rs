@@ -1,0 +1,215 @@
+//! Variables with their fields and indices.
+
+use super::Machine;
+use crate::arena::{Abort, Outcome};
+use crate::plan::{Key, Qualifier, Root};
+use crate::value::{List, Map, Opaque, Value, go_type, lossless_int, text};
+
+/// What a step into a value comes to: the value, that it is absent, or an error.
+enum Found<'a> {
+    Value(Value<'a>),
+    Absent,
+    Error(Value<'a>),
+}
+
+impl<'a> Machine<'a, '_> {
+    /// The value of an attribute, without accounting for the attribute itself.
+    pub(super) fn resolve(&mut self, attribute: u32) -> Outcome<'a> {
+        let plan = self.plan;
+        let this = plan.attribute(attribute);
+        let value = match this.root {
+            Root::Slot(slot) => match self.slots[usize::from(slot)] {
+                Some(value) => value,
+                None => return self.unbound(slot),
+            },
+            Root::Accumulator { slot, fold } => match self.slots[usize::from(slot)] {
+                Some(value) => value,
+                None => self.accumulator(&plan.folds[fold as usize])?,
+            },
+            Root::Node(node) => self.node(node)?,
+            Root::Choice { condition, truthy, falsy } => {
+                return match self.node(condition)? {
+                    Value::Bool(true) => self.resolve(truthy),
+                    Value::Bool(false) => self.resolve(falsy),
+                    value => Ok(value.or_no_such_overload()),
+                };
+            }
+        };
+        if value.is_error() || this.qualifiers.is_empty() && !matches!(value, Value::Optional(_)) {
+            return Ok(value);
+        }
+        self.qualify_all(value, &this.qualifiers)
+    }
+
+    fn unbound(&self, slot: u16) -> Outcome<'a> {
+        let name = self.plan.variables.get(usize::from(slot)).map_or("", |name| name);
+        self.arena.error(format_args!("no such attribute(s): {name}"))
+    }
+
+    /// Accounts for an attribute whose value is known.
+    pub(super) fn attribute_done(&mut self, attribute: u32, free: u64) -> Result<(), Abort> {
+        let plan = self.plan;
+        match plan.attribute(attribute).root {
+            // A choice has no cost of its own.
+            Root::Choice { condition, truthy, falsy } => {
+                self.costs.drop_id(plan.attribute_id(falsy));
+                self.costs.drop_id(plan.attribute_id(truthy));
+                self.costs.drop_id(self.id(condition));
+                self.costs.refund(free);
+                Ok(())
+            }
+            _ => {
+                self.costs.drop_id(plan.attribute_id(attribute));
+                self.costs.charge(1 - free)
+            }
+        }
+    }
+
+    fn qualify_all(&mut self, value: Value<'a>, qualifiers: &'a [Qualifier]) -> Outcome<'a> {
+        let mut value = value;
+        let mut optional = false;
+        match value {
+            Value::Optional(None) => return Ok(value),
+            Value::Optional(Some(inner)) => {
+                // What is in an optional variable leaves its schema behind.
+                value = native(*inner);
+                optional = true;
+            }
+            _ => {}
+        }
+        for qualifier in qualifiers {
+            optional |= qualifier.optional;
+            match self.qualify(value, qualifier, optional)? {
+                Found::Value(next) => value = next,
+                Found::Absent => return Ok(Value::Optional(None)),
+                Found::Error(error) => return Ok(error),
+            }
+        }
+        if optional { self.arena.optional(value) } else { Ok(value) }
+    }
+
+    /// One step, with its account.
+    fn qualify(
+        &mut self,
+        value: Value<'a>,
+        qualifier: &'a Qualifier,
+        optional: bool,
+    ) -> Result<Found<'a>, Abort> {
+        let plan = self.plan;
+        let key = match qualifier.key {
+            Key::Constant(constant) => plan.constants[constant as usize].value(),
+            Key::Attribute(attribute) | Key::Computed(attribute) => {
+                let key = self.resolve(attribute)?;
+                match check_key(key) {
+                    Ok(()) => key,
+                    Err(problem) => {
+                        let error = if key.is_error() { key } else { self.arena.error(problem)? };
+                        return self.step_done(qualifier, Found::Error(error), optional);
+                    }
+                }
+            }
+        };
+        let mut found = self.find(value, key, optional || qualifier.test)?;
+        if qualifier.test {
+            found = match found {
+                // Through an optional value, presence shows by not being absent.
+                Found::Absent if !optional => Found::Value(Value::Bool(false)),
+                Found::Value(_) => Found::Value(Value::Bool(true)),
+                found => found,
+            };
+        }
+        self.step_done(qualifier, found, optional)
+    }
+
+    fn step_done(
+        &mut self,
+        qualifier: &Qualifier,
+        found: Found<'a>,
+        optional: bool,
+    ) -> Result<Found<'a>, Abort> {
+        let value = match found {
+            Found::Value(value) => value,
+            // Optional steps that find nothing leave no trace.
+            Found::Absent => return Ok(found),
+            Found::Error(_) if optional => return Ok(found),
+            Found::Error(error) => error,
+        };
+        if matches!(qualifier.key, Key::Computed(_)) {
+            self.costs.drop_id(qualifier.id);
+        }
+        self.costs.charge(1)?;
+        self.costs.push(qualifier.id, value);
+        Ok(found)
+    }
+
+    /// The member or element at a key.
+    fn find(&self, value: Value<'a>, key: Value<'a>, quiet: bool) -> Result<Found<'a>, Abort> {
+        let missing = |what: &str| -> Result<Found<'a>, Abort> {
+            if quiet {
+                return Ok(Found::Absent);
+            }
+            Ok(Found::Error(self.arena.error(format_args!("{what}: {}", text(key)))?))
+        };
+        match value {
+            Value::Error(_) => Ok(Found::Error(value)),
+            Value::Map(map) => match map.find(key) {
+                Some(error @ Value::Error(_)) => Ok(Found::Error(error)),
+                Some(value) => Ok(Found::Value(value)),
+                None => missing("no such key"),
+            },
+            Value::List(list) => match index(key) {
+                Ok(place) => match usize::try_from(place).ok().and_then(|place| list.get(place)) {
+                    Some(_) if is_typed(list) && !matches!(key, Value::Int(_)) => {
+                        let error = format_args!("unsupported index: {}", text(key)).to_string();
+                        Ok(Found::Error(self.arena.error(error)?))
+                    }
+                    Some(value) => Ok(Found::Value(value)),
+                    None => missing("index out of bounds"),
+                },
+                Err(problem) => Ok(Found::Error(self.arena.error(problem)?)),
+            },
+            Value::Opaque(Opaque::Object { type_name, fields }) => {
+                let Value::String(name) = key else { return missing("no such key") };
+                match self.context().object_field(type_name, fields, name, quiet)? {
+                    Some(value) => Ok(Found::Value(value)),
+                    None => missing("no such key"),
+                }
+            }
+            _ => missing("no such key"),
+        }
+    }
+}
+
+fn is_typed(list: List<'_>) -> bool {
+    matches!(list, List::Typed(..) | List::Merged(_))
+}
+
+/// Whether a value can be a field or index.
+fn check_key(key: Value<'_>) -> Result<(), String> {
+    match key {
+        Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
+        _ => Err(format!("invalid qualifier type: {}", go_type(key))),
+    }
+}
+
+/// The index that a key is.
+pub(super) fn index(key: Value<'_>) -> Result<i64, String> {
+    let place = match key {
+        Value::Int(int) => Some(int),
+        Value::Uint(uint) => i64::try_from(uint).ok(),
+        Value::Double(double) => lossless_int(double),
+        _ => return Err(format!("unsupported index type '{}' in list", key.type_name())),
+    };
+    place.ok_or_else(|| format!("unsupported index value {} in list", text(key)))
+}
+
+/// A value without its schema.
+fn native(value: Value<'_>) -> Value<'_> {
+    match value {
+        Value::Map(Map::Typed(map)) => Value::Map(Map::Tree(map.fields)),
+        Value::List(List::Typed(list)) => Value::List(List::Tree(list.items)),
+        Value::List(List::Merged(merged)) => Value::List(List::Values(&merged.elements)),
+        Value::Preserved(data) => Value::tree(data),
+        value => value,
+    }
+}

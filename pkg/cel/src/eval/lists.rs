@@ -1,0 +1,265 @@
+//! Functions of lists, sets and optional values.
+
+use std::cmp::Ordering;
+use std::collections::HashMap;
+
+use super::{Context, arithmetic};
+use crate::arena::{Abort, Outcome};
+use crate::value::{List, ListKind, Merged, Trait, Value, compare, is_equal};
+
+/// Values that attributes of a device have at most, together.
+const INCLUDES_MAX: usize = 48;
+
+impl<'a> Context<'a, '_> {
+    /// A computed list.
+    pub(super) fn new_list(self, values: impl Iterator<Item = Result<Value<'a>, Abort>>) -> Outcome<'a> {
+        let mut list = self.arena.values(values.size_hint().0.min(1 << 16))?;
+        for value in values {
+            self.work.spend(1)?;
+            list.try_reserve(1).map_err(|_| Abort::CostLimit)?;
+            list.push(value?);
+        }
+        self.arena.filled(list.into_bump_slice())
+    }
+
+    /// `+` of a list that has a schema: by its kind it appends, unites or merges by keys.
+    pub(super) fn merge(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
+        let Some(schema) = a.schema() else { return Ok(Value::NO_SUCH_OVERLOAD) };
+        let mut elements = self.arena.values(a.len())?;
+        let mut known = match schema.schema.list {
+            ListKind::Atomic => HashMap::new(),
+            _ => schema.schema.index(a, self.work)?,
+        };
+        for element in a.iter() {
+            self.work.spend(1)?;
+            elements.push(element);
+        }
+        for element in b.iter() {
+            self.work.spend(1)?;
+            let adopted = schema.adopt(element);
+            if !matches!(schema.schema.list, ListKind::Atomic) {
+                let key = schema.schema.key(element);
+                match (known.get(&key), &schema.schema.list) {
+                    (Some(_), ListKind::Set) => continue,
+                    (Some(place), _) => {
+                        elements[*place] = adopted;
+                        continue;
+                    }
+                    (None, ListKind::Set) => drop(known.insert(key, elements.len())),
+                    (None, _) => {}
+                }
+            }
+            elements.try_reserve(1).map_err(|_| Abort::CostLimit)?;
+            elements.push(adopted);
+        }
+        let merged = Merged { elements: elements.into_bump_slice(), schema };
+        Ok(Value::List(List::Merged(self.arena.keep(merged)?)))
+    }
+
+    pub(super) fn range(self, len: i64) -> Outcome<'a> {
+        self.new_list((0..len).map(|value| Ok(Value::Int(value))))
+    }
+
+    pub(super) fn reverse(self, list: List<'a>) -> Outcome<'a> {
+        let len = list.len();
+        self.new_list((0..len).filter_map(|place| list.get(len - 1 - place)).map(Ok))
+    }
+
+    pub(super) fn slice(self, list: List<'a>, start: i64, end: i64) -> Outcome<'a> {
+        let len = list.len();
+        let problem = if start < 0 || end < 0 {
+            "negative indexes not supported".into()
+        } else if start > end {
+            "start index must be less than or equal to end index".into()
+        } else if end > len as i64 {
+            format!("list is length {len}")
+        } else {
+            let places = start as usize..end as usize;
+            return self.new_list(places.filter_map(|place| list.get(place)).map(Ok));
+        };
+        self.arena.error(format_args!("cannot slice({start}, {end}), {problem}"))
+    }
+
+    pub(super) fn flatten(self, list: List<'a>, depth: i64) -> Outcome<'a> {
+        if depth < 0 {
+            return Ok(Value::Error("level must be non-negative"));
+        }
+        let mut elements = self.arena.values(list.len().min(1 << 16))?;
+        // Lists that are being walked, and where in them.
+        let mut open = vec![(list, 0)];
+        while let Some((list, place)) = open.pop() {
+            self.work.spend(1)?;
+            let Some(value) = list.get(place) else { continue };
+            open.push((list, place + 1));
+            match value {
+                Value::List(inner) if open.len() as i64 <= depth => open.push((inner, 0)),
+                value => {
+                    elements.try_reserve(1).map_err(|_| Abort::CostLimit)?;
+                    elements.push(value);
+                }
+            }
+        }
+        self.arena.filled(elements.into_bump_slice())
+    }
+
+    pub(super) fn distinct(self, list: List<'a>) -> Outcome<'a> {
+        if list.is_empty() {
+            return Ok(Value::List(list));
+        }
+        let mut unique = self.arena.values(0)?;
+        'elements: for value in list.iter() {
+            for other in &unique {
+                if is_equal(value, *other, self.work)? {
+                    continue 'elements;
+                }
+            }
+            unique.try_reserve(1).map_err(|_| Abort::CostLimit)?;
+            unique.push(value);
+        }
+        self.arena.filled(unique.into_bump_slice())
+    }
+
+    /// The elements in the order of their keys.
+    pub(super) fn sort_by(self, list: Value<'a>, keys: Value<'a>) -> Outcome<'a> {
+        let (Value::List(list), Value::List(keys)) = (list, keys) else {
+            return self.arena.error("no such overload: sort");
+        };
+        let (len, keys_len) = (list.len(), keys.len());
+        if len != keys_len {
+            return self.arena.error(format_args!(
+                "@sortByAssociatedKeys() expected a list of the same size as the associated keys list, but got {len} \
+                 and {keys_len} elements respectively"
+            ));
+        }
+        let Some(first) = keys.get(0) else { return Ok(Value::List(list)) };
+        if !first.has(Trait::Comparer) {
+            return Ok(Value::Error("list elements must be comparable"));
+        }
+        self.work.spend(len as u64 * 32)?;
+        let mut pairs: Vec<_> = keys.iter().zip(list.iter()).collect();
+        if pairs.iter().any(|(key, _)| key.type_name() != first.type_name()) {
+            return Ok(Value::Error("list elements must have the same type"));
+        }
+        pairs.sort_by(|(a, _), (b, _)| compare(*a, *b).unwrap_or(Ordering::Equal));
+        self.new_list(pairs.into_iter().map(|(_, value)| Ok(value)))
+    }
+
+    pub(super) fn is_sorted(self, list: List<'a>) -> Outcome<'a> {
+        let mut last: Option<Value<'a>> = None;
+        for value in list.iter() {
+            self.work.spend(1)?;
+            if !value.has(Trait::Comparer) {
+                return Ok(value.or_no_such_overload());
+            }
+            if last.is_some_and(|last| matches!(compare(last, value), Ok(Ordering::Greater))) {
+                return Ok(Value::Bool(false));
+            }
+            last = Some(value);
+        }
+        Ok(Value::Bool(true))
+    }
+
+    pub(super) fn total(self, list: List<'a>, zero: Value<'a>) -> Outcome<'a> {
+        let mut total = zero;
+        for value in list.iter() {
+            self.work.spend(1)?;
+            if !value.has(Trait::Adder) {
+                return Ok(value.or_no_such_overload());
+            }
+            total = arithmetic::sum(total, value);
+            if total.is_error() {
+                break;
+            }
+        }
+        Ok(total)
+    }
+
+    /// The largest element (or the smallest, which the others are greater than).
+    pub(super) fn extreme(self, list: List<'a>, name: &str, replaced_when: Ordering) -> Outcome<'a> {
+        let mut best: Option<Value<'a>> = None;
+        for value in list.iter() {
+            self.work.spend(1)?;
+            if !value.has(Trait::Comparer) {
+                return Ok(value.or_no_such_overload());
+            }
+            if best.is_none_or(|best| matches!(compare(best, value), Ok(order) if order == replaced_when)) {
+                best = Some(value);
+            }
+        }
+        match best {
+            Some(best) => Ok(best),
+            None => self.arena.error(format_args!("{name} called on empty list")),
+        }
+    }
+
+    pub(super) fn index_of(self, list: List<'a>, item: Value<'a>, from_end: bool) -> Outcome<'a> {
+        let len = list.len();
+        for step in 0..len {
+            let place = if from_end { len - 1 - step } else { step };
+            if let Some(value) = list.get(place)
+                && is_equal(value, item, self.work)?
+            {
+                return Ok(Value::Int(place as i64));
+            }
+        }
+        Ok(Value::Int(-1))
+    }
+
+    pub(super) fn set_contains(self, list: List<'a>, part: List<'a>) -> Outcome<'a> {
+        for value in part.iter() {
+            let found = self.list_contains(list, value)?;
+            if !matches!(found, Value::Bool(true)) {
+                return Ok(found);
+            }
+        }
+        Ok(Value::Bool(true))
+    }
+
+    pub(super) fn set_equivalent(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
+        match self.set_contains(a, b)? {
+            Value::Bool(true) => self.set_contains(b, a),
+            other => Ok(other),
+        }
+    }
+
+    pub(super) fn set_intersects(self, a: List<'a>, b: List<'a>) -> Outcome<'a> {
+        for value in a.iter() {
+            if matches!(self.list_contains(b, value)?, Value::Bool(true)) {
+                return Ok(Value::Bool(true));
+            }
+        }
+        Ok(Value::Bool(false))
+    }
+
+    /// Whether a device's attribute is a value, or is a list that has it.
+    pub(super) fn includes(self, args: &[Value<'a>]) -> Outcome<'a> {
+        let &[attribute, value] = args else { return Ok(Value::NO_SUCH_OVERLOAD) };
+        let Value::List(list) = attribute else {
+            return Ok(Value::Bool(is_equal(attribute, value, self.work)?));
+        };
+        for (place, element) in list.iter().enumerate() {
+            if place >= INCLUDES_MAX {
+                return self.arena.error(format_args!(
+                    "'includes' function cannot be applied to lists longer than {INCLUDES_MAX} values"
+                ));
+            }
+            if is_equal(element, value, self.work)? {
+                return Ok(Value::Bool(true));
+            }
+        }
+        Ok(Value::Bool(false))
+    }
+
+    pub(super) fn unwrap_all(self, list: List<'a>) -> Outcome<'a> {
+        for value in list.iter() {
+            self.work.spend(1)?;
+            if !matches!(value, Value::Optional(_)) {
+                return self.arena.error(format_args!("value {} is not optional", crate::value::text(value)));
+            }
+        }
+        self.new_list(list.iter().filter_map(|value| match value {
+            Value::Optional(inner) => inner.map(|inner| Ok(*inner)),
+            _ => None,
+        }))
+    }
+}

@@ -1,0 +1,268 @@
+//! What calls cost when they run, as cel-go and Kubernetes define it (`runtimecost.go`, `library/cost.go`, and
+//! the trackers of cel-go's lists and sets).
+
+use crate::overloads::Overload;
+use crate::value::{List, Map, Value};
+
+/// How the cost of a call follows from its arguments and its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Charge {
+    /// One unit.
+    One,
+    /// A check by the authorizer: two of them fit into the limit of a call.
+    Check,
+    /// Parsing of a selector into requirements.
+    Selector,
+    /// A walk through a value with all that is in it.
+    Walk,
+    /// A tenth of the first argument's size.
+    Read,
+    /// Two tenths of the first argument's size.
+    ReadTwice,
+    /// Two tenths of the result's size.
+    WriteTwice,
+    /// A search by a regular expression.
+    Search,
+    /// Whether a network contains an address; whether that is parsed from a text first.
+    ContainsIp(bool),
+    /// Whether a network contains another; whether that is parsed from a text first.
+    ContainsCidr(bool),
+    /// Validation of a text by a named format.
+    Validate,
+    /// Equality: a tenth of the smaller size; one unit for values of Kubernetes' own types.
+    Equality,
+    /// A tenth of the smaller size.
+    Smaller,
+    /// A tenth of both sizes.
+    Both,
+    /// A step for each element of the second argument.
+    InList,
+    /// Search of one text in another.
+    Contains,
+    /// A list as long as the result.
+    NewList,
+    /// Flattening.
+    Flatten,
+    /// Comparison of all elements of an argument with each other.
+    SelfCompare(u8),
+    /// Comparison of two sets, this many times.
+    Sets(u8),
+}
+
+fn size(value: Value<'_>) -> u64 {
+    value.size().unwrap_or(1)
+}
+
+/// cel-go's own size looks into optional values.
+fn inner_size(value: Value<'_>) -> u64 {
+    match value {
+        Value::Optional(Some(value)) => inner_size(*value),
+        value => size(value),
+    }
+}
+
+fn tenths(size: u64, factor: f64) -> u64 {
+    (size as f64 * factor).ceil() as u64
+}
+
+impl Charge {
+    /// The rule for a function, and for the overload if the checker found one alone.
+    pub(super) fn of(function: &str, overload: Option<Overload>) -> Self {
+        if let Some(charge) = overload.and_then(tracked) {
+            return charge;
+        }
+        match function {
+            "check" => Self::Check,
+            "fieldSelector" | "labelSelector" => Self::Selector,
+            "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" => Self::Walk,
+            "url"
+            | "lowerAscii"
+            | "upperAscii"
+            | "substring"
+            | "trim"
+            | "jsonpatch.escapeKey"
+            | "cidr"
+            | "isIP"
+            | "isCIDR"
+            | "quantity"
+            | "isQuantity"
+            | "semver"
+            | "isSemver" => Self::Read,
+            "ip" if overload != Some(Overload::CidrIp) => Self::Read,
+            "replace" | "split" | "ip.isCanonical" => Self::ReadTwice,
+            "join" => Self::WriteTwice,
+            "find" | "findAll" => Self::Search,
+            "containsIP" => Self::ContainsIp(overload == Some(Overload::CidrContainsIpString)),
+            "containsCIDR" => Self::ContainsCidr(overload == Some(Overload::CidrContainsCidrString)),
+            "validate" => Self::Validate,
+            "_==_" => Self::Equality,
+            _ => overload.map_or(Self::One, standard),
+        }
+    }
+
+    /// Whether the result has to be known.
+    pub(crate) fn needs_result(self) -> bool {
+        matches!(self, Self::WriteTwice | Self::NewList)
+    }
+
+    /// The cost.
+    pub(crate) fn cost(self, args: &[Value<'_>], result: Value<'_>) -> u64 {
+        let arg = |place: usize| args.get(place).copied().unwrap_or(Value::Null);
+        match self {
+            Self::One => 1,
+            Self::Check => 350_000,
+            // Ten for the list, then what parsing costs, then a struct and a list for each requirement, of
+            // which the shortest has two characters.
+            Self::Selector => {
+                let len = size(arg(1));
+                10 + tenths(len, 0.1) + tenths(tenths(len, 0.5), 50.0)
+            }
+            Self::Walk => walk(arg(0)),
+            Self::Read => tenths(size(arg(0)), 0.1),
+            Self::ReadTwice => (size(arg(0)) as f64 * 2.0 * 0.1).ceil() as u64,
+            Self::WriteTwice => (size(result) as f64 * 2.0 * 0.1).ceil() as u64,
+            Self::Search => search(size(arg(0)), size(arg(1))),
+            Self::ContainsIp(parses) => {
+                tenths(2 * size(arg(0)), 0.1) + if parses { tenths(size(arg(1)), 0.1) } else { 0 }
+            }
+            Self::ContainsCidr(parses) => {
+                let len = size(arg(0));
+                let parsing = if parses { tenths(size(arg(1)), 0.1) } else { 0 };
+                tenths(2 * len, 0.1) + tenths(len, 0.1) + 1 + parsing
+            }
+            Self::Validate => match arg(0) {
+                Value::Opaque(crate::value::Opaque::Format(format)) => {
+                    search(size(arg(1)), format.pattern_size)
+                }
+                _ => 1,
+            },
+            Self::Equality if matches!(arg(0), Value::Opaque(_)) => 1,
+            Self::Equality | Self::Smaller => tenths(inner_size(arg(0)).min(inner_size(arg(1))), 0.1),
+            Self::Both => tenths(inner_size(arg(0)).saturating_add(inner_size(arg(1))), 0.1),
+            Self::InList => inner_size(arg(1)),
+            Self::Contains => tenths(inner_size(arg(0)), 0.1).saturating_mul(tenths(inner_size(arg(1)), 0.1)),
+            Self::NewList => size(result).saturating_add(11),
+            // Go's conversion of a negative depth wraps around.
+            Self::Flatten => {
+                let depth = match args.get(1) {
+                    Some(Value::Int(depth)) => *depth as f64,
+                    _ => 1.0,
+                };
+                ((size(arg(0)) as f64 * depth) as i64 as u64).wrapping_add(11)
+            }
+            Self::SelfCompare(place) => self_compare(arg(usize::from(place))),
+            Self::Sets(times) => {
+                let product = size(arg(0)).saturating_mul(size(arg(1)));
+                ((product as f64 * f64::from(times)) as u64).saturating_add(1)
+            }
+        }
+    }
+}
+
+/// Costs that libraries of cel-go bring themselves; they come before Kubernetes' rules.
+fn tracked(overload: Overload) -> Option<Charge> {
+    use Overload::*;
+    Some(match overload {
+        ListSlice | ListsRange | ListReverse => Charge::NewList,
+        ListFlatten | ListFlattenInt => Charge::Flatten,
+        ListDistinct
+        | ListBoolSort
+        | ListBytesSort
+        | ListDoubleSort
+        | ListGoogleProtobufDurationSort
+        | ListGoogleProtobufTimestampSort
+        | ListIntSort
+        | ListStringSort
+        | ListUintSort => Charge::SelfCompare(0),
+        ListBoolSortByAssociatedKeys
+        | ListBytesSortByAssociatedKeys
+        | ListDoubleSortByAssociatedKeys
+        | ListGoogleProtobufDurationSortByAssociatedKeys
+        | ListGoogleProtobufTimestampSortByAssociatedKeys
+        | ListIntSortByAssociatedKeys
+        | ListStringSortByAssociatedKeys
+        | ListUintSortByAssociatedKeys => Charge::SelfCompare(1),
+        ListSetsContainsList | ListSetsIntersectsList => Charge::Sets(1),
+        ListSetsEquivalentList => Charge::Sets(2),
+        _ => return None,
+    })
+}
+
+/// cel-go's own rules.
+fn standard(overload: Overload) -> Charge {
+    use Overload::*;
+    match overload {
+        StartsWithString | EndsWithString | StringToBytes | BytesToString | StringsQuote | StringFormat => {
+            Charge::Read
+        }
+        InList => Charge::InList,
+        LessString | GreaterString | LessEqualsString | GreaterEqualsString | LessBytes | GreaterBytes
+        | LessEqualsBytes | GreaterEqualsBytes | Equals | NotEquals => Charge::Smaller,
+        AddString | AddBytes => Charge::Both,
+        MatchesString => Charge::Search,
+        ContainsString => Charge::Contains,
+        _ => Charge::One,
+    }
+}
+
+/// A text of this size against a pattern of this size. An empty text costs something too.
+fn search(text: u64, pattern: u64) -> u64 {
+    tenths(text + 1, 0.1).saturating_mul((pattern as f64 * 0.25).ceil() as u64)
+}
+
+fn self_compare(list: Value<'_>) -> u64 {
+    let Value::List(list) = list else { return 11 };
+    let factor = match list.get(0) {
+        Some(Value::String(_) | Value::Bytes(_)) => 2.1,
+        _ => 2.0,
+    };
+    let len = list.len() as u64;
+    ((len.saturating_mul(len) as f64 * factor) as u64).saturating_add(11)
+}
+
+/// The cost of a walk through a value: a tenth of texts, one for other scalars. Values are not deeper than what
+/// they are made from; walks that would take too long cost more than any limit.
+fn walk(value: Value<'_>) -> u64 {
+    let mut cost = 0;
+    let mut left = WALK_MAX;
+    walk_into(value, 0, &mut cost, &mut left);
+    if left == 0 { u64::MAX / 2 } else { cost }
+}
+
+/// Elements of a walk at most: more cost more than the limit of a call, unless they are empty.
+const WALK_MAX: u64 = 10_000_000;
+const DEPTH_MAX: u32 = 1000;
+
+fn walk_into(value: Value<'_>, depth: u32, cost: &mut u64, left: &mut u64) {
+    if *left == 0 || depth > DEPTH_MAX {
+        *left = 0;
+        return;
+    }
+    *left -= 1;
+    match value {
+        Value::String(text) => *cost += (text.len() as f64 * 0.1) as u64,
+        Value::Bytes(bytes) => *cost += (bytes.len() as f64 * 0.1) as u64,
+        Value::List(list) => walk_list(list, depth, cost, left),
+        Value::Map(map) => walk_map(map, depth, cost, left),
+        _ => *cost += 1,
+    }
+}
+
+fn walk_list(list: List<'_>, depth: u32, cost: &mut u64, left: &mut u64) {
+    for value in list.iter() {
+        walk_into(value, depth + 1, cost, left);
+        if *left == 0 {
+            return;
+        }
+    }
+}
+
+fn walk_map(map: Map<'_>, depth: u32, cost: &mut u64, left: &mut u64) {
+    for (key, value) in map.iter() {
+        walk_into(key, depth + 1, cost, left);
+        walk_into(value, depth + 1, cost, left);
+        if *left == 0 {
+            return;
+        }
+    }
+}

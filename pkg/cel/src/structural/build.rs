@@ -1,0 +1,154 @@
+//! From a schema's rules to a [`Validator`].
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::Value as Json;
+
+use super::field_path::normalize;
+use super::json::JsonSchema;
+use super::rule::{NodeRule, NodeRules};
+use super::run::Validator;
+use super::{OLD_SELF, Rule, RuleEnvironments, SELF};
+use crate::declared::Builder;
+use crate::env::Environment;
+use crate::plan::Plan;
+use crate::value::TypedSchema;
+
+impl Validator {
+    /// Compiles the rules of a schema, as JSON has it, against an environment of stored expressions of release
+    /// 1.`minor`; none if there are no rules. `is_root` says that the schema is that of a whole resource.
+    pub fn new(schema: &Json, is_root: bool, stored: &Environment, minor: u32) -> Option<Self> {
+        let typed = Arc::new(TypedSchema::new(schema, is_root));
+        Maker { stored, minor }.node(schema, schema, &typed, is_root)
+    }
+}
+
+struct Maker<'e> {
+    stored: &'e Environment,
+    minor: u32,
+}
+
+impl Maker<'_> {
+    /// The validator of a node: `validation` has the rules, `node` says what the data are. They are the same but
+    /// within `allOf`.
+    fn node(
+        &self,
+        validation: &Json,
+        node: &Json,
+        typed: &Arc<TypedSchema>,
+        is_root: bool,
+    ) -> Option<Validator> {
+        let child = |validation: &Json, node: &Json, typed: Option<&Arc<TypedSchema>>| {
+            self.node(validation, node, typed?, is_embedded(node)).map(Box::new)
+        };
+        let both = |name: &str| {
+            let schemas = (validation.get(name)?, node.get(name)?);
+            (schemas.0.is_object() && schemas.1.is_object()).then_some(schemas)
+        };
+        let items = both("items").and_then(|(a, b)| child(a, b, typed.items()));
+        let values = both("additionalProperties").and_then(|(a, b)| child(a, b, typed.member("")));
+        let all_of = validation.get("allOf").and_then(Json::as_array).into_iter().flatten();
+        let validator = Validator {
+            schema: typed.clone(),
+            rules: self.rules(validation, node, is_root),
+            items,
+            values,
+            properties: self.properties(validation, node, typed),
+            all_of: all_of.filter_map(|nested| self.node(nested, node, typed, is_root)).collect(),
+            members_correlate: !matches!(node["x-kubernetes-map-type"].as_str(), Some(other) if other != "granular" && other != "atomic"),
+        };
+        let idle = validator.rules.rules.is_empty()
+            && validator.items.is_none()
+            && validator.values.is_none()
+            && validator.properties.is_empty()
+            && validator.all_of.is_empty();
+        (!idle).then_some(validator)
+    }
+
+    fn properties(
+        &self,
+        validation: &Json,
+        node: &Json,
+        typed: &Arc<TypedSchema>,
+    ) -> BTreeMap<Box<str>, Validator> {
+        let mut validators = BTreeMap::new();
+        let properties = validation.get("properties").and_then(Json::as_object);
+        for (name, property) in properties.into_iter().flatten() {
+            let Some(node) = node.get("properties").and_then(|properties| properties.get(name)) else {
+                continue;
+            };
+            let Some(typed) = typed.member(name).filter(|_| is_declared(node)) else { continue };
+            if let Some(validator) = self.node(property, node, typed, is_embedded(node)) {
+                validators.insert(name.as_str().into(), validator);
+            }
+        }
+        validators
+    }
+
+    fn rules(&self, validation: &Json, node: &Json, is_root: bool) -> NodeRules {
+        let type_name = node["type"].as_str().unwrap_or("").into();
+        let rules = validation.get("x-kubernetes-validations").and_then(Json::as_array);
+        let Some(rules) = rules.filter(|rules| !rules.is_empty()) else {
+            return NodeRules { type_name, rules: Vec::new() };
+        };
+        let mut builder = Builder::new();
+        let Some(place) = builder.schema("selfType", JsonSchema(node), is_root) else {
+            return NodeRules { type_name, rules: Vec::new() };
+        };
+        let declared = Arc::new(builder.finish(self.minor));
+        let environments = RuleEnvironments::new(self.stored, self.stored, &declared, place);
+        let rules = rules.iter().map(|rule| compile(&environments, rule, node)).collect();
+        NodeRules { type_name, rules }
+    }
+}
+
+fn compile(environments: &RuleEnvironments, rule: &Json, node: &Json) -> NodeRule {
+    let text = |name: &str| rule[name].as_str().unwrap_or("");
+    let optional_old_self = rule["optionalOldSelf"] == true;
+    let compiled = environments.compile(&Rule {
+        rule: text("rule"),
+        message_expression: text("messageExpression"),
+        optional_old_self,
+        rule_is_stored: true,
+        message_is_stored: true,
+    });
+    let names = [SELF, OLD_SELF];
+    let (plan, error) = match compiled.rule.map(|checked| Plan::new(&checked, &names)) {
+        Some(Ok(plan)) => (Some(plan), None),
+        Some(Err(error)) => (None, Some(format!("program instantiation failed: {error}"))),
+        None => (None, compiled.error),
+    };
+    let message = compiled.message.and_then(|checked| Plan::new(&checked, &names).ok());
+    NodeRule {
+        text: text("rule").into(),
+        message: text("message").trim().into(),
+        reason: text("reason").into(),
+        field: normalize(text("fieldPath"), node).unwrap_or_default().into(),
+        uses_old_self: compiled.uses_old_self,
+        optional_old_self,
+        plan,
+        error,
+        message_expression: message.map(|plan| (text("messageExpression").into(), plan)),
+    }
+}
+
+fn is_embedded(schema: &Json) -> bool {
+    schema["x-kubernetes-embedded-resource"] == true
+}
+
+/// Whether expressions may see data of this schema.
+fn is_declared(schema: &Json) -> bool {
+    if schema["x-kubernetes-int-or-string"] == true {
+        return true;
+    }
+    match schema["type"].as_str() {
+        Some("array") => schema.get("items").is_some_and(is_declared),
+        Some("object") => match &schema["additionalProperties"] {
+            values @ Json::Object(_) => is_declared(values),
+            _ => true,
+        },
+        Some("string" | "boolean" | "number" | "integer") => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,240 @@
+//! Running of one node's rules, and what is said when they fail.
+
+use apimachinery::field::{BadValue, Error, Path};
+use serde_json::Value as Json;
+
+use super::correlation::Ratchet;
+use super::run::{Run, Subject};
+use crate::arena::Arena;
+use crate::eval::{Evaluation, evaluate};
+use crate::plan::Plan;
+use crate::value::{Typed, TypedSchema, Value};
+
+/// Rules of one node.
+#[derive(Debug, Default)]
+pub(super) struct NodeRules {
+    /// The schema's `type`.
+    pub(super) type_name: Box<str>,
+    pub(super) rules: Vec<NodeRule>,
+}
+
+/// A rule, ready to run.
+#[derive(Debug, Default)]
+pub(super) struct NodeRule {
+    pub(super) text: Box<str>,
+    /// The fixed message, trimmed.
+    pub(super) message: Box<str>,
+    pub(super) reason: Box<str>,
+    /// The field that errors are about, relative to the node.
+    pub(super) field: Box<str>,
+    pub(super) uses_old_self: bool,
+    pub(super) optional_old_self: bool,
+    /// The plan; none if the rule is blank.
+    pub(super) plan: Option<Plan>,
+    /// What is wrong with the rule itself.
+    pub(super) error: Option<String>,
+    /// The expression for the message, and its plan.
+    pub(super) message_expression: Option<(Box<str>, Plan)>,
+}
+
+/// Whether rules may go on running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Outcome {
+    Done,
+    OutOfBudget,
+}
+
+/// Longest text that a message's expression may give, in bytes.
+const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+const COST_LIMIT_EXCEEDED: &str = "operation cancelled: actual cost limit exceeded";
+
+/// Variables of a node's rules: `self`, `oldSelf`.
+struct Variables<'a> {
+    plain: [Option<Value<'a>>; 2],
+    optional: [Option<Value<'a>>; 2],
+}
+
+impl NodeRules {
+    pub(super) fn run(
+        &self,
+        run: &mut Run<'_>,
+        schema: &TypedSchema,
+        path: &Path<'_>,
+        subject: Subject<'_>,
+        ratchet: Ratchet<'_>,
+    ) -> Outcome {
+        if self.rules.is_empty() {
+            return Outcome::Done;
+        }
+        if run.findings.remaining <= 0 {
+            return self.out_of_budget(run, path, OUT_OF_BUDGET.into());
+        }
+        let arena = Arena::new();
+        let typed = Typed { schema, arena: &arena };
+        let (this, old) = (typed.value(subject.new), subject.old.map(|old| typed.value(old)));
+        let optional_old = match old {
+            Some(old) => arena.optional(old).unwrap_or(Value::Optional(None)),
+            None => Value::Optional(None),
+        };
+        let variables = Variables { plain: [Some(this), old], optional: [Some(this), Some(optional_old)] };
+        for rule in &self.rules {
+            if let Some(error) = &rule.error {
+                self.complain(run, path, format!("rule compile error: {error}"));
+                continue;
+            }
+            let Some(plan) = &rule.plan else { continue };
+            if rule.uses_old_self && subject.old.is_none() && !rule.optional_old_self {
+                continue;
+            }
+            if self.run_rule(run, rule, plan, path, subject.new, ratchet, &variables, &arena)
+                == Outcome::OutOfBudget
+            {
+                return Outcome::OutOfBudget;
+            }
+        }
+        Outcome::Done
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a rule's whole context")]
+    fn run_rule<'a>(
+        &self,
+        run: &mut Run<'_>,
+        rule: &'a NodeRule,
+        plan: &'a Plan,
+        path: &Path<'_>,
+        data: &Json,
+        ratchet: Ratchet<'_>,
+        variables: &Variables<'a>,
+        arena: &'a Arena,
+    ) -> Outcome {
+        let slots = if rule.optional_old_self { &variables.optional } else { &variables.plain };
+        let evaluation = evaluate(plan, slots, arena, run.options.call_limit, run.options.cancel);
+        if !run.spend(evaluation.cost) {
+            return self.out_of_budget(run, path, OUT_OF_BUDGET.into());
+        }
+        match evaluation.result() {
+            Ok(Value::Bool(true)) => return Outcome::Done,
+            Ok(_) => {}
+            Err(error) => return self.failed(run, rule, path, &error),
+        }
+        let field = path.child(&rule.field);
+        let path = if rule.field.is_empty() { path } else { &field };
+        let tolerated = !rule.uses_old_self && ratchet.tolerates();
+        let detail = match &rule.message_expression {
+            None => Ok(None),
+            Some((text, plan)) => {
+                let evaluation =
+                    evaluate(plan, &variables.plain, arena, run.options.call_limit, run.options.cancel);
+                message(run, text, &evaluation)
+            }
+        };
+        let detail = match detail {
+            Ok(detail) => detail.unwrap_or_else(|| rule.message()),
+            Err(problem) => {
+                run.report(Error::invalid(path, &*self.type_name, problem), tolerated);
+                run.findings.remaining = -1;
+                return Outcome::OutOfBudget;
+            }
+        };
+        run.report(self.violation(rule, path, data, detail), tolerated);
+        Outcome::Done
+    }
+
+    /// The error of a rule that is not true.
+    fn violation(&self, rule: &NodeRule, path: &Path<'_>, data: &Json, detail: String) -> Error {
+        let value = match &*self.type_name {
+            "object" | "array" => BadValue::Omitted,
+            _ => data.into(),
+        };
+        match &*rule.reason {
+            "FieldValueForbidden" => Error::forbidden(path, detail),
+            "FieldValueRequired" => Error::required(path, detail),
+            "FieldValueDuplicate" => Error::duplicate(path, value),
+            _ => Error::invalid(path, value, detail),
+        }
+    }
+
+    /// A rule that has no value.
+    fn failed(&self, run: &mut Run<'_>, rule: &NodeRule, path: &Path<'_>, error: &str) -> Outcome {
+        let shown = rule.shown();
+        if error.starts_with("no such overload") {
+            let words =
+                "call arguments did not match a supported operator, function or macro signature for rule";
+            self.complain(run, path, format!("'{error}': {words}: {shown}"));
+        } else if error.starts_with(COST_LIMIT_EXCEEDED) {
+            let words = "no further validation rules will be run due to call cost exceeds limit for rule";
+            return self.out_of_budget(run, path, format!("'{error}': {words}: {shown}"));
+        } else {
+            self.complain(run, path, format!("{error} evaluating rule: {shown}"));
+        }
+        Outcome::Done
+    }
+
+    fn complain(&self, run: &mut Run<'_>, path: &Path<'_>, detail: String) {
+        run.findings.errors.push(Error::invalid(path, &*self.type_name, detail));
+    }
+
+    fn out_of_budget(&self, run: &mut Run<'_>, path: &Path<'_>, detail: String) -> Outcome {
+        self.complain(run, path, detail);
+        run.findings.remaining = -1;
+        Outcome::OutOfBudget
+    }
+}
+
+impl Run<'_> {
+    /// Takes a cost from the budget, if it is there.
+    fn spend(&mut self, cost: u64) -> bool {
+        match i64::try_from(cost) {
+            Ok(cost) if cost <= self.findings.remaining => {
+                self.findings.remaining -= cost;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn report(&mut self, error: Error, tolerated: bool) {
+        if tolerated {
+            self.findings.warnings.push(error.to_string());
+        } else {
+            self.findings.errors.push(error);
+        }
+    }
+}
+
+impl NodeRule {
+    fn shown(&self) -> &str {
+        if self.message.is_empty() { self.text.trim() } else { &self.message }
+    }
+
+    fn message(&self) -> String {
+        if self.message.is_empty() {
+            format!("failed rule: {}", self.shown())
+        } else {
+            self.message.clone().into_string()
+        }
+    }
+}
+
+/// The message that an expression gives; none if it gives no usable one. Fails if the budget does not suffice.
+fn message(run: &mut Run<'_>, text: &str, evaluation: &Evaluation<'_>) -> Result<Option<String>, String> {
+    if !run.spend(evaluation.cost) {
+        let problem = "messageExpression evaluation failed due to running out of cost budget, no further validation \
+                       rules will be run";
+        return Err(problem.into());
+    }
+    match evaluation.result() {
+        Err(error) if error.starts_with(COST_LIMIT_EXCEEDED) => Err(format!(
+            "no further validation rules will be run due to call cost exceeds limit for messageExpression: {}",
+            apimachinery::go_quote::quote(text)
+        )),
+        Ok(Value::String(message)) => {
+            let message = message.trim();
+            let usable = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');
+            Ok(usable.then(|| message.to_owned()))
+        }
+        _ => Ok(None),
+    }
+}

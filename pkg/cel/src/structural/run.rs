@@ -1,0 +1,142 @@
+//! Running the rules of a structural schema on an object.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use apimachinery::field::{Error, Path};
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::correlation::{Correlation, OldItems, Ratchet};
+use super::rule::{NodeRules, Outcome};
+use crate::eval::Cancel;
+use crate::value::TypedSchema;
+
+/// The rules of a schema and of all that is in it, ready to run.
+#[derive(Debug)]
+pub struct Validator {
+    pub(super) schema: Arc<TypedSchema>,
+    pub(super) rules: NodeRules,
+    pub(super) items: Option<Box<Validator>>,
+    pub(super) values: Option<Box<Validator>>,
+    pub(super) properties: BTreeMap<Box<str>, Validator>,
+    pub(super) all_of: Vec<Validator>,
+    /// Whether members correspond to those of the old object by their names.
+    pub(super) members_correlate: bool,
+}
+
+/// What running the rules came to.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// What is wrong.
+    pub errors: Vec<Error>,
+    /// What is wrong and was before: ratcheting makes warnings of it.
+    pub warnings: Vec<String>,
+    /// What is left of the cost budget; negative if it ran out, after which no rule was run.
+    pub remaining: i64,
+}
+
+/// How rules are run.
+#[derive(Clone, Copy)]
+pub struct RunOptions<'r> {
+    /// Whether rules that fail on parts that did not change make warnings. Rules that look at `oldSelf` fail in
+    /// any case.
+    pub ratcheting: bool,
+    /// Cost of all rules together at most.
+    pub budget: i64,
+    /// Cost of one rule at most.
+    pub call_limit: u64,
+    /// Whether to stop.
+    pub cancel: Option<&'r dyn Cancel>,
+}
+
+/// An object under validation, with what runs beside it.
+pub(super) struct Run<'r> {
+    pub(super) findings: Findings,
+    pub(super) options: RunOptions<'r>,
+}
+
+/// What is validated: a value, and the one that it replaces.
+#[derive(Clone, Copy)]
+pub(super) struct Subject<'o> {
+    pub(super) new: &'o Json,
+    pub(super) old: Option<&'o Json>,
+}
+
+impl Validator {
+    /// Runs the rules on an object and the one that it replaces, if there is one.
+    pub fn run(&self, path: &Path<'_>, new: &Json, old: Option<&Json>, options: RunOptions<'_>) -> Findings {
+        let old = old.filter(|old| !old.is_null());
+        let findings = Findings { remaining: options.budget, ..Findings::default() };
+        let mut run = Run { findings, options };
+        let ratchet = match old.filter(|_| options.ratcheting) {
+            Some(old) => Ratchet::root(Correlation { new, old, schema: &self.schema }),
+            None => Ratchet::NONE,
+        };
+        self.visit(&mut run, path, Subject { new, old }, ratchet);
+        run.findings
+    }
+
+    /// Runs the rules on a value and all in it; says whether budget is left.
+    fn visit(&self, run: &mut Run<'_>, path: &Path<'_>, subject: Subject<'_>, ratchet: Ratchet<'_>) -> bool {
+        if subject.new.is_null() {
+            return true;
+        }
+        if self.rules.run(run, &self.schema, path, subject, ratchet) == Outcome::OutOfBudget {
+            return false;
+        }
+        for validator in &self.all_of {
+            if !validator.visit(run, path, subject, ratchet.parent_only()) {
+                return false;
+            }
+        }
+        match subject.new {
+            Json::Array(items) => self.visit_items(run, path, items, subject.old, ratchet),
+            Json::Object(fields) => self.visit_members(run, path, fields, subject.old, ratchet),
+            _ => true,
+        }
+    }
+
+    fn visit_items(
+        &self,
+        run: &mut Run<'_>,
+        path: &Path<'_>,
+        items: &[Json],
+        old: Option<&Json>,
+        ratchet: Ratchet<'_>,
+    ) -> bool {
+        let Some(validator) = &self.items else { return true };
+        let old = OldItems::new(&self.schema, old);
+        items.iter().enumerate().all(|(place, item)| {
+            let subject = Subject { new: item, old: old.find(item) };
+            validator.visit(run, &path.index(place), subject, ratchet.item(item))
+        })
+    }
+
+    fn visit_members(
+        &self,
+        run: &mut Run<'_>,
+        path: &Path<'_>,
+        fields: &JsonMap<String, Json>,
+        old: Option<&Json>,
+        ratchet: Ratchet<'_>,
+    ) -> bool {
+        let old = old.and_then(Json::as_object).filter(|_| self.members_correlate);
+        let old = |name: &str| old.and_then(|old| old.get(name)).filter(|old| !old.is_null());
+        if let Some(validator) = &self.values {
+            for (name, value) in fields {
+                let subject = Subject { new: value, old: old(name) };
+                if !validator.visit(run, &path.key(name), subject, ratchet.member(name)) {
+                    return false;
+                }
+            }
+        }
+        for (name, value) in fields {
+            let Some(validator) = self.properties.get(&**name) else { continue };
+            let subject = Subject { new: value, old: old(name) };
+            if !validator.visit(run, &path.child(name), subject, ratchet.member(name)) {
+                return false;
+            }
+        }
+        true
+    }
+}

@@ -1,0 +1,223 @@
+//! Values while an expression runs.
+//!
+//! A [`Value`] is three words and `Copy`. Texts, lists and maps are borrowed: from the object that is looked at,
+//! from literals of the plan, or from the evaluation's [`Arena`](crate::arena::Arena).
+
+mod compare;
+mod constant;
+mod convert;
+mod display;
+mod list;
+mod map;
+mod opaque;
+mod times;
+mod typed;
+
+pub(crate) use compare::is_equal;
+pub use compare::{compare, equal};
+pub use constant::{Constant, ConstantList, ConstantMap};
+pub use convert::convert;
+pub(crate) use convert::{lossless_int, lossless_uint};
+pub use display::{go_type, text};
+pub use list::{Concat, Growing, List, Merged, TypedList};
+pub use map::{GrowingMap, Map, MapView, TypedMap};
+pub use opaque::{Check, Decision, Opaque};
+pub use typed::{ListKind, Typed, TypedSchema};
+
+use serde_json::Value as Json;
+
+/// A point in time, with the offset in which its text is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timestamp {
+    /// Seconds since 1970.
+    pub seconds: i64,
+    /// Nanoseconds, below 10^9.
+    pub nanos: u32,
+    /// Seconds east of UTC.
+    pub offset: i32,
+}
+
+/// A value.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'a> {
+    /// `null`.
+    Null,
+    /// A boolean.
+    Bool(bool),
+    /// A signed integer.
+    Int(i64),
+    /// An unsigned integer.
+    Uint(u64),
+    /// A double.
+    Double(f64),
+    /// A string.
+    String(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// A duration in nanoseconds.
+    Duration(i64),
+    /// A point in time.
+    Timestamp(Timestamp),
+    /// A type, by its name.
+    Type(&'a str),
+    /// A list.
+    List(List<'a>),
+    /// A map or an object.
+    Map(Map<'a>),
+    /// An optional value.
+    Optional(Option<&'a Value<'a>>),
+    /// A value of a library's type.
+    Opaque(&'a Opaque<'a>),
+    /// Data of which the schema says nothing; it can only be compared.
+    Preserved(&'a Json),
+    /// An error, which is a value until something needs a result.
+    Error(&'a str),
+}
+
+/// What cel-go says when no overload fits the values.
+pub(crate) const NO_SUCH_OVERLOAD: &str = "no such overload";
+
+/// What values of a type can do; cel-go calls them traits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trait {
+    /// `+`.
+    Adder,
+    /// `<`, `<=`, `>`, `>=`.
+    Comparer,
+    /// `/`.
+    Divider,
+    /// `%`.
+    Modder,
+    /// `*`.
+    Multiplier,
+    /// Unary `-`.
+    Negator,
+    /// `-`.
+    Subtractor,
+    /// `size`.
+    Sizer,
+    /// `matches`.
+    Matcher,
+    /// Functions called by name alone: an unknown one is refused without its name in the text.
+    Receiver,
+}
+
+impl<'a> Value<'a> {
+    /// `no such overload`.
+    pub(crate) const NO_SUCH_OVERLOAD: Self = Self::Error(NO_SUCH_OVERLOAD);
+
+    /// A value of a tree that no schema describes.
+    pub fn tree(json: &'a Json) -> Self {
+        match json {
+            Json::Null => Self::Null,
+            Json::Bool(value) => Self::Bool(*value),
+            Json::Number(number) => match number.as_i64() {
+                Some(value) => Self::Int(value),
+                None => Self::Double(number.as_f64().unwrap_or(f64::NAN)),
+            },
+            Json::String(text) => Self::String(text),
+            Json::Array(items) => Self::List(List::Tree(items)),
+            Json::Object(fields) => Self::Map(Map::Tree(fields)),
+        }
+    }
+
+    /// Whether it is an error.
+    pub fn is_error(self) -> bool {
+        matches!(self, Self::Error(_))
+    }
+
+    /// This, if it is an error; else `no such overload`.
+    pub(crate) fn or_no_such_overload(self) -> Self {
+        if self.is_error() { self } else { Self::NO_SUCH_OVERLOAD }
+    }
+
+    /// Name of its type when it runs.
+    pub fn type_name(self) -> &'a str {
+        match self {
+            Self::Null => "null_type",
+            Self::Bool(_) => "bool",
+            Self::Int(_) => "int",
+            Self::Uint(_) => "uint",
+            Self::Double(_) => "double",
+            Self::String(_) => "string",
+            Self::Bytes(_) => "bytes",
+            Self::Duration(_) => "google.protobuf.Duration",
+            Self::Timestamp(_) => "google.protobuf.Timestamp",
+            Self::Type(_) => "type",
+            Self::List(_) => "list",
+            Self::Map(_) => "map",
+            Self::Optional(_) => "optional_type",
+            Self::Opaque(opaque) => opaque.type_name(),
+            Self::Preserved(_) => "unknown",
+            Self::Error(_) => "error",
+        }
+    }
+
+    /// Whether its type can do something.
+    pub(crate) fn has(self, what: Trait) -> bool {
+        use Trait::*;
+        match self {
+            Self::Bool(_) => matches!(what, Comparer | Negator),
+            Self::Int(_) => !matches!(what, Sizer | Matcher | Receiver),
+            Self::Uint(_) => !matches!(what, Sizer | Matcher | Receiver | Negator),
+            Self::Double(_) => !matches!(what, Sizer | Matcher | Receiver | Modder),
+            Self::String(_) => matches!(what, Adder | Comparer | Matcher | Receiver | Sizer),
+            Self::Bytes(_) => matches!(what, Adder | Comparer | Sizer),
+            Self::Duration(_) => matches!(what, Adder | Comparer | Negator | Receiver | Subtractor),
+            Self::Timestamp(_) => matches!(what, Adder | Comparer | Receiver | Subtractor),
+            Self::List(_) => matches!(what, Adder | Sizer),
+            Self::Map(_) => what == Sizer,
+            _ => false,
+        }
+    }
+
+    /// Its size, if it is a text (code points), bytes, a list, a map, or a library's value with a size.
+    pub fn size(self) -> Option<u64> {
+        match self {
+            Self::String(text) => Some(code_points(text)),
+            Self::Bytes(bytes) => Some(bytes.len() as u64),
+            Self::List(list) => Some(list.len() as u64),
+            Self::Map(map) => Some(map.len() as u64),
+            Self::Opaque(opaque) => opaque.size(),
+            _ => None,
+        }
+    }
+
+    /// Whether it is its type's zero: what `optional.ofNonZeroValue` takes for nothing.
+    pub fn is_zero(self) -> bool {
+        match self {
+            Self::Null => true,
+            Self::Bool(value) => !value,
+            Self::Int(value) => value == 0,
+            Self::Uint(value) => value == 0,
+            Self::Double(value) => value == 0.0,
+            Self::String(text) => text.is_empty(),
+            Self::Bytes(bytes) => bytes.is_empty(),
+            Self::Duration(nanos) => nanos == 0,
+            Self::Timestamp(time) => time.seconds == crate::ext::time::MIN_SECONDS && time.nanos == 0,
+            // Lists and maps under a schema do not say whether they are zero.
+            Self::List(List::Typed(..) | List::Merged(_)) | Self::Map(Map::Typed(..)) => false,
+            Self::List(list) => list.is_empty(),
+            Self::Map(map) => map.is_empty(),
+            Self::Opaque(Opaque::Object { type_name, fields }) => {
+                *type_name != "JSONPatch" && fields.is_empty()
+            }
+            _ => false,
+        }
+    }
+}
+
+/// How many code points a text has.
+pub(crate) fn code_points(text: &str) -> u64 {
+    if text.is_ascii() { text.len() as u64 } else { text.chars().count() as u64 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_three_words() {
+        assert!(size_of::<Value<'_>>() <= 24, "{}", size_of::<Value<'_>>());
+    }
+}

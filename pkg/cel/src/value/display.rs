@@ -1,0 +1,114 @@
+//! Values as Go prints them: in the texts of errors.
+
+use std::fmt::Write;
+
+use super::{List, Map, Value};
+
+/// What Go's `%v` makes of a value. Texts are cut when they grow beyond what an error may say.
+pub fn text(value: Value<'_>) -> String {
+    let mut out = String::new();
+    write(&mut out, value, 0);
+    out
+}
+
+/// Texts beyond this many bytes are left off.
+const TEXT_MAX: usize = 1 << 16;
+/// Values within values beyond this depth are left off.
+const DEPTH_MAX: u32 = 200;
+
+fn write(out: &mut String, value: Value<'_>, depth: u32) {
+    if out.len() > TEXT_MAX || depth > DEPTH_MAX {
+        return;
+    }
+    // Writing to a string does not fail.
+    let _ = match value {
+        Value::Null => write!(out, "0"),
+        Value::Bool(value) => write!(out, "{value}"),
+        Value::Int(int) => write!(out, "{int}"),
+        Value::Uint(uint) => write!(out, "{uint}"),
+        Value::Double(value) => write!(out, "{}", crate::print::double(value)),
+        Value::String(text) | Value::Error(text) | Value::Type(text) => {
+            let end = text.floor_char_boundary(TEXT_MAX);
+            write!(out, "{}", &text[..end])
+        }
+        Value::Bytes(bytes) => {
+            let numbers: Vec<_> = bytes.iter().take(TEXT_MAX).map(u8::to_string).collect();
+            write!(out, "[{}]", numbers.join(" "))
+        }
+        Value::Duration(nanos) => write!(out, "{}", apimachinery::time::format_duration(nanos)),
+        Value::Timestamp(at) => write!(out, "{}", at.text()),
+        Value::List(list) => {
+            write_list(out, list, depth + 1);
+            Ok(())
+        }
+        Value::Map(map) => {
+            write_map(out, map, depth + 1);
+            Ok(())
+        }
+        Value::Optional(None) => write!(out, "optional.none()"),
+        Value::Optional(Some(value)) => {
+            out.push_str("optional(");
+            write(out, *value, depth + 1);
+            write!(out, ")")
+        }
+        Value::Opaque(opaque) => write!(out, "{}", opaque.text()),
+        Value::Preserved(data) => write!(out, "{data}"),
+    };
+}
+
+fn write_list(out: &mut String, list: List<'_>, depth: u32) {
+    out.push('[');
+    for (place, value) in list.iter().enumerate() {
+        if out.len() > TEXT_MAX {
+            break;
+        }
+        if place > 0 {
+            out.push_str(", ");
+        }
+        write(out, value, depth);
+    }
+    out.push(']');
+}
+
+fn write_map(out: &mut String, map: Map<'_>, depth: u32) {
+    out.push('{');
+    for (place, (key, value)) in map.iter().enumerate() {
+        if out.len() > TEXT_MAX {
+            break;
+        }
+        if place > 0 {
+            out.push_str(", ");
+        }
+        write(out, key, depth);
+        out.push_str(": ");
+        write(out, value, depth);
+    }
+    out.push('}');
+}
+
+/// The name of the Go type that stands for a value, as `%T` writes it.
+pub fn go_type(value: Value<'_>) -> &'static str {
+    match value {
+        Value::Null => "types.Null",
+        Value::Bool(_) => "types.Bool",
+        Value::Int(_) => "types.Int",
+        Value::Uint(_) => "types.Uint",
+        Value::Double(_) => "types.Double",
+        Value::String(_) => "types.String",
+        Value::Bytes(_) => "types.Bytes",
+        Value::Duration(_) => "types.Duration",
+        Value::Timestamp(_) => "types.Timestamp",
+        Value::Type(_) => "*types.Type",
+        Value::List(List::Typed(..) | List::Merged(_)) => "*common.unstructuredList",
+        Value::List(List::Concat(_)) => "*types.concatList",
+        Value::List(List::Growing(_)) => "*types.mutableList",
+        Value::List(_) => "*types.baseList",
+        Value::Map(Map::Typed(..)) => "*common.unstructuredMap",
+        Value::Map(Map::Growing(_)) => "*types.mutableMap",
+        Value::Map(_) => "*types.baseMap",
+        Value::Optional(_) => "*types.Optional",
+        Value::Opaque(opaque) => opaque.go_type(),
+        Value::Preserved(_) => "*common.unknownPreserved",
+        Value::Error(_) => "*types.Err",
+    }
+}

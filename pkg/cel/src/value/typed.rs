@@ -1,0 +1,385 @@
+//! Data under a structural schema: which value a member or an element is, and how lists compare and merge.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map as JsonMap, Value as Json};
+
+use super::{List, Map, TypedList, TypedMap, Value, display, times};
+use crate::arena::{Abort, Arena};
+use crate::declared::escape;
+use crate::escaping::unescape;
+use crate::work::Work;
+
+/// What a structural schema says of data, as far as expressions are concerned.
+#[derive(Clone, Debug, Default)]
+pub struct TypedSchema {
+    shape: Shape,
+    nullable: bool,
+    /// How the list compares and merges, if it is a list.
+    pub list: ListKind,
+}
+
+/// A schema in an evaluation: values under it may need memory (decoded bytes, texts of errors).
+#[derive(Clone, Copy, Debug)]
+pub struct Typed<'a> {
+    pub(crate) schema: &'a TypedSchema,
+    pub(crate) arena: &'a Arena,
+}
+
+#[derive(Clone, Debug, Default)]
+enum Shape {
+    /// No type, nothing said.
+    #[default]
+    None,
+    /// A type that no schema has, by its name.
+    Other(Box<str>),
+    IntOrString,
+    Preserved,
+    Object(BTreeMap<Box<str>, Arc<TypedSchema>>),
+    Map(Arc<TypedSchema>),
+    Opaque,
+    List(Option<Arc<TypedSchema>>),
+    String,
+    Formatted(Format),
+    Number,
+    Integer,
+    Boolean,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Format {
+    Duration,
+    Date,
+    DateTime,
+    Byte,
+}
+
+/// How a list compares and merges.
+#[derive(Clone, Debug, Default)]
+pub enum ListKind {
+    /// Element by element.
+    #[default]
+    Atomic,
+    /// As a set of scalars.
+    Set,
+    /// By the values of these members of its elements.
+    Map(Box<[Box<str>]>),
+}
+
+impl TypedSchema {
+    /// Reads a schema from its JSON form. `root` adds what every object has: kind, version, name.
+    pub fn new(schema: &Json, root: bool) -> Self {
+        let embedded = is_true(schema, "x-kubernetes-embedded-resource");
+        Self {
+            shape: Shape::new(schema, root || embedded),
+            nullable: is_true(schema, "nullable"),
+            list: list_kind(schema),
+        }
+    }
+
+    /// The schema of a list's elements.
+    pub(crate) fn items(&self) -> Option<&Arc<Self>> {
+        match &self.shape {
+            Shape::List(items) => items.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// The schema of a member, of an object or a map.
+    pub(crate) fn member(&self, name: &str) -> Option<&Arc<Self>> {
+        match &self.shape {
+            Shape::Object(properties) => properties.get(name),
+            Shape::Map(values) => Some(values),
+            _ => None,
+        }
+    }
+
+    /// Whether members of this name have a schema.
+    pub(crate) fn knows(&self, name: &str) -> bool {
+        self.member(name).is_some()
+    }
+
+    /// Places of a list's elements by their keys.
+    pub(crate) fn index(&self, list: List<'_>, work: &Work) -> Result<HashMap<String, usize>, Abort> {
+        let mut index = HashMap::new();
+        for place in 0..list.len() {
+            work.spend(1)?;
+            let key = match list {
+                List::Typed(list) => list.items.get(place).map(|item| self.key_of_data(item)),
+                _ => list.get(place).map(|item| self.key(item)),
+            };
+            index.insert(key.unwrap_or_default(), place);
+        }
+        Ok(index)
+    }
+
+    fn key_of_data(&self, data: &Json) -> String {
+        match (&self.list, data) {
+            (ListKind::Map(keys), Json::Object(fields)) => members(keys, fields),
+            (ListKind::Map(_), _) => String::new(),
+            _ => data.to_string(),
+        }
+    }
+
+    /// What identifies an element in a set or map list.
+    pub(crate) fn key(&self, value: Value<'_>) -> String {
+        match (&self.list, value) {
+            (ListKind::Map(keys), Value::Map(Map::Typed(map))) => members(keys, map.fields),
+            (ListKind::Map(keys), Value::Map(Map::Tree(fields))) => members(keys, fields),
+            // No element with a key: it is like nothing, not even like itself.
+            (ListKind::Map(_), _) => "?".into(),
+            (_, Value::String(text)) => Json::from(text).to_string(),
+            (_, Value::Double(double)) if double.fract() == 0.0 && double.abs() < 1e15 => {
+                Json::from(double as i64).to_string()
+            }
+            (_, value) => display::text(value),
+        }
+    }
+}
+
+impl<'a> Typed<'a> {
+    /// The value that data under this schema is.
+    pub fn value(self, data: &'a Json) -> Value<'a> {
+        let schema = self.schema;
+        match (&schema.shape, data) {
+            (_, Json::Null) if schema.nullable => Value::Null,
+            (_, Json::Null) => Value::Error("invalid data, got null for schema with nullable=false"),
+            (Shape::IntOrString, Json::String(text)) => Value::String(text),
+            (Shape::IntOrString, Json::Number(number)) if number.is_i64() => Value::tree(data),
+            (Shape::IntOrString, _) => {
+                Value::Error("invalid data, expected XIntOrString value to be either a string or integer")
+            }
+            (Shape::Object(_) | Shape::Map(_) | Shape::Opaque, _) => self.object(data),
+            (Shape::List(_), _) => self.list(data),
+            (Shape::String, Json::String(text)) => Value::String(text),
+            (Shape::Formatted(format), Json::String(text)) => self.formatted(*format, text),
+            (Shape::String | Shape::Formatted(_), _) => self.expected("string", data),
+            (Shape::Number, Json::Number(number)) => Value::Double(number.as_f64().unwrap_or(f64::NAN)),
+            (Shape::Number, _) => self.expected("float", data),
+            (Shape::Integer, Json::Number(number)) if number.is_i64() => Value::tree(data),
+            (Shape::Integer, _) => self.expected("int", data),
+            (Shape::Boolean, Json::Bool(value)) => Value::Bool(*value),
+            (Shape::Boolean, _) => self.expected("bool", data),
+            (Shape::Preserved, _) => Value::Preserved(data),
+            (Shape::None, _) => self.error(format_args!("{NO_TYPE}")),
+            (Shape::Other(name), _) => self.error(format_args!("{NO_TYPE}{name}")),
+        }
+    }
+
+    fn object(self, data: &'a Json) -> Value<'a> {
+        let Json::Object(fields) = data else {
+            return Value::Error("invalid data, expected a map for the provided schema with type=object");
+        };
+        let map = self.arena.keep(TypedMap { fields, typed: self });
+        map.map_or(Value::Error(OUT_OF_MEMORY), |map| Value::Map(Map::Typed(map)))
+    }
+
+    fn list(self, data: &'a Json) -> Value<'a> {
+        let Json::Array(items) = data else {
+            return Value::Error("invalid data, expected an array for the provided schema with type=array");
+        };
+        if self.schema.items().is_none() {
+            return Value::Error(NO_ITEMS);
+        }
+        let list = self.arena.keep(TypedList { items, typed: self });
+        list.map_or(Value::Error(OUT_OF_MEMORY), |list| Value::List(List::Typed(list)))
+    }
+
+    fn formatted(self, format: Format, text: &'a str) -> Value<'a> {
+        let invalid =
+            |what: &str, problem: &str| self.error(format_args!("Invalid {what} {text}: {problem}"));
+        match format {
+            Format::Duration => match times::duration(text) {
+                Ok(nanos) => Value::Duration(nanos),
+                Err(problem) => invalid("duration", &problem),
+            },
+            Format::Date => match times::date(text) {
+                Ok(at) => Value::Timestamp(at),
+                Err(problem) => invalid("date formatted string", &problem),
+            },
+            Format::DateTime => match times::date_time(text) {
+                Ok(at) => Value::Timestamp(at),
+                Err(problem) => invalid("date-time formatted string", &problem),
+            },
+            Format::Byte => match STANDARD.decode(text) {
+                Ok(bytes) => self.arena.bytes(&bytes).unwrap_or(Value::Error(OUT_OF_MEMORY)),
+                Err(_) => invalid("byte formatted string", "illegal base64 data"),
+            },
+        }
+    }
+
+    fn error(self, text: std::fmt::Arguments<'_>) -> Value<'a> {
+        self.arena.error(text).unwrap_or(Value::Error(OUT_OF_MEMORY))
+    }
+
+    /// The error of data of another type than the schema's.
+    fn expected(self, wanted: &str, data: &Json) -> Value<'a> {
+        let got = match data {
+            Json::Null => "<nil>",
+            Json::Bool(_) => "bool",
+            Json::Number(number) if number.is_i64() => "int64",
+            Json::Number(_) => "float64",
+            Json::String(_) => "string",
+            Json::Array(_) => "[]interface {}",
+            Json::Object(_) => "map[string]interface {}",
+        };
+        self.error(format_args!("invalid data, expected {wanted}, got {got}"))
+    }
+
+    fn under(self, schema: &'a TypedSchema) -> Self {
+        Self { schema, ..self }
+    }
+
+    /// The value that an element of the list is.
+    pub(crate) fn item(self, data: &'a Json) -> Value<'a> {
+        match &self.schema.shape {
+            Shape::List(Some(items)) => self.under(items).value(data),
+            _ => Value::Error(NO_ITEMS),
+        }
+    }
+
+    /// The value that some value becomes as an element of the list. Go takes its native form and reads that
+    /// under the schema, which fails where the native form is not what JSON would have.
+    pub(crate) fn adopt(self, value: Value<'a>) -> Value<'a> {
+        let Shape::List(Some(items)) = &self.schema.shape else { return value };
+        match (&items.shape, value) {
+            (Shape::Number, Value::Int(int)) => Value::Double(int as f64),
+            (Shape::Formatted(_), Value::Duration(_)) => {
+                Value::Error("invalid data, expected string, got time.Duration")
+            }
+            (Shape::Formatted(_), Value::Timestamp(_)) => {
+                Value::Error("invalid data, expected string, got time.Time")
+            }
+            (Shape::Formatted(_), Value::Bytes(_)) => {
+                Value::Error("invalid data, expected string, got []uint8")
+            }
+            _ => value,
+        }
+    }
+
+    /// A member, by its name in expressions.
+    pub(crate) fn field(self, fields: &'a JsonMap<String, Json>, name: &str) -> Option<Value<'a>> {
+        if !matches!(self.schema.shape, Shape::Object(_)) {
+            return Some(self.under(self.schema.member(name)?).value(fields.get(name)?));
+        }
+        let name = unescape(name)?;
+        // A null member is as good as absent, nullable or not.
+        let data = fields.get(&*name).filter(|data| !data.is_null())?;
+        Some(self.under(self.schema.member(&name)?).value(data))
+    }
+
+    /// Members that the schema knows, by their names in expressions.
+    pub(crate) fn entries(
+        self,
+        fields: &'a JsonMap<String, Json>,
+    ) -> impl Iterator<Item = (Value<'a>, Value<'a>)> {
+        let object = matches!(self.schema.shape, Shape::Object(_));
+        fields.iter().filter_map(move |(name, data)| {
+            let member = self.schema.member(name)?;
+            let key = match escape(name).filter(|_| object) {
+                Some(escaped) => self.arena.string(&escaped).ok()?,
+                None => Value::String(name),
+            };
+            Some((key, self.under(member).value(data)))
+        })
+    }
+}
+
+const OUT_OF_MEMORY: &str = "operation cancelled: actual cost limit exceeded";
+
+/// The key of an element: the values of its key members. Upstream looks them up by the names that expressions
+/// have for them, so that a key whose name needs escaping is as good as absent.
+fn members(keys: &[Box<str>], fields: &JsonMap<String, Json>) -> String {
+    let value = |key: &str| {
+        let name = escape(key);
+        fields.get(name.as_deref().unwrap_or(key)).cloned().unwrap_or(Json::Null)
+    };
+    Json::from_iter(keys.iter().map(|key| value(key))).to_string()
+}
+
+const NO_ITEMS: &str = "invalid array type, expected Items with a non-empty Schema";
+const NO_TYPE: &str = "invalid type, expected object, array, number, integer, boolean or string, or no type with \
+                       x-kubernetes-int-or-string or x-kubernetes-preserve-unknown-fields is true, got ";
+
+fn is_true(schema: &Json, name: &str) -> bool {
+    schema.get(name) == Some(&Json::Bool(true))
+}
+
+fn list_kind(schema: &Json) -> ListKind {
+    match schema.get("x-kubernetes-list-type").and_then(Json::as_str) {
+        Some("set") => ListKind::Set,
+        Some("map") => {
+            let keys = schema.get("x-kubernetes-list-map-keys").and_then(Json::as_array);
+            ListKind::Map(keys.into_iter().flatten().filter_map(Json::as_str).map(Into::into).collect())
+        }
+        _ => ListKind::Atomic,
+    }
+}
+
+impl Shape {
+    fn new(schema: &Json, resource: bool) -> Self {
+        if is_true(schema, "x-kubernetes-int-or-string") {
+            return Self::IntOrString;
+        }
+        let text = |name| schema.get(name).and_then(Json::as_str);
+        match text("type") {
+            Some("object") => Self::object(schema, resource),
+            Some("array") => {
+                Self::List(schema.get("items").map(|items| Arc::new(TypedSchema::new(items, false))))
+            }
+            Some("string") => match text("format") {
+                Some("duration") => Self::Formatted(Format::Duration),
+                Some("date") => Self::Formatted(Format::Date),
+                Some("date-time") => Self::Formatted(Format::DateTime),
+                Some("byte") => Self::Formatted(Format::Byte),
+                _ => Self::String,
+            },
+            Some("number") => Self::Number,
+            Some("integer") => Self::Integer,
+            Some("boolean") => Self::Boolean,
+            _ if is_true(schema, "x-kubernetes-preserve-unknown-fields") => Self::Preserved,
+            Some(other) => Self::Other(other.into()),
+            None => Self::None,
+        }
+    }
+
+    fn object(schema: &Json, resource: bool) -> Self {
+        let declared = schema.get("properties").and_then(Json::as_object);
+        if declared.is_none() && !resource {
+            return match schema.get("additionalProperties") {
+                Some(values @ Json::Object(_)) => Self::Map(Arc::new(TypedSchema::new(values, false))),
+                _ => Self::Opaque,
+            };
+        }
+        let mut properties: BTreeMap<Box<str>, Arc<TypedSchema>> = declared
+            .into_iter()
+            .flatten()
+            .map(|(name, property)| (name.as_str().into(), Arc::new(TypedSchema::new(property, false))))
+            .collect();
+        if resource && !has_type_meta(declared) {
+            let string = || Arc::new(TypedSchema { shape: Shape::String, ..TypedSchema::default() });
+            let meta = ["name", "generateName"].map(|name| (name.into(), string()));
+            let meta = TypedSchema { shape: Shape::Object(meta.into()), ..TypedSchema::default() };
+            properties.insert("kind".into(), string());
+            properties.insert("apiVersion".into(), string());
+            properties.insert("metadata".into(), Arc::new(meta));
+        }
+        Self::Object(properties)
+    }
+}
+
+/// Whether a schema declares by itself what every resource has.
+fn has_type_meta(properties: Option<&JsonMap<String, Json>>) -> bool {
+    let Some(properties) = properties else { return false };
+    let is = |properties: &JsonMap<String, Json>, name: &str, ty: &str| {
+        properties.get(name).and_then(|property| property.get("type")).and_then(Json::as_str) == Some(ty)
+    };
+    let meta = properties.get("metadata").and_then(|meta| meta.get("properties")).and_then(Json::as_object);
+    is(properties, "kind", "string")
+        && is(properties, "apiVersion", "string")
+        && is(properties, "metadata", "object")
+        && meta.is_some_and(|meta| is(meta, "name", "string") && is(meta, "generateName", "string"))
+}

@@ -1,0 +1,123 @@
+//! Evaluation against recordings of upstream's: results, errors and costs.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod support;
+
+use std::collections::{HashMap, HashSet};
+
+use cel::arena::Arena;
+use cel::check::check;
+use cel::env::Environment;
+use cel::eval::{PER_CALL_LIMIT, evaluate};
+use cel::overloads::signatures;
+use cel::parser::{Options, parse};
+use cel::plan::Plan;
+use cel::source::Source;
+use cel::value::text;
+use serde_json::Value as Json;
+use support::report::Report;
+use support::{environments, fixtures, values};
+
+/// A recorded environment, and its variables.
+struct Recorded<'e> {
+    env: Environment,
+    options: Options,
+    variables: Vec<&'e str>,
+    /// Whether it has functions that Kubernetes does not have.
+    foreign: bool,
+}
+
+/// Whether a recorded function, `name/overload`, is none of Kubernetes'.
+fn is_foreign(function: &str) -> bool {
+    let (name, id) = function.rsplit_once('/').unwrap();
+    // Operators have overloads that no checker resolves.
+    !name.starts_with(['_', '!', '-', '@']) && !signatures(name).iter().any(|s| s.overload.id() == id)
+}
+
+/// What differs, if anything does; none if the case does not tell its input.
+fn run(case: &Json, recorded: &Recorded<'_>) -> Option<Result<(), String>> {
+    let source = Source::new(case["expr"].as_str().unwrap());
+    let syntax = match parse(&source, &recorded.options) {
+        Ok(syntax) => syntax,
+        Err(errors) => return Some(Err(format!("does not parse: {}", errors.display(&source)))),
+    };
+    let checked = match check(&recorded.env, syntax, &source) {
+        Ok(checked) => checked,
+        Err(errors) => return Some(Err(format!("does not check: {}", errors.display(&source)))),
+    };
+    let arena = Arena::new();
+    let mut names: Vec<&str> = recorded.variables.clone();
+    let mut slots = vec![None; names.len()];
+    for (name, value) in case["vars"].as_object().unwrap() {
+        let value = Some(values::decode(value, &arena)?);
+        match names.iter().position(|other| other == name) {
+            Some(place) => slots[place] = value,
+            None => {
+                names.push(name);
+                slots.push(value);
+            }
+        }
+    }
+    let plan = match Plan::new(&checked, &names) {
+        Ok(plan) => plan,
+        Err(error) => return Some(Err(format!("no plan: {error}"))),
+    };
+    let limit = case["limit"].as_u64().unwrap_or(u64::MAX);
+    let evaluation = evaluate(&plan, &slots, &arena, limit, None);
+    let mut differences = Vec::new();
+    match (evaluation.result(), case.get("err")) {
+        (Err(error), Some(expected)) if error == *expected => {}
+        (Err(error), expected) => {
+            differences.push(format!("error {error:?}, recorded {expected:?} {}", case["result"]));
+        }
+        (Ok(value), Some(expected)) => {
+            differences.push(format!("{}, recorded error {expected}", text(value)))
+        }
+        (Ok(value), None) if values::matches(value, &case["result"], &arena) => {}
+        (Ok(value), None) => differences.push(format!("{}, recorded {}", text(value), case["result"])),
+    }
+    // Without Kubernetes' limit the recorded programs are not Kubernetes' either: nothing is folded in them.
+    if let (Some(cost), true) = (case["cost"].as_u64(), limit == PER_CALL_LIMIT)
+        && cost != evaluation.cost
+    {
+        differences.push(format!("cost {}, recorded {cost}", evaluation.cost));
+    }
+    Some(if differences.is_empty() { Ok(()) } else { Err(differences.join("; ")) })
+}
+
+#[test]
+fn evaluations_end_as_recorded() {
+    let (envs, sets) = (fixtures::table("envs"), fixtures::table("function_sets"));
+    let mut built: HashMap<(String, String), Recorded<'_>> = HashMap::new();
+    let mut report = Report::new("eval");
+    let (mut silent, mut foreign) = (0, 0);
+    for case in fixtures::lines("eval") {
+        let field = |name: &str| case[name].as_str().unwrap();
+        let recorded = built.entry((field("env").to_owned(), field("use").to_owned())).or_insert_with(|| {
+            let env = &envs[field("env")];
+            let functions: HashSet<&str> = environments::functions(env, &sets);
+            let foreign = functions.iter().any(|function| is_foreign(function));
+            let variables = env["vars"].as_object().unwrap().keys().map(String::as_str).collect();
+            let (env, options) = environments::environment(env, field("use"), &functions);
+            Recorded { env, options, variables, foreign }
+        });
+        if recorded.foreign && field("use").starts_with("cel-go") {
+            foreign += 1;
+            continue;
+        }
+        match run(&case, recorded) {
+            None => silent += 1,
+            Some(outcome) => {
+                report.count();
+                if let Err(difference) = outcome {
+                    report.miss(&format!("{} {}", field("use"), field("expr")), &difference);
+                }
+            }
+        }
+    }
+    println!(
+        "{silent} cases do not tell their input, {foreign} have functions that Kubernetes does not have"
+    );
+    report.finish();
+}
