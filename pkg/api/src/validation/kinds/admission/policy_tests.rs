@@ -76,7 +76,7 @@ fn a_policy_has_constraints_and_a_kind_of_parameters() {
 fn a_mutation_is_of_one_type() {
     check(
         mutating,
-        json!({"mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[]"}}]}),
+        json!({"mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": "[JSONPatch{op: 'test', path: '/a'}]"}}]}),
         &[],
     );
     check(mutating, json!({}), &["spec.mutations"]);

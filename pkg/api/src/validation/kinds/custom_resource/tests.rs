@@ -279,11 +279,16 @@ fn rules_have_a_shape() {
         json!({"rule": "a", "message": "a\nb", "reason": "X"}),
         &[".message: Invalid", ".reason: Unsupported"],
     );
-    rule(json!({"rule": "a", "fieldPath": ".b"}), &[]);
-    rule(json!({"rule": "a", "fieldPath": "['b']"}), &[]);
+    rule(json!({"rule": "true", "fieldPath": ".b"}), &[]);
+    rule(json!({"rule": "true", "fieldPath": "['b']"}), &[]);
     rule(
         json!({"rule": "a", "fieldPath": ".c"}),
         &[".fieldPath: Invalid value: \".c\": must be a valid path"],
+    );
+    rule(json!({"rule": "self.c"}), &[".rule: Invalid value"]);
+    rule(
+        json!({"rule": "true", "optionalOldSelf": true}),
+        &[".optionalOldSelf: Invalid value: true: may not"],
     );
 }
 
