@@ -16,7 +16,7 @@ use crate::{Attributes, Rules};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
     /// Yes, whatever others would say, and why, which may be empty.
-    Allow(String),
+    Allow(Arc<str>),
     /// No, whatever others would say, and why.
     Deny(String),
     /// Not my business; ask the next one. The reason ends up in the refusal.
@@ -40,7 +40,7 @@ pub trait Authorizer: Send + Sync + 'static {
 #[derive(Debug, Clone)]
 pub struct Authorized {
     user: UserInfo,
-    reason: String,
+    reason: Arc<str>,
 }
 
 impl Authorized {
@@ -73,7 +73,10 @@ pub async fn authorize(
 ///
 /// # Errors
 /// The `Forbidden` Status.
-pub async fn require(authorizer: &dyn Authorizer, attributes: Attributes<'_>) -> Result<String, Box<Status>> {
+pub async fn require(
+    authorizer: &dyn Authorizer,
+    attributes: Attributes<'_>,
+) -> Result<Arc<str>, Box<Status>> {
     match authorizer.decide(attributes).await {
         Decision::Allow(reason) => Ok(reason),
         Decision::Deny(reason) | Decision::NoOpinion(reason) => Err(Box::new(forbidden(attributes, &reason))),
@@ -118,7 +121,7 @@ pub struct AlwaysAllow;
 #[async_trait]
 impl Authorizer for AlwaysAllow {
     async fn decide(&self, _: Attributes<'_>) -> Decision {
-        Decision::Allow(String::new())
+        Decision::Allow(Arc::default())
     }
 
     async fn rules(&self, _: &UserInfo, _: &str) -> Rules {
@@ -148,7 +151,7 @@ pub struct MastersOnly;
 impl Authorizer for MastersOnly {
     async fn decide(&self, attributes: Attributes<'_>) -> Decision {
         match attributes.user.in_group(GROUP_MASTERS) {
-            true => Decision::Allow(String::new()),
+            true => Decision::Allow(Arc::default()),
             false => Decision::NoOpinion(String::new()),
         }
     }

@@ -3,6 +3,7 @@
 mod attributes;
 mod authorizer;
 mod mode;
+pub mod rbac;
 mod rules;
 
 pub use attributes::Attributes;

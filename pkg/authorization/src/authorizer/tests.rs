@@ -83,7 +83,7 @@ struct Granting;
 #[async_trait]
 impl Authorizer for Granting {
     async fn decide(&self, _: Attributes<'_>) -> Decision {
-        Decision::Allow("by a rule".to_owned())
+        Decision::Allow("by a rule".into())
     }
 }
 

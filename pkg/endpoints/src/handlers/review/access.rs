@@ -49,7 +49,7 @@ pub(super) async fn review(
     let selectors = selectors::of(object);
     let wanted = question(object, user, &selectors);
     let (allowed, denied, reason) = match call.api.authorizer.decide(wanted).await {
-        Decision::Allow(reason) => (true, false, reason),
+        Decision::Allow(reason) => (true, false, reason.to_string()),
         Decision::Deny(reason) => (false, true, reason),
         Decision::NoOpinion(reason) => (false, false, reason),
     };

@@ -1,0 +1,156 @@
+//! Which permissions some rules leave uncovered (component-helpers' `auth/rbac/validation`).
+
+use super::Rule;
+use super::rule::{has_or_all, path_matches};
+
+/// How many comparisons are worth an answer. A role of 3 MiB can name billions of permissions, real ones name some
+/// thousands, and a user holds some hundred rules.
+const COMPARISONS_MAX: usize = 50_000_000;
+
+/// The rules name more permissions than can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TooMany;
+
+/// A permission that cannot be taken apart any further.
+#[derive(Debug, Clone, Copy)]
+enum Atom<'r> {
+    Resource { verb: &'r str, group: &'r str, resource: &'r str, name: Option<&'r str> },
+    Path { verb: &'r str, path: &'r str },
+}
+
+impl Atom<'_> {
+    fn rule(self) -> Rule {
+        let one = |text: &str| vec![text.to_owned()];
+        match self {
+            Atom::Resource { verb, group, resource, name } => Rule {
+                verbs: one(verb),
+                groups: one(group),
+                resources: one(resource),
+                names: name.into_iter().map(str::to_owned).collect(),
+                paths: Vec::new(),
+            },
+            Atom::Path { verb, path } => Rule { verbs: one(verb), paths: one(path), ..Rule::default() },
+        }
+    }
+}
+
+/// What `wanted` permits and `present` does not, as rules of one permission each.
+///
+/// # Errors
+/// [`TooMany`].
+pub fn missing(present: &[&Rule], wanted: &[Rule]) -> Result<Vec<Rule>, TooMany> {
+    let size = |rule: &&Rule| {
+        1 + rule.verbs.len() + rule.groups.len() + rule.resources.len() + rule.names.len() + rule.paths.len()
+    };
+    let per_atom = present.iter().map(size).fold(1, usize::saturating_add);
+    let count = wanted.iter().map(permissions).fold(0, usize::saturating_add);
+    if count.saturating_mul(per_atom) > COMPARISONS_MAX {
+        return Err(TooMany);
+    }
+    let covered = |atom: &Atom<'_>| present.iter().any(|rule| covers(rule, *atom));
+    Ok(wanted.iter().flat_map(atoms).filter(|atom| !covered(atom)).map(Atom::rule).collect())
+}
+
+/// How many permissions a rule names.
+fn permissions(rule: &Rule) -> usize {
+    let (verbs, names) = (rule.verbs.len(), rule.names.len().max(1));
+    let resources =
+        [rule.groups.len(), rule.resources.len(), names].into_iter().fold(verbs, usize::saturating_mul);
+    resources.saturating_add(rule.paths.len().saturating_mul(verbs))
+}
+
+fn atoms(rule: &Rule) -> Vec<Atom<'_>> {
+    let mut atoms = Vec::new();
+    let names: Vec<Option<&str>> = match &rule.names[..] {
+        [] => vec![None],
+        names => names.iter().map(|name| Some(name.as_str())).collect(),
+    };
+    for group in &rule.groups {
+        for resource in &rule.resources {
+            for verb in &rule.verbs {
+                atoms.extend(names.iter().map(|&name| Atom::Resource { verb, group, resource, name }));
+            }
+        }
+    }
+    for path in &rule.paths {
+        atoms.extend(rule.verbs.iter().map(|verb| Atom::Path { verb, path }));
+    }
+    atoms
+}
+
+fn covers(rule: &Rule, atom: Atom<'_>) -> bool {
+    match atom {
+        Atom::Resource { verb, group, resource, name } => {
+            has_or_all(&rule.verbs, verb)
+                && has_or_all(&rule.groups, group)
+                && (has_or_all(&rule.resources, resource) || of_every_resource(rule, resource))
+                && (rule.names.is_empty()
+                    || name.is_some_and(|name| rule.names.iter().any(|own| own == name)))
+        }
+        Atom::Path { verb, path } => {
+            has_or_all(&rule.verbs, verb) && rule.paths.iter().any(|pattern| path_matches(pattern, path))
+        }
+    }
+}
+
+/// Whether a rule has a subresource of whatever resource.
+fn of_every_resource(rule: &Rule, resource: &str) -> bool {
+    let Some((_, subresource)) = resource.split_once('/') else { return false };
+    rule.resources.iter().any(|own| own.strip_prefix("*/") == Some(subresource))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn rules(list: &Value) -> Vec<Rule> {
+        json!({"rules": list}).as_object().map(Rule::all_of).unwrap_or_default()
+    }
+
+    #[test]
+    fn more_permissions_than_can_be_compared_are_refused_without_being_counted_out() {
+        let many: Vec<String> = (0..100_000).map(|n| n.to_string()).collect();
+        let rule = Rule { verbs: many.clone(), groups: many.clone(), resources: many, ..Rule::default() };
+        assert_eq!(missing(&[], &[rule]), Err(TooMany));
+    }
+
+    #[test]
+    fn permissions_that_no_rule_covers_are_missing_one_by_one() {
+        let check = |present: Value, wanted: Value, expected: Value| {
+            let held = rules(&present);
+            let found = missing(&held.iter().collect::<Vec<_>>(), &rules(&wanted));
+            assert_eq!(found, Ok(rules(&expected)), "{present} {wanted}");
+        };
+        let pods = |verbs: &[&str]| json!({"apiGroups": [""], "resources": ["pods"], "verbs": verbs});
+        let named = |name: &str| json!({"apiGroups": [""], "resourceNames": [name], "resources": ["pods"], "verbs": ["get"]});
+        let all = json!([{"apiGroups": ["*"], "resources": ["*"], "verbs": ["*"]}]);
+        check(json!([]), json!([]), json!([]));
+        check(json!([]), json!([pods(&["get", "list"])]), json!([pods(&["get"]), pods(&["list"])]));
+        check(json!([pods(&["get"])]), json!([pods(&["get", "list"])]), json!([pods(&["list"])]));
+        check(json!([pods(&["get"]), pods(&["list"])]), json!([pods(&["get", "list"])]), json!([]));
+        check(all.clone(), json!([pods(&["get"]), named("a")]), json!([]));
+        check(json!([pods(&["get"])]), all.clone(), all);
+        // A name is covered by the same one and by none, no name only by none.
+        check(
+            json!([named("a")]),
+            json!([named("a"), named("b"), pods(&["get"])]),
+            json!([named("b"), pods(&["get"])]),
+        );
+        check(json!([pods(&["*"])]), json!([named("a")]), json!([]));
+
+        let status = json!({"apiGroups": [""], "resources": ["pods/status"], "verbs": ["get"]});
+        let any_status = json!({"apiGroups": [""], "resources": ["*/status"], "verbs": ["get"]});
+        check(json!([any_status]), json!([status, pods(&["get"])]), json!([pods(&["get"])]));
+
+        let path = |path: &str| json!({"nonResourceURLs": [path], "verbs": ["get"]});
+        check(
+            json!([path("/api/*")]),
+            json!([path("/api/v1"), path("/api"), path("/api/*")]),
+            json!([path("/api")]),
+        );
+        check(json!([path("*")]), json!([path("/healthz")]), json!([]));
+        check(json!([pods(&["*"])]), json!([path("/healthz")]), json!([path("/healthz")]));
+    }
+}

@@ -1,0 +1,206 @@
+//! Nobody hands on more than he has (upstream's `policybased` storages): whoever writes a role must hold what it
+//! permits or may `escalate`; whoever writes a binding must hold what its role permits or may `bind` it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use apimachinery::go_quote::quote;
+use apimachinery::gvk::GroupResource;
+use apimachinery::status::Status;
+use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
+use serde_json::{Map, Value};
+
+use super::covers::{TooMany, missing};
+use super::{Index, RoleKind, RoleRef, Roles, Rule, aggregate, read, rules_of};
+use crate::{Attributes, Authorizer, Decision};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+type Object = Map<String, Value>;
+
+/// A role or binding that is about to be written.
+#[derive(Debug, Clone, Copy)]
+pub struct Grant<'a> {
+    /// Who writes.
+    pub user: &'a UserInfo,
+    /// `roles`, `clusterroles`, `rolebindings` or `clusterrolebindings`.
+    pub resource: &'a str,
+    /// Namespace of the request; empty for the cluster.
+    pub namespace: &'a str,
+    /// The name in the request's path; empty for a POST.
+    pub path_name: &'a str,
+    /// The object as it would be written, after mutating admission.
+    pub new: &'a Object,
+    /// What it replaces.
+    pub old: Option<&'a Object>,
+}
+
+/// Checks that a write hands on nothing that the writer does not have.
+///
+/// # Errors
+/// 403 that lists what is missing; 404 for a binding to a role that is not there.
+pub async fn check(
+    grant: Grant<'_>,
+    authorizer: &dyn Authorizer,
+    roles: &dyn Roles,
+) -> Result<(), Box<Status>> {
+    let Grant { user, resource, new, old, .. } = grant;
+    if user.in_group(GROUP_MASTERS) || old.is_some_and(|old| changes_ownership_alone(new, old)) {
+        return Ok(());
+    }
+    match resource {
+        "roles" | "clusterroles" => check_role(grant, authorizer, roles).await,
+        "rolebindings" | "clusterrolebindings" => check_binding(grant, authorizer, roles).await,
+        _ => Ok(()),
+    }
+}
+
+async fn check_role(
+    grant: Grant<'_>,
+    authorizer: &dyn Authorizer,
+    roles: &dyn Roles,
+) -> Result<(), Box<Status>> {
+    let wanted = Attributes { resource: grant.resource, name: grant.path_name, ..asked(grant, "escalate") };
+    if allowed(authorizer, wanted).await {
+        return Ok(());
+    }
+    let rules = Rule::all_of(grant.new);
+    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text))?;
+    if aggregates(grant.new) || grant.old.is_some_and(aggregates) {
+        // The rules of an aggregate may become anything.
+        let text = "must have cluster-admin privileges to use the aggregationRule";
+        confirm(grant, roles, &full_authority()).map_err(|_| forbidden(grant, text))?;
+    }
+    Ok(())
+}
+
+async fn check_binding(
+    grant: Grant<'_>,
+    authorizer: &dyn Authorizer,
+    roles: &dyn Roles,
+) -> Result<(), Box<Status>> {
+    let role = RoleRef::of(grant.new, grant.namespace);
+    let resource = match role.kind {
+        Some(RoleKind::ClusterRole) => "clusterroles",
+        Some(RoleKind::Role) => "roles",
+        None => return Err(Status::unmapped(role.not_found()).into()),
+    };
+    let group = grant.new.get("roleRef").and_then(|role| role.get("apiGroup")?.as_str()).unwrap_or("");
+    let wanted = Attributes { group, resource, name: &role.name, ..asked(grant, "bind") };
+    if allowed(authorizer, wanted).await {
+        return Ok(());
+    }
+    let found = read(roles, |index| index.rules(&role).map(<[Rule]>::to_vec)).flatten();
+    let not_found = || Status::not_found(&GroupResource::new(GROUP, resource), &role.name);
+    let rules = found.ok_or_else(not_found)?;
+    confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text))
+}
+
+/// The question whether the writer may do without what is checked here.
+fn asked<'a>(grant: Grant<'a>, verb: &'a str) -> Attributes<'a> {
+    Attributes {
+        verb,
+        resource_request: true,
+        namespace: grant.namespace,
+        group: GROUP,
+        version: "*",
+        ..Attributes::of_user(grant.user)
+    }
+}
+
+async fn allowed(authorizer: &dyn Authorizer, wanted: Attributes<'_>) -> bool {
+    matches!(authorizer.decide(wanted).await, Decision::Allow(_))
+}
+
+fn forbidden(grant: Grant<'_>, text: &str) -> Box<Status> {
+    let name = grant.new.get("metadata").and_then(|metadata| metadata.get("name")?.as_str()).unwrap_or("");
+    Status::forbidden(&GroupResource::new(GROUP, grant.resource), name, text).into()
+}
+
+/// Whether the writer holds what some rules permit; upstream's text if not.
+fn confirm(grant: Grant<'_>, roles: &dyn Roles, rules: &[Rule]) -> Result<(), String> {
+    read(roles, |index| confirm_in(index, grant, rules)).unwrap_or(Err(String::new()))
+}
+
+fn confirm_in(index: &Index, grant: Grant<'_>, rules: &[Rule]) -> Result<(), String> {
+    let (held, errors) = rules_of(index, grant.user, grant.namespace);
+    let lacking = match missing(&held, rules) {
+        Ok(lacking) if lacking.is_empty() => return Ok(()),
+        Ok(lacking) => compact(lacking).iter().map(described).collect(),
+        Err(TooMany) => BTreeSet::from(["more than can be compared".to_owned()]),
+    };
+    let lacking: Vec<String> = lacking.into_iter().collect();
+    let (name, groups) = (quote(&grant.user.name), quoted(&grant.user.groups));
+    let mut text = format!(
+        "user {name} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n{}",
+        lacking.join("\n")
+    );
+    if !errors.is_empty() {
+        text.push_str(&format!("; resolution errors: [{}]", aggregate(&errors)));
+    }
+    Err(text)
+}
+
+/// Joins permissions that differ in their verbs alone.
+fn compact(rules: Vec<Rule>) -> Vec<Rule> {
+    let mut simple: BTreeMap<(String, String, Vec<String>), Rule> = BTreeMap::new();
+    let mut others = Vec::new();
+    for rule in rules {
+        match (&rule.groups[..], &rule.resources[..]) {
+            ([group], [resource]) => {
+                let key = (group.clone(), resource.clone(), rule.names.clone());
+                match simple.get_mut(&key) {
+                    Some(known) => known.verbs.extend(rule.verbs),
+                    None => drop(simple.insert(key, rule)),
+                }
+            }
+            _ => others.push(rule),
+        }
+    }
+    others.extend(simple.into_values());
+    others
+}
+
+/// A rule as Go prints it.
+fn described(rule: &Rule) -> String {
+    let lists = [
+        ("APIGroups", &rule.groups),
+        ("Resources", &rule.resources),
+        ("NonResourceURLs", &rule.paths),
+        ("ResourceNames", &rule.names),
+        ("Verbs", &rule.verbs),
+    ];
+    let present = lists.iter().filter(|(_, list)| !list.is_empty());
+    let parts: Vec<String> = present.map(|(name, list)| format!("{name}:{}", quoted(list))).collect();
+    format!("{{{}}}", parts.join(", "))
+}
+
+fn quoted(list: &[String]) -> String {
+    format!("[{}]", list.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" "))
+}
+
+fn full_authority() -> [Rule; 2] {
+    let all = || vec!["*".to_owned()];
+    [
+        Rule { verbs: all(), groups: all(), resources: all(), ..Rule::default() },
+        Rule { verbs: all(), paths: all(), ..Rule::default() },
+    ]
+}
+
+fn aggregates(role: &Object) -> bool {
+    let selectors = role.get("aggregationRule").and_then(|rule| rule.get("clusterRoleSelectors")?.as_array());
+    selectors.is_some_and(|selectors| !selectors.is_empty())
+}
+
+/// Whether a write changes no more than what the garbage collector changes.
+fn changes_ownership_alone(new: &Object, old: &Object) -> bool {
+    let rest = |object: &Object| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            for name in ["ownerReferences", "finalizers", "selfLink", "managedFields"] {
+                metadata.remove(name);
+            }
+        }
+        object
+    };
+    rest(new) == rest(old)
+}

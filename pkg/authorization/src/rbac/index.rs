@@ -1,0 +1,231 @@
+//! Roles by name and bindings by subject, kept current one change at a time.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use apimachinery::go_quote::quote;
+use apimachinery::user_info::UserInfo;
+use serde_json::{Map, Value};
+
+use super::Rule;
+
+/// What kind of role a binding refers to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum RoleKind {
+    /// Of the whole cluster.
+    ClusterRole,
+    /// Of the binding's namespace.
+    Role,
+}
+
+/// A role, as a binding refers to it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct RoleRef {
+    /// `None` for a kind that does not exist.
+    pub kind: Option<RoleKind>,
+    /// The kind as it is written.
+    pub kind_text: Box<str>,
+    /// The role's name.
+    pub name: Box<str>,
+    /// The binding's namespace; empty for cluster role bindings.
+    pub namespace: Box<str>,
+}
+
+impl RoleRef {
+    /// The reference of a stored binding.
+    pub fn of(binding: &Map<String, Value>, namespace: &str) -> Self {
+        let text =
+            |name: &str| binding.get("roleRef").and_then(|role| role.get(name)?.as_str()).unwrap_or("");
+        let kind = match text("kind") {
+            "ClusterRole" => Some(RoleKind::ClusterRole),
+            "Role" => Some(RoleKind::Role),
+            _ => None,
+        };
+        RoleRef {
+            kind,
+            kind_text: text("kind").into(),
+            name: text("name").into(),
+            namespace: namespace.into(),
+        }
+    }
+
+    /// What upstream says where there is no such role.
+    pub fn not_found(&self) -> String {
+        let resource = match self.kind {
+            Some(RoleKind::ClusterRole) => "clusterrole",
+            Some(RoleKind::Role) => "role",
+            None => return format!("unsupported role reference kind: {}", quote(&self.kind_text)),
+        };
+        format!("{resource}.rbac.authorization.k8s.io {} not found", quote(&self.name))
+    }
+}
+
+/// Who is bound.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// A user by name; service accounts are users.
+    User(Box<str>),
+    /// Everyone in a group.
+    Group(Box<str>),
+}
+
+/// A binding, as it is put into the index.
+#[derive(Debug, Clone)]
+pub struct Binding {
+    role: RoleRef,
+    /// Each subject with what is said of a request that passes on its account.
+    subjects: Vec<(Subject, Arc<str>)>,
+}
+
+impl Binding {
+    /// Reads a stored RoleBinding or, without a namespace, ClusterRoleBinding. Subjects of unknown kinds bind nobody.
+    pub fn of(binding: &Map<String, Value>, namespace: &str, name: &str) -> Self {
+        let role = RoleRef::of(binding, namespace);
+        let (kind, named) = match namespace {
+            "" => ("ClusterRoleBinding", quote(name)),
+            namespace => ("RoleBinding", quote(&format!("{name}/{namespace}"))),
+        };
+        let by = format!("RBAC: allowed by {kind} {named} of {} {}", role.kind_text, quote(&role.name));
+        let list = binding.get("subjects").and_then(Value::as_array);
+        let subjects = list.into_iter().flatten().filter_map(|subject| {
+            let (subject, described) = subject_of(subject, namespace)?;
+            Some((subject, format!("{by} to {described}").into()))
+        });
+        Binding { subjects: subjects.collect(), role }
+    }
+}
+
+/// A subject of a binding in a namespace, and how upstream describes it.
+fn subject_of(subject: &Value, namespace: &str) -> Option<(Subject, String)> {
+    let text = |name: &str| subject.get(name).and_then(Value::as_str).unwrap_or("");
+    let name = text("name");
+    Some(match text("kind") {
+        "User" => (Subject::User(name.into()), format!("User {}", quote(name))),
+        "Group" => (Subject::Group(name.into()), format!("Group {}", quote(name))),
+        "ServiceAccount" => {
+            let namespace = if text("namespace").is_empty() { namespace } else { text("namespace") };
+            if namespace.is_empty() {
+                return None;
+            }
+            let user = format!("system:serviceaccount:{namespace}:{name}");
+            let described = quote(&format!("{name}/{namespace}"));
+            (Subject::User(user.into()), format!("ServiceAccount {described}"))
+        }
+        _ => return None,
+    })
+}
+
+/// What a binding gives to one of its subjects.
+#[derive(Debug, Clone)]
+pub struct Grant {
+    binding: Arc<str>,
+    /// The role that is given.
+    pub role: Arc<RoleRef>,
+    /// What is said of a request that passes.
+    pub reason: Arc<str>,
+}
+
+impl Grant {
+    /// Namespace and name of the binding.
+    pub fn identity(&self) -> (&str, &str) {
+        (&self.role.namespace, &self.binding)
+    }
+}
+
+/// What a subject was given, by namespace; under the empty one what holds everywhere. In order of the bindings' names.
+type Grants = HashMap<Box<str>, Vec<Grant>>;
+
+/// The roles and bindings of a cluster.
+#[derive(Debug, Clone, Default)]
+pub struct Index {
+    cluster_roles: HashMap<Box<str>, Arc<[Rule]>>,
+    /// By namespace and name.
+    roles: HashMap<Box<str>, HashMap<Box<str>, Arc<[Rule]>>>,
+    users: HashMap<Box<str>, Grants>,
+    groups: HashMap<Box<str>, Grants>,
+    /// The subjects of each binding, by namespace and name.
+    bound: HashMap<(Box<str>, Box<str>), Vec<Subject>>,
+}
+
+impl Index {
+    /// Takes in a role as it is now, or that it is gone. Without a namespace it is a cluster role.
+    pub fn set_role(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
+        let roles = match namespace {
+            "" => &mut self.cluster_roles,
+            namespace => self.roles.entry(namespace.into()).or_default(),
+        };
+        match rules {
+            Some(rules) => drop(roles.insert(name.into(), rules.into())),
+            None => drop(roles.remove(name)),
+        }
+        if roles.is_empty() {
+            self.roles.remove(namespace);
+        }
+    }
+
+    /// Takes in a binding as it is now, or that it is gone. Without a namespace it is a cluster role binding. Costs
+    /// what its subjects were and are given.
+    pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
+        for subject in self.bound.remove(&(namespace.into(), name.into())).unwrap_or_default() {
+            self.take_away(&subject, namespace, name);
+        }
+        let Some(Binding { role, subjects }) = binding else { return };
+        let (role, binding): (Arc<RoleRef>, Arc<str>) = (Arc::new(role), name.into());
+        let mut bound: Vec<Subject> = Vec::with_capacity(subjects.len());
+        for (subject, reason) in subjects {
+            let grant = Grant { binding: Arc::clone(&binding), role: Arc::clone(&role), reason };
+            let granted = self.of(&subject).entry(namespace.into()).or_default();
+            if let Err(at) = granted.binary_search_by(|grant| (*grant.binding).cmp(name)) {
+                granted.insert(at, grant);
+                bound.push(subject);
+            }
+        }
+        self.bound.insert((namespace.into(), name.into()), bound);
+    }
+
+    fn of(&mut self, subject: &Subject) -> &mut Grants {
+        match subject {
+            Subject::User(name) => self.users.entry(name.clone()).or_default(),
+            Subject::Group(name) => self.groups.entry(name.clone()).or_default(),
+        }
+    }
+
+    fn take_away(&mut self, subject: &Subject, namespace: &str, binding: &str) {
+        let (subjects, name) = match subject {
+            Subject::User(name) => (&mut self.users, name),
+            Subject::Group(name) => (&mut self.groups, name),
+        };
+        let Some(grants) = subjects.get_mut(name) else { return };
+        if let Some(granted) = grants.get_mut(namespace) {
+            if let Ok(at) = granted.binary_search_by(|grant| (*grant.binding).cmp(binding)) {
+                granted.remove(at);
+            }
+            if granted.is_empty() {
+                grants.remove(namespace);
+            }
+        }
+        if grants.is_empty() {
+            subjects.remove(name);
+        }
+    }
+
+    /// What a user was given that counts in a namespace: first all that holds everywhere. A binding comes once for
+    /// each of its subjects that the user is.
+    pub fn grants<'i>(&'i self, user: &'i UserInfo, namespace: &'i str) -> impl Iterator<Item = &'i Grant> {
+        let scopes = ["", namespace].into_iter().take(if namespace.is_empty() { 1 } else { 2 });
+        scopes.flat_map(move |scope| {
+            let own = self.users.get(user.name.as_str());
+            let groups = user.groups.iter().filter_map(|group| self.groups.get(group.as_str()));
+            own.into_iter().chain(groups).filter_map(move |grants| grants.get(scope)).flatten()
+        })
+    }
+
+    /// The rules of a role; `None` if there is no such role.
+    pub fn rules(&self, role: &RoleRef) -> Option<&[Rule]> {
+        let rules = match role.kind? {
+            RoleKind::ClusterRole => self.cluster_roles.get(&role.name)?,
+            RoleKind::Role => self.roles.get(&role.namespace)?.get(&role.name)?,
+        };
+        Some(rules)
+    }
+}

@@ -1,0 +1,75 @@
+//! One rule of a role.
+
+use serde_json::{Map, Value};
+
+use crate::Attributes;
+
+/// Lets some verbs be used on some resources or on some paths (`rbac.authorization.k8s.io/v1` PolicyRule).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Rule {
+    /// `*` is every verb.
+    pub verbs: Vec<String>,
+    /// API groups; `*` is every group.
+    pub groups: Vec<String>,
+    /// `pods`, `pods/log`, `*/scale`, or `*` for everything.
+    pub resources: Vec<String>,
+    /// Names of objects; without any, all.
+    pub names: Vec<String>,
+    /// Paths that name no resource. A `*` at the end stands for whatever follows.
+    pub paths: Vec<String>,
+}
+
+impl Rule {
+    /// The rules of a role as it is stored. Members that are no lists of texts count as empty.
+    pub fn all_of(role: &Map<String, Value>) -> Vec<Rule> {
+        let rules = role.get("rules").and_then(Value::as_array);
+        rules.into_iter().flatten().filter_map(Value::as_object).map(Rule::of).collect()
+    }
+
+    fn of(rule: &Map<String, Value>) -> Rule {
+        let texts = |name: &str| {
+            let list = rule.get(name).and_then(Value::as_array);
+            list.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Rule {
+            verbs: texts("verbs"),
+            groups: texts("apiGroups"),
+            resources: texts("resources"),
+            names: texts("resourceNames"),
+            paths: texts("nonResourceURLs"),
+        }
+    }
+
+    /// Whether the rule lets a request pass. Selectors do not count: roles cannot speak of them.
+    pub fn allows(&self, wanted: &Attributes<'_>) -> bool {
+        if !has_or_all(&self.verbs, wanted.verb) {
+            return false;
+        }
+        if !wanted.resource_request {
+            return self.paths.iter().any(|pattern| path_matches(pattern, wanted.path));
+        }
+        has_or_all(&self.groups, wanted.group)
+            && self.resources.iter().any(|rule| resource_matches(rule, wanted.resource, wanted.subresource))
+            && (self.names.is_empty() || self.names.iter().any(|name| name == wanted.name))
+    }
+}
+
+pub(super) fn has_or_all(list: &[String], wanted: &str) -> bool {
+    list.iter().any(|text| text == "*" || text == wanted)
+}
+
+fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {
+    match (rule, subresource) {
+        ("*", _) => true,
+        (rule, "") => rule == resource,
+        (rule, subresource) => rule
+            .strip_suffix(subresource)
+            .and_then(|rest| rest.strip_suffix('/'))
+            .is_some_and(|named| named == resource || named == "*"),
+    }
+}
+
+/// Whether a pattern covers a path, which may itself be a pattern.
+pub(super) fn path_matches(pattern: &str, path: &str) -> bool {
+    pattern == path || pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*'))
+}

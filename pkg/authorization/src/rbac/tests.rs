@@ -1,0 +1,217 @@
+//! Claims about what roles let users do.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test may say what must hold")]
+
+use apimachinery::status::Status;
+use serde_json::{Value, json};
+
+use super::escalation::{Grant, check};
+use super::*;
+use crate::AlwaysDeny;
+
+mod random;
+
+fn user(name: &str, groups: &[&str]) -> UserInfo {
+    let groups = groups.iter().map(|&group| group.to_owned()).collect();
+    UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
+}
+
+fn rule(verbs: &[&str], groups: &[&str], resources: &[&str], names: &[&str]) -> Value {
+    json!({"verbs": verbs, "apiGroups": groups, "resources": resources, "resourceNames": names})
+}
+
+fn subject(kind: &str, name: &str, namespace: &str) -> Value {
+    json!({"kind": kind, "name": name, "namespace": namespace})
+}
+
+fn bind(index: &mut Index, namespace: &str, name: &str, role: (&str, &str), subjects: &[Value]) {
+    let (kind, role) = role;
+    let binding = json!({"roleRef": {"kind": kind, "name": role}, "subjects": subjects});
+    index.set_binding(namespace, name, Some(Binding::of(binding.as_object().unwrap(), namespace, name)));
+}
+
+fn define(index: &mut Index, namespace: &str, name: &str, rules: &[Value]) {
+    let role = json!({"rules": rules});
+    index.set_role(namespace, name, Some(Rule::all_of(role.as_object().unwrap())));
+}
+
+fn wants<'a>(user: &'a UserInfo, verb: &'a str, namespace: &'a str, resource: &'a str) -> Attributes<'a> {
+    let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
+    Attributes { verb, namespace, resource, subresource, resource_request: true, ..Attributes::of_user(user) }
+}
+
+/// A reader of pods everywhere, bound in three ways.
+fn readers() -> Index {
+    let mut index = Index::default();
+    define(&mut index, "", "reader", &[rule(&["get"], &[""], &["pods", "*/scale"], &[])]);
+    define(&mut index, "ns", "one", &[rule(&["*"], &["*"], &["secrets"], &["s"])]);
+    let both = [subject("Group", "readers", ""), subject("User", "alice", "")];
+    bind(&mut index, "", "everywhere", ("ClusterRole", "reader"), &both);
+    bind(&mut index, "ns", "here", ("ClusterRole", "reader"), &[subject("ServiceAccount", "bot", "")]);
+    bind(&mut index, "ns", "named", ("Role", "one"), &[subject("User", "alice", "")]);
+    index
+}
+
+#[test]
+fn the_first_binding_that_lets_a_request_pass_is_the_reason() {
+    let index = readers();
+    let check = |who: &UserInfo, namespace: &str, expected: &str| {
+        let decision = decide(&index, &wants(who, "get", namespace, "pods"));
+        let expected = match expected {
+            "" => Decision::NoOpinion(String::new()),
+            reason => Decision::Allow(format!("RBAC: allowed by {reason}").into()),
+        };
+        assert_eq!(decision, expected, "{} {namespace}", who.name);
+    };
+    let everywhere = "ClusterRoleBinding \"everywhere\" of ClusterRole \"reader\" to";
+    check(&user("alice", &[]), "", &format!("{everywhere} User \"alice\""));
+    check(&user("x", &["readers"]), "any", &format!("{everywhere} Group \"readers\""));
+    let bot = user("system:serviceaccount:ns:bot", &[]);
+    let here = "RoleBinding \"here/ns\" of ClusterRole \"reader\" to ServiceAccount \"bot/ns\"";
+    check(&bot, "ns", here);
+    check(&bot, "other", "");
+    check(&bot, "", "");
+    check(&user("nobody", &[]), "ns", "");
+}
+
+#[test]
+fn verbs_groups_resources_subresources_and_names_all_have_to_match() {
+    let index = readers();
+    let alice = user("alice", &[]);
+    let check = |wanted: Attributes<'_>, expected: bool| {
+        let allowed = matches!(decide(&index, &wanted), Decision::Allow(_));
+        assert_eq!(allowed, expected, "{wanted:?}");
+    };
+    check(wants(&alice, "list", "", "pods"), false);
+    check(wants(&alice, "get", "", "pods/log"), false);
+    check(wants(&alice, "get", "", "deployments/scale"), true);
+    check(Attributes { group: "apps", ..wants(&alice, "get", "", "pods") }, false);
+    check(Attributes { name: "s", ..wants(&alice, "delete", "ns", "secrets") }, true);
+    check(Attributes { name: "t", ..wants(&alice, "delete", "ns", "secrets") }, false);
+    check(wants(&alice, "list", "ns", "secrets"), false);
+    check(Attributes { name: "s", ..wants(&alice, "delete", "other", "secrets") }, false);
+}
+
+#[test]
+fn paths_match_exactly_or_by_what_stands_before_the_star() {
+    let check = |pattern: &str, path: &str, expected: bool| {
+        let mut index = Index::default();
+        define(&mut index, "", "r", &[json!({"verbs": ["get"], "nonResourceURLs": [pattern]})]);
+        bind(&mut index, "", "b", ("ClusterRole", "r"), &[subject("User", "u", "")]);
+        let user = user("u", &[]);
+        let wanted = Attributes { verb: "get", path, ..Attributes::of_user(&user) };
+        assert_eq!(matches!(decide(&index, &wanted), Decision::Allow(_)), expected, "{pattern} {path}");
+    };
+    check("/healthz", "/healthz", true);
+    check("/healthz", "/healthz/etcd", false);
+    check("/healthz/*", "/healthz/etcd", true);
+    check("/healthz/*", "/healthz", false);
+    check("*", "/anything", true);
+}
+
+#[test]
+fn roles_that_are_missing_are_named_once_if_nothing_else_lets_the_request_pass() {
+    let mut index = readers();
+    for name in ["a", "b"] {
+        bind(&mut index, "ns", name, ("Role", "gone"), &[subject("User", "alice", "")]);
+    }
+    bind(&mut index, "", "c", ("ClusterRole", "gone"), &[subject("Group", "readers", "")]);
+    let alice = user("alice", &["readers"]);
+    assert!(matches!(decide(&index, &wants(&alice, "get", "ns", "pods")), Decision::Allow(_)));
+    let expected = "RBAC: [clusterrole.rbac.authorization.k8s.io \"gone\" not found, \
+                    role.rbac.authorization.k8s.io \"gone\" not found]";
+    assert_eq!(decide(&index, &wants(&alice, "put", "ns", "x")), Decision::NoOpinion(expected.to_owned()));
+}
+
+#[test]
+fn what_is_taken_away_counts_no_more_and_leaves_nothing() {
+    let mut index = readers();
+    let alice = user("alice", &[]);
+    index.set_binding("", "everywhere", None);
+    assert_eq!(decide(&index, &wants(&alice, "get", "", "pods")), Decision::NoOpinion(String::new()));
+    for (namespace, name) in [("ns", "here"), ("ns", "named")] {
+        index.set_binding(namespace, name, None);
+    }
+    index.set_role("", "reader", None);
+    index.set_role("ns", "one", None);
+    assert_eq!(format!("{index:?}"), format!("{:?}", Index::default()));
+}
+
+#[test]
+fn rules_are_listed_once_for_each_binding() {
+    let index = readers();
+    let listed = listed(&index, &user("alice", &["readers"]), "ns");
+    let verbs: Vec<_> = listed.resources.iter().map(|rule| rule.verbs.join(",")).collect();
+    assert_eq!(verbs, ["get", "*"]);
+}
+
+struct Held(Index);
+
+impl Roles for Held {
+    fn look(&self, look: &mut dyn FnMut(&Index)) {
+        look(&self.0);
+    }
+}
+
+/// Has alice, who holds `held` in the namespace, write an object.
+async fn written(held: &[Value], resource: &str, new: Value, old: Option<Value>) -> Result<(), Box<Status>> {
+    let mut index = readers();
+    define(&mut index, "", "held", held);
+    bind(&mut index, "", "held", ("ClusterRole", "held"), &[subject("User", "alice", "")]);
+    let (alice, roles) = (user("alice", &["readers", "all"]), Held(index));
+    let grant = Grant {
+        user: &alice,
+        resource,
+        namespace: "ns",
+        path_name: "",
+        new: new.as_object().unwrap(),
+        old: old.as_ref().and_then(Value::as_object),
+    };
+    check(grant, &AlwaysDeny, &roles).await
+}
+
+fn role(rules: &[Value]) -> Value {
+    json!({"metadata": {"name": "r"}, "rules": rules})
+}
+
+fn binding(kind: &str, name: &str) -> Value {
+    let role = json!({"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": name});
+    json!({"metadata": {"name": "b"}, "roleRef": role, "subjects": []})
+}
+
+#[tokio::test]
+async fn nobody_grants_what_he_does_not_hold() {
+    let watch = rule(&["watch", "delete"], &[""], &["pods"], &[]);
+    let refused = written(&[], "roles", role(std::slice::from_ref(&watch)), None).await.unwrap_err();
+    let expected = "roles.rbac.authorization.k8s.io \"r\" is forbidden: user \"alice\" (groups=[\"readers\" \
+                    \"all\"]) is attempting to grant RBAC permissions not currently held:\n\
+                    {APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"watch\" \"delete\"]}";
+    assert_eq!((refused.code, refused.message.as_str()), (403, expected));
+    written(&[watch.clone()], "roles", role(&[watch]), None).await.unwrap();
+    written(&[], "roles", role(&[rule(&["get"], &[""], &["pods"], &["p"])]), None).await.unwrap();
+
+    written(&[], "rolebindings", binding("ClusterRole", "reader"), None).await.unwrap();
+    let gone = written(&[], "rolebindings", binding("Role", "gone"), None).await.unwrap_err();
+    assert_eq!((gone.code, &*gone.message), (404, "roles.rbac.authorization.k8s.io \"gone\" not found"));
+}
+
+#[tokio::test]
+async fn an_aggregate_may_become_anything_so_its_writer_must_hold_everything() {
+    let mut aggregate = role(&[]);
+    aggregate["aggregationRule"] = json!({"clusterRoleSelectors": [{}]});
+    let refused = written(&[], "clusterroles", aggregate.clone(), None).await.unwrap_err();
+    assert!(refused.message.ends_with("must have cluster-admin privileges to use the aggregationRule"));
+    let all = [rule(&["*"], &["*"], &["*"], &[]), json!({"verbs": ["*"], "nonResourceURLs": ["*"]})];
+    written(&all, "clusterroles", aggregate.clone(), None).await.unwrap();
+    let refused = written(&[], "clusterroles", role(&[]), Some(aggregate)).await;
+    assert!(refused.is_err(), "nor may an aggregate be made an ordinary role");
+}
+
+#[tokio::test]
+async fn the_garbage_collector_may_change_owners_and_finalizers() {
+    let old = role(&[rule(&["*"], &["*"], &["*"], &[])]);
+    let mut new = old.clone();
+    new["metadata"]["finalizers"] = json!(["a/b"]);
+    written(&[], "roles", new.clone(), Some(old.clone())).await.unwrap();
+    new["metadata"]["labels"] = json!({"a": "b"});
+    written(&[], "roles", new, Some(old)).await.unwrap_err();
+}
