@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::rbac::{Rbac, Roles};
 use crate::{AlwaysAllow, AlwaysDeny, Authorizer, MastersOnly, Union};
 
 /// An authorization mode of upstream's.
@@ -38,17 +39,19 @@ impl Mode {
     /// Whether the mode decides anything in this version. One that does not has no opinion on any
     /// request, which refuses everyone but `system:masters`.
     pub fn is_built(self) -> bool {
-        matches!(self, Mode::AlwaysAllow | Mode::AlwaysDeny)
+        matches!(self, Mode::AlwaysAllow | Mode::AlwaysDeny | Mode::Rbac)
     }
 
-    /// The authorizer for a list of modes: `system:masters` first, then each mode in order.
-    pub fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
+    /// The authorizer for a list of modes: `system:masters` first, then each mode in order. `roles` are what RBAC
+    /// decides by.
+    pub fn authorizer(modes: &[Mode], roles: &Arc<dyn Roles>) -> Arc<dyn Authorizer> {
         let mut authorizers: Vec<Arc<dyn Authorizer>> = vec![Arc::new(MastersOnly)];
         for mode in modes {
             match mode {
                 Mode::AlwaysAllow => authorizers.push(Arc::new(AlwaysAllow)),
                 Mode::AlwaysDeny => authorizers.push(Arc::new(AlwaysDeny)),
-                Mode::Abac | Mode::Webhook | Mode::Rbac | Mode::Node => {}
+                Mode::Rbac => authorizers.push(Arc::new(Rbac(Arc::clone(roles)))),
+                Mode::Abac | Mode::Webhook | Mode::Node => {}
             }
         }
         Arc::new(Union::new(authorizers))

@@ -13,7 +13,7 @@ use apimachinery::clock::Clock;
 use apimachinery::features::{Gate, Gates};
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
-use authorization::Authorizer;
+use authorization::{Authorizer, Mode};
 use cacher::{Delegator, Driver, Options};
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
 use endpoints::discovery::VersionInfo;
@@ -36,6 +36,7 @@ use crate::features::FeatureMetrics;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
+use crate::roles::StoredRoles;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::services;
@@ -64,7 +65,9 @@ pub struct Api {
     pub background: BoxFuture<'static, ()>,
     /// What is done when the server was told to stop, while it still serves.
     pub before_stop: BoxFuture<'static, ()>,
-    /// Done when the watch cache is filled.
+    /// Who decides what users may do: the chain, reviews and admission ask the same.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
     /// Takes custom resources in.
     pub custom_kinds: CustomKinds,
@@ -86,8 +89,8 @@ pub(crate) struct Process {
     pub(crate) client_authorities: Vec<PathBuf>,
     /// What goes on beside requests.
     pub(crate) tasks: Tasks,
-    /// Who decides what users may do: the chain, reviews and admission ask the same.
-    pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// Who decides what users may do, if not the modes of the configuration.
+    pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// The threads of heavy requests.
     pub(crate) heavy: HeavyPool,
 }
@@ -117,7 +120,9 @@ pub(crate) async fn build(
     let keys = service_account_keys::load(config)?;
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
-    let authorizer = process.authorizer;
+    let (roles, following) = StoredRoles::new(&registry);
+    let by_modes = || Mode::authorizer(&config.authorization_modes, &roles.shared());
+    let authorizer = process.authorizer.unwrap_or_else(by_modes);
     let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage), ..Formats::default() };
     let about = Description {
         server_address: address,
@@ -131,7 +136,8 @@ pub(crate) async fn build(
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins(config, &registry, &authorizer),
-        authorizer,
+        authorizer: Arc::clone(&authorizer),
+        roles: roles.shared(),
         authenticator: authenticator.clone(),
         token_requests: token_requests(config, keys),
         served,
@@ -160,10 +166,13 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            tokio::join!(background, repairs.keep_repairing());
+            tokio::join!(background, repairs.keep_repairing(), following.run());
         }),
         before_stop,
-        cache_filled: Box::pin(async move { delegator.ready().await }),
+        cache_filled: Box::pin(async move {
+            tokio::join!(delegator.ready(), roles.ready());
+        }),
+        authorizer,
         custom_kinds,
     })
 }

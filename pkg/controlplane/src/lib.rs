@@ -13,6 +13,7 @@ mod kubernetes_service;
 mod network;
 mod object_counts;
 mod objects;
+mod roles;
 pub mod run;
 mod service_cidr;
 mod services;

@@ -93,14 +93,13 @@ pub async fn run(config: Config) -> Result<(), RunError> {
 /// # Errors
 /// As [`run`].
 pub async fn start(config: Config, env: Env) -> Result<Running, RunError> {
-    let authorizer = Mode::authorizer(&config.authorization_modes);
-    start_under(authorizer, config, env).await
+    start_under(None, config, env).await
 }
 
 /// As [`start`], with an authorizer that the configuration does not choose. The chain, reviews and admission
 /// all ask this one.
 pub(crate) async fn start_under(
-    authorizer: Arc<dyn Authorizer>,
+    authorizer: Option<Arc<dyn Authorizer>>,
     mut config: Config,
     env: Env,
 ) -> Result<Running, RunError> {
@@ -126,7 +125,7 @@ pub(crate) async fn start_under(
         shutdown: watches.clone(),
         client_authorities: credentials.files.client_authorities.clone(),
         tasks: tasks.clone(),
-        authorizer: Arc::clone(&authorizer),
+        authorizer,
         heavy: heavy.clone(),
     };
     let api = api::build(&config, Arc::clone(&store.storage), process).await?;
@@ -135,7 +134,7 @@ pub(crate) async fn start_under(
     let metrics = Arc::new(Metrics::new(version(), now, api.collectors).with_resources(resource_labels()));
     let services = Services {
         authenticator: api.authenticator,
-        authorizer,
+        authorizer: api.authorizer,
         dispatch: api.dispatch,
         heavy: heavy.clone(),
         api_paths: api.paths,

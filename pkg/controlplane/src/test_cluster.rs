@@ -54,7 +54,6 @@ impl TestServer {
         let mut config = Config::for_tests(dir.path().to_owned());
         config.authentication.token_file = Some(tokens);
         change(&mut config);
-        let authorizer = authorizer.unwrap_or_else(|| Mode::authorizer(&config.authorization_modes));
         let mut running = start_under(authorizer, config, system_env()).await?;
         running.ready().await?;
         Ok(TestServer { running, dir })

@@ -15,6 +15,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use authentication::Authenticator;
 use authorization::Authorizer;
+use authorization::rbac::Roles;
 use bytes::Bytes;
 use futures::future::BoxFuture;
 use http::HeaderMap;
@@ -53,6 +54,8 @@ pub struct Api {
     pub admission: Chain,
     /// Whom access reviews ask: the one that the chain asks.
     pub authorizer: Arc<dyn Authorizer>,
+    /// What users hold who hand on rights by writing roles and bindings.
+    pub roles: Arc<dyn Roles>,
     /// Whom token reviews ask: the one that the chain asks.
     pub authenticator: Authenticator,
     /// How tokens of service accounts are issued; `None` where nobody signs them.

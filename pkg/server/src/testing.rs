@@ -15,6 +15,7 @@ use apimachinery::request_info::RequestInfo;
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
 use authorization::Mode;
+use authorization::rbac::{Index, Roles};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
 use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
@@ -122,7 +123,7 @@ pub(crate) fn traced_chain(
             anonymous: true,
             ..Authenticator::default()
         },
-        authorizer: Mode::authorizer(modes),
+        authorizer: Mode::authorizer(modes, &(Arc::new(Index::default()) as Arc<dyn Roles>)),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         heavy,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),

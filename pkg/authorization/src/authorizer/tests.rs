@@ -3,12 +3,17 @@
 
 use super::*;
 use crate::Mode;
+use crate::rbac::{Index, Roles};
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 
 fn user(name: &str, groups: &[&str]) -> UserInfo {
     let groups = groups.iter().map(|&g| g.to_owned()).collect();
     UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
+}
+
+fn no_roles() -> Arc<dyn Roles> {
+    Arc::new(Index::default())
 }
 
 fn info(method: &str, path: &str) -> RequestInfo {
@@ -60,7 +65,7 @@ async fn a_refusal_names_what_it_is_about() {
 async fn modes_decide_as_configured() {
     async fn check(modes: &[Mode], groups: &[&str], expected: bool) {
         let (user, info) = (user("u", groups), info("GET", "/api"));
-        let authorizer = Mode::authorizer(modes);
+        let authorizer = Mode::authorizer(modes, &no_roles());
         let allowed = authorize(authorizer.as_ref(), user, &info).await.is_ok();
         assert_eq!(allowed, expected, "{modes:?} {groups:?}");
     }

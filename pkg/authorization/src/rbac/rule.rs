@@ -26,6 +26,19 @@ impl Rule {
         rules.into_iter().flatten().filter_map(Value::as_object).map(Rule::of).collect()
     }
 
+    /// The rule as it is stored; empty lists are left out.
+    pub fn value(&self) -> Value {
+        let lists = [
+            ("apiGroups", &self.groups),
+            ("nonResourceURLs", &self.paths),
+            ("resourceNames", &self.names),
+            ("resources", &self.resources),
+            ("verbs", &self.verbs),
+        ];
+        let present = lists.into_iter().filter(|(_, list)| !list.is_empty());
+        Value::Object(present.map(|(name, list)| (name.to_owned(), list.clone().into())).collect())
+    }
+
     fn of(rule: &Map<String, Value>) -> Rule {
         let texts = |name: &str| {
             let list = rule.get(name).and_then(Value::as_array);

@@ -3,9 +3,8 @@
 //! added, and nothing is taken away that somebody added. An object says with an annotation that it wants
 //! none of that.
 
-mod cover;
-
 use api::tree;
+use authorization::rbac::{self, Rule};
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt};
 use registry::client::{Client, Kept, Read};
@@ -172,7 +171,10 @@ fn role(current: Option<&Object>, expected: &Object) -> Option<Object> {
     }
     let mut role = current.clone();
     let mut changed = complete_metadata(&mut role, expected);
-    let missing = cover::missing(tree::list(current, "rules"), tree::list(expected, "rules"));
+    let held = Rule::all_of(current);
+    let missing = rbac::missing(&held.iter().collect::<Vec<_>>(), &Rule::all_of(expected));
+    // A role that cannot be compared is one that somebody else has made.
+    let missing = missing.unwrap_or_default().iter().map(Rule::value).collect();
     changed |= append(&mut role, "rules", missing);
     changed |= complete_aggregation(&mut role, expected);
     changed.then_some(role)

@@ -2,8 +2,10 @@
 
 use admission::{Attributes, Notes, Operation, Options};
 use api::options::DeleteOptions;
+use api::resources::Builtin;
 use apimachinery::status::Status;
 use async_trait::async_trait;
+use authorization::rbac::escalation::{self, Grant};
 use authorization::require;
 use registry::generic::Admit;
 use registry::{meta, strategy};
@@ -85,6 +87,19 @@ impl<'a> Admission<'a> {
         self.judge(&attributes, Some(options)).await
     }
 
+    /// Checks a role or binding, once nothing will change it any more, against what its writer may hand on.
+    async fn hands_on_no_more_than_held(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {
+        use Builtin::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
+        let call = self.call;
+        let row = call.main();
+        if !matches!(row.builtin, Some(ClusterRole | ClusterRoleBinding | Role | RoleBinding)) {
+            return Ok(());
+        }
+        let (namespace, path_name) = (self.namespace, call.name());
+        let grant = Grant { user: call.user, resource: row.plural, namespace, path_name, new, old };
+        escalation::check(grant, call.api.authorizer.as_ref(), call.api.roles.as_ref()).await
+    }
+
     /// Asks whether a write that turns out to create its object may do that: whoever may only update may
     /// not.
     async fn may_create(&self) -> Result<(), Box<Status>> {
@@ -123,7 +138,7 @@ impl Admit for Admission<'_> {
             }
         }
         self.call.warnings.extend(dedup_owners(new, Dedup::AfterAdmission));
-        Ok(())
+        self.hands_on_no_more_than_held(new, old).await
     }
 
     async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {

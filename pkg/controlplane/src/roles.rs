@@ -1,0 +1,57 @@
+//! The roles and bindings that are stored, as authorization reads them.
+
+use std::sync::Arc;
+
+use ::api::resources::{self, Handle};
+use authorization::rbac::{Binding, Index, Roles, Rule};
+use registry::Registry;
+use registry::follow::{Change, Follower, Following, View};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+const RESOURCES: [&str; 4] = ["clusterroles", "roles", "clusterrolebindings", "rolebindings"];
+
+/// An index that takes changes of objects.
+#[derive(Clone, Default)]
+pub(crate) struct Indexed(Index);
+
+impl View for Indexed {
+    fn apply(&mut self, change: &Change) {
+        let (namespace, name, object) = (change.namespace(), change.name(), change.object());
+        match change.row().plural {
+            "clusterroles" | "roles" => self.0.set_role(namespace, name, object.map(Rule::all_of)),
+            _ => {
+                let binding = object.map(|object| Binding::of(object, namespace, name));
+                self.0.set_binding(namespace, name, binding);
+            }
+        }
+    }
+}
+
+/// Reads the index that is current.
+#[derive(Clone)]
+pub(crate) struct StoredRoles(Follower<Indexed>);
+
+impl StoredRoles {
+    /// Roles of a registry, and what keeps them current while it runs.
+    pub(crate) fn new(registry: &Registry) -> (Self, Following<Indexed>) {
+        let rows = RESOURCES.iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
+        let (follower, following) = Follower::new(registry, "roles", rows.map(Handle::from).collect());
+        (StoredRoles(follower), following)
+    }
+
+    /// As authorizers take them.
+    pub(crate) fn shared(&self) -> Arc<dyn Roles> {
+        Arc::new(self.clone())
+    }
+
+    /// Waits until all roles and bindings are known. Until then nobody has any.
+    pub(crate) async fn ready(&self) {
+        self.0.ready().await;
+    }
+}
+
+impl Roles for StoredRoles {
+    fn look(&self, look: &mut dyn FnMut(&Index)) {
+        self.0.read(|view| look(&view.0));
+    }
+}
