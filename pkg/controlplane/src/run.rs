@@ -20,7 +20,7 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use authorization::{Authorizer, Mode};
+use authorization::Authorizer;
 use endpoints::discovery::VersionInfo;
 use endpoints::heavy::HeavyPool;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};

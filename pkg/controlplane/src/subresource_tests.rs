@@ -3,6 +3,7 @@
 
 mod custom;
 mod kubelet;
+mod roles;
 
 use serde_json::{Value, json};
 

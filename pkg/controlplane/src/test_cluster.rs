@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use authorization::{Authorizer, Mode};
+use authorization::Authorizer;
 use endpoints::heavy::HeavyPool;
 use storage::Storage;
 

@@ -90,7 +90,8 @@ async fn check_binding(
         return Ok(());
     }
     let found = read(roles, |index| index.rules(&role).map(<[Rule]>::to_vec)).flatten();
-    let not_found = || Status::not_found(&GroupResource::new(GROUP, resource), &role.name);
+    // As upstream, which looks the role up in the name of the request.
+    let not_found = || Status::not_found(&GroupResource::new(GROUP, grant.resource), &role.name);
     let rules = found.ok_or_else(not_found)?;
     confirm(grant, roles, &rules).map_err(|text| forbidden(grant, &text))
 }

@@ -183,7 +183,7 @@ async fn nobody_grants_what_he_does_not_hold() {
 
     written(&[], "rolebindings", binding("ClusterRole", "reader"), None).await.unwrap();
     let gone = written(&[], "rolebindings", binding("Role", "gone"), None).await.unwrap_err();
-    assert_eq!((gone.code, &*gone.message), (404, "roles.rbac.authorization.k8s.io \"gone\" not found"));
+    assert_eq!((gone.code, &*gone.message), (404, "rolebindings.rbac.authorization.k8s.io \"gone\" not found"));
 }
 
 #[tokio::test]

@@ -88,7 +88,11 @@ impl<'a> Admission<'a> {
     }
 
     /// Checks a role or binding, once nothing will change it any more, against what its writer may hand on.
-    async fn hands_on_no_more_than_held(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {
+    async fn hands_on_no_more_than_held(
+        &self,
+        new: &Object,
+        old: Option<&Object>,
+    ) -> Result<(), Box<Status>> {
         use Builtin::{ClusterRole, ClusterRoleBinding, Role, RoleBinding};
         let call = self.call;
         let row = call.main();

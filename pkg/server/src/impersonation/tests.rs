@@ -32,7 +32,11 @@ impl Authorizer for Grants {
         };
         let yes = self.listed.contains(&question);
         self.asked.lock().unwrap().push((question, a.user.extra.clone()));
-        if yes { Decision::Allow(std::sync::Arc::default()) } else { Decision::NoOpinion("no rule".to_owned()) }
+        if yes {
+            Decision::Allow(std::sync::Arc::default())
+        } else {
+            Decision::NoOpinion("no rule".to_owned())
+        }
     }
 }
 

@@ -1,0 +1,97 @@
+//! Roles decide about the next request, and nobody hands on more than he has.
+
+use authorization::Mode;
+use serde_json::{Value, json};
+
+use super::client::Client;
+use crate::test_cluster::TestServer;
+
+const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+fn role(name: &str, verbs: &[&str], groups: &[&str], resources: &[&str]) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "rules": [{"verbs": verbs, "apiGroups": groups, "resources": resources}],
+    })
+}
+
+fn binding(name: &str, role: &str) -> Value {
+    json!({
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}],
+    })
+}
+
+/// Asks until the answer has a code: what was written counts within a watch event, not at once.
+async fn eventually(client: &Client, path: &str, code: u16) {
+    while client.send("GET", path, Value::Null).await.0 != code {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_binding_counts_while_it_is_there() {
+    let change = |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Rbac];
+    let server = TestServer::start_with(change).await.unwrap();
+    let (admin, nobody) = (Client::of(&server), Client::of(&server).with_token(server.nobody_token()));
+    let (code, refused) = nobody.send("GET", MAPS, Value::Null).await;
+    assert_eq!(code, 403, "{refused}");
+    admin
+        .ok("POST", &format!("{GROUP}/clusterroles"), role("reader", &["list"], &[""], &["configmaps"]))
+        .await;
+    let bindings = format!("{GROUP}/namespaces/default/rolebindings");
+    admin.ok("POST", &bindings, binding("b", "reader")).await;
+    eventually(&nobody, MAPS, 200).await;
+    assert_eq!(nobody.send("GET", "/api/v1/configmaps", Value::Null).await.0, 403, "in its namespace alone");
+    let wanted = json!({"spec": {"resourceAttributes": {"verb": "list", "resource": "configmaps", "namespace": "default"}}});
+    let answer = nobody.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", wanted).await;
+    let reason = "RBAC: allowed by RoleBinding \"b/default\" of ClusterRole \"reader\" to User \"nobody\"";
+    assert_eq!(answer["status"], json!({"allowed": true, "reason": reason}));
+    admin.ok("DELETE", &format!("{bindings}/b"), Value::Null).await;
+    eventually(&nobody, MAPS, 403).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn every_way_to_write_a_role_or_binding_is_checked_for_escalation() {
+    let change = |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Rbac];
+    let server = TestServer::start_with(change).await.unwrap();
+    let (admin, nobody) = (Client::of(&server), Client::of(&server).with_token(server.nobody_token()));
+    let verbs = ["create", "update", "patch", "get"];
+    let writes = ["clusterroles", "clusterrolebindings", "roles", "rolebindings"];
+    let grants = role("writer", &verbs, &["rbac.authorization.k8s.io"], &writes);
+    admin.ok("POST", &format!("{GROUP}/clusterroles"), grants).await;
+    admin.ok("POST", &format!("{GROUP}/clusterroles"), role("empty", &["get"], &["none"], &["none"])).await;
+    admin.ok("POST", &format!("{GROUP}/clusterrolebindings"), binding("writers", "writer")).await;
+    eventually(&nobody, &format!("{GROUP}/clusterroles/empty"), 200).await;
+
+    let all = role("mine", &["*"], &["*"], &["*"]);
+    let namespaced = |plural: &str| format!("{GROUP}/namespaces/default/{plural}");
+    let secrets = json!({"rules": [{"verbs": ["get"], "apiGroups": [""], "resources": ["secrets"]}]});
+    let mut put = admin.ok("GET", &format!("{GROUP}/clusterroles/empty"), Value::Null).await;
+    put["rules"] = secrets["rules"].clone();
+    let attempts = [
+        ("POST", format!("{GROUP}/clusterroles"), all.clone()),
+        ("POST", namespaced("roles"), all.clone()),
+        ("PATCH", format!("{GROUP}/clusterroles/empty"), secrets),
+        ("PUT", format!("{GROUP}/clusterroles/empty"), put),
+        ("PUT", format!("{GROUP}/clusterroles/mine"), all),
+        ("POST", format!("{GROUP}/clusterrolebindings"), binding("mine", "cluster-admin")),
+        ("POST", namespaced("rolebindings"), binding("mine", "cluster-admin")),
+        ("POST", format!("{GROUP}/clusterroles?dryRun=All"), role("dry", &["*"], &["*"], &["*"])),
+    ];
+    for (method, path, body) in attempts {
+        let (code, answer) = nobody.send(method, &path, body).await;
+        let message = answer["message"].as_str().unwrap();
+        assert_eq!(code, 403, "{method} {path}: {message}");
+        assert!(
+            message.contains("is attempting to grant RBAC permissions not currently held:\n{"),
+            "{message}"
+        );
+    }
+    let held = role("held", &["get"], &["rbac.authorization.k8s.io"], &["roles"]);
+    nobody.ok("POST", &format!("{GROUP}/clusterroles"), held).await;
+    server.stop().await;
+}
