@@ -66,7 +66,7 @@ impl Options {
         }
         let unbuilt: Vec<_> = config.authorization_modes.iter().filter(|mode| !mode.is_built()).collect();
         if !unbuilt.is_empty() {
-            tracing::warn!(modes = ?unbuilt, "these authorization modes allow system:masters alone");
+            tracing::warn!(modes = ?unbuilt, "these authorization modes have no opinion on anything yet");
         }
         let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
         if !idle.is_empty() {

@@ -135,12 +135,15 @@ impl Grant {
 /// What a subject was given, by namespace; under the empty one what holds everywhere. In order of the bindings' names.
 type Grants = HashMap<Box<str>, Vec<Grant>>;
 
+/// Roles by name.
+type ByName = HashMap<Box<str>, Arc<[Rule]>>;
+
 /// The roles and bindings of a cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    cluster_roles: HashMap<Box<str>, Arc<[Rule]>>,
-    /// By namespace and name.
-    roles: HashMap<Box<str>, HashMap<Box<str>, Arc<[Rule]>>>,
+    cluster_roles: ByName,
+    /// By namespace.
+    roles: HashMap<Box<str>, ByName>,
     users: HashMap<Box<str>, Grants>,
     groups: HashMap<Box<str>, Grants>,
     /// The subjects of each binding, by namespace and name.
