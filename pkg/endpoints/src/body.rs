@@ -9,6 +9,7 @@ use http_body_util::BodyExt;
 use schema::json::errors as texts;
 use schema::object::Object;
 use schema::proto::{self, Envelope};
+use schema::room::{NoRoom, Room};
 use schema::table::Message;
 use schema::{builtin, cbor, json, yaml};
 
@@ -99,7 +100,7 @@ impl Expected<'_> {
 /// Decodes a body.
 ///
 /// # Errors
-/// 400, worded as upstream words it.
+/// 400, worded as upstream words it; 413 for a body whose tree would take too much memory.
 pub(crate) fn decode(
     body: &[u8],
     format: Format,
@@ -133,7 +134,10 @@ fn decode_cbor(
     let kind = if head.kind.is_empty() { expected.kind } else { &head.kind };
     let refused = |text: String| cannot_be_handled(expected, api_version, kind, &text);
     let message = expected.registered(api_version, kind).map_err(refused)?;
-    let decoded = cbor::decode(message, body).map_err(|e| refused(e.to_string()))?;
+    let decoded = cbor::decode_within(message, body, Room::of_body(body.len())).map_err(|e| match e {
+        cbor::Error::NoRoom(e) => too_large(e),
+        e => refused(e.to_string()),
+    })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
     let warnings = match validation {
@@ -165,7 +169,10 @@ fn decode_json(
     };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
     let message = expected.registered(api_version, kind).map_err(refused)?;
-    let decoded = json::decode(message, text).map_err(|e| refused(e.to_string()))?;
+    let decoded = json::decode_within(message, text, Room::of_body(body.len())).map_err(|e| match e {
+        json::Error::NoRoom(e) => too_large(e),
+        e => refused(e.to_string()),
+    })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     strict.extend(decoded.strict.iter().map(ToString::to_string));
     match validation {
@@ -199,7 +206,7 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
     let message = expected.registered(api_version, kind)?;
-    let decoded = json::decode(message, text).map_err(|e| e.to_string())?;
+    let decoded = json::decode_within(message, text, Room::of_body(text.len())).map_err(|e| e.to_string())?;
     check_convertible(expected, message, api_version, kind)?;
     let warnings = decoded.strict.iter().map(ToString::to_string).collect();
     Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings })
@@ -234,7 +241,11 @@ fn decode_protobuf(body: &[u8], expected: Expected<'_>) -> Result<Decoded, Box<S
     let kind = if envelope.kind.is_empty() { expected.kind } else { &*envelope.kind };
     let refused = |cause: String| cannot_be_handled(expected, api_version, kind, &cause);
     let message = expected.registered(api_version, kind).map_err(refused)?;
-    let mut object = proto::decode(message, envelope.raw).map_err(|e| refused(e.to_string()))?;
+    let room = Room::of_body(body.len());
+    let mut object = proto::decode_within(message, envelope.raw, room).map_err(|e| match e {
+        proto::Error::NoRoom(e) => too_large(e),
+        e => refused(e.to_string()),
+    })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     check_version(expected, api_version)?;
     object.insert("kind".to_owned(), kind.into());
@@ -279,6 +290,11 @@ fn check_version(expected: Expected<'_>, api_version: &str) -> Result<(), Box<St
     Err(Status::bad_request(text).into())
 }
 
+/// 413 for a body of many small parts.
+pub(crate) fn too_large(error: NoRoom) -> Box<Status> {
+    Status::request_entity_too_large(format!("Request entity too large: {error}")).into()
+}
+
 /// 400 for a body whose kind is not even known.
 fn unrecognized(expected: Expected<'_>, cause: &str, body: &[u8]) -> Box<Status> {
     Status::bad_request(texts::unrecognized(expected.kind, cause, body)).into()
@@ -309,15 +325,17 @@ pub(crate) fn decode_options(
              \"k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme/register.go:27\""
         ))),
     };
+    let room = Room::of_body(body.len());
     if format == Format::Protobuf {
         let envelope = Envelope::parse(body).map_err(|e| failed(e.to_string()))?;
         known(&envelope.api_version, &envelope.kind)?;
-        return proto::decode(message, envelope.raw).map_err(|e| failed(e.to_string()));
+        return proto::decode_within(message, envelope.raw, room).map_err(|e| failed(e.to_string()));
     }
     if format == Format::Cbor {
         let head = cbor::type_meta(body).map_err(|e| failed(e.to_string()))?;
         known(&head.api_version, &head.kind)?;
-        return Ok(cbor::decode(message, body).map_err(|e| failed(e.to_string()))?.object);
+        let decoded = cbor::decode_within(message, body, room).map_err(|e| failed(e.to_string()))?;
+        return Ok(decoded.object);
     }
     let converted;
     let text = match format {
@@ -329,7 +347,7 @@ pub(crate) fn decode_options(
     };
     let head = json::type_meta(text).map_err(|e| failed(e.to_string()))?;
     known(&head.api_version, &head.kind)?;
-    Ok(json::decode(message, text).map_err(|e| failed(e.to_string()))?.object)
+    Ok(json::decode_within(message, text, room).map_err(|e| failed(e.to_string()))?.object)
 }
 
 #[cfg(test)]

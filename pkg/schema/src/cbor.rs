@@ -19,7 +19,7 @@ mod write;
 
 pub use errors::{Error, TypeError};
 pub use meta::{TypeMeta, type_meta};
-pub use typed::{Decoded, decode};
+pub use typed::{Decoded, decode, decode_within};
 pub use untyped::decode_untyped;
 pub use write::{WriteError, encode, from_json, item, put_array, put_map, put_text, untyped};
 

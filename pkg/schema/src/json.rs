@@ -19,9 +19,9 @@ pub(crate) use complaint::{Place, go_type, kind_of};
 pub use errors::{Error, StrictError, StrictKind, TypeError};
 pub use meta::{TypeMeta, type_meta};
 pub use operations::check_operations;
-pub use typed::{Decoded, decode};
+pub use typed::{Decoded, decode, decode_within};
 pub(crate) use typed::{decode_leaf, zero};
-pub use untyped::{Untyped, decode_untyped};
+pub use untyped::{Untyped, decode_untyped, decode_untyped_within};
 
 /// How deep JSON may nest at all (Go's limit); deeper is a syntax error.
 pub const DEPTH_MAX: usize = 10_000;

@@ -10,6 +10,7 @@ pub mod object;
 pub mod openapi;
 pub mod patch;
 pub mod proto;
+pub mod room;
 pub mod structured_merge;
 pub mod table;
 pub mod transcode;

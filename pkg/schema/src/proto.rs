@@ -23,7 +23,7 @@ mod splice;
 pub(crate) mod wire;
 
 pub use canonical::is_canonical;
-pub use decode::decode;
+pub use decode::{decode, decode_within};
 pub use encode::encode;
 pub use envelope::{Envelope, PREFIX, TypeMetaHead, wrap};
 pub use peek::{ScalarRef, field_at};
@@ -88,6 +88,9 @@ pub enum Error {
     /// Longer than [`SIZE_MAX`].
     #[error("proto: message is longer than {SIZE_MAX} bytes")]
     TooLarge,
+    /// The tree would take too much memory.
+    #[error(transparent)]
+    NoRoom(#[from] crate::room::NoRoom),
     /// An IntOrString that is neither.
     #[error("impossible IntOrString.Type")]
     IntOrStringType,

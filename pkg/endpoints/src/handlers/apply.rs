@@ -8,13 +8,14 @@ use apimachinery::status::Status;
 use registry::generic::UpdateOutcome;
 use registry::meta;
 use schema::object::Object;
+use schema::room::Room;
 use schema::{cbor, json, yaml};
 use serde_json::Value;
 
 use super::write::Writer;
 use super::{ensure_namespace, patch, update, view};
 use crate::api::Call;
-use crate::body::FieldValidation;
+use crate::body::{FieldValidation, too_large};
 
 /// How a configuration is written down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +81,11 @@ fn failed(text: impl Display) -> Box<Status> {
 }
 
 fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {
-    let value = cbor::decode_untyped(body).map_err(failed)?.map_or(Value::Null, Value::Object);
+    let decoded = cbor::decode_untyped(body).map_err(|error| match error {
+        cbor::Error::NoRoom(error) => too_large(error),
+        error => failed(error),
+    })?;
+    let value = decoded.map_or(Value::Null, Value::Object);
     Ok(Configuration { value, duplicates: Vec::new(), strict_error: None })
 }
 
@@ -89,7 +94,11 @@ fn from_yaml(body: &[u8]) -> Result<Configuration, Box<Status>> {
         yaml::to_json(body).map_err(|error| failed(format!("error converting YAML to JSON: {error}")))?;
     let strict_error =
         converted.strict_error().map(|error| format!("error converting YAML to JSON: {error}"));
-    let decoded = json::decode_untyped(&converted.json).map_err(failed)?;
+    let room = Room::of_body(body.len());
+    let decoded = json::decode_untyped_within(&converted.json, room).map_err(|error| match error {
+        json::Error::NoRoom(error) => too_large(error),
+        error => failed(error),
+    })?;
     Ok(Configuration { value: decoded.value, duplicates: converted.duplicates, strict_error })
 }
 

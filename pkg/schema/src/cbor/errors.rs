@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::{self, Display};
 
+use crate::room::NoRoom;
+
 /// Why a data item was refused. Displays the text that upstream's decoder has for it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -24,6 +26,9 @@ pub enum Error {
     /// A text that is no quantity, time, …
     #[error("{0}")]
     Value(String),
+    /// The tree would take too much memory.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// The search for `apiVersion` and `kind`, which comes before decoding, failed.
     #[error("unable to determine group/version/kind: {0}")]
     TypeMeta(Box<Error>),

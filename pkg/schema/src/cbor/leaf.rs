@@ -83,7 +83,7 @@ pub(super) fn decode(
     let item = decoder.scan.skip()?;
     tags?;
     let mut inner = decoder.nested(item);
-    match message.shape {
+    let value = match message.shape {
         Shape::Quantity => quantity(&mut inner),
         Shape::IntOrString => int_or_string(&mut inner, item),
         Shape::Time | Shape::MicroTime => time(&mut inner, message.shape, field.pointer),
@@ -100,7 +100,9 @@ pub(super) fn decode(
         Shape::Json if item.first() == Some(&NULL) => Ok(None),
         Shape::Json => inner.any().and_then(|value| to_json(&value)).map(|text| Some(Value::String(text))),
         _ => by_json(&mut inner, message, field),
-    }
+    };
+    decoder.room = inner.room;
+    value
 }
 
 fn quantity(inner: &mut Decoder<'_>) -> Result<Option<Value>, Error> {

@@ -16,6 +16,7 @@ use super::{TREE_DEPTH_MAX, leaf};
 use crate::json::complaint::{Place, go_type};
 use crate::json::typed::zero;
 use crate::object::Object;
+use crate::room::{NoRoom, Room};
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its bytes.
@@ -33,11 +34,19 @@ pub struct Decoded {
 /// Upstream's, for what is no CBOR or not accepted, for repeated keys, for values of the wrong type, and
 /// for texts that a leaf type refuses.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Decoded, Error> {
+    decode_within(message, bytes, Room::UNLIMITED)
+}
+
+/// Decodes an object that may take so much memory.
+///
+/// # Errors
+/// As [`decode`], or [`Error::NoRoom`].
+pub fn decode_within(message: &'static Message, bytes: &[u8], room: Room) -> Result<Decoded, Error> {
     let scan = Scanner::checked(bytes)?;
-    match Decoder::new(scan, true, 0).whole(message) {
+    match Decoder::new(scan, true, 0).within_room(room).whole(message) {
         Ok(object) => Ok(Decoded { object, strict: None }),
         Err(unknown @ Error::UnknownField(_)) => {
-            let object = Decoder::new(scan, false, 0).whole(message)?;
+            let object = Decoder::new(scan, false, 0).within_room(room).whole(message)?;
             Ok(Decoded { object, strict: Some(unknown) })
         }
         Err(error) => Err(error),
@@ -55,6 +64,8 @@ pub(super) struct Decoder<'a> {
     pub(super) later: Vec<Later>,
     /// The first error of those that upstream meets when it looks through the decoded object.
     pub(super) afterwards: Option<Error>,
+    /// What the rest of the tree may take.
+    pub(super) room: Room,
 }
 
 /// The text that a byte string stands for (RFC 8949, section 3.4.5.2).
@@ -67,12 +78,17 @@ pub(super) enum Later {
 
 impl<'a> Decoder<'a> {
     pub(super) fn new(scan: Scanner<'a>, strict: bool, depth: usize) -> Self {
-        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None }
+        Decoder { scan, strict, depth, later: Vec::new(), afterwards: None, room: Room::UNLIMITED }
+    }
+
+    /// The same decoder with no more room than this.
+    pub(super) fn within_room(self, room: Room) -> Self {
+        Decoder { room, ..self }
     }
 
     /// A decoder for the bytes of a type that decodes itself: it begins anew, and is strict.
     pub(super) fn nested<'b>(&self, item: &'b [u8]) -> Decoder<'b> {
-        Decoder::new(Scanner::trusting(item), true, self.depth)
+        Decoder::new(Scanner::trusting(item), true, self.depth).within_room(self.room)
     }
 
     /// Decodes a whole object.
@@ -87,7 +103,10 @@ impl<'a> Decoder<'a> {
     /// Decodes a struct; null is an empty one.
     fn structure(&mut self, message: &'static Message, go_type: Cow<'static, str>) -> Result<Object, Error> {
         self.untagged(|decoder, major| match major {
-            Major::Map => decoder.deeper(|decoder| decoder.members(message)),
+            Major::Map => decoder.deeper(|decoder| {
+                decoder.within(Room::structure)?;
+                decoder.members(message)
+            }),
             Major::Array => {
                 decoder.scan.skip()?;
                 let detail = "cannot decode CBOR array to struct without toarray option";
@@ -142,6 +161,7 @@ impl<'a> Decoder<'a> {
             if let (true, Key::Text(name)) = (message.open, &key) {
                 let name = String::from_utf8_lossy(name).into_owned();
                 seen.mark(key, at)?;
+                self.within(|room| room.entry(object.len()))?;
                 object.insert(name, self.any()?);
                 return Ok(());
             }
@@ -193,7 +213,7 @@ impl<'a> Decoder<'a> {
                 let (mut items, mut first) = (Vec::new(), None);
                 let mut remaining = decoder.scan.open()?;
                 while decoder.scan.more(&mut remaining)? {
-                    match decoder.one(field, Place::Item) {
+                    match decoder.item(|decoder| decoder.one(field, Place::Item)) {
                         Ok(item) => items.push(item.unwrap_or_else(|| empty(field.ty))),
                         Err(error) => {
                             first.get_or_insert(error);
@@ -236,7 +256,7 @@ impl<'a> Decoder<'a> {
                 let decoded = match decoder.text("string".into()) {
                     Ok(text) => {
                         key = text.unwrap_or(key);
-                        value(decoder)
+                        decoder.within(|room| room.entry(object.len())).and_then(|()| value(decoder))
                     }
                     Err(error) => decoder.scan.skip().and(Err(error)),
                 };
@@ -327,6 +347,20 @@ impl<'a> Decoder<'a> {
             _ => {}
         }
         Ok(tag)
+    }
+
+    /// Takes room for what comes next, or skips it.
+    fn within(&mut self, take: impl FnOnce(&mut Room) -> Result<(), NoRoom>) -> Result<(), Error> {
+        match take(&mut self.room) {
+            Ok(()) => Ok(()),
+            Err(full) => self.scan.skip().and(Err(full.into())),
+        }
+    }
+
+    /// Decodes one item of a list.
+    pub(super) fn item<T>(&mut self, decode: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        self.within(|room| room.items(1))?;
+        decode(self)
     }
 
     /// Decodes what is one level further down.

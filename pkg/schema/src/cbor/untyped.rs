@@ -8,14 +8,17 @@ use super::scalar::{below_int64, type_error, unrecognized, valid};
 use super::scan::{Major, Scanner, float};
 use super::typed::Decoder;
 use crate::object::Object;
+use crate::room::Room;
 use crate::text::go_text;
 
-/// Decodes an object without a schema; numbers are `i64` where they are integers, else `f64`.
+/// Decodes an object without a schema, in the room that its bytes may ask for; numbers are `i64` where they
+/// are integers, else `f64`.
 ///
 /// # Errors
-/// As [`decode`](super::decode); and what is no map is an error, but for null, which is `None`.
+/// As [`decode_within`](super::decode_within); and what is no map is an error, but for null, which is `None`.
 pub fn decode_untyped(bytes: &[u8]) -> Result<Option<Object>, Error> {
-    Decoder::new(Scanner::checked(bytes)?, true, 0).any_object()
+    let room = Room::of_body(bytes.len());
+    Decoder::new(Scanner::checked(bytes)?, true, 0).within_room(room).any_object()
 }
 
 impl Decoder<'_> {
@@ -91,7 +94,7 @@ impl Decoder<'_> {
             let (mut items, mut first) = (Vec::new(), None);
             let mut remaining = decoder.scan.open()?;
             while decoder.scan.more(&mut remaining)? {
-                match decoder.any() {
+                match decoder.item(|decoder| decoder.any()) {
                     Ok(item) => items.push(item),
                     Err(error) => {
                         first.get_or_insert(error);

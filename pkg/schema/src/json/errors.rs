@@ -6,6 +6,7 @@ use std::fmt::{self, Display};
 
 use apimachinery::go_quote::{Quoted, quote};
 
+use crate::room::NoRoom;
 use crate::text::go_string;
 
 /// Why a body was refused. Displays the text that upstream's decoder has for it.
@@ -23,6 +24,9 @@ pub enum Error {
     /// A text that is no quantity, time, duration, base64, …
     #[error("{0}")]
     Value(String),
+    /// The tree would take too much memory.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
     /// The search for `apiVersion` and `kind`, which comes before decoding, failed.
     #[error("couldn't get version/kind; json parse error: {0}")]
     TypeMeta(Box<Error>),

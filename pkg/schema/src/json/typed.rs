@@ -12,6 +12,7 @@ use super::complaint::{Place, Step, go_type, kind_of, type_meta_member};
 use super::errors::{Error, StrictError, StrictKind};
 use super::scan::Scanner;
 use crate::object::Object;
+use crate::room::Room;
 use crate::table::{Cardinality, Field, Member, Message, Shape, Type};
 
 /// An object and what strict validation has to say about its text.
@@ -28,7 +29,15 @@ pub struct Decoded {
 /// # Errors
 /// Upstream's errors for bad syntax, values of the wrong type, and texts that a leaf type refuses.
 pub fn decode(message: &'static Message, text: &[u8]) -> Result<Decoded, Error> {
-    let mut decoder = Decoder::new(text);
+    decode_within(message, text, Room::UNLIMITED)
+}
+
+/// Decodes an object that may take so much memory.
+///
+/// # Errors
+/// As [`decode`], or [`Error::NoRoom`].
+pub fn decode_within(message: &'static Message, text: &[u8], room: Room) -> Result<Decoded, Error> {
+    let mut decoder = Decoder { room, ..Decoder::new(text) };
     match decoder.top(message) {
         Ok(object) => decoder.finish(object).map(|(object, strict)| Decoded { object, strict }),
         Err(error) if error.is_syntax() => Err(error),
@@ -76,6 +85,8 @@ pub(crate) struct Decoder<'a> {
     /// Length of `path` at the outermost value whose type decodes itself with a decoder of its own,
     /// which is not strict and whose errors are named after the struct around it.
     pub(super) nested_at: Option<usize>,
+    /// What the rest of the tree may take.
+    pub(super) room: Room,
 }
 
 impl<'a> Decoder<'a> {
@@ -86,6 +97,7 @@ impl<'a> Decoder<'a> {
             strict: Vec::new(),
             saved: None,
             nested_at: None,
+            room: Room::UNLIMITED,
         }
     }
 
@@ -117,6 +129,7 @@ impl<'a> Decoder<'a> {
     /// Decodes a struct into `object`, which holds members already if the text repeats itself.
     pub(super) fn object(&mut self, message: &'static Message, mut object: Object) -> Result<Object, Error> {
         self.scan.open()?;
+        self.room.structure()?;
         let mut seen = Seen { bits: [0; 4], last: 0, inherited: !object.is_empty() };
         let mut first = true;
         while let Some(name) = self.scan.next_member(first)? {
@@ -217,6 +230,7 @@ impl<'a> Decoder<'a> {
         let mut items = Vec::new();
         self.scan.open()?;
         while self.scan.next_item(items.is_empty())? {
+            self.room.items(1)?;
             self.path.push(Step::Index(items.len()));
             let start = self.scan.value_start()?;
             let item = self.one(field, Place::Item, start, prior.next())?;
@@ -236,6 +250,7 @@ impl<'a> Decoder<'a> {
             if entries.contains_key(&*key) {
                 self.report(StrictKind::DuplicateField, &key);
             }
+            self.room.entry(entries.len())?;
             self.path.push(Step::Key(key));
             let start = self.scan.value_start()?;
             let value = self.one(field, Place::Item, start, None)?;

@@ -10,6 +10,7 @@ use super::errors::{Error, StrictError, StrictKind};
 use super::leaf::float64;
 use super::typed::Decoder;
 use crate::object::Object;
+use crate::room::Room;
 
 /// A value and what strict validation has to say about its text.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,12 +21,20 @@ pub struct Untyped {
     pub strict: Vec<StrictError>,
 }
 
-/// Decodes any JSON value. Of a repeated member the last counts.
+/// Decodes any JSON value, in the room that its text may ask for. Of a repeated member the last counts.
 ///
 /// # Errors
-/// Bad syntax, or a number beyond the range of a double.
+/// Bad syntax, a number beyond the range of a double, or [`Error::NoRoom`].
 pub fn decode_untyped(text: &[u8]) -> Result<Untyped, Error> {
-    let mut decoder = Decoder::new(text);
+    decode_untyped_within(text, Room::of_body(text.len()))
+}
+
+/// Decodes a value that may take so much memory.
+///
+/// # Errors
+/// As [`decode_untyped`].
+pub fn decode_untyped_within(text: &[u8], room: Room) -> Result<Untyped, Error> {
+    let mut decoder = Decoder { room, ..Decoder::new(text) };
     let value = decoder.any()?;
     decoder.scan.end()?;
     decoder.finish(value).map(|(value, strict)| Untyped { value, strict })
@@ -60,6 +69,7 @@ impl<'a> Decoder<'a> {
         if object.contains_key(&*name) {
             self.report(StrictKind::DuplicateField, &name);
         }
+        self.room.entry(object.len())?;
         self.path.push(Step::Key(name));
         let value = self.any()?;
         if let Some(Step::Key(name)) = self.path.pop() {
@@ -72,6 +82,7 @@ impl<'a> Decoder<'a> {
         self.scan.open()?;
         let mut items = Vec::new();
         while self.scan.next_item(items.is_empty())? {
+            self.room.items(1)?;
             self.path.push(Step::Index(items.len()));
             items.push(self.any()?);
             self.path.pop();

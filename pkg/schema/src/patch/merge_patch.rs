@@ -3,7 +3,7 @@
 use super::document::{Members, Node, items, members};
 use super::{Error, object_patch};
 use crate::json::scan::Scanner;
-use crate::json::{StrictError, TREE_DEPTH_MAX};
+use crate::json::{self, StrictError, TREE_DEPTH_MAX};
 
 /// A patch, ready to be applied.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +26,10 @@ impl<'t> MergePatch<'t> {
         let invalid = || Error::BadRequest("Invalid JSON Patch".to_owned());
         let mut strict = Vec::new();
         if validate_fields {
-            let decoding = |error| Error::BadRequest(format!("error decoding patch: {error}"));
+            let decoding = |error| match error {
+                json::Error::NoRoom(error) => Error::TooLarge(error.to_string()),
+                error => Error::BadRequest(format!("error decoding patch: {error}")),
+            };
             strict = object_patch(text).map_err(decoding)?.1;
         }
         let mut scan = Scanner::new(text);

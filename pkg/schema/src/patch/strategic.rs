@@ -14,7 +14,7 @@
 use serde_json::Value;
 
 use super::{Error, go_format, object_patch};
-use crate::json::StrictError;
+use crate::json::{self, StrictError};
 use crate::object::Object;
 use crate::table::Message;
 
@@ -32,10 +32,11 @@ const DELETE_FROM_LIST: &str = "$deleteFromPrimitiveList";
 /// Reads a strategic merge patch; `null` is an empty one.
 ///
 /// # Errors
-/// The text is no JSON object: 400.
+/// The text is no JSON object: 400. It takes too much memory: 413.
 pub fn parse(text: &[u8]) -> Result<(Object, Vec<StrictError>), Error> {
     match object_patch(text) {
         Ok((patch, strict)) => Ok((patch.unwrap_or_default(), strict)),
+        Err(json::Error::NoRoom(error)) => Err(Error::TooLarge(error.to_string())),
         Err(error) => Err(Error::BadRequest(error.to_string())),
     }
 }

@@ -9,6 +9,7 @@ use super::fault;
 use super::index::{Slot, Slots, each, entry};
 use super::wire::{BYTES, Reader};
 use crate::object::Object;
+use crate::room::Room;
 use crate::scalar;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 use crate::text::go_string;
@@ -19,9 +20,18 @@ use crate::text::go_string;
 /// # Errors
 /// The bytes are no such message, in gogo's words; it nests too deeply or is too large.
 pub fn decode(message: &'static Message, bytes: &[u8]) -> Result<Object, Error> {
+    decode_within(message, bytes, Room::UNLIMITED)
+}
+
+/// Decodes a message whose tree may take so much memory.
+///
+/// # Errors
+/// As [`decode`], or [`Error::NoRoom`].
+pub fn decode_within(message: &'static Message, bytes: &[u8], room: Room) -> Result<Object, Error> {
     let mut object = Object::new();
-    match fields(message, bytes, &mut object, &mut Slots::default()) {
+    match fields(message, bytes, &mut object, &mut Slots::within(room)) {
         Ok(()) => Ok(object),
+        Err(error @ Error::NoRoom(_)) => Err(error),
         Err(error) => Err(fault::first(message, bytes).unwrap_or(error)),
     }
 }
@@ -32,6 +42,7 @@ fn fields(
     object: &mut Object,
     slots: &mut Slots,
 ) -> Result<(), Error> {
+    slots.room.structure()?;
     let frame = slots.enter(message, raw)?;
     for (at, field) in message.fields.iter().enumerate() {
         let slot = slots.get(frame, at);
@@ -76,6 +87,7 @@ fn is_zero(field: &Field, value: &Value) -> bool {
 }
 
 fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Result<Value, Error> {
+    slots.room.items(slot.count())?;
     let mut values = Vec::with_capacity(slot.count());
     each(field, slot.region(raw), |reader, wire_type| {
         match field.ty {
@@ -94,6 +106,7 @@ fn list(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Res
             ty if wire_type == BYTES => {
                 let mut packed = Reader::new(reader.bytes()?);
                 while !packed.done() {
+                    slots.room.items(1)?;
                     values.push(one(ty, &mut packed, &[])?);
                 }
             }
@@ -108,6 +121,7 @@ fn map(field: &'static Field, slot: Slot, raw: &[u8], slots: &mut Slots) -> Resu
     let mut members = Object::new();
     each(field, slot.region(raw), |reader, _| {
         let (name, value) = entry(reader.bytes()?)?;
+        slots.room.entry(members.len())?;
         let value = match field.ty {
             Type::Message(inner) => element(inner, value, slots)?,
             ty => one(ty, &mut Reader::new(&[]), value)?,

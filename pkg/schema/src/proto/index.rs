@@ -11,6 +11,7 @@ use smallvec::SmallVec;
 use super::names::field_name;
 use super::wire::{BYTES, Key, Reader, VARINT};
 use super::{DEPTH_MAX, Error, SIZE_MAX};
+use crate::room::Room;
 use crate::table::{Cardinality, Field, Message, Shape, Type};
 
 /// Where a field's occurrences are in its message, as offsets. Two words, so that a slot travels in
@@ -90,6 +91,8 @@ impl Slot {
 pub(crate) struct Slots {
     stack: SmallVec<[Slot; 160]>,
     depth: usize,
+    /// What the tree may take that is made of the message.
+    pub(super) room: Room,
 }
 
 /// A message's slots in [`Slots`].
@@ -97,6 +100,11 @@ pub(crate) struct Slots {
 pub(crate) struct Frame(usize);
 
 impl Slots {
+    /// Slots for a walk that makes a tree.
+    pub(super) fn within(room: Room) -> Self {
+        Slots { room, ..Slots::default() }
+    }
+
     /// Scans a message and keeps where its fields are until [`Slots::leave`].
     #[inline]
     pub(crate) fn enter(&mut self, message: &'static Message, raw: &[u8]) -> Result<Frame, Error> {

@@ -1,0 +1,74 @@
+//! How much memory the tree of a body may take: an object of a few bytes can be a node of some hundred.
+
+use serde_json::Value;
+
+/// How many bytes of tree a byte of body may become, besides [`ALLOWANCE_BYTES`].
+pub const BYTES_PER_BYTE: usize = 20;
+/// What the tree of any body may take, in bytes.
+pub const ALLOWANCE_BYTES: usize = 16 * 1024 * 1024;
+
+/// How many members the first node of a map of the standard library holds, and each further one on average.
+const NODE_MEMBERS: usize = 11;
+const NODE_MEMBERS_LATER: usize = 6;
+/// What a node takes: names and values in place, and a little more.
+const NODE_BYTES: usize = NODE_MEMBERS * (size_of::<String>() + size_of::<Value>()) + 24;
+/// What the text of a member's name and that of its value take at least, each in an allocation of its own.
+const TEXTS_BYTES: usize = 32;
+/// What an item takes in a list that doubles while it grows.
+const ITEM_BYTES: usize = size_of::<Value>() * 3 / 2;
+
+/// There is no room left: the tree would take more memory than its body may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("decoded, it takes more than {BYTES_PER_BYTE} times its size and {} MiB of memory", ALLOWANCE_BYTES >> 20)]
+pub struct NoRoom;
+
+/// The memory that is left to a tree that is being made. Texts are not counted, for they are no longer than
+/// the body.
+#[derive(Debug, Clone, Copy)]
+pub struct Room {
+    bytes: usize,
+}
+
+impl Room {
+    /// As much as it takes, for what does not come from a request.
+    pub const UNLIMITED: Room = Room { bytes: usize::MAX };
+
+    /// What a body of so many bytes may ask for.
+    pub const fn of_body(bytes: usize) -> Self {
+        Room { bytes: bytes.saturating_mul(BYTES_PER_BYTE).saturating_add(ALLOWANCE_BYTES) }
+    }
+
+    /// Takes the room of a struct. An empty one takes as much: defaults fill it.
+    pub(crate) fn structure(&mut self) -> Result<(), NoRoom> {
+        self.take(NODE_BYTES)
+    }
+
+    /// Takes the room of one more entry of a map that has `before` of them.
+    pub(crate) fn entry(&mut self, before: usize) -> Result<(), NoRoom> {
+        self.take(match before {
+            0 => NODE_BYTES + TEXTS_BYTES,
+            1..NODE_MEMBERS => TEXTS_BYTES,
+            _ => NODE_BYTES / NODE_MEMBERS_LATER + TEXTS_BYTES,
+        })
+    }
+
+    /// Takes the room of `count` items of a list.
+    pub(crate) fn items(&mut self, count: usize) -> Result<(), NoRoom> {
+        self.take(count.saturating_mul(ITEM_BYTES))
+    }
+
+    #[inline]
+    fn take(&mut self, bytes: usize) -> Result<(), NoRoom> {
+        self.bytes = self.bytes.checked_sub(bytes).ok_or(NoRoom)?;
+        Ok(())
+    }
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Room::UNLIMITED
+    }
+}
+
+#[cfg(test)]
+mod tests;
