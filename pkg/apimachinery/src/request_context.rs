@@ -1,6 +1,8 @@
 //! What is known of a request from the moment it came in until it is answered.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -23,6 +25,8 @@ pub struct RequestContext {
     pub received: UnixTime,
     /// When it has to be answered; `None` for one that may stay open.
     pub deadline: Option<Instant>,
+    /// Whether anybody still waits for the answer.
+    pub client: Client,
     /// The client's name for itself; may be empty, and anything.
     pub user_agent: String,
     /// The other end of the connection.
@@ -43,6 +47,35 @@ impl RequestContext {
 
 /// The length of an id beside others, in bytes.
 const TRUNCATED_BYTES: usize = 64;
+
+/// Tells whether the client of a request still waits for its answer. Clones tell the same. The default is
+/// one that waits for ever.
+#[derive(Debug, Clone, Default)]
+pub struct Client {
+    gone: Arc<AtomicBool>,
+}
+
+/// The client of a request waits while this value lives.
+#[derive(Debug)]
+pub struct Waiting(Client);
+
+impl Client {
+    /// Ties the client's patience to a value.
+    pub fn waiting(&self) -> Waiting {
+        Waiting(self.clone())
+    }
+
+    /// Whether nobody waits any more.
+    pub fn is_gone(&self) -> bool {
+        self.gone.load(Relaxed)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        self.0.gone.store(true, Relaxed);
+    }
+}
 
 /// The id of a request: the client's own, or a UUID. Cheap to clone.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

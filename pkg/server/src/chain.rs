@@ -282,13 +282,15 @@ impl Chain {
         }
     }
 
-    /// Hands a request to the API. A change runs apart from the connection: once begun it is finished
-    /// or times out, whether or not its client still listens. A heavy one begins when a thread is free.
+    /// Hands a request to the API. A change runs apart from the connection: once it is being written it is
+    /// finished or times out, whether or not its client still listens. What comes before that may be given
+    /// up by the API when it sees that the client is gone. A heavy one begins when a thread is free.
     async fn dispatch(self: &Arc<Self>, request: Request, seat: Seat) -> Result<(Response, Seat), Refusal> {
         let (true, Some(deadline)) = (is_mutating(&request.context.info), deadline(&request.context)) else {
             return Ok((self.dispatch.dispatch(request).await, seat));
         };
         let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());
+        let _waiting = request.context.client.waiting();
         let (request, heavy) = weight::is_heavy(request, &*dispatch).await;
         let work = async move { (span.within(dispatch.dispatch(request)).await, seat) };
         let work = timeout_at(deadline, work);

@@ -37,6 +37,8 @@ pub(crate) struct Script {
     pub(crate) begun: AtomicUsize,
     /// Requests that were answered.
     pub(crate) finished: AtomicUsize,
+    /// Those of them whose clients had gone when they were let go on.
+    pub(crate) abandoned: AtomicUsize,
     /// Tells that a request has come in.
     pub(crate) entered: Notify,
     /// Lets one `wait` go on.
@@ -60,6 +62,7 @@ impl Dispatch for Script {
             "hang" => std::future::pending().await,
             "wait" => {
                 self.release.notified().await;
+                self.abandoned.fetch_add(usize::from(request.context.client.is_gone()), SeqCst);
                 respond::text(200, "waited")
             }
             "who" => respond::text(200, request.authorized.user().name.clone()),

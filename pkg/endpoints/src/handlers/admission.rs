@@ -117,6 +117,15 @@ impl<'a> Admission<'a> {
     }
 }
 
+/// Gives a write up whose client has gone. It is asked on either side of plugins, which are the last to look at
+/// an object before it is written, and what takes the longest.
+fn still_wanted(call: &Call<'_>) -> Result<(), Box<Status>> {
+    match call.context.client.is_gone() {
+        true => Err(Status::timeout("the client has gone before anything was written", 0).into()),
+        false => Ok(()),
+    }
+}
+
 fn operation(old: Option<&Object>) -> Operation {
     if old.is_some() { Operation::Update } else { Operation::Create }
 }
@@ -124,6 +133,7 @@ fn operation(old: Option<&Object>) -> Operation {
 #[async_trait]
 impl Admit for Admission<'_> {
     async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<(), Box<Status>> {
+        still_wanted(self.call)?;
         match old {
             // What was sent is the Scale, which has been merged into its parent by now.
             Some(old) if view::scales(self.call) => {
@@ -152,14 +162,15 @@ impl Admit for Admission<'_> {
         match old {
             Some(old) if view::scales(self.call) => {
                 let (new, old) = (strategy::scale_of(new), strategy::scale_of(old));
-                self.judge(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await
+                self.judge(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await?;
             }
             old => {
                 let attributes = self.attributes(operation(old), old);
                 let name = if self.name.is_empty() { meta::text(new, "name") } else { self.name };
-                self.judge(&Attributes { name, ..attributes }, Some(new)).await
+                self.judge(&Attributes { name, ..attributes }, Some(new)).await?;
             }
         }
+        still_wanted(self.call)
     }
 
     async fn delete(&self, old: &Object, options: &DeleteOptions) -> Result<(), Box<Status>> {

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::query::{Query, decode_path};
-use apimachinery::request_context::{AuditId, RequestContext};
+use apimachinery::request_context::{AuditId, Client, RequestContext};
 use apimachinery::request_info::{RequestInfo, request_info};
 use apimachinery::status::Status;
 use apimachinery::time::parse_duration;
@@ -50,6 +50,7 @@ pub(super) fn context(
         audit_id: audit_id(&parts.headers, env),
         received: env.clock.now(),
         deadline: deadline.map(Instant::into_std),
+        client: Client::default(),
         user_agent: user_agent.unwrap_or_default().into_owned(),
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),

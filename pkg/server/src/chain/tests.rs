@@ -239,7 +239,7 @@ async fn a_watch_has_all_the_time_there_is() {
 }
 
 #[tokio::test]
-async fn a_write_goes_on_when_its_client_hangs_up_and_a_read_does_not() {
+async fn a_write_goes_on_and_is_told_when_its_client_hangs_up_and_a_read_does_not() {
     let setup = setup();
     for (method, finished) in [("POST", 1), ("GET", 0)] {
         let before = setup.script.finished.load(SeqCst);
@@ -253,6 +253,7 @@ async fn a_write_goes_on_when_its_client_hangs_up_and_a_read_does_not() {
         assert_eq!(setup.script.finished.load(SeqCst) - before, finished, "{method}");
         setup.chain.writes.reopen();
     }
+    assert_eq!(setup.script.abandoned.load(SeqCst), 1);
 }
 
 #[tokio::test]
