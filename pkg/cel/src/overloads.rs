@@ -2,10 +2,14 @@
 //! bring it. An environment of some release is a mask of libraries; nothing is built for it.
 
 #[rustfmt::skip]
-mod table;
+mod ids;
+#[rustfmt::skip]
+mod signatures;
+#[rustfmt::skip]
+mod types;
 
-pub use table::Overload;
-pub(crate) use table::{OBJECTS, TYPE_IDENTS, TYPE_NAMES, TYPES};
+pub use ids::Overload;
+pub(crate) use types::{OBJECTS, TYPE_IDENTS, TYPE_NAMES, TYPES};
 
 use crate::types::Type;
 
@@ -151,7 +155,7 @@ pub(crate) struct Object {
 impl Overload {
     /// cel-go's identity of it.
     pub fn id(self) -> &'static str {
-        table::IDS[self as usize]
+        ids::IDS[self as usize]
     }
 }
 
@@ -162,7 +166,7 @@ pub fn signatures(function: &str) -> &'static [Signature] {
 
 /// A function's name in the table, and its overloads.
 pub(crate) fn function(name: &str) -> Option<(&'static str, &'static [Signature])> {
-    let place = table::FUNCTIONS.binary_search_by(|(function, _, _)| (*function).cmp(name)).ok()?;
-    let (name, start, end) = table::FUNCTIONS[place];
-    Some((name, &table::SIGNATURES[start as usize..end as usize]))
+    let place = signatures::FUNCTIONS.binary_search_by(|(function, _, _)| (*function).cmp(name)).ok()?;
+    let (name, start, end) = signatures::FUNCTIONS[place];
+    Some((name, &signatures::SIGNATURES[start as usize..end as usize]))
 }

@@ -124,13 +124,7 @@ pub(crate) async fn build(
     let by_modes = || Mode::authorizer(&config.authorization_modes, &roles.shared());
     let authorizer = process.authorizer.unwrap_or_else(by_modes);
     let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage), ..Formats::default() };
-    let about = Description {
-        server_address: address,
-        version: VersionInfo::behaving_as(config.gates.effective()),
-        formats,
-        clock: Arc::new(SystemClock),
-    };
-    let served = Arc::new(Served::new(catalog, about));
+    let served = Arc::new(Served::new(catalog, about(config, address, formats)));
     let paths = paths(&served, openid.is_some());
     let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served));
     let dispatch = endpoints::api::Api {
@@ -175,6 +169,12 @@ pub(crate) async fn build(
         authorizer,
         custom_kinds,
     })
+}
+
+/// What documents about the API say of this server.
+fn about(config: &Config, server_address: String, formats: Formats) -> Description {
+    let version = VersionInfo::behaving_as(config.gates.effective());
+    Description { server_address, version, formats, clock: Arc::new(SystemClock) }
 }
 
 /// Reads of a store through the watch cache, as configured. What no version of is served is not kept in memory.

@@ -49,11 +49,6 @@ impl Client {
         Client { header: Some((name, value)), ..self }
     }
 
-    /// The same connection as somebody else.
-    pub(super) fn with_token(self, token: &'static str) -> Self {
-        Client { token, ..self }
-    }
-
     async fn ask(&self, request: Request<Full<Bytes>>) -> http::Response<Incoming> {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("127.0.0.1").unwrap();

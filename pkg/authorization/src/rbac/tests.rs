@@ -178,12 +178,16 @@ async fn nobody_grants_what_he_does_not_hold() {
                     \"all\"]) is attempting to grant RBAC permissions not currently held:\n\
                     {APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"watch\" \"delete\"]}";
     assert_eq!((refused.code, refused.message.as_str()), (403, expected));
-    written(&[watch.clone()], "roles", role(&[watch]), None).await.unwrap();
+    let held = std::slice::from_ref(&watch);
+    written(held, "roles", role(held), None).await.unwrap();
     written(&[], "roles", role(&[rule(&["get"], &[""], &["pods"], &["p"])]), None).await.unwrap();
 
     written(&[], "rolebindings", binding("ClusterRole", "reader"), None).await.unwrap();
     let gone = written(&[], "rolebindings", binding("Role", "gone"), None).await.unwrap_err();
-    assert_eq!((gone.code, &*gone.message), (404, "rolebindings.rbac.authorization.k8s.io \"gone\" not found"));
+    assert_eq!(
+        (gone.code, &*gone.message),
+        (404, "rolebindings.rbac.authorization.k8s.io \"gone\" not found")
+    );
 }
 
 #[tokio::test]

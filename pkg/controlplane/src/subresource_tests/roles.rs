@@ -3,7 +3,7 @@
 use authorization::Mode;
 use serde_json::{Value, json};
 
-use super::client::Client;
+use crate::test_client::Client;
 use crate::test_cluster::TestServer;
 
 const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1";

@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
+use crate::support::fixtures;
 use cel::parser::{Macros, Options, parse};
 use cel::print::{Item, print};
 use cel::source::Source;
 use cel::syntax::{Entry, Expr, Kind, Literal, Syntax};
 use serde_json::Value;
-use support::fixtures;
 
 /// The options of a recorded case.
 fn options(case: &Value) -> Options {

@@ -2,18 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::collections::BTreeSet;
 
+use crate::support::fixtures;
+use crate::support::report::Report;
 use apimachinery::field::Path;
 use cel::env::Environment;
 use cel::eval::PER_CALL_LIMIT;
 use cel::overloads::Libraries;
 use cel::structural::{RunOptions, Validator};
 use serde_json::{Map, Number, Value};
-use support::fixtures;
-use support::report::Report;
 
 /// A recorded object as the plain JSON that it is.
 fn plain(recorded: &Value) -> Value {

@@ -2,18 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::fixtures;
+use crate::support::report::Report;
 use cel::declared::Builder;
 use cel::declared::schema::Schema;
 use cel::env::Environment;
 use cel::overloads::Libraries;
 use cel::structural::{CompiledRule, Rule, RuleEnvironments};
 use serde_json::Value;
-use support::fixtures;
-use support::report::Report;
 
 /// A recorded schema.
 #[derive(Clone, Copy)]

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::HashMap;
 
+use crate::support::report::Report;
+use crate::support::{environments, fixtures};
 use cel::check::check;
 use cel::checked::{Checked, Reference};
 use cel::env::Environment;
@@ -15,8 +15,6 @@ use cel::source::Source;
 use cel::syntax::Kind;
 use cel::types::Type;
 use serde_json::Value;
-use support::report::Report;
-use support::{environments, fixtures};
 
 /// A checked tree as cel-go prints it: types behind `~`, references behind `^`.
 fn adorned(checked: &Checked) -> String {

@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
-mod support;
-
 use std::collections::HashMap;
 
+use crate::support::report::Report;
+use crate::support::{environments, fixtures};
 use cel::check::check;
 use cel::declared::{Builder, Declared, DeclaredSizes, REQUEST_BYTES_MAX};
 use cel::estimate::{NoSizes, Place, Range, Segment, Sizes, estimate, estimate_with};
@@ -13,8 +13,6 @@ use cel::parser::parse;
 use cel::source::Source;
 use cel::types::{Type, Types};
 use serde_json::{Map, Value};
-use support::report::Report;
-use support::{environments, fixtures};
 
 /// Declarations as an environment records them, by the names of their types.
 struct Recorded<'a> {

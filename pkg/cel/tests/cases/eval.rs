@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::collections::{HashMap, HashSet};
 
+use crate::support::report::Report;
+use crate::support::{environments, fixtures, values};
 use cel::arena::Arena;
 use cel::check::check;
 use cel::env::Environment;
@@ -16,8 +16,6 @@ use cel::plan::Plan;
 use cel::source::Source;
 use cel::value::text;
 use serde_json::Value as Json;
-use support::report::Report;
-use support::{environments, fixtures, values};
 
 /// A recorded environment, and its variables.
 struct Recorded<'e> {

@@ -3,10 +3,11 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod support;
-
 use std::sync::Arc;
 
+use crate::support::environments::parse_type;
+use crate::support::fixtures;
+use crate::support::report::Report;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use cel::arena::Arena;
@@ -22,9 +23,6 @@ use cel::types::{Type, Types};
 use cel::value::{Value, equal, text};
 use cel::work::Work;
 use serde_json::Value as Json;
-use support::environments::parse_type;
-use support::fixtures;
-use support::report::Report;
 
 /// Files that are about what Kubernetes does not have.
 const FOREIGN: [&str; 10] = [

@@ -1,0 +1,11 @@
+//! The engine against recorded cases, one module per kind of case.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+
+mod check;
+mod conformance;
+mod estimate;
+mod eval;
+mod parser;
+mod rules;
+mod structural;
+mod support;

@@ -1,0 +1,7 @@
+//! What the tests of this crate share.
+
+pub(crate) mod environments;
+pub(crate) mod fixtures;
+pub(crate) mod protos;
+pub(crate) mod report;
+pub(crate) mod values;
