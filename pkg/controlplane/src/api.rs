@@ -106,14 +106,7 @@ pub(crate) async fn build(
 ) -> Result<Api, RunError> {
     let (store, catalog) = (Arc::clone(&storage), catalog(config)?);
     let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
-    let registry = Registry::new(
-        delegator.clone(),
-        config.storage.prefix(),
-        Arc::new(SystemClock),
-        Arc::new(SystemEntropy),
-        config.event_ttl,
-    )
-    .with_settings(Settings { allow_privileged: config.pods.allow_privileged, gates: config.gates });
+    let registry = registry(config, &delegator);
     let (registry, repairs) = services::with_pools(config, registry, delegator.storage())?;
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
     let watch_metrics = Arc::new(WatchMetrics::default());
@@ -123,7 +116,8 @@ pub(crate) async fn build(
     let (roles, following) = StoredRoles::new(&registry);
     let by_modes = || Mode::authorizer(&config.authorization_modes, &roles.shared());
     let authorizer = process.authorizer.unwrap_or_else(by_modes);
-    let formats = Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage), ..Formats::default() };
+    let cbor = config.gates.enabled(Gate::CBORServingAndStorage);
+    let formats = Formats { cbor, ..Formats::default() };
     let served = Arc::new(Served::new(catalog, about(config, address, formats)));
     let paths = paths(&served, openid.is_some());
     let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served));
@@ -169,6 +163,14 @@ pub(crate) async fn build(
         authorizer,
         custom_kinds,
     })
+}
+
+/// The verbs over what `delegator` reads and writes.
+fn registry(config: &Config, delegator: &Delegator) -> Registry {
+    let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
+    let prefix = config.storage.prefix();
+    let settings = Settings { allow_privileged: config.pods.allow_privileged, gates: config.gates };
+    Registry::new(delegator.clone(), prefix, clock, entropy, config.event_ttl).with_settings(settings)
 }
 
 /// What documents about the API say of this server.
