@@ -62,8 +62,11 @@ async fn a_server_becomes_ready_serves_and_stops() {
     let address = server.url().strip_prefix("https://").unwrap().parse().unwrap();
     let (admin, nobody) = (Some(server.token()), Some(server.nobody_token()));
     assert_eq!(get(address, server.trust(), None, "/readyz", admin).await, (200, "ok".to_owned()));
-    assert_eq!(get(address, server.trust(), None, "/livez", nobody).await.0, 403);
-    assert_eq!(get(address, server.trust(), None, "/readyz", None).await.0, 403);
+    // Everybody may know that it lives, users what it serves, and administrators how it does.
+    assert_eq!(get(address, server.trust(), None, "/livez", None).await.0, 200);
+    assert_eq!(get(address, server.trust(), None, "/api", None).await.0, 403);
+    assert_eq!(get(address, server.trust(), None, "/api", nobody).await.0, 200);
+    assert_eq!(get(address, server.trust(), None, "/metrics", nobody).await.0, 403);
     let dir = server.dir().to_owned();
     server.stop().await;
     assert!(TcpStream::connect(address).await.is_err());
