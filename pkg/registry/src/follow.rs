@@ -201,7 +201,8 @@ impl<V: View> Following<V> {
     pub async fn run(mut self) {
         loop {
             let Err(reason) = self.live().await;
-            tracing::warn!(view = self.what, reason, "a view is compiled anew");
+            // Nothing is lost: the former view is shown meanwhile. A panic has been told before.
+            tracing::info!(view = self.what, reason, "a view is compiled anew");
             sleep(PAUSE).await;
         }
     }
