@@ -7,7 +7,6 @@ mod conditions;
 mod cron;
 mod endpoint_ip;
 mod expression;
-mod go_regexp;
 mod go_value;
 mod immutable;
 mod int_or_percent;

@@ -7,36 +7,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::env::Provider;
+use crate::escaping::is_reserved;
 use crate::estimate::{Place, Range, Segment, Sizes};
 use crate::types::{Type, Types};
 
 /// Largest request that a server takes; sizes that nothing else bounds are bounded by it.
 pub const REQUEST_BYTES_MAX: u64 = 3 * 1024 * 1024;
-
-/// Words that are no identifiers. Fields of these names are written `__word__`, and since 1.31 also as they are.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 /// A declaration: a type, and how large its values are.
 #[derive(Clone, Debug)]
@@ -189,7 +165,7 @@ impl Provider for Declared {
 
     fn find_field(&self, _: &mut Types, object: &str, field: &str) -> Option<Type> {
         let fields = &self.get(*self.objects.get(object)?).fields;
-        let keyword = || (self.keywords && RESERVED.contains(&field)).then(|| format!("__{field}__"));
+        let keyword = || (self.keywords && is_reserved(field)).then(|| format!("__{field}__"));
         let found = fields.get(field).or_else(|| fields.get(&*keyword()?))?;
         Some(self.get(*found).ty)
     }
@@ -223,53 +199,5 @@ impl Sizes for DeclaredSizes<'_> {
 
     fn size(&mut self, place: Option<Place>, _: &Types, _: Type) -> Option<Range> {
         Some(Range { min: 0, max: self.declared.get(place?).max })
-    }
-}
-
-/// A field's name as expressions write it; none if no expression can name it.
-pub fn escape(name: &str) -> Option<String> {
-    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
-        return None;
-    }
-    if RESERVED.contains(&name) {
-        return Some(format!("__{name}__"));
-    }
-    let mut escaped = String::with_capacity(name.len());
-    let mut rest = name;
-    while let Some(c) = rest.chars().next() {
-        let (text, len) = match c {
-            '_' if rest.starts_with("__") => ("__underscores__", 2),
-            '.' => ("__dot__", 1),
-            '-' => ("__dash__", 1),
-            '/' => ("__slash__", 1),
-            c if c.is_ascii_alphanumeric() || c == '_' => (&rest[..1], 1),
-            _ => return None,
-        };
-        escaped.push_str(text);
-        rest = &rest[len..];
-    }
-    Some(escaped)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_are_escaped_so_that_they_are_identifiers() {
-        for (name, escaped) in [
-            ("self", Some("self")),
-            ("namespace", Some("__namespace__")),
-            ("a-b.c/d", Some("a__dash__b__dot__c__slash__d")),
-            ("a__b", Some("a__underscores__b")),
-            ("_a_", Some("_a_")),
-            ("___", Some("__underscores___")),
-            ("", None),
-            ("1a", None),
-            ("a$", None),
-            ("ä", None),
-        ] {
-            assert_eq!(escape(name).as_deref(), escaped, "{name}");
-        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// Words that no identifier may be, in CEL's lexer.
+/// Words that name no variable and no function.
 const RESERVED: [&str; 21] = [
     "true",
     "false",
@@ -27,6 +27,36 @@ const RESERVED: [&str; 21] = [
     "while",
 ];
 
+/// Whether no variable and no function may have this name.
+pub fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// A field's name as expressions write it; none if no expression can name it.
+pub fn escape(name: &str) -> Option<String> {
+    if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    if is_reserved(name) {
+        return Some(format!("__{name}__"));
+    }
+    let mut escaped = String::with_capacity(name.len());
+    let mut rest = name;
+    while let Some(c) = rest.chars().next() {
+        let (text, len) = match c {
+            '_' if rest.starts_with("__") => ("__underscores__", 2),
+            '.' => ("__dot__", 1),
+            '-' => ("__dash__", 1),
+            '/' => ("__slash__", 1),
+            c if c.is_ascii_alphanumeric() || c == '_' => (&rest[..1], 1),
+            _ => return None,
+        };
+        escaped.push_str(text);
+        rest = &rest[len..];
+    }
+    Some(escaped)
+}
+
 /// The member's name that an identifier stands for; none if it has an escape that there is not.
 pub fn unescape(identifier: &str) -> Option<Cow<'_, str>> {
     if !identifier.contains("__") {
@@ -49,7 +79,7 @@ pub fn unescape(identifier: &str) -> Option<Cow<'_, str>> {
             "dot" => name.push('.'),
             "dash" => name.push('-'),
             "slash" => name.push('/'),
-            word if RESERVED.contains(&word) && word.len() + 4 == identifier.len() => name.push_str(word),
+            word if is_reserved(word) && word.len() + 4 == identifier.len() => name.push_str(word),
             _ => return None,
         }
         rest = &word[end + 2..];
@@ -60,8 +90,7 @@ pub fn unescape(identifier: &str) -> Option<Cow<'_, str>> {
 
 #[cfg(test)]
 mod tests {
-    use super::unescape;
-    use crate::declared::escape;
+    use super::{escape, unescape};
 
     #[test]
     fn names_survive_escaping() {
@@ -82,6 +111,24 @@ mod tests {
         }
         for identifier in ["__what__", "x__if__"] {
             assert_eq!(unescape(identifier), None);
+        }
+    }
+
+    #[test]
+    fn names_are_escaped_so_that_they_are_identifiers() {
+        for (name, escaped) in [
+            ("self", Some("self")),
+            ("namespace", Some("__namespace__")),
+            ("a-b.c/d", Some("a__dash__b__dot__c__slash__d")),
+            ("a__b", Some("a__underscores__b")),
+            ("_a_", Some("_a_")),
+            ("___", Some("__underscores___")),
+            ("", None),
+            ("1a", None),
+            ("a$", None),
+            ("ä", None),
+        ] {
+            assert_eq!(escape(name).as_deref(), escaped, "{name}");
         }
     }
 }

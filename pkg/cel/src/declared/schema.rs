@@ -1,6 +1,7 @@
 //! Declarations from structural schemas.
 
-use super::{Builder, REQUEST_BYTES_MAX, escape};
+use super::{Builder, REQUEST_BYTES_MAX};
+use crate::escaping::escape;
 use crate::estimate::Place;
 use crate::types::Type;
 

@@ -7,6 +7,18 @@ mod translate;
 /// Bytes that a compiled pattern may take.
 const MAX_SIZE: usize = 10 << 20;
 
+/// Checks the syntax of a pattern and compiles nothing.
+///
+/// # Errors
+/// Those of [`Regex::compile`], but for its size.
+pub fn check(pattern: &str) -> Result<(), String> {
+    translate::translate(pattern).map(drop).map_err(refused)
+}
+
+fn refused((code, part): (&str, &str)) -> String {
+    format!("error parsing regexp: {code}: `{part}`")
+}
+
 /// A compiled pattern.
 #[derive(Clone, Debug)]
 pub struct Regex(regex::Regex);
@@ -14,7 +26,6 @@ pub struct Regex(regex::Regex);
 impl Regex {
     /// Compiles a pattern. Errors are Go's: `` error parsing regexp: missing closing ]: `[a` ``.
     pub fn compile(pattern: &str) -> Result<Regex, String> {
-        let refused = |(code, part): (&str, &str)| format!("error parsing regexp: {code}: `{part}`");
         let translated = translate::translate(pattern).map_err(refused)?;
         let built = regex::RegexBuilder::new(&translated).size_limit(MAX_SIZE).nest_limit(2_500).build();
         built.map(Regex).map_err(|_| refused(("expression too large", pattern)))
@@ -94,6 +105,24 @@ mod tests {
             ("a\\", "trailing backslash at end of expression: ``"),
             ("(?=a)", "invalid or unsupported Perl syntax: `(?=`"),
             ("(?P<1-2>a)", "invalid named capture: `(?P<1-2>`"),
+            ("(", "missing closing ): `(`"),
+            ("a(b", "missing closing ): `a(b`"),
+            ("a)", "unexpected ): `a)`"),
+            ("x[a", "missing closing ]: `[a`"),
+            ("(+?)", "missing argument to repetition operator: `+?`"),
+            ("a|{2}", "missing argument to repetition operator: `{2}`"),
+            ("a+?+?b", "invalid nested repetition operator: `+?+?`"),
+            ("(?=x)", "invalid or unsupported Perl syntax: `(?=`"),
+            ("(?P=n)", "invalid or unsupported Perl syntax: `(?P`"),
+            ("(?P<n", "invalid named capture: `(?P<n`"),
+            ("(?P<a-b>x)", "invalid named capture: `(?P<a-b>`"),
+            ("(?<!a)", "invalid named capture: `(?<!a)`"),
+            (r"\", "trailing backslash at end of expression: ``"),
+            (r"\C", r"invalid escape sequence: `\C`"),
+            (r"\xg0", r"invalid escape sequence: `\xg0`"),
+            ("[b-a]", "invalid character class range: `b-a`"),
+            ("[[:word1:]]", "invalid character class range: `[:word1:]`"),
+            (r"\p{x}", r"invalid character class range: `\p{x}`"),
         ];
         for (pattern, message) in cases {
             assert_eq!(
@@ -113,5 +142,34 @@ mod tests {
         assert_eq!(regex.find("xabb"), "abb");
         assert_eq!(regex.find("x"), "");
         assert_eq!(Regex::compile("(?U)b+b+?").unwrap().find("bbbb"), "bbbb");
+    }
+
+    #[test]
+    fn usual_patterns_are_sound() {
+        let valid = [
+            "",
+            "^[a-z]([-a-z0-9]*[a-z0-9])?$",
+            "a|b|",
+            "(?i)a(?P<n>b)(?<m>c)(?:d)(?s-i:e)",
+            r"\d+\.\pL\p{^Lu}\p{Greek}",
+            "[]a]",
+            "[^]-]",
+            "[[:alpha:]_]",
+            r"[\w\-\]]",
+            "a{2}b{2,}c{2,3}d{",
+            "x{a}",
+            "x*?y+?",
+            r"\Qa*\E",
+            r"\x41\x{1F600}",
+            r"\p{lu}\p{L_u}",
+            r"\0\12\_",
+            "((a{10}){10}){10}",
+            "a{0}",
+            "()*",
+        ];
+        for pattern in valid {
+            assert_eq!(check(pattern), Ok(()), "{pattern}");
+            assert!(Regex::compile(pattern).is_ok(), "{pattern}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 
 use super::{Options, literal, macros};
+use crate::escaping::is_reserved;
 use crate::lexer::{Kind as TokenKind, Token};
 use crate::source::{Errors, Source};
 use crate::syntax::{Expr, Kind, Literal, Syntax};
@@ -11,31 +12,6 @@ use crate::syntax::{Expr, Kind, Literal, Syntax};
 /// Nodes of one tree. Expansions of `optMap` and `sortBy` copy what they are applied to, so that a chain of
 /// them doubles with every link; without a bound a short text would fill any memory.
 const MAX_NODES: usize = 200_000;
-
-/// Words that name no variable and no function.
-const RESERVED: [&str; 21] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "false",
-    "for",
-    "function",
-    "if",
-    "import",
-    "in",
-    "let",
-    "loop",
-    "namespace",
-    "null",
-    "package",
-    "return",
-    "true",
-    "var",
-    "void",
-    "while",
-];
 
 /// A tree under construction.
 pub(super) struct Builder<'a> {
@@ -118,7 +94,7 @@ impl<'a> Builder<'a> {
     /// The name of a variable or function, or the node of an error if it is reserved.
     pub(super) fn name(&mut self, dot: bool, start: u32, token: Token) -> Result<Cow<'a, str>, Expr> {
         let text = token.text(self.source.text());
-        if RESERVED.contains(&text) {
+        if is_reserved(text) {
             return Err(self.fail(start, format!("reserved identifier: {text}")));
         }
         Ok(if dot { format!(".{text}").into() } else { text.into() })

@@ -9,7 +9,7 @@ use serde_json::{Map as JsonMap, Value as Json};
 
 use super::{List, Map, TypedList, TypedMap, Value, display, times};
 use crate::arena::{Abort, Arena};
-use crate::declared::escape;
+use crate::escaping::escape;
 use crate::escaping::unescape;
 use crate::work::Work;
 

@@ -7,74 +7,11 @@ use std::sync::Arc;
 use crate::support::fixtures;
 use crate::support::report::Report;
 use cel::declared::Builder;
-use cel::declared::schema::Schema;
 use cel::env::Environment;
 use cel::overloads::Libraries;
+use cel::structural::JsonSchema;
 use cel::structural::{CompiledRule, Rule, RuleEnvironments};
 use serde_json::Value;
-
-/// A recorded schema.
-#[derive(Clone, Copy)]
-struct Recorded<'a>(&'a Value);
-
-impl Schema for Recorded<'_> {
-    fn type_name(self) -> String {
-        self.0["type"].as_str().unwrap_or("").to_owned()
-    }
-
-    fn format(self) -> String {
-        self.0["format"].as_str().unwrap_or("").to_owned()
-    }
-
-    fn is_int_or_string(self) -> bool {
-        self.0["x-kubernetes-int-or-string"] == true
-    }
-
-    fn is_embedded_resource(self) -> bool {
-        self.0["x-kubernetes-embedded-resource"] == true
-    }
-
-    fn items(self) -> Option<Self> {
-        self.0.get("items").map(Recorded)
-    }
-
-    fn additional_properties(self) -> Option<Self> {
-        self.0.get("additionalProperties").filter(|schema| schema.is_object()).map(Recorded)
-    }
-
-    fn properties(self) -> Vec<(String, Self)> {
-        let properties = self.0.get("properties").and_then(Value::as_object);
-        properties.into_iter().flatten().map(|(name, schema)| (name.clone(), Recorded(schema))).collect()
-    }
-
-    fn requires(self, name: &str) -> bool {
-        self.0
-            .get("required")
-            .and_then(Value::as_array)
-            .is_some_and(|required| required.iter().any(|it| it == name))
-    }
-
-    fn has_default(self) -> bool {
-        self.0.get("default").is_some_and(|default| !default.is_null())
-    }
-
-    fn max_items(self) -> Option<i64> {
-        self.0["maxItems"].as_i64()
-    }
-
-    fn max_properties(self) -> Option<i64> {
-        self.0["maxProperties"].as_i64()
-    }
-
-    fn max_length(self) -> Option<i64> {
-        self.0["maxLength"].as_i64()
-    }
-
-    fn longest_enum(self) -> Option<u64> {
-        let values = self.0.get("enum").and_then(Value::as_array).filter(|values| !values.is_empty())?;
-        Some(values.iter().filter_map(Value::as_str).map(|value| value.len() as u64).max().unwrap_or(0))
-    }
-}
 
 /// What is not recorded of a case.
 #[derive(Clone, Copy)]
@@ -105,7 +42,7 @@ fn possible() -> Vec<Unrecorded> {
 /// Compiles all rules of a schema; none if expressions may not see it.
 fn compile(schema: &Value, unrecorded: Unrecorded) -> Option<(u64, Vec<CompiledRule>)> {
     let mut builder = Builder::new();
-    let place = builder.schema("selfType", Recorded(schema), unrecorded.is_root)?;
+    let place = builder.schema("selfType", JsonSchema(schema), unrecorded.is_root)?;
     let declared = Arc::new(builder.finish(unrecorded.minor));
     let new = Environment::of_release(unrecorded.minor);
     let stored = new.clone().with(Libraries::TESTS);

@@ -30,30 +30,6 @@ const AUDIT_ANNOTATIONS_MAX: usize = 20;
 /// Longest expression that an annotation has for a value, in bytes.
 const AUDIT_EXPRESSION_BYTES_MAX: usize = 5 * 1024;
 
-const CEL_RESERVED: &[&str] = &[
-    "true",
-    "false",
-    "null",
-    "in",
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
-
 /// Whether the conditions, and what they can speak of, are what they were.
 fn same_conditions(new: &Object, old: &Object) -> bool {
     let empty = Object::new();
@@ -194,7 +170,9 @@ fn variable(path: &Path<'_>, variable: &Object, expressions: &mut Expressions<'_
 
 fn is_cel_identifier(name: &str) -> bool {
     let starts = name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic());
-    starts && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric()) && !CEL_RESERVED.contains(&name)
+    starts
+        && name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric())
+        && !cel::escaping::is_reserved(name)
 }
 
 fn validation(path: &Path<'_>, validation: &Object, expressions: &Expressions<'_>, errors: &mut ErrorList) {

@@ -2,7 +2,6 @@
 
 use super::{EMBEDDED, INT_OR_STRING, PRESERVE};
 use crate::tree::{child, list, text};
-use crate::validation::go_regexp;
 use crate::validation::kinds::custom_resource::schema::is_given;
 use crate::validation::kinds::custom_resource::subschemas::{properties, property, schemas};
 use apimachinery::field::{Error, ErrorList, Path};
@@ -51,8 +50,8 @@ fn value(path: &Path<'_>, schema: &Object, skip_any: bool, skip_first_any: bool,
         nested(&path.child("not"), not, false, errors);
     }
     let pattern = text(schema, "pattern");
-    if let Err(reason) = go_regexp::check(pattern) {
-        let detail = format!("must be a valid regular expression, but isn't: error parsing regexp: {reason}");
+    if let Err(reason) = cel::ext::regex::check(pattern) {
+        let detail = format!("must be a valid regular expression, but isn't: {reason}");
         errors.push(Error::invalid(&path.child("pattern"), pattern, detail));
     }
 }
