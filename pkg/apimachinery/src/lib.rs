@@ -9,6 +9,7 @@ pub mod duration;
 pub mod features;
 pub mod field;
 pub mod fields;
+pub mod go_json;
 pub mod go_quote;
 pub mod gvk;
 pub mod labels;

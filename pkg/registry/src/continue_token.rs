@@ -1,5 +1,6 @@
 //! The `continue` token of chunked lists (upstream's `storage/continue.go`).
 
+use apimachinery::go_json;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::general_purpose::{self, GeneralPurpose, URL_SAFE_NO_PAD};
@@ -39,7 +40,7 @@ impl ContinueToken {
         let bytes = decode_base64(token).map_err(invalid)?;
         let value = json::decode_untyped(&bytes).map_err(|e| invalid(e.to_string()))?.value;
         if !value.is_object() && !value.is_null() {
-            let kind = go_kind(&value);
+            let kind = go_json::kind_of(&value);
             return Err(invalid(format!(
                 "json: cannot unmarshal {kind} into Go value of type storage.continueToken"
             )));
@@ -80,20 +81,8 @@ fn check_type(value: &Value, name: &str, go_type: &str) -> Result<(), String> {
     if fits {
         return Ok(());
     }
-    let kind = value.get(name).map_or("null", go_kind);
+    let kind = value.get(name).map_or("null", go_json::kind_of);
     Err(format!("json: cannot unmarshal {kind} into Go struct field continueToken.{name} of type {go_type}"))
-}
-
-/// What Go's decoder calls a JSON value.
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }
 
 /// Decodes as Go's decoder does, which passes over line breaks. It counts from 0, and finds a single

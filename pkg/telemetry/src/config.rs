@@ -5,6 +5,7 @@
 mod tests;
 
 use apimachinery::field::{self, Path};
+use apimachinery::go_json;
 use schema::json::errors::{self, strict_decoding_error};
 use schema::object::Object;
 use serde_json::Value;
@@ -122,8 +123,10 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
                 let given = format!("number {number}");
                 config.sampling_rate_per_million = Some(rate.ok_or_else(|| mistyped(name, &given, "int32"))?);
             }
-            ("endpoint", value) => return Err(mistyped(name, go_kind(value), "string")),
-            ("samplingRatePerMillion", value) => return Err(mistyped(name, go_kind(value), "int32")),
+            ("endpoint", value) => return Err(mistyped(name, go_json::kind_of(value), "string")),
+            ("samplingRatePerMillion", value) => {
+                return Err(mistyped(name, go_json::kind_of(value), "int32"));
+            }
             _ => strict.push(format!("unknown field {}", apimachinery::go_quote::Quoted(name))),
         }
     }
@@ -132,16 +135,4 @@ fn members(object: &Object, strict: &mut Vec<String>) -> Result<TracingConfigura
 
 fn mistyped(name: &str, given: &str, wanted: &str) -> String {
     format!("json: cannot unmarshal {given} into Go struct field {KIND}.{name} of type {wanted}")
-}
-
-/// What Go's decoder calls a value.
-fn go_kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }

@@ -175,7 +175,7 @@ fn unusable_items(path: &Path<'_>, schema: &Object, errors: &mut ErrorList) {
     }
 }
 
-/// Validates the shape of a rule; its expressions are not compiled.
+/// Validates the shape of a rule. `super::rules` compiles its expressions.
 fn validation_rule(path: &Path<'_>, schema: &Object, rule: &Object, errors: &mut ErrorList) {
     let breaks = |text: &str| text.contains(['\n', '\r']);
     let (expression, message) = (text(rule, "rule").trim(), text(rule, "message"));
