@@ -8,8 +8,8 @@ use super::workspace::{Kind, Package};
 /// know stands above it.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("apimachinery", &[]),
-    ("client", &["apimachinery"]),
     ("schema", &["apimachinery"]),
+    ("client", &["apimachinery", "schema"]),
     ("cel", &["apimachinery"]),
     ("telemetry", &["apimachinery", "schema"]),
     ("storage", &["apimachinery"]),

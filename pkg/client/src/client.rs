@@ -1,10 +1,13 @@
 //! A client: an identity, and the connections that were made with it.
 
 use std::error::Error as _;
+use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, HeaderValue};
 use http::{Request, Response};
@@ -52,8 +55,28 @@ pub struct Options {
     pub tls: Tls,
     /// A bearer token for every request that has no `Authorization`.
     pub bearer: Option<Source>,
+    /// A name and a password for those requests, where there is no token.
+    pub basic: Option<Basic>,
     /// Where hosts are that DNS does not know.
     pub route: Option<Route>,
+}
+
+/// A name and a password, as `Authorization` carries them.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Basic(String);
+
+impl Basic {
+    /// Of a user's name and password.
+    pub fn new(name: &str, password: &str) -> Self {
+        Basic(STANDARD.encode(format!("{name}:{password}")))
+    }
+}
+
+/// Says nothing.
+impl fmt::Debug for Basic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Basic(…)")
+    }
 }
 
 /// A client. Cheap to clone; clones share connections, which end with the last of them.
@@ -93,8 +116,10 @@ impl Live {
             config.alpn_protocols.insert(0, b"h2".to_vec());
         }
         let any = Connector { config: Arc::new(config), ..alone.clone() };
-        let authorization = material.token.as_ref().map(|token| {
-            let value = HeaderValue::try_from(format!("Bearer {token}"));
+        let token = material.token.as_ref().map(|token| format!("Bearer {token}"));
+        let basic = options.basic.as_ref().map(|Basic(basic)| format!("Basic {basic}"));
+        let authorization = token.or(basic).map(|text| {
+            let value = HeaderValue::try_from(text);
             let mut value = value.map_err(|error| Error::Credentials(error.to_string()))?;
             value.set_sensitive(true);
             Ok(value)

@@ -11,14 +11,16 @@ mod client;
 mod connect;
 mod dial;
 mod error;
+pub mod kubeconfig;
 mod material;
 pub mod services;
 #[cfg(test)]
 mod testing;
 mod tls;
+pub mod webhook;
 
 pub use call::Limits;
-pub use client::{Body, BoxError, Client, Options, full};
+pub use client::{Basic, Body, BoxError, Client, Options, full};
 pub use dial::{Address, Route, addresses};
 pub use error::Error;
 pub use material::Source;

@@ -103,7 +103,8 @@ async fn a_token_is_read_again_when_its_file_changes() {
     let file = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(file.path(), "one\n").unwrap();
     let bearer = Some(Source::File(file.path().to_owned()));
-    let client = Client::new(Options { tls: trusting(&keys.authority), bearer, route: None }).unwrap();
+    let client =
+        Client::new(Options { tls: trusting(&keys.authority), bearer, ..Options::default() }).unwrap();
     let later = async || {
         tokio::time::pause();
         tokio::time::advance(REFRESH).await;
@@ -125,7 +126,8 @@ async fn a_token_is_read_again_when_its_file_changes() {
 async fn redirects_are_followed_only_when_asked_and_without_the_token() {
     let keys = Keys::new(&["127.0.0.1"]);
     let (first, second) = (Server::tls(&keys).await, Server::tls(&keys).await);
-    let options = Options { tls: trusting(&keys.authority), bearer: Some(inline("secret")), route: None };
+    let options =
+        Options { tls: trusting(&keys.authority), bearer: Some(inline("secret")), ..Options::default() };
     let client = Client::new(options).unwrap();
     let url = format!("https://127.0.0.1:{}/to/https://127.0.0.1:{}/x", first.port, second.port);
     assert_eq!(client.call(get(&url), &LIMITS).await.unwrap().status(), StatusCode::FOUND);

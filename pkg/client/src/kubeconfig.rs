@@ -1,0 +1,315 @@
+//! Kubeconfig files: where a webhook is, and how to talk to it (client-go's `tools/clientcmd`, as far as
+//! a server needs it).
+//!
+//! The file's current context says which cluster and which user count. Paths are relative to the file. Who
+//! calls is only said over TLS, as upstream.
+
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+use apimachinery::go_quote::quote;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use http::Uri;
+use serde::Deserialize;
+
+use crate::client::{Basic, Options};
+use crate::material::Source;
+use crate::tls::{Tls, Trust};
+
+/// Largest file that is read, in bytes.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What a kubeconfig file comes to.
+#[derive(Clone)]
+pub struct Kubeconfig {
+    /// The absolute URL of the cluster's server, with its path.
+    pub server: Uri,
+    /// Whom to believe there, and who calls.
+    pub options: Options,
+}
+
+impl Kubeconfig {
+    /// Reads a file. Blocks.
+    ///
+    /// # Errors
+    /// What upstream says of the file; and, plainly, what this server cannot do: `exec` and
+    /// `auth-provider` plugins, impersonation, a proxy.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let unreadable = |error: &std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
+            _ => format!("open {}: {error}", path.display()),
+        };
+        let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+        if size > FILE_BYTES_MAX {
+            return Err(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display()));
+        }
+        let text = std::fs::read(path).map_err(|error| unreadable(&error))?;
+        let directory = path.parent().unwrap_or(Path::new(""));
+        let file = File::parse(&text)
+            .map_err(|error| format!("error loading config file \"{}\": {error}", path.display()))?;
+        file.resolve(directory)
+    }
+}
+
+/// A file, as far as it is understood. What is not known is not complained about.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct File {
+    current_context: Option<String>,
+    contexts: Option<Vec<NamedContext>>,
+    clusters: Option<Vec<NamedCluster>>,
+    users: Option<Vec<NamedUser>>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedContext {
+    name: String,
+    context: Context,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedCluster {
+    name: String,
+    cluster: Cluster,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct NamedUser {
+    name: String,
+    user: Option<User>,
+}
+
+#[derive(Default, Clone, Deserialize)]
+#[serde(default)]
+struct Context {
+    cluster: String,
+    user: String,
+}
+
+#[derive(Default, Clone, PartialEq, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct Cluster {
+    server: String,
+    tls_server_name: Option<String>,
+    insecure_skip_tls_verify: bool,
+    certificate_authority: String,
+    certificate_authority_data: String,
+    proxy_url: String,
+}
+
+#[derive(Default, Clone, Deserialize)]
+#[serde(default, rename_all = "kebab-case")]
+struct User {
+    client_certificate: String,
+    client_certificate_data: String,
+    client_key: String,
+    client_key_data: String,
+    token: String,
+    #[serde(rename = "tokenFile")]
+    token_file: String,
+    r#as: String,
+    username: String,
+    password: String,
+    auth_provider: Option<serde_json::Value>,
+    exec: Option<serde_json::Value>,
+}
+
+impl File {
+    fn parse(text: &[u8]) -> Result<Self, String> {
+        let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
+        let file: Option<File> = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+        Ok(file.unwrap_or_default())
+    }
+
+    /// What the current context names.
+    fn resolve(self, directory: &Path) -> Result<Kubeconfig, String> {
+        let current = self.current_context.unwrap_or_default();
+        let contexts = self.contexts.unwrap_or_default();
+        let found = contexts.into_iter().rev().find(|named| named.name == current).map(|named| named.context);
+        let context = match (found, current.is_empty()) {
+            (Some(context), _) => context,
+            (None, true) => Context::default(),
+            (None, false) => return Err(format!("context {} does not exist", quote(&current))),
+        };
+        let mut users = self.users.unwrap_or_default().into_iter().rev();
+        let user = match users.find(|named| named.name == context.user) {
+            Some(named) => named.user.unwrap_or_default(),
+            None if context.user.is_empty() => User::default(),
+            None => return Err(format!("auth info {} does not exist", quote(&context.user))),
+        };
+        let mut clusters = self.clusters.unwrap_or_default().into_iter().rev();
+        let cluster = match clusters.find(|named| named.name == context.cluster) {
+            Some(named) => named.cluster,
+            None if context.cluster.is_empty() => Cluster::default(),
+            None => return Err(format!("cluster {} does not exist", quote(&context.cluster))),
+        };
+        let mut errors = user.errors(&context.user, directory);
+        errors.extend(cluster.errors(&context.cluster, directory));
+        match errors.as_slice() {
+            [] => {}
+            [one] if *one == EMPTY_CLUSTER => return Err(format!("invalid configuration: {EMPTY_CONFIG}")),
+            [one] => return Err(format!("invalid configuration: {one}")),
+            errors => return Err(format!("invalid configuration: [{}]", errors.join(", "))),
+        }
+        cluster.connect(&user, directory)
+    }
+}
+
+const EMPTY_CLUSTER: &str = "cluster has no server defined";
+const EMPTY_CONFIG: &str =
+    "no configuration has been provided, try setting KUBERNETES_MASTER environment variable";
+
+impl Cluster {
+    fn errors(&self, name: &str, directory: &Path) -> Vec<String> {
+        if *self == Cluster::default() {
+            return vec![EMPTY_CLUSTER.to_owned()];
+        }
+        let mut errors = Vec::new();
+        match (self.server.is_empty(), name) {
+            (true, "") => errors.push("default cluster has no server defined".to_owned()),
+            (true, name) => errors.push(format!("no server found for cluster {}", quote(name))),
+            (false, _) => {}
+        }
+        let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
+        if !file.is_empty() && !data.is_empty() {
+            errors.push(format!("certificate-authority-data and certificate-authority are both specified for {name}. certificate-authority-data will override."));
+        }
+        errors.extend(unreadable("certificate-authority", file, name, directory));
+        if !self.proxy_url.is_empty() {
+            errors.push(format!("proxy-url of cluster {} is not supported by this server", quote(name)));
+        }
+        errors
+    }
+
+    fn connect(&self, user: &User, directory: &Path) -> Result<Kubeconfig, String> {
+        let authority = source(
+            &self.certificate_authority,
+            &self.certificate_authority_data,
+            directory,
+            "certificate-authority-data",
+        )?;
+        let certificate = source(
+            &user.client_certificate,
+            &user.client_certificate_data,
+            directory,
+            "client-certificate-data",
+        )?;
+        let key = source(&user.client_key, &user.client_key_data, directory, "client-key-data")?;
+        let secure_by_default = authority.is_some() || certificate.is_some() || self.insecure_skip_tls_verify;
+        let server = server(&self.server, secure_by_default)?;
+        if server.scheme_str() != Some("https") {
+            return Ok(Kubeconfig { server, options: Options::default() });
+        }
+        let trust = match (authority, self.insecure_skip_tls_verify) {
+            (Some(_), true) => {
+                let text = "specifying a root certificates file with the insecure flag is not allowed";
+                return Err(text.to_owned());
+            }
+            (None, true) => Trust::Anyone,
+            (Some(source), false) => Trust::Bundle(source),
+            (None, false) => Trust::System,
+        };
+        let server_name = self.tls_server_name.clone().filter(|name| !name.is_empty());
+        let tls = Tls { trust, certificate: certificate.zip(key), server_name, http1_only: false };
+        let bearer = match (user.token.is_empty(), user.token_file.is_empty()) {
+            (_, false) => Some(Source::File(directory.join(&user.token_file))),
+            (false, true) => Some(Source::Inline(Arc::from(user.token.as_bytes()))),
+            (true, true) => None,
+        };
+        let basic = !user.username.is_empty() || !user.password.is_empty();
+        let basic = basic.then(|| Basic::new(&user.username, &user.password));
+        Ok(Kubeconfig { server, options: Options { tls, bearer, basic, route: None } })
+    }
+}
+
+impl User {
+    fn errors(&self, name: &str, directory: &Path) -> Vec<String> {
+        let mut errors = Vec::new();
+        let (certificate, key) = (&self.client_certificate, &self.client_key);
+        let (certificate_data, key_data) = (&self.client_certificate_data, &self.client_key_data);
+        if !certificate.is_empty() || !certificate_data.is_empty() {
+            if !certificate.is_empty() && !certificate_data.is_empty() {
+                errors.push(format!("client-cert-data and client-cert are both specified for {name}. client-cert-data will override."));
+            }
+            if !key.is_empty() && !key_data.is_empty() {
+                errors.push(format!("client-key-data and client-key are both specified for {name}; client-key-data will override"));
+            }
+            if key.is_empty() && key_data.is_empty() {
+                errors.push(format!("client-key-data or client-key must be specified for {name} to use the clientCert authentication method."));
+            }
+            errors.extend(unreadable("client-cert", certificate, name, directory));
+            errors.extend(unreadable("client-key", key, name, directory));
+        }
+        let basic = !self.username.is_empty() || !self.password.is_empty();
+        if !self.token.is_empty() && basic {
+            errors.push(format!("more than one authentication method found for {name}; found [token basicAuth], only one is allowed"));
+        }
+        let unsupported = [
+            ("exec", self.exec.is_some()),
+            ("auth-provider", self.auth_provider.is_some()),
+            ("as", !self.r#as.is_empty()),
+        ];
+        for (member, given) in unsupported {
+            if given {
+                errors.push(format!("{member} of user {} is not supported by this server", quote(name)));
+            }
+        }
+        errors
+    }
+}
+
+/// What keeps a file from being opened.
+fn unreadable(what: &str, file: &str, name: &str, directory: &Path) -> Option<String> {
+    if file.is_empty() {
+        return None;
+    }
+    let path = directory.join(file);
+    let error = std::fs::File::open(&path).err()?;
+    let words = match error.kind() {
+        std::io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        _ => error.to_string(),
+    };
+    let path = path.display();
+    Some(format!("unable to read {what} {path} for {name} due to open {path}: {words}"))
+}
+
+/// Data, or else a file.
+fn source(file: &str, data: &str, directory: &Path, member: &str) -> Result<Option<Source>, String> {
+    if !data.is_empty() {
+        let pem = STANDARD.decode(data.trim()).map_err(|error| format!("{member}: {error}"))?;
+        return Ok(Some(Source::Inline(Arc::from(pem))));
+    }
+    Ok((!file.is_empty()).then(|| Source::File(directory.join(file))))
+}
+
+/// The server's URL, which may be written as `host:port`.
+fn server(host: &str, secure_by_default: bool) -> Result<Uri, String> {
+    let bad = |error: &dyn fmt::Display| {
+        format!("host must be a URL or a host:port pair: {}: {error}", quote(host))
+    };
+    let host = host.split(['?', '#']).next().unwrap_or_default();
+    let whole = match host.contains("://") {
+        true => host.to_owned(),
+        false => format!("{}://{host}", if secure_by_default { "https" } else { "http" }),
+    };
+    let uri: Uri = whole.parse().map_err(|error| bad(&error))?;
+    match (uri.scheme_str(), uri.authority(), host.contains("://"), uri.path()) {
+        (Some("http" | "https"), Some(_), true, _) | (Some(_), Some(_), false, "/") => Ok(uri),
+        _ => Err(format!("host must be a URL or a host:port pair: {}", quote(host))),
+    }
+}
+
+impl fmt::Debug for Kubeconfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kubeconfig").field("server", &self.server).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

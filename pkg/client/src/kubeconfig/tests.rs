@@ -1,0 +1,96 @@
+//! Claims about kubeconfig files.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+
+fn read(text: &str, files: &[(&str, &str)]) -> Result<Kubeconfig, String> {
+    let directory = tempfile::tempdir().unwrap();
+    for (name, text) in files {
+        std::fs::write(directory.path().join(name), text).unwrap();
+    }
+    let path = directory.path().join("config");
+    std::fs::write(&path, text).unwrap();
+    let base = directory.path().display().to_string();
+    Kubeconfig::read(&path).map_err(|error| error.replace(&base, "DIR"))
+}
+
+const CONTEXT: &str = "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n";
+
+fn of(cluster: &str, user: &str) -> Result<Kubeconfig, String> {
+    let text = format!(
+        "{CONTEXT}clusters: [{{name: k, cluster: {{{cluster}}}}}]\nusers: [{{name: u, user: {{{user}}}}}]\n"
+    );
+    read(&text, &[("ca.pem", "CA"), ("c.pem", "C"), ("k.pem", "K")])
+}
+
+#[test]
+fn the_current_context_says_where_the_server_is_and_who_calls() {
+    let found = of(
+        "server: 'https://h:1/x', certificate-authority: ca.pem, tls-server-name: s",
+        "client-certificate: c.pem, client-key: k.pem, token: t",
+    )
+    .unwrap();
+    assert_eq!(found.server, "https://h:1/x");
+    let tls = found.options.tls;
+    assert!(matches!(tls.trust, Trust::Bundle(Source::File(path)) if path.ends_with("ca.pem")));
+    assert_eq!(tls.server_name.as_deref(), Some("s"));
+    assert!(tls.certificate.is_some());
+    assert_eq!(found.options.bearer, Some(Source::Inline(Arc::from(&b"t"[..]))));
+}
+
+#[test]
+fn data_counts_as_much_as_files() {
+    let found = of("server: 'https://h', certificate-authority-data: Q0E=", "tokenFile: /t").unwrap();
+    assert_eq!(found.options.tls.trust, Trust::Bundle(Source::Inline(Arc::from(&b"CA"[..]))));
+    assert_eq!(found.options.bearer, Some(Source::File("/t".into())));
+}
+
+#[test]
+fn who_calls_is_not_said_in_the_clear() {
+    let found = of("server: 'http://h'", "token: t").unwrap();
+    assert_eq!((found.server.to_string().as_str(), found.options.bearer), ("http://h/", None));
+}
+
+#[test]
+fn a_server_may_be_a_host_and_a_port() {
+    let check = |cluster: &str, expected: &str| assert_eq!(of(cluster, "").unwrap().server, expected);
+    check("server: 'h:1'", "http://h:1/");
+    check("server: 'h:1', insecure-skip-tls-verify: true", "https://h:1/");
+}
+
+#[test]
+fn what_is_wrong_is_told_in_upstreams_words() {
+    let check = |found: Result<Kubeconfig, String>, expected: &str| {
+        assert_eq!(found.unwrap_err(), expected);
+    };
+    let missing = Kubeconfig::read(Path::new("/nonexistent/config"));
+    check(missing, "stat /nonexistent/config: no such file or directory");
+    check(read("", &[]), &format!("invalid configuration: {EMPTY_CONFIG}"));
+    check(read("current-context: c\n", &[]), "context \"c\" does not exist");
+    check(read(CONTEXT, &[]), "auth info \"u\" does not exist");
+    check(read(&format!("{CONTEXT}users: [{{name: u}}]"), &[]), "cluster \"k\" does not exist");
+    check(of("tls-server-name: s", ""), "invalid configuration: no server found for cluster \"k\"");
+    check(
+        of("server: 'https://h', certificate-authority: none.pem", ""),
+        "invalid configuration: unable to read certificate-authority DIR/none.pem for k due to open DIR/none.pem: no such file or directory",
+    );
+    check(
+        of("server: 'https://h'", "token: t, username: ann, client-certificate: c.pem"),
+        "invalid configuration: [client-key-data or client-key must be specified for u to use the clientCert authentication method., more than one authentication method found for u; found [token basicAuth], only one is allowed]",
+    );
+    check(
+        of("server: 'https://h', certificate-authority: ca.pem, insecure-skip-tls-verify: true", ""),
+        "specifying a root certificates file with the insecure flag is not allowed",
+    );
+    check(of("server: 'h/path'", ""), "host must be a URL or a host:port pair: \"h/path\"");
+    check(
+        of("server: 'https://h'", "exec: {command: x}"),
+        "invalid configuration: exec of user \"u\" is not supported by this server",
+    );
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let found = of("server: 'https://h'", "username: ann, password: hidden").unwrap();
+    assert!(!format!("{found:?} {:?}", found.options.basic).contains("hidden"));
+}

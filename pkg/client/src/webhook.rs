@@ -1,0 +1,173 @@
+//! A webhook that judges: a JSON body is posted to the URL of a kubeconfig and a JSON body comes back (apiserver's
+//! `util/webhook`). What may pass is tried again, a few times, with longer and longer waits.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use apimachinery::go_quote::quote;
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
+use http::{Method, Request, Response, StatusCode, Uri};
+use serde::Deserialize;
+use tokio::time::{Instant, sleep};
+
+use crate::call::Limits;
+use crate::client::Client;
+use crate::error::Error;
+use crate::kubeconfig::Kubeconfig;
+
+/// How long one attempt may take, and how much it may bring.
+const LIMITS: Limits =
+    Limits { total: Duration::from_secs(30), response_bytes_max: 1 << 20, redirects_max: 0 };
+/// How often a webhook is asked before its last error is the answer.
+const STEPS: usize = 5;
+/// How much longer each wait is than the one before.
+const FACTOR: f64 = 1.5;
+/// How much of a wait is added by chance, at most.
+const JITTER: f64 = 0.2;
+
+/// Chance: a number from 0 to 1, without 1.
+pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
+
+/// A webhook. Cheap to clone.
+#[derive(Clone)]
+pub struct Webhook {
+    client: Client,
+    url: Uri,
+    initial_wait: Duration,
+    chance: Chance,
+}
+
+/// An attempt that is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    /// The code of the answer; `None` where there was none.
+    pub code: Option<u16>,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// Why a webhook gave no answer that counts. The text is the one that upstream's client has.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// In words.
+    pub message: String,
+    /// The code of the answer; `None` where there was none.
+    pub code: Option<u16>,
+    /// Whether it may pass.
+    passing: bool,
+}
+
+impl Webhook {
+    /// A webhook as a kubeconfig describes it. `initial_wait` is how long to wait before the second attempt.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`].
+    pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: Chance) -> Result<Self, Error> {
+        let client = Client::new(kubeconfig.options)?;
+        Ok(Webhook { client, url: kubeconfig.server, initial_wait, chance })
+    }
+
+    /// Posts a JSON body and reads the JSON that comes back. `tell` hears of every attempt.
+    ///
+    /// # Errors
+    /// The last attempt's [`Failure`].
+    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt)) -> Result<Bytes, Failure> {
+        let mut wait = self.initial_wait;
+        for _ in 1..STEPS {
+            match self.attempt(&body, &tell).await {
+                Err(failure) if failure.passing => {}
+                outcome => return outcome,
+            }
+            sleep(wait.mul_f64(1.0 + JITTER * (self.chance)().clamp(0.0, 1.0))).await;
+            wait = wait.mul_f64(FACTOR);
+        }
+        self.attempt(&body, &tell).await
+    }
+
+    async fn attempt(&self, body: &Bytes, tell: &impl Fn(Attempt)) -> Result<Bytes, Failure> {
+        let began = Instant::now();
+        let failed = |message: String| Failure { message, code: None, passing: false };
+        let request = Request::post(&self.url)
+            .header(CONTENT_TYPE, "application/json")
+            .header(ACCEPT, "application/json, */*")
+            .body(body.clone())
+            .map_err(|error| failed(error.to_string()))?;
+        let outcome = self.client.call(request, &LIMITS).await;
+        let code = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
+        tell(Attempt { code, took: began.elapsed() });
+        match outcome {
+            Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
+            Ok(answer) => Err(refused(&answer)),
+            Err(error) => {
+                let message = error.of_request(&Method::POST, &self.url);
+                let passing = message.contains("connection reset by peer")
+                    || message.contains("http2: client connection lost");
+                Err(Failure { message, code: None, passing })
+            }
+        }
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Status {
+    kind: String,
+    message: String,
+}
+
+/// What upstream's client makes of an answer that is no success.
+fn refused(answer: &Response<Bytes>) -> Failure {
+    let code = answer.status();
+    let of_status = serde_json::from_slice::<Status>(answer.body()).ok();
+    let of_status = of_status.filter(|status| status.kind == "Status" && !status.message.is_empty());
+    let text = answer.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/"));
+    let said = String::from_utf8_lossy(answer.body());
+    let said = if text { said.trim() } else { "unknown" };
+    let message = match of_status {
+        Some(status) => status.message,
+        None => in_general(code, said),
+    };
+    let later = answer.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok()?.parse::<u32>().ok());
+    let delays = later.is_some() && (code == StatusCode::TOO_MANY_REQUESTS || code.is_server_error());
+    let passing = delays
+        || matches!(
+            code,
+            StatusCode::INTERNAL_SERVER_ERROR | StatusCode::GATEWAY_TIMEOUT | StatusCode::TOO_MANY_REQUESTS
+        );
+    Failure { message, code: Some(code.as_u16()), passing }
+}
+
+/// What a code says where nothing else is said (apimachinery's `NewGenericServerResponse`).
+fn in_general(code: StatusCode, said: &str) -> String {
+    let words = match code.as_u16() {
+        400 => "the server rejected our request for an unknown reason",
+        401 => "the server has asked for the client to provide credentials",
+        403 => return said.to_owned(),
+        404 => "the server could not find the requested resource",
+        405 => "the server does not allow this method on the requested resource",
+        409 => "the server reported a conflict",
+        422 => "the server rejected our request due to an error in our request",
+        429 => "the server has received too many requests and has asked us to try again later",
+        503 => "the server is currently unable to handle the request",
+        504 => {
+            "the server was unable to return a response in the time allotted, but may still be processing the request"
+        }
+        500.. => {
+            return format!(
+                "an error on the server ({}) has prevented the request from succeeding",
+                quote(said)
+            );
+        }
+        code => {
+            return format!(
+                "the server responded with the status code {code} but did not return more information"
+            );
+        }
+    };
+    words.to_owned()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,62 @@
+//! Claims about webhooks, against servers on this machine.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Mutex;
+
+use super::*;
+use crate::client::Options;
+use crate::testing::Server;
+
+fn webhook(port: u16) -> Webhook {
+    let server = format!("http://127.0.0.1:{port}/judge").parse().unwrap();
+    let kubeconfig = Kubeconfig { server, options: Options::default() };
+    Webhook::new(kubeconfig, Duration::from_millis(1), Arc::new(|| 0.0)).unwrap()
+}
+
+/// What comes of an answer, and the codes of the attempts.
+async fn outcome(head: &'static str) -> (Result<String, String>, Vec<Option<u16>>) {
+    let server = Server::rude(head, None).await;
+    let codes = Mutex::new(Vec::new());
+    let answer = webhook(server.port)
+        .call(Bytes::from_static(b"{}"), |attempt| codes.lock().unwrap().push(attempt.code))
+        .await;
+    let answer = answer.map(|bytes| String::from_utf8(bytes.to_vec()).unwrap()).map_err(|f| f.message);
+    (answer, codes.into_inner().unwrap())
+}
+
+#[tokio::test]
+async fn an_answer_is_taken_at_once() {
+    let (answer, codes) = outcome("HTTP/1.1 201 Created\r\ncontent-length: 2\r\n\r\n{}").await;
+    assert_eq!((answer.as_deref(), codes.as_slice()), (Ok("{}"), &[Some(201)][..]));
+}
+
+#[tokio::test]
+async fn an_internal_error_may_pass_and_is_tried_five_times() {
+    let (answer, codes) =
+        outcome("HTTP/1.1 500 X\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nbad").await;
+    let expected = "an error on the server (\"bad\") has prevented the request from succeeding";
+    assert_eq!((answer.unwrap_err().as_str(), codes), (expected, vec![Some(500); 5]));
+}
+
+#[tokio::test]
+async fn a_refusal_is_an_answer() {
+    let (answer, codes) = outcome("HTTP/1.1 401 X\r\ncontent-length: 0\r\n\r\n").await;
+    let expected = "the server has asked for the client to provide credentials";
+    assert_eq!((answer.unwrap_err().as_str(), codes), (expected, vec![Some(401)]));
+}
+
+#[tokio::test]
+async fn a_status_speaks_for_itself() {
+    let head = "HTTP/1.1 403 X\r\ncontent-length: 33\r\n\r\n{\"kind\":\"Status\",\"message\":\"no.\"}";
+    assert_eq!(outcome(head).await.0.unwrap_err(), "no.");
+}
+
+#[tokio::test]
+async fn nobody_there_is_told_with_the_url() {
+    let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let failure = webhook(port).call(Bytes::new(), |_| {}).await.unwrap_err();
+    let expected = format!(
+        "Post \"http://127.0.0.1:{port}/judge\": dial tcp 127.0.0.1:{port}: connect: connection refused"
+    );
+    assert_eq!((failure.message, failure.code), (expected, None));
+}
