@@ -21,7 +21,7 @@ pub enum Abort {
     /// The cost limit is exceeded, or a limit of ours that stands in for it: memory, steps within one function.
     CostLimit,
     /// cel-go panics here and reports that.
-    Internal(String),
+    Internal(Box<str>),
 }
 
 impl std::fmt::Display for Abort {

@@ -19,6 +19,8 @@ mod regex;
 mod strings;
 mod times;
 
+use smallvec::SmallVec;
+
 use crate::arena::{Abort, Arena, Outcome};
 use crate::plan::{Node, NodeId, Op, Plan, Span, Step};
 use crate::value::{GrowingMap, Map, Value, equal};
@@ -70,7 +72,7 @@ pub fn evaluate<'a>(
     limit: u64,
     cancel: Option<&dyn Cancel>,
 ) -> Evaluation<'a> {
-    let mut slots = variables.to_vec();
+    let mut slots = SmallVec::from_slice(variables);
     slots.resize(usize::from(plan.slots), None);
     let mut machine = Machine {
         plan,
@@ -105,7 +107,7 @@ struct Machine<'a, 'c> {
     arena: &'a Arena,
     work: Work,
     costs: Costs<'a>,
-    slots: Vec<Option<Value<'a>>>,
+    slots: SmallVec<[Option<Value<'a>>; 8]>,
     cancel: Option<&'c dyn Cancel>,
     checks: u32,
     interrupted: bool,
@@ -135,6 +137,19 @@ impl<'a> Machine<'a, '_> {
         Ok(value)
     }
 
+    /// Runs a node that is often a constant.
+    #[inline]
+    fn operand(&mut self, node: NodeId) -> Outcome<'a> {
+        let plan = self.plan;
+        let Node { id, step: Step::Constant(constant) } = plan.nodes[node as usize] else {
+            return self.node(node);
+        };
+        let value = plan.constants[constant as usize].value();
+        self.costs.push(id, value);
+        Ok(value)
+    }
+
+    #[inline(always)]
     fn step(&mut self, step: Step) -> Outcome<'a> {
         let plan = self.plan;
         Ok(match step {
@@ -199,8 +214,8 @@ impl<'a> Machine<'a, '_> {
     fn equality(&mut self, sides: Span, negated: bool) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(sides);
-        let (a, b) = (self.node(nodes[0])?, self.node(nodes[1])?);
-        self.costs.charge_equality(&[self.id(nodes[0]), self.id(nodes[1])], negated)?;
+        let (a, b) = (self.operand(nodes[0])?, self.operand(nodes[1])?);
+        self.costs.charge_equality([self.id(nodes[0]), self.id(nodes[1])], negated)?;
         if a.is_error() || b.is_error() {
             return Ok(if a.is_error() { a } else { b });
         }
@@ -208,6 +223,7 @@ impl<'a> Machine<'a, '_> {
         Ok(if negated { Value::Bool(!matches!(same, Value::Bool(true))) } else { same })
     }
 
+    #[inline(never)]
     fn member(&mut self, value: NodeId, set: u32) -> Outcome<'a> {
         let value = self.node(value)?;
         match value {
@@ -217,6 +233,7 @@ impl<'a> Machine<'a, '_> {
         }
     }
 
+    #[inline(never)]
     fn list(&mut self, elements: Span, optional: Option<u32>) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(elements);
@@ -240,6 +257,7 @@ impl<'a> Machine<'a, '_> {
         failed.map_or_else(|| self.arena.filled(values.into_bump_slice()), Ok)
     }
 
+    #[inline(never)]
     fn map(&mut self, entries: Span, optional: Option<u32>) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(entries);
@@ -293,7 +311,7 @@ impl<'a> Machine<'a, '_> {
     /// Accounts for a list or a map.
     fn constructed(&mut self, nodes: &[NodeId], cost: u64) -> Result<(), Abort> {
         let plan = self.plan;
-        self.costs.drop_args(nodes.iter().map(|node| plan.nodes[*node as usize].id));
+        self.costs.drop_all(nodes.iter().map(|node| plan.nodes[*node as usize].id));
         self.costs.charge(cost)
     }
 }

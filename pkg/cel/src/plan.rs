@@ -75,8 +75,10 @@ pub(crate) enum Step {
 /// A value and the way into it.
 #[derive(Clone, Debug)]
 pub(crate) struct Attribute {
-    /// Id of what it starts with; see [`Plan::attribute_id`].
+    /// Id of what it starts with.
     pub(crate) id: u32,
+    /// The id of its value: that of its last step.
+    pub(crate) result: u32,
     pub(crate) root: Root,
     pub(crate) qualifiers: Vec<Qualifier>,
 }
@@ -234,7 +236,7 @@ impl Plan {
 
     /// The id of an attribute's value: that of its last step.
     pub(crate) fn attribute_id(&self, attribute: u32) -> u32 {
-        attribute::id(&self.attributes, attribute)
+        self.attributes[attribute as usize].result
     }
 
     /// About how many bytes it holds.

@@ -79,6 +79,16 @@ impl<'a> Machine<'a, '_> {
         }
         for qualifier in qualifiers {
             optional |= qualifier.optional;
+            if let (Key::Constant(constant), Value::Map(map), false) =
+                (qualifier.key, value, optional || qualifier.test)
+                && let Some(next) = map.find(self.plan.constants[constant as usize].value())
+                && !next.is_error()
+            {
+                value = next;
+                self.costs.charge(1)?;
+                self.costs.push(qualifier.id, value);
+                continue;
+            }
             match self.qualify(value, qualifier, optional)? {
                 Found::Value(next) => value = next,
                 Found::Absent => return Ok(Value::Optional(None)),

@@ -4,7 +4,7 @@ use super::{Context, Machine};
 use crate::arena::{Abort, Outcome};
 use crate::ext::regex::Regex;
 use crate::overloads::{Overload, Signature, TYPES};
-use crate::plan::{Call, Function, Op};
+use crate::plan::{Call, Charge, Function, NodeId, Op};
 use crate::types::{Shape, Type};
 use crate::value::Value;
 
@@ -15,10 +15,13 @@ impl<'a> Machine<'a, '_> {
         if matches!(call.op, Op::NotStrictlyFalse) {
             let value = self.node(nodes[0])?;
             let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
-            if self.costs.take_args(ids).is_some() {
+            if self.costs.drop_all(ids) {
                 self.costs.charge(1)?;
             }
             return Ok(Value::Bool(!matches!(value, Value::Bool(false))));
+        }
+        if let (Charge::One, false, &[a, b]) = (call.charge, call.stops_at_error, nodes) {
+            return self.binary(call, a, b);
         }
         let mut values = [Value::Null; ARGS_MAX];
         let Some(values) = values.get_mut(..nodes.len()) else {
@@ -26,7 +29,7 @@ impl<'a> Machine<'a, '_> {
         };
         let mut failed = None;
         for (value, node) in values.iter_mut().zip(nodes) {
-            *value = self.node(*node)?;
+            *value = self.operand(*node)?;
             if value.is_error() {
                 failed = failed.or(Some(*value));
                 if call.stops_at_error {
@@ -35,26 +38,55 @@ impl<'a> Machine<'a, '_> {
             }
         }
         let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
-        let Some(sized) = self.costs.take_args(ids) else {
-            // An argument was left alone, so cel-go does not charge the call.
-            return match failed {
-                Some(error) => Ok(error),
-                None => self.context().run(call.op, values, call.regex.as_deref()),
-            };
-        };
-        if !call.charge.needs_result() || failed.is_some() {
-            let result = failed.unwrap_or(Value::Null);
+        if call.charge.needs_result() && failed.is_none() {
+            return self.call_and_charge(call, values);
+        }
+        // Where an argument was left alone cel-go does not charge the call.
+        if call.charge == Charge::One {
+            if self.costs.drop_all(ids) {
+                self.costs.charge(1)?;
+            }
+        } else {
+            self.costs.charge_args(call.charge, ids)?;
+        }
+        match failed {
+            Some(error) => Ok(error),
+            None => self.context().run(call.op, values, call.regex.as_deref()),
+        }
+    }
+
+    /// An operator of two operands that costs one unit.
+    fn binary(&mut self, call: &'a Call, a: NodeId, b: NodeId) -> Outcome<'a> {
+        let ids = [self.id(a), self.id(b)];
+        let (a, b) = (self.operand(a)?, self.operand(b)?);
+        if self.costs.drop_all(ids.into_iter()) {
+            self.costs.charge(1)?;
+        }
+        Ok(match (call.op, a, b) {
+            (_, Value::Error(_), _) => a,
+            (_, _, Value::Error(_)) => b,
+            (Op::Less, Value::Int(a), Value::Int(b)) => Value::Bool(a < b),
+            (Op::LessEquals, Value::Int(a), Value::Int(b)) => Value::Bool(a <= b),
+            (Op::Greater, Value::Int(a), Value::Int(b)) => Value::Bool(a > b),
+            (Op::GreaterEquals, Value::Int(a), Value::Int(b)) => Value::Bool(a >= b),
+            _ => return self.context().run(call.op, &[a, b], call.regex.as_deref()),
+        })
+    }
+
+    /// A call whose cost depends on what it comes to.
+    #[inline(never)]
+    fn call_and_charge(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
+        let plan = self.plan;
+        let ids = plan.children(call.args).iter().map(|node| plan.nodes[*node as usize].id);
+        let sized = self.costs.take_args(ids);
+        if sized.is_some() {
+            self.affordable(call, args)?;
+        }
+        let result = self.context().run(call.op, args, call.regex.as_deref())?;
+        if let Some(sized) = sized {
             self.costs.charge(call.charge.cost(sized.values(), result))?;
         }
-        let Some(error) = failed else {
-            self.affordable(call, values)?;
-            let result = self.context().run(call.op, values, call.regex.as_deref())?;
-            if call.charge.needs_result() {
-                self.costs.charge(call.charge.cost(sized.values(), result))?;
-            }
-            return Ok(result);
-        };
-        Ok(error)
+        Ok(result)
     }
 
     /// Refuses to make a list that is longer than its cost may be.
@@ -77,8 +109,8 @@ impl<'a> Context<'a, '_> {
     pub(super) fn run(self, op: Op, args: &[Value<'a>], regex: Option<&Regex>) -> Outcome<'a> {
         match op {
             Op::Overload(function, overload) => {
-                let fits = function.signatures.iter().find(|signature| signature.overload == overload);
-                if unguarded(overload) || fits.is_some_and(|signature| self.fits(signature, args)) {
+                let fits = || function.signatures.iter().find(|signature| signature.overload == overload);
+                if unguarded(overload) || fits().is_some_and(|signature| self.fits(signature, args)) {
                     return self.overload(overload, args, regex);
                 }
                 self.no_such_overload(function, args)

@@ -6,6 +6,7 @@ use crate::plan::Fold;
 use crate::value::{Growing, GrowingMap, List, Map, Value, go_type};
 
 impl<'a> Machine<'a, '_> {
+    #[inline(never)]
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let range = self.node(fold.range)?;
         let value = match range {

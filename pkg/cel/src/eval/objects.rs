@@ -9,6 +9,7 @@ use crate::value::{Opaque, Value};
 const JSON_PATCH: &str = "JSONPatch";
 
 impl<'a> Machine<'a, '_> {
+    #[inline(never)]
     pub(super) fn structure(&mut self, structure: &'a Structure) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(structure.values);

@@ -18,7 +18,7 @@ pub(super) fn id(attributes: &[Attribute], attribute: u32) -> u32 {
 
 impl Builder<'_> {
     pub(super) fn new_attribute(&mut self, id: u32, root: Root) -> u32 {
-        self.plan.attributes.push(Attribute { id, root, qualifiers: Vec::new() });
+        self.plan.attributes.push(Attribute { id, result: id, root, qualifiers: Vec::new() });
         self.plan.attributes.len() as u32 - 1
     }
 

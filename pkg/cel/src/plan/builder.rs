@@ -42,6 +42,9 @@ pub(super) fn build(checked: &Checked, variables: &[&str]) -> Result<Plan, PlanE
     let root = builder.node(root)?;
     let mut plan = builder.plan;
     plan.root = root;
+    for place in 0..plan.attributes.len() {
+        plan.attributes[place].result = super::attribute::id(&plan.attributes, place as u32);
+    }
     for place in 0..plan.nodes.len() {
         if let Step::Attribute(attribute) = plan.nodes[place].step {
             plan.nodes[place].id = plan.attribute_id(attribute);
@@ -66,7 +69,7 @@ impl Builder<'_> {
     /// The id of a node's value, as far as it is planned.
     pub(super) fn node_id(&self, node: NodeId) -> u32 {
         match self.plan.nodes[node as usize].step {
-            Step::Attribute(attribute) => self.plan.attribute_id(attribute),
+            Step::Attribute(attribute) => super::attribute::id(&self.plan.attributes, attribute),
             _ => self.plan.nodes[node as usize].id,
         }
     }

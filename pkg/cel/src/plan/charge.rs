@@ -61,8 +61,14 @@ fn inner_size(value: Value<'_>) -> u64 {
     }
 }
 
-fn tenths(size: u64, factor: f64) -> u64 {
+fn scaled(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
+}
+
+/// A tenth, rounded up. Floating point, which Go computes it with, comes to the same below 2^50.
+#[inline]
+fn tenth(size: u64) -> u64 {
+    if size < 1 << 50 { size.div_ceil(10) } else { scaled(size, 0.1) }
 }
 
 impl Charge {
@@ -115,20 +121,20 @@ impl Charge {
             // which the shortest has two characters.
             Self::Selector => {
                 let len = size(arg(1));
-                10 + tenths(len, 0.1) + tenths(tenths(len, 0.5), 50.0)
+                10 + tenth(len) + scaled(scaled(len, 0.5), 50.0)
             }
             Self::Walk => walk(arg(0)),
-            Self::Read => tenths(size(arg(0)), 0.1),
+            Self::Read => tenth(size(arg(0))),
             Self::ReadTwice => (size(arg(0)) as f64 * 2.0 * 0.1).ceil() as u64,
             Self::WriteTwice => (size(result) as f64 * 2.0 * 0.1).ceil() as u64,
             Self::Search => search(size(arg(0)), size(arg(1))),
             Self::ContainsIp(parses) => {
-                tenths(2 * size(arg(0)), 0.1) + if parses { tenths(size(arg(1)), 0.1) } else { 0 }
+                tenth(2 * size(arg(0))) + if parses { tenth(size(arg(1))) } else { 0 }
             }
             Self::ContainsCidr(parses) => {
                 let len = size(arg(0));
-                let parsing = if parses { tenths(size(arg(1)), 0.1) } else { 0 };
-                tenths(2 * len, 0.1) + tenths(len, 0.1) + 1 + parsing
+                let parsing = if parses { tenth(size(arg(1))) } else { 0 };
+                tenth(2 * len) + tenth(len) + 1 + parsing
             }
             Self::Validate => match arg(0) {
                 Value::Opaque(crate::value::Opaque::Format(format)) => {
@@ -137,10 +143,10 @@ impl Charge {
                 _ => 1,
             },
             Self::Equality if matches!(arg(0), Value::Opaque(_)) => 1,
-            Self::Equality | Self::Smaller => tenths(inner_size(arg(0)).min(inner_size(arg(1))), 0.1),
-            Self::Both => tenths(inner_size(arg(0)).saturating_add(inner_size(arg(1))), 0.1),
+            Self::Equality | Self::Smaller => tenth(inner_size(arg(0)).min(inner_size(arg(1)))),
+            Self::Both => tenth(inner_size(arg(0)).saturating_add(inner_size(arg(1)))),
             Self::InList => inner_size(arg(1)),
-            Self::Contains => tenths(inner_size(arg(0)), 0.1).saturating_mul(tenths(inner_size(arg(1)), 0.1)),
+            Self::Contains => tenth(inner_size(arg(0))).saturating_mul(tenth(inner_size(arg(1)))),
             Self::NewList => size(result).saturating_add(11),
             // Go's conversion of a negative depth wraps around.
             Self::Flatten => {
@@ -207,7 +213,7 @@ fn standard(overload: Overload) -> Charge {
 
 /// A text of this size against a pattern of this size. An empty text costs something too.
 fn search(text: u64, pattern: u64) -> u64 {
-    tenths(text + 1, 0.1).saturating_mul((pattern as f64 * 0.25).ceil() as u64)
+    tenth(text + 1).saturating_mul((pattern as f64 * 0.25).ceil() as u64)
 }
 
 fn self_compare(list: Value<'_>) -> u64 {
