@@ -10,7 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("apimachinery", &[]),
     ("schema", &["apimachinery"]),
     ("client", &["apimachinery", "schema"]),
-    ("cel", &["apimachinery"]),
+    ("cel", &["apimachinery", "schema"]),
     ("telemetry", &["apimachinery", "schema"]),
     ("storage", &["apimachinery"]),
     ("api", &["apimachinery", "schema", "cel"]),

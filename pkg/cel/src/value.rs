@@ -10,6 +10,7 @@ mod display;
 mod list;
 mod map;
 mod opaque;
+mod stored;
 mod times;
 mod typed;
 
@@ -22,6 +23,7 @@ pub use display::{go_type, text};
 pub use list::{Concat, Growing, List, Merged, TypedList};
 pub use map::{GrowingMap, Map, MapView, TypedMap};
 pub use opaque::{Check, Decision, Opaque};
+pub use stored::{Stored, StoredList, StoredMap};
 pub use typed::{ListKind, Typed, TypedSchema};
 
 use serde_json::Value as Json;

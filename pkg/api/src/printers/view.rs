@@ -110,9 +110,10 @@ impl<'a> View<'a> {
             Node::Wire(MemberRef::Text(text) | MemberRef::Quantity(text), _) => Some(Cow::Borrowed(text)),
             Node::Wire(MemberRef::Int(number), _) => Some(Cow::Owned(number.to_string())),
             Node::Wire(MemberRef::Bool(flag), _) => Some(Cow::Owned(flag.to_string())),
-            Node::Wire(MemberRef::Bytes(_) | MemberRef::Time(_) | MemberRef::List(_), doubt) => {
-                certain(Err(Irregular), doubt)
-            }
+            Node::Wire(
+                MemberRef::Bytes(_) | MemberRef::Time(_) | MemberRef::MicroTime(_) | MemberRef::List(_),
+                doubt,
+            ) => certain(Err(Irregular), doubt),
             Node::Wire(..) | Node::Absent | Node::Object(_) => None,
         }
     }
@@ -123,9 +124,10 @@ impl<'a> View<'a> {
             Node::Value(Value::String(text)) => text,
             Node::Wire(MemberRef::Text(text), _) => text,
             // In a tree these are texts that have to be made.
-            Node::Wire(MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_), doubt) => {
-                certain(Err(Irregular), doubt).unwrap_or_default()
-            }
+            Node::Wire(
+                MemberRef::Bytes(_) | MemberRef::Quantity(_) | MemberRef::Time(_) | MemberRef::MicroTime(_),
+                doubt,
+            ) => certain(Err(Irregular), doubt).unwrap_or_default(),
             _ => "",
         }
     }
@@ -141,7 +143,7 @@ impl<'a> View<'a> {
     /// The time, also that of year 1.
     pub(super) fn time(self) -> Option<UnixTime> {
         match self.0 {
-            Node::Wire(MemberRef::Time(time), _) => Some(time),
+            Node::Wire(MemberRef::Time(time) | MemberRef::MicroTime(time), _) => Some(time),
             Node::Absent => None,
             _ => parse_time(self.text()).ok(),
         }

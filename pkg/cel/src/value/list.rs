@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use bumpalo::collections::Vec as BumpVec;
 use serde_json::Value as Json;
 
-use super::{Constant, ConstantList, Typed, Value};
+use super::{Constant, ConstantList, StoredList, Typed, Value};
 
 /// A list.
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +22,8 @@ pub enum List<'a> {
     Constants(&'a ConstantList),
     /// Two lists, one after the other.
     Concat(&'a Concat<'a>),
+    /// A list in an object's bytes.
+    Stored(&'a StoredList<'a>),
     /// The accumulator of a comprehension.
     Growing(&'a Growing<'a>),
 }
@@ -103,6 +105,7 @@ impl<'a> List<'a> {
             Self::Merged(merged) => merged.elements.len(),
             Self::Constants(constants) => constants.0.len(),
             Self::Concat(concat) => concat.len,
+            Self::Stored(list) => list.len(),
             Self::Growing(growing) => growing.0.borrow().len(),
         }
     }
@@ -121,6 +124,7 @@ impl<'a> List<'a> {
                 Self::Typed(list) => list.items.get(index).map(|item| list.typed.item(item)),
                 Self::Merged(merged) => merged.elements.get(index).copied(),
                 Self::Constants(constants) => constants.0.get(index).map(Constant::value),
+                Self::Stored(list) => list.get(index),
                 Self::Growing(growing) => growing.0.borrow().get(index).copied(),
                 Self::Concat(concat) => {
                     let left = concat.left.len();

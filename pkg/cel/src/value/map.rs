@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::{ConstantMap, Typed, Value};
+use super::{ConstantMap, StoredMap, Typed, Value};
 
 /// A map or an object.
 #[derive(Clone, Copy, Debug)]
@@ -21,7 +21,9 @@ pub enum Map<'a> {
     Constants(&'a ConstantMap),
     /// Computed entries.
     Growing(&'a GrowingMap<'a>),
-    /// Whatever the host has: messages, variables that are computed when they are asked for.
+    /// A struct or a map in an object's bytes.
+    Stored(&'a StoredMap<'a>),
+    /// Whatever the host has: variables that are computed when they are asked for.
     View(&'a &'a (dyn MapView<'a> + 'a)),
 }
 
@@ -188,6 +190,7 @@ impl<'a> Map<'a> {
             Self::Typed(map) => map.fields.len(),
             Self::Constants(map) => map.len(),
             Self::Growing(map) => map.len(),
+            Self::Stored(map) => map.len(),
             Self::View(view) => view.len(),
         }
     }
@@ -205,7 +208,7 @@ impl<'a> Map<'a> {
         }
         match self {
             Self::Typed(..) => return Some(key.or_no_such_overload()),
-            Self::Tree(_) | Self::View(_) => return None,
+            Self::Tree(_) | Self::Stored(_) | Self::View(_) => return None,
             _ => {}
         }
         if let Some(value) = self.exact(key) {
@@ -230,6 +233,7 @@ impl<'a> Map<'a> {
         match self {
             Self::Tree(fields) => fields.get(name).map(Value::tree),
             Self::Typed(map) => map.typed.field(map.fields, name),
+            Self::Stored(map) => map.get(name),
             Self::View(view) => view.get(name),
             _ => self.exact(Value::String(name)),
         }
@@ -255,6 +259,7 @@ impl<'a> Map<'a> {
             Self::Typed(map) => Box::new(map.typed.entries(map.fields)),
             Self::Constants(map) => Box::new((0..map.len()).filter_map(|place| map.entry(place))),
             Self::Growing(map) => Box::new((0..map.len()).map_while(|place| map.entry(place))),
+            Self::Stored(map) => map.iter(),
             Self::View(view) => Box::new((0..view.len()).filter_map(|place| {
                 let key = view.key(place)?;
                 Some((Value::String(key), view.get(key)?))

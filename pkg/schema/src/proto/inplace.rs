@@ -46,6 +46,8 @@ pub enum MemberRef<'a> {
     Quantity(&'a str),
     /// A time that RFC 3339 can say.
     Time(UnixTime),
+    /// Such a time, of which JSON has six fraction digits.
+    MicroTime(UnixTime),
     /// A struct, which may be one that says no more than none does: see [`MessageRef::is_set`].
     Message(MessageRef<'a>),
     /// A list, not empty.
@@ -100,7 +102,11 @@ impl<'a> MessageRef<'a> {
     pub fn get(self, name: &str) -> Result<MemberRef<'a>, Irregular> {
         // For names that differ in length mostly, in tables this small, faster than a binary search.
         let member = self.message.members.iter().find(|member| member.name == name);
-        let Some(field) = member.map(|member| member.field) else { return Ok(MemberRef::Absent) };
+        member.map_or(Ok(MemberRef::Absent), |member| self.value(name, member.field))
+    }
+
+    /// The value of a member's field, which may be one of an inlined struct.
+    fn value(self, name: &str, field: &'static Field) -> Result<MemberRef<'a>, Irregular> {
         if self.has(field) {
             return self.field(field);
         }
@@ -275,20 +281,28 @@ impl<'a> MapRef<'a> {
         self.0.count == 0
     }
 
-    /// The value of a key, which takes a walk over the entries.
+    /// The value of a key, or `Absent`; see [`find`](Self::find).
     ///
     /// # Errors
     /// The map is irregular up to there.
     pub fn get(self, name: &str) -> Result<MemberRef<'a>, Irregular> {
+        Ok(self.find(name)?.unwrap_or(MemberRef::Absent))
+    }
+
+    /// The value of a key, if the map has it, which takes a walk over the entries.
+    ///
+    /// # Errors
+    /// The map is irregular up to there.
+    pub fn find(self, name: &str) -> Result<Option<MemberRef<'a>>, Irregular> {
         for pair in self.pairs() {
             let (key, value) = pair?;
             match key.cmp(name.as_bytes()) {
                 Ordering::Less => {}
-                Ordering::Equal => return element(self.0.field.ty, value),
+                Ordering::Equal => return element(self.0.field.ty, value).map(Some),
                 Ordering::Greater => break,
             }
         }
-        Ok(MemberRef::Absent)
+        Ok(None)
     }
 
     /// The entries, sorted by key. One that is out of order is irregular.
@@ -404,10 +418,11 @@ fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, Irregular> {
         Shape::MicroTime => scalar::micro_time(seconds as i64, nanos as i32),
         _ => UnixTime::from_seconds(seconds as i64),
     };
-    match scalar::reads_back(time) {
+    match (scalar::reads_back(time), instant.message.shape) {
         _ if time.is_go_zero() => Ok(MemberRef::Absent),
-        true => Ok(MemberRef::Time(time)),
-        false => Err(Irregular),
+        (true, Shape::MicroTime) => Ok(MemberRef::MicroTime(time)),
+        (true, _) => Ok(MemberRef::Time(time)),
+        (false, _) => Err(Irregular),
     }
 }
 
@@ -415,6 +430,8 @@ fn time(instant: MessageRef<'_>) -> Result<MemberRef<'_>, Irregular> {
 fn text(bytes: &[u8]) -> Result<&str, Irregular> {
     std::str::from_utf8(bytes).map_err(|_| Irregular)
 }
+
+mod written;
 
 #[cfg(test)]
 mod tests;

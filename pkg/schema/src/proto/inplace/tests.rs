@@ -21,7 +21,7 @@ fn at(message: &'static Message, raw: &[u8], path: &[&str]) -> Result<Value, Irr
         MemberRef::Bytes(bytes) => bytes.into(),
         MemberRef::Bool(flag) => flag.into(),
         MemberRef::Int(number) => number.into(),
-        MemberRef::Time(time) => time.rfc3339().to_string().into(),
+        MemberRef::Time(time) | MemberRef::MicroTime(time) => time.rfc3339().to_string().into(),
         MemberRef::Message(inner) => inner.is_set()?.into(),
         MemberRef::List(list) => list.len().into(),
         MemberRef::Map(map) => map.iter().map(|entry| entry.map(|(k, _)| k)).collect::<Result<_, _>>()?,

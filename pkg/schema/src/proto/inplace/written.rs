@@ -1,0 +1,66 @@
+//! Members as JSON has them: Go writes some that are zero, and leaves out others.
+
+use super::{Irregular, MemberRef, MessageRef};
+use crate::table::{Cardinality, Field, Shape, Type};
+
+impl<'a> MessageRef<'a> {
+    /// The member that JSON has under a name: none if Go leaves it out, `Absent` where it writes `null`, and the
+    /// zero value where it writes that.
+    ///
+    /// # Errors
+    /// The way to it is irregular, or its zero value is one of the rarer types'.
+    pub fn written(self, name: &str) -> Result<Option<MemberRef<'a>>, Irregular> {
+        match self.message.members.iter().find(|member| member.name == name) {
+            Some(member) => written(member.field, self.value(name, member.field)?),
+            None => Ok(None),
+        }
+    }
+
+    /// The members that JSON has, by name, as [`written`](Self::written) has them. `kind` and `apiVersion` are not
+    /// among them: they are not in the message.
+    pub fn all_written(
+        self,
+    ) -> impl Iterator<Item = Result<(&'static str, MemberRef<'a>), Irregular>> + use<'a> {
+        self.message.members.iter().filter_map(move |member| {
+            let value = self.value(member.name, member.field).and_then(|value| written(member.field, value));
+            value.transpose().map(|value| value.map(|value| (member.name, value)))
+        })
+    }
+}
+
+fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<MemberRef<'a>>, Irregular> {
+    Ok(match value {
+        MemberRef::Absent => zero(field)?,
+        MemberRef::Message(message) if field.omit_zero && !message.is_set()? => None,
+        value => Some(value),
+    })
+}
+
+/// What Go writes for a field without a value: see [`left_out`](crate::json_write::typed::left_out).
+fn zero<'a>(field: &'static Field) -> Result<Option<MemberRef<'a>>, Irregular> {
+    let inner = match field.ty {
+        Type::Message(inner) if field.cardinality == Cardinality::One => Some(inner),
+        _ => None,
+    };
+    let is_struct = inner.is_some_and(|inner| inner.shape != Shape::Wrapper) && !field.pointer;
+    if field.omit_zero && !field.pointer || field.omit_empty && !is_struct {
+        return Ok(None);
+    }
+    if field.pointer || field.cardinality != Cardinality::One {
+        return Ok(Some(MemberRef::Absent));
+    }
+    Ok(Some(match (field.ty, inner) {
+        (Type::String, _) => MemberRef::Text(""),
+        (Type::Bool, _) => MemberRef::Bool(false),
+        (Type::Int32 | Type::Int64, _) => MemberRef::Int(0),
+        (Type::Bytes, _) => MemberRef::Absent,
+        (_, Some(inner)) => match inner.shape {
+            Shape::Struct => MemberRef::Message(MessageRef::new(inner, &[])),
+            Shape::Quantity => MemberRef::Quantity("0"),
+            Shape::IntOrString => MemberRef::Int(0),
+            Shape::Time | Shape::MicroTime => MemberRef::Absent,
+            _ => return Err(Irregular),
+        },
+        _ => return Err(Irregular),
+    }))
+}
