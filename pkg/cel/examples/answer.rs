@@ -4,15 +4,22 @@
 //! `{"parse": TEXT}` is answered with `{"tree": …}`, a printout with ids and places, or `{"errors": …}`; the same with
 //! `"strict": "yes"` under small limits and other options;
 //! `{"regex": PATTERN, "in": TEXT}`, `{"url": TEXT}`, `{"ip": TEXT}`, `{"cidr": TEXT}` and
-//! `{"time": TEXT, "zone": TEXT}` with `{"value": …}` or `{"errors": …}`.
+//! `{"time": TEXT, "zone": TEXT}` with `{"value": …}` or `{"errors": …}`; so is `{"eval": TEXT, "object": JSON}`, where
+//! the expression's variable is `o`, with the cost before the value or the error.
 
 use std::io::{BufRead, Write};
 
+use cel::arena::Arena;
+use cel::compile::compile;
+use cel::env::Environment;
+use cel::eval::{PER_CALL_LIMIT, evaluate};
 use cel::ext::time::{Part, Zone, format_timestamp, parse_timestamp, part};
 use cel::ext::{ip, regex::Regex, url};
 use cel::parser::{Macros, Options, parse};
+use cel::plan::Plan;
 use cel::print::{Item, print};
 use cel::source::Source;
+use cel::types::Type;
 use serde_json::{Value, json};
 
 fn main() -> std::io::Result<()> {
@@ -33,6 +40,9 @@ fn answer(question: &Value) -> Value {
     };
     if let Some(expression) = text("parse") {
         return parsed(expression, text("strict").is_some());
+    }
+    if let Some(expression) = text("eval") {
+        return value(evaluated(expression, text("object").unwrap_or_default()));
     }
     if let Some(pattern) = text("regex") {
         let found =
@@ -55,6 +65,47 @@ fn answer(question: &Value) -> Value {
         format!("{url} {} {} {} {} {query}", url.scheme(), url.hostname(), url.port(), url.escaped_path())
     });
     value(parts)
+}
+
+fn evaluated(expression: &str, object: &str) -> Result<String, String> {
+    let env = Environment::of_release(36).variable("o", Type::DYN);
+    let plan = Plan::new(&compile(&env, expression)?, &["o"]).map_err(|error| format!("program: {error}"))?;
+    let object: Value = serde_json::from_str(object).map_err(|error| error.to_string())?;
+    let arena = Arena::new();
+    let evaluation = evaluate(&plan, &[Some(cel::value::Value::tree(&object))], &arena, PER_CALL_LIMIT, None);
+    let cost = evaluation.cost;
+    match evaluation.result() {
+        Ok(value) => Ok(format!("{cost} {}", show(value))),
+        Err(error) => Err(format!("{cost} {error}")),
+    }
+}
+
+/// Writes a value so that both sides write it alike.
+fn show(value: cel::value::Value<'_>) -> String {
+    use cel::value::Value as V;
+    match value {
+        V::Null => "null".into(),
+        V::Bool(value) => value.to_string(),
+        V::Int(value) => value.to_string(),
+        V::Uint(value) => format!("{value}u"),
+        V::Double(value) if value.is_nan() => "nan".into(),
+        V::Double(value) => format!("{:016x}", value.to_bits()),
+        V::String(text) => format!("s{}:{text}", text.len()),
+        V::Bytes(bytes) => bytes.iter().fold("b".to_owned(), |text, byte| format!("{text}{byte:02x}")),
+        V::Duration(nanos) => format!("duration {nanos}"),
+        V::Timestamp(at) => format!("timestamp {}.{}", at.seconds, at.nanos),
+        V::Type(name) => format!("type {name}"),
+        V::Optional(None) => "none".into(),
+        V::Optional(Some(inner)) => format!("some({})", show(*inner)),
+        V::List(list) => format!("[{}]", list.iter().map(show).collect::<Vec<_>>().join(",")),
+        V::Map(map) => {
+            let mut entries: Vec<_> =
+                map.iter().map(|(key, value)| format!("{}:{}", show(key), show(value))).collect();
+            entries.sort();
+            format!("{{{}}}", entries.join(","))
+        }
+        other => other.type_name().to_owned(),
+    }
 }
 
 fn parts_of_time(text: &str, zone: &str) -> Result<String, String> {

@@ -110,7 +110,7 @@ impl<'a> Machine<'a, '_> {
             Key::Constant(constant) => plan.constants[constant as usize].value(),
             Key::Attribute(attribute) | Key::Computed(attribute) => {
                 let key = self.resolve(attribute)?;
-                match check_key(key) {
+                match check_key(key, self.is_of_host(attribute)) {
                     Ok(()) => key,
                     Err(problem) => {
                         let error = if key.is_error() { key } else { self.arena.error(problem)? };
@@ -129,6 +129,11 @@ impl<'a> Machine<'a, '_> {
             };
         }
         self.step_done(qualifier, found, optional)
+    }
+
+    /// Whether an attribute leads from a variable of the host straight into what the host gave for it.
+    fn is_of_host(&self, attribute: u32) -> bool {
+        matches!(self.plan.attribute(attribute).root, Root::Slot(slot) if usize::from(slot) < self.plan.variables.len())
     }
 
     fn step_done(
@@ -194,10 +199,17 @@ fn is_typed(list: List<'_>) -> bool {
     matches!(list, List::Typed(..) | List::Merged(_))
 }
 
-/// Whether a value can be a field or index.
-fn check_key(key: Value<'_>) -> Result<(), String> {
+/// Whether a value can be a field or index. What the host gave is of Go's own types as long as nothing was
+/// computed from it.
+fn check_key(key: Value<'_>, of_host: bool) -> Result<(), String> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
+        Value::List(List::Tree(_) | List::Stored(_)) if of_host => {
+            Err("invalid qualifier type: []interface {}".into())
+        }
+        Value::Map(Map::Tree(_) | Map::Stored(_)) if of_host => {
+            Err("invalid qualifier type: map[string]interface {}".into())
+        }
         _ => Err(format!("invalid qualifier type: {}", go_type(key))),
     }
 }

@@ -113,7 +113,7 @@ impl<'a> Context<'a, '_> {
                 if unguarded(overload) || fits().is_some_and(|signature| self.fits(signature, args)) {
                     return self.overload(overload, args, regex);
                 }
-                self.no_such_overload(function, args)
+                self.no_such_overload(function, args, regex)
             }
             Op::Dispatch(function) => {
                 for signature in function.signatures.iter().filter(|s| s.args.len() == args.len()) {
@@ -121,13 +121,17 @@ impl<'a> Context<'a, '_> {
                         return self.overload(signature.overload, args, regex);
                     }
                 }
-                self.no_such_overload(function, args)
+                self.no_such_overload(function, args, regex)
             }
             op => self.operator(op, args, regex),
         }
     }
 
-    fn no_such_overload(self, function: Function, args: &[Value<'a>]) -> Outcome<'a> {
+    fn no_such_overload(self, function: Function, args: &[Value<'a>], regex: Option<&Regex>) -> Outcome<'a> {
+        // A search by a constant pattern is a function of its own, which says less.
+        if regex.is_some() {
+            return Ok(Value::NO_SUCH_OVERLOAD);
+        }
         let types: Vec<_> = args.iter().map(|arg| arg.type_name()).collect();
         self.arena.error(format_args!("no such overload: {}({})", function.name, types.join(", ")))
     }

@@ -100,12 +100,13 @@ impl<'a> Costs<'a> {
         if let Some(bottom) = bottom
             && self.ids.iter().skip(bottom).copied().eq(ids.clone())
         {
-            let cost = charge.cost(self.values.get(bottom..).unwrap_or_default(), Value::Null);
+            let args = self.values.get(bottom..).unwrap_or_default();
+            let cost = counted(charge, args)?;
             self.truncate(bottom);
             return self.charge(cost).map(|()| true);
         }
         let Some(args) = self.take_args(ids) else { return Ok(false) };
-        self.charge(charge.cost(args.values(), Value::Null)).map(|()| true)
+        self.charge(counted(charge, args.values())?).map(|()| true)
     }
 
     /// Takes the values of a call's arguments; none if they are not all there.
@@ -144,6 +145,14 @@ impl<'a> Costs<'a> {
             self.values.copy_within(to.., from);
             self.truncate(height);
         }
+    }
+}
+
+/// The cost of a call, unless cel-go cannot tell it.
+fn counted(charge: Charge, args: &[Value<'_>]) -> Result<u64, Abort> {
+    match charge.panics(args) {
+        Some(panic) => Err(Abort::Internal(panic)),
+        None => Ok(charge.cost(args, Value::Null)),
     }
 }
 

@@ -122,6 +122,9 @@ impl<'a> Context<'a, '_> {
     /// The elements in the order of their keys.
     pub(super) fn sort_by(self, list: Value<'a>, keys: Value<'a>) -> Outcome<'a> {
         let (Value::List(list), Value::List(keys)) = (list, keys) else {
+            if list.has(Trait::Receiver) {
+                return Ok(Value::NO_SUCH_OVERLOAD);
+            }
             return self.arena.error("no such overload: sort");
         };
         let (len, keys_len) = (list.len(), keys.len());

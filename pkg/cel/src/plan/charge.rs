@@ -2,7 +2,7 @@
 //! the trackers of cel-go's lists and sets).
 
 use crate::overloads::Overload;
-use crate::value::{List, Map, Value};
+use crate::value::{List, Map, Trait, Value, go_type};
 
 /// How the cost of a call follows from its arguments and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -109,6 +109,19 @@ impl Charge {
     /// Whether the result has to be known.
     pub(crate) fn needs_result(self) -> bool {
         matches!(self, Self::WriteTwice | Self::NewList)
+    }
+
+    /// What cel-go's tracker panics with, if it does: it takes lists for granted that an error may stand for.
+    pub(crate) fn panics(self, args: &[Value<'_>]) -> Option<Box<str>> {
+        let Self::SelfCompare(place) = self else { return None };
+        let value = *args.get(usize::from(place))?;
+        let missing = match value {
+            Value::List(_) => return None,
+            value if value.has(Trait::Adder) => "Contains",
+            _ => "Add",
+        };
+        let ty = go_type(value);
+        Some(format!("interface conversion: {ty} is not traits.Lister: missing method {missing}").into())
     }
 
     /// The cost.

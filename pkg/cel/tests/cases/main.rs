@@ -5,6 +5,7 @@ mod check;
 mod conformance;
 mod estimate;
 mod eval;
+mod interpreter;
 mod parser;
 mod rules;
 mod structural;

@@ -1,0 +1,51 @@
+//! Evaluation against what cel-go's own tests of its interpreter recorded: results, errors, and costs where nothing
+//! is folded.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use crate::eval::{Recorded, run};
+use crate::support::report::Report;
+use crate::support::{environments, fixtures};
+use serde_json::{Value as Json, json};
+
+/// The cases of a fixture; `costs` says whether they are about costs alone.
+fn compare(kind: &'static str, costs: bool) {
+    let mut report = Report::new(kind);
+    let mut silent = 0;
+    for mut case in fixtures::lines(kind) {
+        case["optionalSyntax"] = true.into();
+        let (env, options) = environments::of_checker(&case);
+        let types = case["vars"].as_object().unwrap().clone();
+        let variables = types.keys().map(String::as_str).collect();
+        let recorded = Recorded { env, options, variables, foreign: false };
+        let name = format!("{} {}", case["name"].as_str().unwrap_or(""), case["expr"].as_str().unwrap());
+        case["vars"] = match &case["in"] {
+            Json::Null => json!({}),
+            given => given.get("map").cloned().unwrap_or_else(|| json!({"": {"lazy": true}})),
+        };
+        if case["limit"] == 0 {
+            case["limit"] = Json::Null;
+        }
+        match run(&case, &recorded, costs) {
+            None => silent += 1,
+            Some(outcome) => {
+                report.count();
+                if let Err(difference) = outcome {
+                    report.miss(&name, &difference);
+                }
+            }
+        }
+    }
+    println!("{silent} cases do not tell their input");
+    report.finish();
+}
+
+#[test]
+fn the_interpreters_own_cases_end_as_recorded() {
+    compare("interp", false);
+}
+
+#[test]
+fn the_interpreters_own_cases_cost_as_recorded() {
+    compare("runtimecost", true);
+}
