@@ -47,6 +47,8 @@ impl<'a> Context<'a, '_> {
                 self.needs(a, Trait::Comparer, "_>=_", || Ok(ordered(a, b, Ordering::is_ge)))
             }
             Op::In => self.contains(a, b),
+            // A match by a constant pattern is a function of its own, which says less of what is no text.
+            Op::Matches if regex.is_some() => self.matches(a, b, regex),
             Op::Matches => self.needs(a, Trait::Matcher, "matches", || self.matches(a, b, regex)),
             Op::SortBy => self.sort_by(a, b),
             _ => Ok(Value::NO_SUCH_OVERLOAD),
