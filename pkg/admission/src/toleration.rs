@@ -1,5 +1,8 @@
 //! Tolerations of pods: which of two says more, and lists of them without the redundant ones
-//! (upstream's `pkg/util/tolerations`).
+//! (upstream's `pkg/util/tolerations`). Work grows with the number of tolerations, not with its square: what may
+//! cover one is looked up.
+
+use std::collections::{BTreeSet, HashMap};
 
 use api::tree::{maybe_integer, text};
 use schema::object::Object;
@@ -7,12 +10,19 @@ use serde_json::Value;
 
 /// Both lists as one, without what another of them covers.
 pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
-    let all: Vec<&Value> = first.iter().chain(second).collect();
-    let mut merged: Vec<Value> = Vec::with_capacity(all.len());
-    for (i, toleration) in all.iter().enumerate() {
-        let later = all.iter().skip(i + 1).filter(|other| !equal(toleration, other));
-        if !merged.iter().chain(later.copied()).any(|other| covers(other, toleration)) {
-            merged.push((*toleration).clone());
+    let all: Vec<(&Value, Toleration<'_>)> = first
+        .iter()
+        .chain(second)
+        .filter_map(|value| Some((value, Toleration::of(value.as_object()?))))
+        .collect();
+    let (mut kept, mut later) = (Index::default(), Index::default());
+    all.iter().for_each(|(_, toleration)| later.insert(*toleration));
+    let mut merged = Vec::with_capacity(all.len());
+    for (value, toleration) in all {
+        later.remove(&toleration);
+        if !kept.covers(&toleration) && !later.covers_as_another(&toleration) {
+            kept.insert(toleration);
+            merged.push(value.clone());
         }
     }
     merged
@@ -20,46 +30,127 @@ pub(crate) fn merge(first: &[Value], second: &[Value]) -> Vec<Value> {
 
 /// Whether each toleration is covered by one of `allowed`; an empty list allows everything.
 pub(crate) fn all_covered(tolerations: &[Value], allowed: &[Value]) -> bool {
-    allowed.is_empty() || tolerations.iter().all(|t| allowed.iter().any(|other| covers(other, t)))
+    let mut index = Index::default();
+    allowed.iter().filter_map(Value::as_object).for_each(|allowed| index.insert(Toleration::of(allowed)));
+    let mut tolerations = tolerations.iter().filter_map(Value::as_object);
+    allowed.is_empty() || tolerations.all(|toleration| index.covers(&Toleration::of(toleration)))
 }
 
-/// Whether `wide` tolerates all that `narrow` does. An empty operator is `Equal` in `wide` alone, as upstream
-/// has it.
-fn covers(wide: &Value, narrow: &Value) -> bool {
-    if equal(wide, narrow) {
-        return true;
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+struct Toleration<'v> {
+    key: &'v str,
+    operator: &'v str,
+    value: &'v str,
+    effect: &'v str,
+    seconds: Option<i64>,
+}
+
+/// What tolerations have in common that cover others alike, but for the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Reach<'v> {
+    key: &'v str,
+    effect: &'v str,
+    /// `None` for any.
+    value: Option<&'v str>,
+}
+
+/// For how long: `None` for ever, which is more than any number of seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Limit(Option<i64>);
+
+impl Ord for Limit {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.0.is_none(), self.0).cmp(&(other.0.is_none(), other.0))
     }
-    let (Some(wide), Some(narrow)) = (wide.as_object(), narrow.as_object()) else { return false };
-    let same = |name| text(wide, name) == text(narrow, name);
-    let any_key = text(wide, "key").is_empty() && text(wide, "operator") == "Exists";
-    let any_effect = text(wide, "effect").is_empty();
-    if !(same("key") || any_key) || !(same("effect") || any_effect) {
-        return false;
+}
+
+impl PartialOrd for Limit {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
     }
-    if text(wide, "effect") == "NoExecute" {
-        let seconds = |object| maybe_integer(object, "tolerationSeconds");
-        if seconds(wide).is_some_and(|limit| seconds(narrow).is_none_or(|seconds| seconds > limit)) {
-            return false;
+}
+
+impl<'v> Toleration<'v> {
+    fn of(object: &'v Object) -> Self {
+        let [key, operator, value, effect] =
+            ["key", "operator", "value", "effect"].map(|name| text(object, name));
+        Self { key, operator, value, effect, seconds: maybe_integer(object, "tolerationSeconds") }
+    }
+
+    /// What this covers; `None` if it covers nothing but itself. An empty operator is `Equal` here alone, as
+    /// upstream has it.
+    fn reach(&self) -> Option<Reach<'v>> {
+        let value = match self.operator {
+            "" | "Equal" => Some(self.value),
+            "Exists" => None,
+            _ => return None,
+        };
+        Some(Reach { key: self.key, effect: self.effect, value })
+    }
+
+    /// A time counts for one effect only.
+    fn limit(&self) -> Limit {
+        Limit(self.seconds.filter(|_| self.effect == "NoExecute"))
+    }
+
+    /// The reaches of whatever covers this.
+    fn covering(&self) -> impl Iterator<Item = Reach<'v>> {
+        let Self { key, operator, value, effect, .. } = *self;
+        let reaches = move |effect| {
+            let exact = (operator == "Equal").then_some(Reach { key, effect, value: Some(value) });
+            let any_key = (!key.is_empty()).then_some(Reach { key: "", effect, value: None });
+            [exact, Some(Reach { key, effect, value: None }), any_key]
+        };
+        let any_effect = (!effect.is_empty()).then(|| reaches(""));
+        reaches(effect).into_iter().chain(any_effect.into_iter().flatten()).flatten()
+    }
+}
+
+/// Tolerations by what they cover, longest times last, and how often each is there.
+#[derive(Default)]
+struct Index<'v> {
+    all: HashMap<Toleration<'v>, usize>,
+    by_reach: HashMap<Reach<'v>, BTreeSet<(Limit, Toleration<'v>)>>,
+}
+
+impl<'v> Index<'v> {
+    fn insert(&mut self, toleration: Toleration<'v>) {
+        let count = self.all.entry(toleration).or_default();
+        *count = count.saturating_add(1);
+        if let Some(reach) = toleration.reach() {
+            self.by_reach.entry(reach).or_default().insert((toleration.limit(), toleration));
         }
     }
-    match text(wide, "operator") {
-        "" | "Equal" => text(narrow, "operator") == "Equal" && same("value"),
-        operator => operator == "Exists",
+
+    fn remove(&mut self, toleration: &Toleration<'v>) {
+        let Some(count) = self.all.get_mut(toleration) else { return };
+        *count = count.saturating_sub(1);
+        if *count > 0 {
+            return;
+        }
+        self.all.remove(toleration);
+        if let Some(alike) = toleration.reach().and_then(|reach| self.by_reach.get_mut(&reach)) {
+            alike.remove(&(toleration.limit(), *toleration));
+        }
     }
-}
 
-fn equal(a: &Value, b: &Value) -> bool {
-    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return a == b };
-    ["key", "operator", "value", "effect"].iter().all(|name| text(a, name) == text(b, name))
-        && seconds_equal(a, b)
-}
+    /// Whether one of these tolerates all that `narrow` does.
+    fn covers(&self, narrow: &Toleration<'v>) -> bool {
+        self.all.contains_key(narrow) || self.covers_as_another(narrow)
+    }
 
-fn seconds_equal(a: &Object, b: &Object) -> bool {
-    maybe_integer(a, "tolerationSeconds") == maybe_integer(b, "tolerationSeconds")
+    /// Whether one of these does that differs from it.
+    fn covers_as_another(&self, narrow: &Toleration<'v>) -> bool {
+        narrow.covering().filter_map(|reach| self.by_reach.get(&reach)).any(|alike| {
+            let longest = alike.iter().rev().find(|(_, wide)| wide != narrow);
+            longest.is_some_and(|(limit, _)| *limit >= Limit(narrow.seconds))
+        })
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used)]
     use serde_json::json;
 
     use super::*;
@@ -80,6 +171,62 @@ mod tests {
         check(json!([key]), json!([exact, other]), json!([key, other]));
         check(json!([key, other]), json!([everything]), json!([everything]));
         check(json!([]), json!([]), json!([]));
+    }
+
+    /// Upstream's comparison of two, word for word of its rules.
+    fn covers(wide: &Value, narrow: &Value) -> bool {
+        let (wide, narrow) =
+            (Toleration::of(wide.as_object().unwrap()), Toleration::of(narrow.as_object().unwrap()));
+        if wide == narrow {
+            return true;
+        }
+        let any_key = wide.key.is_empty() && wide.operator == "Exists";
+        if !(wide.key == narrow.key || any_key) || !(wide.effect == narrow.effect || wide.effect.is_empty()) {
+            return false;
+        }
+        let limit = wide.seconds.filter(|_| wide.effect == "NoExecute");
+        if limit.is_some_and(|limit| narrow.seconds.is_none_or(|seconds| seconds > limit)) {
+            return false;
+        }
+        match wide.operator {
+            "" | "Equal" => narrow.operator == "Equal" && wide.value == narrow.value,
+            operator => operator == "Exists",
+        }
+    }
+
+    #[test]
+    fn looking_up_finds_what_comparing_all_with_all_does() {
+        let mut all = Vec::new();
+        for number in 0..288 {
+            let pick = |of: &[Value], divisor: usize| of[number / divisor % of.len()].clone();
+            all.push(json!({
+                "key": pick(&[json!(""), json!("a"), json!("b")], 1),
+                "operator": pick(&[json!(""), json!("Equal"), json!("Exists"), json!("Gt")], 3),
+                "value": pick(&[json!("1"), json!("2")], 12),
+                "effect": pick(&[json!(""), json!("NoExecute"), json!("NoSchedule"), json!("NoExecute")], 24),
+                "tolerationSeconds": pick(&[json!(null), json!(1), json!(2)], 96),
+            }));
+        }
+        // A fixed walk through many small lists of them.
+        let mut at: usize = 1;
+        for _ in 0..3000 {
+            let mut some = Vec::new();
+            for _ in 0..6 {
+                at = (at * 1103 + 12_345) % 1_000_003;
+                some.push(all[at % all.len()].clone());
+            }
+            let mut expected: Vec<Value> = Vec::new();
+            for (i, one) in some.iter().enumerate() {
+                let later = some[i + 1..].iter().filter(|other| *other != one);
+                if !expected.iter().chain(later).any(|other| covers(other, one)) {
+                    expected.push(one.clone());
+                }
+            }
+            let (first, second) = some.split_at(3);
+            assert_eq!(merge(first, second), expected, "{some:?}");
+            let covered = first.iter().all(|one| second.iter().any(|other| covers(other, one)));
+            assert_eq!(all_covered(first, second), covered, "{some:?}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ mod document;
 pub(crate) mod expand;
 mod go_format;
 pub mod json_patch;
+mod list;
 pub mod merge_patch;
 pub mod strategic;
 pub mod typed;

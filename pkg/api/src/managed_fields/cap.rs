@@ -1,6 +1,8 @@
 //! The limit on managers that update: the oldest of them are merged.
 
-use schema::structured_merge::updater::VersionedSet;
+use std::collections::BTreeMap;
+
+use schema::structured_merge::Set;
 
 use super::entries::{Managed, Operation, Origin};
 
@@ -26,6 +28,7 @@ pub(super) fn cap_updaters(managed: &mut Managed) {
     updaters.sort_unstable();
 
     let mut firsts: Vec<(String, String)> = Vec::new();
+    let mut gathered = Gathered::default();
     for (_, identifier) in updaters {
         if count <= UPDATERS_MAX {
             break;
@@ -36,17 +39,31 @@ pub(super) fn cap_updaters(managed: &mut Managed) {
         match firsts.iter().find(|(of, _)| *of == version) {
             None => firsts.push((version, identifier)),
             Some((_, first)) => {
-                merge_into_bucket(managed, version, first, &identifier);
+                merge_into_bucket(managed, version, first, &identifier, &mut gathered);
                 count -= 1;
             }
         }
     }
+    for (identifier, sets) in gathered {
+        if let Some(bucket) = managed.sets.get_mut(&identifier) {
+            bucket.set = Set::union_of(sets);
+        }
+    }
 }
+
+/// What each bucket is to hold, which is empty meanwhile: united all at once, and not anew with each updater.
+type Gathered = BTreeMap<String, Vec<Set>>;
 
 /// Moves the fields of an updater into the bucket of its version, which takes over those of the first
 /// when it is new, and the time of the one that comes in. Where the bucket itself comes in, it takes
 /// the first (upstream loses the bucket there).
-fn merge_into_bucket(managed: &mut Managed, version: String, first: &str, incoming: &str) {
+fn merge_into_bucket(
+    managed: &mut Managed,
+    version: String,
+    first: &str,
+    incoming: &str,
+    gathered: &mut Gathered,
+) {
     let bucket = Origin {
         manager: "ancient-changes".to_owned(),
         operation: Operation::Update,
@@ -56,19 +73,15 @@ fn merge_into_bucket(managed: &mut Managed, version: String, first: &str, incomi
         written: None,
     };
     let identifier = bucket.identifier();
-    let Some(incoming_set) = managed.sets.get(incoming).cloned() else { return };
+    let Some(mut incoming_set) = managed.sets.remove(incoming) else { return };
     let has_bucket = incoming != identifier && managed.sets.contains_key(&identifier);
     let older = if has_bucket { identifier.as_str() } else { first };
-    let merged = match managed.sets.remove(older) {
-        Some(older) => {
-            let set = incoming_set.set.union(&older.set);
-            VersionedSet { set, changed: true, ..incoming_set }
-        }
-        None => incoming_set,
-    };
-    managed.sets.insert(identifier.clone(), merged);
-    if incoming != identifier {
-        managed.sets.remove(incoming);
+    let parts = gathered.entry(identifier.clone()).or_default();
+    parts.push(std::mem::take(&mut incoming_set.set));
+    if let Some(older) = managed.sets.remove(older) {
+        parts.push(older.set);
+        incoming_set.changed = true;
     }
+    managed.sets.insert(identifier.clone(), incoming_set);
     managed.origins.insert(identifier, bucket);
 }

@@ -1,7 +1,6 @@
 //! The answer to an apply that would change what others own.
 
-use std::collections::BTreeMap;
-
+use apimachinery::field::LIST_BYTES_MAX;
 use apimachinery::go_quote::quote;
 use apimachinery::status::{Cause, Details, Status};
 use schema::structured_merge::conflict::Conflict;
@@ -9,35 +8,48 @@ use schema::structured_merge::path::PathText;
 
 use super::entries::{Managed, Operation};
 
-/// The 409 that names every field and its owner. `managed` knows the owners.
-pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
-    let causes = conflicts
-        .iter()
-        .map(|conflict| Cause {
-            reason: "FieldManagerConflict".to_owned(),
-            message: format!("conflict with {}", describe(&conflict.manager, managed)),
-            field: PathText(&conflict.path).to_string(),
-        })
-        .collect();
-    let details = Details { causes, ..Details::default() };
-    Box::new(Status::failure(409, "Conflict", message(conflicts, managed)).with_details(details))
-}
+/// What a cause takes on the wire besides its texts, in bytes.
+const CAUSE_BYTES: usize = r#"{"reason":"FieldManagerConflict","message":"conflict with ","field":""}"#.len();
 
-fn message(conflicts: &[Conflict], managed: &Managed) -> String {
-    if let [only] = conflicts {
-        let manager = describe(&only.manager, managed);
-        return format!("Apply failed with 1 conflict: conflict with {manager}: {}", PathText(&only.path));
+/// The 409 that names every field and its owner, as far as they fit into a `Status`; the last cause then says how
+/// many are left out. `managed` knows the owners.
+pub(super) fn status(conflicts: &[Conflict], managed: &Managed) -> Box<Status> {
+    let count: usize = conflicts.iter().map(|conflict| conflict.fields.len()).sum();
+    let (mut causes, mut lines, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
+    for Conflict { manager, fields } in conflicts {
+        if bytes > LIST_BYTES_MAX {
+            break;
+        }
+        let owner = describe(manager, managed);
+        lines.push(format!("conflicts with {owner}:"));
+        fields.for_each(|path| {
+            if bytes > LIST_BYTES_MAX {
+                return;
+            }
+            let field = PathText(path).to_string();
+            // The field is in the message, too.
+            let taken = [CAUSE_BYTES, owner.len(), field.len(), field.len()];
+            bytes = taken.into_iter().fold(bytes, usize::saturating_add);
+            if bytes > LIST_BYTES_MAX && !causes.is_empty() {
+                return;
+            }
+            lines.push(format!("- {field}"));
+            let message = format!("conflict with {owner}");
+            causes.push(Cause { reason: "FieldManagerConflict".to_owned(), message, field });
+        });
     }
-    let mut by_manager: BTreeMap<&str, Vec<&Conflict>> = BTreeMap::new();
-    for conflict in conflicts {
-        by_manager.entry(&conflict.manager).or_default().push(conflict);
+    let message = match causes.as_slice() {
+        [Cause { message, field, .. }] if count == 1 => {
+            format!("Apply failed with 1 conflict: {message}: {field}")
+        }
+        _ => format!("Apply failed with {count} conflicts: {}", lines.join("\n")),
+    };
+    let more = count.saturating_sub(causes.len());
+    if more > 0 {
+        causes.push(Cause { message: format!("{more} more conflicts are left out"), ..Cause::default() });
     }
-    let mut lines = Vec::new();
-    for (manager, conflicts) in by_manager {
-        lines.push(format!("conflicts with {}:", describe(manager, managed)));
-        lines.extend(conflicts.into_iter().map(|conflict| format!("- {}", PathText(&conflict.path))));
-    }
-    format!("Apply failed with {} conflicts: {}", conflicts.len(), lines.join("\n"))
+    let details = Details { causes, ..Details::default() };
+    Box::new(Status::failure(409, "Conflict", message).with_details(details))
 }
 
 /// A manager in words: its name, the subresource, and the version that an update spoke.

@@ -206,7 +206,10 @@ impl Engine<'_> {
         if manager == last_applied::KUBECTL
             && let Some(owned) = last_applied::owned_fields(live, ty)
         {
-            conflicts.retain(|conflict| !owned.has(&conflict.path));
+            conflicts.retain_mut(|conflict| {
+                conflict.fields.subtract(&owned);
+                !conflict.fields.is_empty()
+            });
         }
         conflicts
     }

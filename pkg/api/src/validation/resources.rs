@@ -139,14 +139,19 @@ fn claims(requirements: &Object, known: &BTreeSet<&str>, path: &Path<'_>, errors
             seen.insert((name, request));
         }
         if !known.contains(name) {
-            let known = match known.is_empty() {
-                true => " which is empty".to_owned(),
-                false => format!(": {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
-            };
-            let detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
-            errors.push(Error::not_found(&path, name).with_detail_prefix(&detail));
+            errors.push_with(|| unknown_claim(&path, name, known));
         }
     }
+}
+
+/// Quotes all names that there are.
+fn unknown_claim(path: &Path<'_>, name: &str, known: &BTreeSet<&str>) -> Error {
+    let known = match known.is_empty() {
+        true => " which is empty".to_owned(),
+        false => format!(": {}", known.iter().copied().collect::<Vec<_>>().join(", ")),
+    };
+    let detail = format!("must be one of the names in pod.spec.resourceClaims{known}");
+    Error::not_found(path, name).with_detail_prefix(&detail)
 }
 
 /// A whole claim overlaps with each of its requests, a request with itself.
@@ -157,7 +162,7 @@ fn overlapping_claim(
     errors: &mut ErrorList,
 ) {
     if request.is_empty() {
-        let requests = seen.iter().filter(|(claim, _)| *claim == name);
+        let requests = seen.range((name, "")..).take_while(|(claim, _)| *claim == name);
         errors.extend(requests.map(|_| Error::duplicate(path, name)));
         return;
     }

@@ -1,6 +1,7 @@
 //! Node ports where all servers see them: one RangeAllocation object, replaced as long as nobody else did
 //! (upstream's `allocator/storage/storage.go`). All ports of one write are taken by one replacement.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use apimachinery::gvk::GroupResource;
@@ -141,7 +142,7 @@ impl PortStore {
             Some(stored) if stored.range != self.range.to_string() => Err(NoPort::OtherRange),
             Some(stored) => Ok(stored.taken.clone()),
         };
-        Pool { range: self.range, bitmap, taken: Vec::new(), dry_run, random }
+        Pool { range: self.range, bitmap, taken: BTreeSet::new(), dry_run, random }
     }
 
     fn decode(&self, current: Option<&KeyValue>) -> std::result::Result<Option<Allocation>, Failure> {
@@ -169,7 +170,7 @@ impl PortStore {
                 let mut attempt = service.clone();
                 ports::assign(&mut attempt, old, &mut pool).map_err(Failure::Status)?;
                 assigned = Some(attempt);
-                taken = pool.taken;
+                taken = pool.taken.into_iter().collect();
                 match (stored, pool.bitmap) {
                     (Some(stored), Ok(bitmap)) if !dry_run => self.write(stored, bitmap),
                     _ => Ok(Update::Keep),

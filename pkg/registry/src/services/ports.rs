@@ -1,6 +1,8 @@
 //! Which node ports a service gets (upstream's `initNodePorts`, `updateNodePorts` and their like in
 //! `service/storage/alloc.go`). Pure but for the random numbers.
 
+use std::collections::{BTreeSet, HashMap, HashSet};
+
 use api::tree;
 use apimachinery::field::{Error, Path};
 use apimachinery::status::Status;
@@ -48,7 +50,7 @@ pub(super) struct Pool<'a> {
     /// What is taken, what this write takes included.
     pub(super) bitmap: std::result::Result<Bitmap, NoPort>,
     /// What this write takes.
-    pub(super) taken: Vec<i64>,
+    pub(super) taken: BTreeSet<i64>,
     pub(super) dry_run: bool,
     pub(super) random: &'a (dyn Fn() -> u32 + Sync),
 }
@@ -67,20 +69,20 @@ impl Pool<'_> {
                 return Err(NoPort::Allocated);
             }
         }
-        self.taken.push(port);
+        self.taken.insert(port);
         Ok(())
     }
 
     fn take_any(&mut self) -> std::result::Result<i64, NoPort> {
         let port = if self.dry_run {
-            self.taken.iter().max().unwrap_or(&DRY_RUN_BASE) + 1
+            self.taken.last().unwrap_or(&DRY_RUN_BASE).saturating_add(1)
         } else {
             let bitmap = self.bitmap.as_mut().map_err(|e| e.clone())?;
             let position = bitmap.free(&self.range, self.random).ok_or(NoPort::Full)?;
             bitmap.insert(position);
             self.range.port(position)
         };
-        self.taken.push(port);
+        self.taken.insert(port);
         Ok(port)
     }
 }
@@ -93,7 +95,7 @@ fn held_node_ports(spec: &Object) -> impl Iterator<Item = i64> + use<'_> {
 
 /// Whether a write takes ports at all. Most do not, and need not know which are taken.
 pub(super) fn takes_any(new: &Object, old: Option<&Object>) -> bool {
-    let before: Vec<i64> = old.into_iter().flat_map(held_node_ports).collect();
+    let before: HashSet<i64> = old.into_iter().flat_map(held_node_ports).collect();
     let wanting = |port: &Object| match tree::integer(port, "nodePort") {
         0 => wants_node_ports(new),
         port => !before.contains(&port),
@@ -154,24 +156,27 @@ fn ports(spec: &Object) -> Vec<(i64, String, i64)> {
 fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
     let wants = wants_node_ports(spec);
     let all = ports(spec);
-    let mut shared: Vec<(i64, i64)> = Vec::new();
+    // The first that each number asks for, and what it was given.
+    let mut asked_first: HashMap<i64, i64> = HashMap::new();
+    for (number, _, asked) in all.iter().filter(|(_, _, asked)| *asked != 0) {
+        asked_first.entry(*number).or_insert(*asked);
+    }
+    let mut shared: HashMap<i64, i64> = HashMap::new();
     for (index, (number, _, asked)) in all.iter().enumerate() {
         if *asked == 0 && !wants {
             continue;
         }
-        let of_number = shared.iter().find(|(of, _)| of == number).map(|(_, port)| *port);
-        match of_number {
+        match shared.get(number).copied() {
             None => {
-                let asked = all.iter().find(|(other, _, asked)| other == number && *asked != 0);
-                let port = match asked {
-                    Some((_, _, port)) => {
-                        pool.take(*port).map_err(|reason| refused(name, index, *port, &reason))?;
-                        *port
+                let port = match asked_first.get(number).copied() {
+                    Some(port) => {
+                        pool.take(port).map_err(|reason| refused(name, index, port, &reason))?;
+                        port
                     }
                     None => pool.take_any().map_err(|reason| none_left(&reason))?,
                 };
                 set(spec, index, port);
-                shared.push((*number, port));
+                shared.insert(*number, port);
             }
             Some(port) if *asked == 0 => set(spec, index, port),
             Some(port) if port == *asked => {}
@@ -184,8 +189,8 @@ fn assign_new(name: &str, spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> 
 /// Takes what the old service did not have.
 fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'_>) -> Result<()> {
     let wants = wants_node_ports(spec);
-    let mut known: Vec<i64> = held_node_ports(old).collect();
-    let mut seen: Vec<(String, i64)> = Vec::new();
+    let mut known: HashSet<i64> = held_node_ports(old).collect();
+    let mut seen: HashSet<(String, i64)> = HashSet::new();
     for (index, (_, protocol, asked)) in ports(spec).into_iter().enumerate() {
         let port = match asked {
             0 if !wants => continue,
@@ -193,17 +198,14 @@ fn assign_changed(name: &str, spec: &mut Object, old: &Object, pool: &mut Pool<'
             port if known.contains(&port) => port,
             port => {
                 pool.take(port).map_err(|reason| refused(name, index, port, &reason))?;
-                known.push(port);
+                known.insert(port);
                 port
             }
         };
         set(spec, index, port);
-        let claimed = (protocol, port);
-        if seen.contains(&claimed) {
-            let (protocol, port) = claimed;
+        if let Some((protocol, port)) = seen.replace((protocol, port)) {
             return Err(Status::unmapped(format!("duplicate nodePort: {{{protocol} {port}}}")).into());
         }
-        seen.push(claimed);
     }
     Ok(())
 }
@@ -229,7 +231,7 @@ fn assign_health_check(spec: &mut Object, pool: &mut Pool<'_>) -> Result<()> {
 
 /// The ports that the old service has and the new one has not.
 pub(super) fn let_go(new: &Object, old: &Object) -> Vec<i64> {
-    let kept: Vec<i64> = held_node_ports(new).collect();
+    let kept: HashSet<i64> = held_node_ports(new).collect();
     let mut gone: Vec<i64> = held_node_ports(old).filter(|port| !kept.contains(port)).collect();
     if has_health_check_port(old) && !has_health_check_port(new) {
         gone.extend(Some(tree::integer(old, "healthCheckNodePort")).filter(|port| *port != 0));

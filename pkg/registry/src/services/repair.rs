@@ -271,11 +271,12 @@ fn is_leaked(address: &Object, holders: &HashSet<Holding>, now: UnixTime) -> boo
 /// that are written down.
 fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) -> (Bitmap, Leaks) {
     let mut taken = Bitmap::default();
+    let written: HashSet<i64> = found.iter().copied().collect();
     for service in services {
         let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
         for port in distinct_ports(service) {
             match range.position(port).map(|position| taken.insert(position)) {
-                Some(true) if found.contains(&port) => {}
+                Some(true) if written.contains(&port) => {}
                 Some(true) => {
                     tracing::warn!(namespace, name, port, "a node port is not allocated: it is now")
                 }
@@ -308,17 +309,17 @@ fn rebuild(range: PortRange, found: &[i64], services: &[Object], leaks: &Leaks) 
 /// The node ports of a service; one that it has for several protocols counts once.
 fn distinct_ports(service: &Object) -> Vec<i64> {
     let Some(spec) = tree::child(service, "spec") else { return Vec::new() };
-    let mut seen: Vec<(i64, &str)> = Vec::new();
+    let mut seen: HashMap<i64, HashSet<&str>> = HashMap::new();
     let mut ports = Vec::new();
     let items = tree::children(spec, "ports");
     let items = items.map(|port| (tree::integer(port, "nodePort"), tree::text(port, "protocol")));
     let check = (tree::integer(spec, "healthCheckNodePort"), "TCP");
     for (port, protocol) in items.chain([check]).filter(|(port, _)| *port != 0) {
-        let known = seen.iter().any(|(of, _)| *of == port);
-        if !known || seen.contains(&(port, protocol)) {
+        let protocols = seen.entry(port).or_default();
+        let first = protocols.is_empty();
+        if !protocols.insert(protocol) || first {
             ports.push(port);
         }
-        seen.push((port, protocol));
     }
     ports
 }

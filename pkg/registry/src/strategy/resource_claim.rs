@@ -1,6 +1,8 @@
 //! Resource claims: a device that is no longer allocated has no status any more
 //! (KEP-4817; upstream's `registry/resource/resourceclaim/strategy.go`).
 
+use std::collections::HashSet;
+
 use api::tree;
 use schema::object::{self, Object};
 use serde_json::Value;
@@ -18,8 +20,8 @@ impl Strategy for ResourceClaims {
         if subresource != "status" || object::get_list(new, &DEVICES).is_empty() {
             return;
         }
-        let gone: Vec<_> =
-            results(old).filter(|device| !results(new).any(|still| still == *device)).collect();
+        let still: HashSet<_> = results(new).collect();
+        let gone: HashSet<_> = results(old).filter(|device| !still.contains(device)).collect();
         let devices = object::get_list(new, &DEVICES).iter();
         let kept: Vec<Value> = devices
             .filter(|device| !device.as_object().is_some_and(|device| gone.contains(&identity(device))))

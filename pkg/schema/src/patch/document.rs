@@ -7,6 +7,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use super::list::List;
 use crate::json::TREE_DEPTH_MAX;
 use crate::json::scan::Scanner;
 use crate::json_write::{compact, write_string};
@@ -24,7 +25,7 @@ pub(super) enum Node<'t> {
     /// An object; of repeated members the last one.
     Object(Members<'t>),
     /// A list.
-    List(Vec<Node<'t>>),
+    List(List<Node<'t>>),
 }
 
 impl<'t> Node<'t> {
@@ -64,7 +65,7 @@ impl<'t> Node<'t> {
             }
             (Node::List(one), Node::List(other)) => {
                 one.len() == other.len()
-                    && one.iter_mut().zip(other).all(|(one, other)| one.same_within(other, depth))
+                    && one.iter_mut().zip(other.iter_mut()).all(|(one, other)| one.same_within(other, depth))
             }
             _ => false,
         }
@@ -125,9 +126,9 @@ pub(super) fn members(text: &[u8]) -> Option<Members<'_>> {
 }
 
 /// The items of a list, by its text.
-pub(super) fn items(text: &[u8]) -> Option<Vec<Node<'_>>> {
+pub(super) fn items(text: &[u8]) -> Option<List<Node<'_>>> {
     let mut scan = Scanner::new(text);
-    let mut items = Vec::new();
+    let mut items = List::default();
     scan.value_start().ok()?;
     scan.open().ok()?;
     while scan.next_item(items.is_empty()).ok()? {

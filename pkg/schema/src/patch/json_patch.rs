@@ -283,7 +283,7 @@ fn take<'d>(parent: &mut Node<'d>, key: &str) -> Result<Node<'d>, String> {
     match parent {
         Node::List(items) => {
             let at = index(items.len(), key)?;
-            Ok(items.remove(at))
+            Ok(items.remove(at).unwrap_or(Node::Null))
         }
         Node::Object(members) => {
             members.remove(key).ok_or_else(|| format!("Unable to remove nonexistent key: {key}: {MISSING}"))

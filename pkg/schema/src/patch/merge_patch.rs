@@ -1,6 +1,7 @@
 //! JSON merge patch (RFC 7386), with the nuances of upstream's implementation.
 
 use super::document::{Members, Node, items, members};
+use super::list::List;
 use super::{Error, object_patch};
 use crate::json::scan::Scanner;
 use crate::json::{self, StrictError, TREE_DEPTH_MAX};
@@ -13,7 +14,7 @@ pub struct MergePatch<'t>(Content<'t>);
 enum Content<'t> {
     Object(Members<'t>),
     /// Takes the place of the whole document, unless fields are validated.
-    List(Vec<Node<'t>>),
+    List(List<Node<'t>>),
 }
 
 impl<'t> MergePatch<'t> {

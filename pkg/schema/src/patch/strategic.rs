@@ -11,6 +11,8 @@
 //!
 //! Upstream walks members in random order; here the order is that of the names.
 
+use std::collections::HashSet;
+
 use serde_json::Value;
 
 use super::{Error, go_format, object_patch};
@@ -131,7 +133,8 @@ fn retain_keys(original: &mut Object, patch: &mut Object) -> Result<(), Error> {
     let Some(listed) = patch.remove(RETAIN_KEYS) else { return Ok(()) };
     let invalid = || Error::BadRequest("invalid patch format of retainKeys".to_owned());
     let Value::Array(listed) = listed else { return Err(invalid()) };
-    let retained = |name: &str| listed.iter().any(|item| item.as_str() == Some(name));
+    let listed: HashSet<&str> = listed.iter().filter_map(Value::as_str).collect();
+    let retained = |name: &str| listed.contains(name);
     let is_directive = |name: &str| name.starts_with(DELETE_FROM_LIST) || name.starts_with(SET_ELEMENT_ORDER);
     if patch.iter().any(|(name, value)| !value.is_null() && !is_directive(name) && !retained(name)) {
         return Err(invalid());

@@ -7,7 +7,7 @@ use std::fmt::{self, Display};
 use compact_str::CompactString;
 use serde_json::Value;
 
-use super::conflict::Conflicts;
+use super::conflict::{Conflict, Conflicts};
 use super::filter::Filter;
 use super::model::TypeRef;
 use super::path::values_equal;
@@ -250,9 +250,10 @@ fn refuse_conflicts(changes: &Changes, managers: &Managers, acts: &str) -> Resul
     let mut conflicts = Conflicts(Vec::new());
     for (name, managed) in managers.iter().filter(|(name, _)| *name != acts) {
         let Some(change) = find(changes, managed) else { continue };
-        if managed.set.intersects(&change.modified) || managed.set.intersects(&change.added) {
-            let changed = change.modified.union(&change.added);
-            conflicts.add(name, &managed.set.intersection(&changed));
+        let mut fields = managed.set.intersection(&change.modified);
+        fields.unite(managed.set.intersection(&change.added));
+        if !fields.is_empty() {
+            conflicts.0.push(Conflict { manager: name.clone(), fields });
         }
     }
     match conflicts.0.is_empty() {

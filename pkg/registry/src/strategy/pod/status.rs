@@ -1,5 +1,7 @@
 //! What a write of a pod's status may not lose: old kubelets do not know it.
 
+use std::collections::{HashMap, VecDeque};
+
 use api::tree;
 use schema::object::Object;
 use serde_json::Value;
@@ -18,11 +20,14 @@ pub(super) fn preserve(new: &mut Object, old: &Object) {
     }
     preserve_observed(new, old);
     // Validation permits several conditions of a type: the first of them takes after the first.
-    let mut unmatched: Vec<&Object> = tree::children(old, "conditions").collect();
+    let mut unmatched: HashMap<&str, VecDeque<&Object>> = HashMap::new();
+    for condition in tree::children(old, "conditions") {
+        unmatched.entry(tree::text(condition, "type")).or_default().push_back(condition);
+    }
     for condition in tree::children_mut(new, "conditions") {
         let ty = tree::text(condition, "type");
-        if let Some(position) = unmatched.iter().position(|old| tree::text(old, "type") == ty) {
-            preserve_observed(condition, unmatched.remove(position));
+        if let Some(old) = unmatched.get_mut(ty).and_then(VecDeque::pop_front) {
+            preserve_observed(condition, old);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Node, Set};
+use super::{Node, PathElement, Set};
 
 impl Set {
     /// The paths that are in either set.
@@ -13,13 +13,36 @@ impl Set {
         union
     }
 
+    /// The paths that are in any of the sets. Adding many small sets to a large one, one by one, would move the
+    /// large one each time.
+    #[must_use]
+    pub fn union_of(mut sets: Vec<Set>) -> Set {
+        if sets.len() < 2 {
+            return sets.pop().unwrap_or_default();
+        }
+        let mut nodes: Vec<Node> = sets.into_iter().flat_map(|set| set.nodes).collect();
+        nodes.sort_by(|a, b| a.element.cmp(&b.element));
+        let mut nodes = nodes.into_iter().peekable();
+        let mut union = Vec::new();
+        while let Some(Node { element, mut member, children }) = nodes.next() {
+            let mut below = vec![children];
+            while let Some(same) = nodes.next_if(|node| node.element == element) {
+                member |= same.member;
+                below.push(same.children);
+            }
+            below.retain(|children| !children.is_empty());
+            union.push(Node { element, member, children: Set::union_of(below) });
+        }
+        Set { nodes: union }
+    }
+
     /// Adds all paths of `other`; whether any of them is new.
     pub fn unite(&mut self, other: Set) -> bool {
         if self.is_empty() {
             *self = other;
             return !self.is_empty();
         }
-        let (mut at, mut changed) = (0, false);
+        let (mut at, mut changed, mut new) = (0, false, Vec::new());
         for theirs in other.nodes {
             at = self.advance(at, &theirs);
             match self.nodes.get_mut(at) {
@@ -28,13 +51,10 @@ impl Set {
                     ours.member |= theirs.member;
                     changed |= ours.children.unite(theirs.children);
                 }
-                _ => {
-                    self.nodes.insert(at, theirs);
-                    changed = true;
-                }
+                _ => new.push((at, theirs)),
             }
         }
-        changed
+        changed | self.weave(new)
     }
 
     /// As [`unite`](Self::unite), copying what is new.
@@ -43,7 +63,7 @@ impl Set {
             self.clone_from(other);
             return !self.is_empty();
         }
-        let (mut at, mut changed) = (0, false);
+        let (mut at, mut changed, mut new) = (0, false, Vec::new());
         for theirs in &other.nodes {
             at = self.advance(at, theirs);
             match self.nodes.get_mut(at) {
@@ -52,19 +72,34 @@ impl Set {
                     ours.member |= theirs.member;
                     changed |= ours.children.unite_ref(&theirs.children);
                 }
-                _ => {
-                    self.nodes.insert(at, theirs.clone());
-                    changed = true;
-                }
+                _ => new.push((at, theirs.clone())),
             }
         }
-        changed
+        changed | self.weave(new)
+    }
+
+    /// Puts nodes in front of those that stand at their places now, all at once; whether there are any.
+    fn weave(&mut self, new: Vec<(usize, Node)>) -> bool {
+        if new.is_empty() {
+            return false;
+        }
+        let mut woven = Vec::with_capacity(self.nodes.len().saturating_add(new.len()));
+        let mut old = std::mem::take(&mut self.nodes).into_iter();
+        let mut passed = 0;
+        for (at, node) in new {
+            woven.extend(old.by_ref().take(at.saturating_sub(passed)));
+            passed = at;
+            woven.push(node);
+        }
+        woven.extend(old);
+        self.nodes = woven;
+        true
     }
 
     /// The first place from `at` on whose element is not below that of `node`.
     fn advance(&self, at: usize, node: &Node) -> usize {
         let rest = self.nodes.get(at..).unwrap_or_default();
-        at + rest.iter().take_while(|ours| ours.element < node.element).count()
+        self.nodes.len().saturating_sub(seek(rest, &node.element).len())
     }
 
     /// The paths that are in both sets.
@@ -113,13 +148,18 @@ impl Set {
 
     /// The pairs of nodes that have the same element.
     fn common<'a>(&'a self, other: &'a Set) -> impl Iterator<Item = (&'a Node, &'a Node)> {
-        let (mut left, mut right) = (self.nodes.iter().peekable(), other.nodes.iter().peekable());
+        let (mut left, mut right) = (self.nodes.as_slice(), other.nodes.as_slice());
         std::iter::from_fn(move || {
             loop {
-                match left.peek()?.element.cmp(&right.peek()?.element) {
-                    Ordering::Less => drop(left.next()),
-                    Ordering::Greater => drop(right.next()),
-                    Ordering::Equal => return left.next().zip(right.next()),
+                let ((ours, after_ours), (theirs, after_theirs)) =
+                    (left.split_first()?, right.split_first()?);
+                match ours.element.cmp(&theirs.element) {
+                    Ordering::Less => left = seek(left, &theirs.element),
+                    Ordering::Greater => right = seek(right, &ours.element),
+                    Ordering::Equal => {
+                        (left, right) = (after_ours, after_theirs);
+                        return Some((ours, theirs));
+                    }
                 }
             }
         })
@@ -164,14 +204,14 @@ impl Set {
     /// Lets `take` take from each node that `other` has too, drops the nodes of which nothing is left,
     /// and says whether anything was taken.
     fn subtract_with(&mut self, other: &Set, mut take: impl FnMut(&mut Node, &Node) -> bool) -> bool {
-        let mut others = other.nodes.iter().peekable();
+        let mut others = other.nodes.as_slice();
         let mut changed = false;
-        if others.peek().is_none() {
+        if others.is_empty() {
             return false;
         }
         self.nodes.retain_mut(|ours| {
-            while others.next_if(|theirs| theirs.element < ours.element).is_some() {}
-            match others.next_if(|theirs| theirs.element == ours.element) {
+            others = seek(others, &ours.element);
+            match others.first().filter(|theirs| theirs.element == ours.element) {
                 Some(theirs) if take(ours, theirs) => {
                     changed = true;
                     !ours.is_vacant()
@@ -191,4 +231,22 @@ impl Set {
         }
         self
     }
+}
+
+/// The nodes from the first on that is not below `element`. The search doubles its steps, so that a small set
+/// passes a large one quickly, and one like itself without a detour.
+fn seek<'n>(nodes: &'n [Node], element: &PathElement) -> &'n [Node] {
+    let below = |node: &Node| node.element < *element;
+    if !nodes.first().is_some_and(below) {
+        return nodes;
+    }
+    let (mut known, mut reach) = (0, 1_usize);
+    while nodes.get(reach).is_some_and(below) {
+        known = reach;
+        reach = reach.saturating_mul(2);
+    }
+    // The one at `known` is below, the one at `reach` is not.
+    let from = known.saturating_add(1);
+    let between = nodes.get(from..reach.min(nodes.len())).unwrap_or_default();
+    nodes.get(from.saturating_add(between.partition_point(below))..).unwrap_or_default()
 }

@@ -110,6 +110,7 @@ fn sets_obey_the_laws_of_sets() {
         let mut united = a.clone();
         united.unite(b.clone());
         assert_eq!(united, a.union(&b));
+        assert_eq!(Set::union_of(vec![a.clone(), b.clone(), c.clone()]), united.union(&c));
     }
 }
 

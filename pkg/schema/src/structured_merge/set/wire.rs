@@ -52,20 +52,22 @@ impl Set {
         }
     }
 
-    /// Adds what the text says of a step. Of a step that comes twice, the later children count.
-    fn add_read(&mut self, element: PathElement, level: Level) {
-        let node = Node { element, member: level.member, children: level.children };
-        match self.position(&node.element) {
-            Err(at) => self.nodes.insert(at, node),
-            Ok(at) => {
-                if let Some(old) = self.nodes.get_mut(at) {
-                    old.member |= node.member;
-                    if !node.children.is_empty() {
-                        old.children = node.children;
+    /// Puts what a text says of some steps in order. Of a step that comes twice, the later children count.
+    fn of_read(mut nodes: Vec<Node>) -> Set {
+        if !nodes.is_sorted_by(|a, b| a.element < b.element) {
+            nodes.sort_by(|a, b| a.element.cmp(&b.element));
+            nodes.dedup_by(|later, earlier| {
+                let same = later.element == earlier.element;
+                if same {
+                    earlier.member |= later.member;
+                    if !later.children.is_empty() {
+                        earlier.children = std::mem::take(&mut later.children);
                     }
                 }
-            }
+                same
+            });
         }
+        Set { nodes }
     }
 }
 
@@ -91,7 +93,7 @@ fn read_level(scan: &mut Scanner<'_>) -> Result<Level, String> {
 }
 
 fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), String> {
-    let mut first = true;
+    let (mut first, mut nodes) = (true, Vec::new());
     while let Some(name) = scan.next_member(first).map_err(text_of)? {
         first = false;
         let name = name.text();
@@ -102,10 +104,15 @@ fn read_members(scan: &mut Scanner<'_>, level: &mut Level) -> Result<(), String>
         }
         let element = read_element(&name).map_err(|error| format!("parsing key as path element: {error}"))?;
         match element {
-            Some(element) => level.children.add_read(element, read_level(scan)?),
+            Some(element) => {
+                let Level { member, children } = read_level(scan)?;
+                nodes.push(Node { element, member, children });
+            }
             None => drop(scan.skip().map_err(text_of)?),
         }
     }
+    nodes.shrink_to_fit();
+    level.children = Set::of_read(nodes);
     Ok(())
 }
 

@@ -4,6 +4,8 @@ use std::fmt::{self, Display};
 
 /// How many errors are kept; upstream keeps all.
 const ERRORS_MAX: usize = 1000;
+/// What the paths of errors in one value may take, in bytes, if they are several.
+const PATHS_BYTES_MAX: usize = 1 << 20;
 
 /// One thing that is wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,7 +54,19 @@ impl Errors {
         if let Some(errors @ [_, ..]) = self.0.get_mut(start..) {
             let step = step.to_string();
             errors.iter_mut().for_each(|error| error.path.insert_str(0, &step));
+            self.cut_paths(start);
         }
+    }
+
+    /// Drops what does not fit: a step may be as long as the object, and each error within repeats it.
+    fn cut_paths(&mut self, start: usize) {
+        let mut bytes = 0_usize;
+        let fitting = self.0.iter().skip(start).take_while(|error| {
+            bytes = bytes.saturating_add(error.path.len());
+            bytes <= PATHS_BYTES_MAX
+        });
+        let fitting = fitting.count().max(1);
+        self.0.truncate(start.saturating_add(fitting));
     }
 
     /// Adds the errors of something inside, at `step`.

@@ -109,9 +109,9 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
         mut pruned: View<'v>,
         managers: &'v Managers,
     ) -> Result<View<'v>, String> {
-        let mut owned: BTreeMap<&str, Set> = BTreeMap::new();
+        let mut owned: BTreeMap<&str, Vec<Set>> = BTreeMap::new();
         for managed in managers.values() {
-            owned.entry(&managed.api_version).or_default().unite_ref(&managed.set);
+            owned.entry(&managed.api_version).or_default().push(managed.set.clone());
         }
         let first = owned.remove_entry(merged.version);
         for (version, owned) in first.into_iter().chain(owned) {
@@ -132,7 +132,7 @@ impl<C: Converter + ?Sized> Updater<'_, C> {
                 false => here.all_fields("merged", &place)?,
             };
             lost.subtract(&left);
-            lost.subtract(&ensure_named_fields_are_members(&owned, here.ty));
+            lost.subtract(&ensure_named_fields_are_members(&Set::union_of(owned), here.ty));
             let value = Cow::Owned(remove(&here.value, &lost, here.ty));
             pruned = View { value, version, ty: here.ty };
         }

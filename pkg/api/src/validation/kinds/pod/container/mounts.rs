@@ -11,6 +11,7 @@ type Volumes<'a> = BTreeMap<&'a str, &'a Object>;
 /// Validates the mounts. Where upstream leaves out the index of a mount in a path, so do we.
 pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let devices = by_name(container, "volumeDevices", "devicePath");
+    let device_points: BTreeSet<&str> = devices.values().copied().collect();
     let mut points = BTreeSet::new();
     for (index, mount) in children(container, "volumeMounts").enumerate() {
         let item = path.index(index);
@@ -31,7 +32,7 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
             let detail = "must not already exist in volumeDevices";
             errors.push(Error::invalid(&item.child("name"), name, detail));
         }
-        if devices.values().any(|device| *device == point) {
+        if device_points.contains(point) {
             let detail = "must not already exist as a path in volumeDevices";
             errors.push(Error::invalid(&item.child("mountPath"), point, detail));
         }
@@ -44,6 +45,7 @@ pub(super) fn mounts(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>,
 /// Validates the devices.
 pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>, errors: &mut ErrorList) {
     let mounts = by_name(container, "volumeMounts", "mountPath");
+    let mount_points: BTreeSet<&str> = mounts.values().copied().collect();
     let (mut names, mut points) = (BTreeSet::new(), BTreeSet::new());
     for (index, device) in children(container, "volumeDevices").enumerate() {
         let path = path.index(index);
@@ -65,7 +67,7 @@ pub(super) fn devices(container: &Object, volumes: &Volumes<'_>, path: &Path<'_>
             let detail = "must not already exist in volumeMounts";
             errors.push(Error::invalid(&path.child("name"), name, detail));
         }
-        if mounts.values().any(|mount| *mount == point) {
+        if mount_points.contains(point) {
             let detail = "must not already exist as a path in volumeMounts";
             errors.push(Error::invalid(&point_path, point, detail));
         }

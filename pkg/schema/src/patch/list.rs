@@ -1,0 +1,138 @@
+//! A list in pieces. A patch may insert and remove 10,000 times at the front of a list of a million items; in one
+//! piece each time moves all of them.
+
+/// A piece is split when it has grown beyond twice as many items.
+const PIECE: usize = 512;
+
+/// Items in order. Finding one passes the pieces before it; inserting and removing move the items of one piece.
+#[derive(Debug, Clone)]
+pub(super) struct List<T> {
+    /// None is empty.
+    pieces: Vec<Vec<T>>,
+    length: usize,
+}
+
+impl<T> List<T> {
+    pub(super) fn len(&self) -> usize {
+        self.length
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.length == 0
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &T> {
+        self.pieces.iter().flatten()
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
+        self.pieces.iter_mut().flatten()
+    }
+
+    pub(super) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let (piece, at) = self.place(index)?;
+        self.pieces.get_mut(piece)?.get_mut(at)
+    }
+
+    pub(super) fn push(&mut self, item: T) {
+        match self.pieces.last_mut().filter(|last| last.len() < PIECE) {
+            Some(last) => last.push(item),
+            None => self.pieces.push(vec![item]),
+        }
+        self.length = self.length.saturating_add(1);
+    }
+
+    /// Puts an item in front of the one at `index`; at the end if there is none.
+    pub(super) fn insert(&mut self, index: usize, item: T) {
+        let Some((at_piece, at)) = self.place(index) else { return self.push(item) };
+        let Some(piece) = self.pieces.get_mut(at_piece) else { return };
+        piece.insert(at, item);
+        if piece.len() > PIECE.saturating_mul(2) {
+            let rest = piece.split_off(PIECE);
+            self.pieces.insert(at_piece.saturating_add(1), rest);
+        }
+        self.length = self.length.saturating_add(1);
+    }
+
+    pub(super) fn remove(&mut self, index: usize) -> Option<T> {
+        let (at_piece, at) = self.place(index)?;
+        let piece = self.pieces.get_mut(at_piece)?;
+        let item = piece.remove(at);
+        if piece.is_empty() {
+            self.pieces.remove(at_piece);
+        }
+        self.length = self.length.saturating_sub(1);
+        Some(item)
+    }
+
+    /// The piece that holds an item, and where in it.
+    fn place(&self, index: usize) -> Option<(usize, usize)> {
+        let mut left = index;
+        for (number, piece) in self.pieces.iter().enumerate() {
+            match left.checked_sub(piece.len()) {
+                Some(rest) => left = rest,
+                None => return Some((number, left)),
+            }
+        }
+        None
+    }
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        List { pieces: Vec::new(), length: 0 }
+    }
+}
+
+impl<T> FromIterator<T> for List<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        let mut list = List::default();
+        items.into_iter().for_each(|item| list.push(item));
+        list
+    }
+}
+
+impl<T: PartialEq> PartialEq for List<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.length == other.length && self.iter().eq(other.iter())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_one_list() {
+        for start in [0, 1, PIECE, 5 * PIECE] {
+            let mut expected: Vec<usize> = (0..start).collect();
+            let mut list: List<usize> = expected.iter().copied().collect();
+            let mut random: usize = 1;
+            for number in 0..6000 {
+                random = (random * 48_271) % 2_147_483_647;
+                let at = random % (expected.len() + 1);
+                // First more come than go, then the other way round.
+                if (random >> 16) % 4 < if number < 3000 { 3 } else { 1 } {
+                    expected.insert(at, number);
+                    list.insert(at, number);
+                } else if at < expected.len() {
+                    assert_eq!(list.remove(at), Some(expected.remove(at)));
+                }
+                assert_eq!(list.len(), expected.len());
+                assert_eq!(list.get_mut(at).copied(), expected.get(at).copied());
+            }
+            assert!(list.iter().eq(&expected));
+        }
+    }
+
+    #[test]
+    fn a_list_of_a_million_takes_a_thousand_pieces_and_no_more() {
+        let mut list: List<usize> = (0..1_000_000).collect();
+        assert!(list.pieces.len() <= 2_000);
+        for _ in 0..10_000 {
+            list.insert(0, 0);
+        }
+        assert!(list.pieces.len() <= 2_100);
+        assert!(list.pieces.iter().all(|piece| piece.len() <= 2 * PIECE));
+    }
+}
