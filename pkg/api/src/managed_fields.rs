@@ -118,6 +118,7 @@ impl FieldManager {
             live => (self.live_value(live)?, self.value("new", new)?),
         };
         let managed = self.engine().update(&live_value, &new_value, managed, manager, now)?;
+        drop((live_value, new_value));
         entries::set(new, managed.encode());
         Ok(())
     }
@@ -129,7 +130,8 @@ impl FieldManager {
     }
 
     /// Applies a configuration, as decoded from the body without regard to types, to `live` or, without
-    /// it, to nothing. `default` fills in defaults in the endpoint's version.
+    /// it, to nothing. `default` fills in defaults in the endpoint's version. The configuration is gone when the
+    /// object is made.
     ///
     /// # Errors
     /// 409 with every conflict, 400 for a body of another kind or with managed fields, and as upstream
@@ -137,7 +139,7 @@ impl FieldManager {
     pub fn apply(
         &self,
         live: Option<&Object>,
-        patch: &Value,
+        patch: Value,
         options: ApplyOptions<'_>,
         default: impl FnOnce(&mut Object),
     ) -> Result<Object, Box<Status>> {
@@ -147,22 +149,24 @@ impl FieldManager {
     fn try_apply(
         &self,
         live: Option<&Object>,
-        patch: &Value,
+        patch: Value,
         options: ApplyOptions<'_>,
         default: impl FnOnce(&mut Object),
     ) -> Result<Object, Failure> {
         let managed = Managed::decode_stored(live.and_then(entries::of).unwrap_or_default())
             .map_err(|error| Failure::Text(format!("failed to decode managed fields: {error}")))?;
         let live_value = self.live_value(live).map_err(Failure::Text)?;
-        let (value, managed) = self.engine().apply(&live_value, patch, managed, options)?;
-
+        let (value, managed) = self.engine().apply(&live_value, &patch, managed, options)?;
+        drop(live_value);
+        let name = self.engine().name(&patch);
+        let remembered = (options.manager == last_applied::KUBECTL).then_some(patch);
         let mut object = match (value, live) {
-            (Some(value), _) => self.object(&value, patch, default).map_err(Failure::Text)?,
+            (Some(value), _) => self.object(value, &name, default).map_err(Failure::Text)?,
             (None, Some(live)) => live.clone(),
-            (None, None) => self.object(&self.empty, patch, |_| {}).map_err(Failure::Text)?,
+            (None, None) => self.object(self.empty.clone(), &name, |_| {}).map_err(Failure::Text)?,
         };
         remove(&mut object);
-        if options.manager == last_applied::KUBECTL {
+        if let Some(patch) = &remembered {
             last_applied::update_annotation(&mut object, patch).map_err(|error| {
                 let what = "couldn't encode object into last applied annotation";
                 Failure::Text(format!("failed to build last-applied annotation: {what}: {error}"))
@@ -232,21 +236,16 @@ impl FieldManager {
     }
 
     /// The object that an applied value stands for. Errors name it as the patch does.
-    fn object(
-        &self,
-        value: &Value,
-        patch: &Value,
-        default: impl FnOnce(&mut Object),
-    ) -> Result<Object, String> {
+    fn object(&self, value: Value, name: &str, default: impl FnOnce(&mut Object)) -> Result<Object, String> {
         let version = self.row().kind_group_version;
-        let name = || self.engine().name(patch);
-        let mut object = self.versions.tree_of(value, version).map_err(|error| {
-            format!("failed to convert new object ({}) to proper version: {error}", name())
-        })?;
+        let mut object = self
+            .versions
+            .tree_of(value, version)
+            .map_err(|error| format!("failed to convert new object ({name}) to proper version: {error}"))?;
         default(&mut object);
         self.versions
             .store(object, version)
-            .map_err(|error| format!("failed to convert to unversioned ({}): {error}", name()))
+            .map_err(|error| format!("failed to convert to unversioned ({name}): {error}"))
     }
 }
 

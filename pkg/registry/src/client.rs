@@ -213,7 +213,7 @@ impl Client {
         let fields = self.fields().ok_or_else(no_metadata)?;
         let options = ApplyOptions { manager: self.manager, force: true, now: self.now() };
         let mut change = |old: &Object| {
-            fields.apply(Some(old), configuration, options, |object| {
+            fields.apply(Some(old), configuration.clone(), options, |object| {
                 api::defaults::apply(self.row.group_version, self.row.kind, object);
             })
         };

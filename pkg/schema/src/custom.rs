@@ -86,7 +86,7 @@ mod tests {
         // Managed fields are kept as text, whose spaces may differ.
         let value = |object| patch::expand(&CUSTOM_RESOURCE, object).unwrap();
         assert_eq!(value(&read), value(&object));
-        let (_, collapsed) = patch::collapse(&CUSTOM_RESOURCE, &value(&object));
+        let collapsed = patch::collapse(&CUSTOM_RESOURCE, value(&object));
         assert_eq!(value(&collapsed.unwrap().object), value(&object));
     }
 

@@ -2,8 +2,7 @@
 //!
 //! JSON patch and merge patch work on the object's JSON text, and what comes out is decoded like a
 //! body. A strategic merge patch works on its value ([`expand`]), which [`typed::object`] makes an
-//! object of again; the rules of the two differ. Patches are read once and applied as often as an
-//! update is tried.
+//! object of again; the rules of the two differ. Each attempt at an update reads its patch anew.
 
 mod document;
 pub(crate) mod expand;
@@ -15,6 +14,8 @@ pub mod strategic;
 pub mod typed;
 
 pub use expand::expand;
+
+use std::borrow::Borrow;
 
 use serde_json::Value;
 
@@ -42,17 +43,16 @@ pub enum Error {
     Failed(String),
 }
 
-/// The text of a patched value, which error messages quote, and the object that it stands for.
+/// The object that a value stands for: what decoding its text gives. A value that is handed over is gone before the
+/// object is made, for both are large where either is.
 ///
 /// # Errors
 /// The decoder's, when the patch put values where their types do not fit.
-pub fn collapse(message: &'static Message, value: &Value) -> (Vec<u8>, Result<Decoded, json::Error>) {
+pub fn collapse(message: &'static Message, value: impl Borrow<Value>) -> Result<Decoded, json::Error> {
     let mut text = Vec::new();
-    if let Err(error) = json_write::untyped(value, &mut text) {
-        return (text, Err(json::Error::Value(error.to_string())));
-    }
-    let decoded = json::decode(message, &text);
-    (text, decoded)
+    json_write::untyped(value.borrow(), &mut text).map_err(|error| json::Error::Value(error.to_string()))?;
+    drop(value);
+    json::decode(message, &text)
 }
 
 /// The JSON text of an object, as it is served.

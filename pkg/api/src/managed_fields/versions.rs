@@ -1,6 +1,6 @@
 //! The versions that a built-in kind is served in: what an object is in each of them.
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 use apimachinery::gvk::split_api_version;
 use schema::json;
@@ -106,10 +106,13 @@ impl Versions {
     }
 
     /// The tree in a version that a value stands for.
-    pub(super) fn tree_of(&self, value: &Value, api_version: &str) -> Result<Object, ConvertError> {
+    pub(super) fn tree_of(
+        &self,
+        value: impl Borrow<Value>,
+        api_version: &str,
+    ) -> Result<Object, ConvertError> {
         let version = self.find(api_version).ok_or(ConvertError::Missing)?;
-        let (_, decoded) = collapse(version.message(), value);
-        decoded.map(|decoded| decoded.object).map_err(|error| {
+        collapse(version.message(), value).map(|decoded| decoded.object).map_err(|error| {
             let kind = kind_text(api_version, self.kind());
             let error = from_unstructured(error);
             ConvertError::Failed(format!("unable to convert unstructured object to {kind}: {error}"))

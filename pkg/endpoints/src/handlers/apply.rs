@@ -46,19 +46,22 @@ pub(super) async fn apply(
     body: &[u8],
     options: &PatchOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let configuration = match notation {
-        Notation::Yaml => from_yaml(body)?,
-        Notation::Cbor => from_cbor(body)?,
-    };
+    let Configuration { value, duplicates, strict_error } = read(notation, body)?;
+    // A later attempt reads the body again, so that the first one need not keep a copy.
+    let mut value = Some(value);
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
     let force = options.force.unwrap_or(false);
     let mut change = |old: Option<&Object>| {
         call.trace.span.event("About to apply patch");
         let live = old.map(|old| view::of(call, old)).transpose()?;
-        let mut new = writer.apply(live.as_deref(), &configuration.value, force)?;
+        let value = match value.take() {
+            Some(value) => value,
+            None => read(notation, body)?.value,
+        };
+        let mut new = writer.apply(live.as_deref(), value, force)?;
         if validation == FieldValidation::Strict
-            && let Some(error) = &configuration.strict_error
+            && let Some(error) = &strict_error
         {
             return Err(Status::bad_request(format!("error strict decoding YAML: {error}")).into());
         }
@@ -70,7 +73,7 @@ pub(super) async fn apply(
     let write = update::Write { creates, applies: true, ..update::Write::new(options) };
     let outcome = update::write(call, write, &mut change).await?;
     if validation == FieldValidation::Warn {
-        call.warnings.extend(configuration.duplicates);
+        call.warnings.extend(duplicates);
     }
     Ok(outcome)
 }
@@ -78,6 +81,13 @@ pub(super) async fn apply(
 /// Upstream speaks of YAML whatever the notation.
 fn failed(text: impl Display) -> Box<Status> {
     Status::bad_request(format!("error decoding YAML: {text}")).into()
+}
+
+fn read(notation: Notation, body: &[u8]) -> Result<Configuration, Box<Status>> {
+    match notation {
+        Notation::Yaml => from_yaml(body),
+        Notation::Cbor => from_cbor(body),
+    }
 }
 
 fn from_cbor(body: &[u8]) -> Result<Configuration, Box<Status>> {

@@ -75,17 +75,13 @@ async fn change(
 ) -> Result<UpdateOutcome, Box<Status>> {
     let validation = FieldValidation::parse(&options.field_validation);
     let writer = Writer::of(call, &options.field_manager);
-    let mut read: Option<(Patch<'_>, Vec<String>)> = None;
-    // A missing object is a 404 even if the patch makes no sense, so it is read only now.
+    // A missing object is a 404 even if the patch makes no sense, so it is read only now, and by each attempt anew:
+    // none has to leave it as it was.
     let mut change = |old: Option<&Object>| {
         let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
-        let (patch, strict) = match &mut read {
-            Some(read) => read,
-            slot => slot.insert(parse(kind, bytes, validation)?),
-        };
+        let (patch, mut warnings) = parse(kind, bytes, validation)?;
         call.trace.span.event("About to apply patch");
         let live = view::of(call, old)?;
-        let mut warnings = strict.clone();
         let mut new = patched(call, patch, &mut warnings, validation, &live)?;
         // They stay true if the update fails later.
         call.warnings.extend(warnings);
@@ -145,7 +141,7 @@ fn parse(
 /// what it said about the patch.
 fn patched(
     call: &Call<'_>,
-    patch: &Patch<'_>,
+    patch: Patch<'_>,
     strict: &mut Vec<String>,
     validation: FieldValidation,
     live: &Object,
@@ -153,8 +149,8 @@ fn patched(
     let current = view::served(call, live);
     let said = std::mem::take(strict);
     let (decoded, quoted) = match patch {
-        Patch::StrategicMerge(patch) => merge(call, patch.clone(), &current)?,
-        patch => edit(call, patch, &current)?,
+        Patch::StrategicMerge(patch) => merge(call, patch, &current)?,
+        patch => edit(call, &patch, &current)?,
     };
     let unknown = said.into_iter().chain(decoded.warnings);
     match validation {
@@ -182,8 +178,10 @@ fn edit(call: &Call<'_>, patch: &Patch<'_>, current: &Object) -> Result<(Decoded
         Patch::Merge(patch) => patch.apply(&text),
         Patch::StrategicMerge(_) => text,
     };
-    let quoted = String::from_utf8_lossy(&patched).into_owned();
-    match body::decode_patched(&patched, Expected::of(endpoint)) {
+    let decoded = body::decode_patched(&patched, Expected::of(endpoint));
+    let quoted = String::from_utf8(patched)
+        .unwrap_or_else(|text| String::from_utf8_lossy(text.as_bytes()).into_owned());
+    match decoded {
         Ok(decoded) => Ok((decoded, quoted)),
         Err(cause) => Err(does_not_decode(quoted, &cause)),
     }

@@ -15,7 +15,7 @@ use super::{ensure_namespace, to_storage_version, view};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
-use crate::negotiate;
+use crate::negotiate::{self, Format};
 
 pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Response, Box<Status>> {
     let bytes = call.read(&mut body).await?;
@@ -27,17 +27,28 @@ pub(crate) async fn update(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let format = negotiate::input(call.headers, call.formats)?;
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
-    let decoded = body::decode(&bytes, format, Expected::of(call.endpoint()), validation)?;
-    call.warnings.extend(decoded.warnings);
-    let mut object = decoded.object;
+    let (object, warnings) = read(call, &bytes, format, validation)?;
+    call.warnings.extend(warnings);
+    call.trace.span.event("Conversion done");
+    let again = || read(call, &bytes, format, validation).map(|(object, _)| object);
+    let outcome = call.stored(replace(call, object, &again, &options)).await?;
+    answer(call, outcome)
+}
+
+/// The object that a body asks for, in the storage version, and what is to be said about it.
+fn read(
+    call: &Call<'_>,
+    bytes: &[u8],
+    format: Format,
+    validation: FieldValidation,
+) -> Result<(Object, Vec<String>), Box<Status>> {
+    let decoded = body::decode(bytes, format, Expected::of(call.endpoint()), validation)?;
+    let (mut object, mut warnings) = (decoded.object, decoded.warnings);
     ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
     let mut object = to_storage_version(call, object, &decoded.api_version)?;
-    call.trace.span.event("Conversion done");
-    call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
-    let writer = Writer::of(call, &options.field_manager);
-    let outcome = call.stored(replace(call, &object, &writer, &options)).await?;
-    answer(call, outcome)
+    warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
+    Ok((object, warnings))
 }
 
 /// The name in the body must be the one in the path.
@@ -55,17 +66,22 @@ fn check_name(call: &Call<'_>, object: &Object) -> Result<(), Box<Status>> {
     Ok(())
 }
 
-/// Replaces the object.
+/// Replaces the object. The first attempt uses it up; a later one has it read `again`.
 async fn replace(
     call: &Call<'_>,
-    object: &Object,
-    writer: &Writer<'_>,
+    object: Object,
+    again: &(dyn Fn() -> Result<Object, Box<Status>> + Sync),
     options: &UpdateOptions,
 ) -> Result<UpdateOutcome, Box<Status>> {
-    let write = Write { uid: meta::text(object, "uid").to_owned(), ..Write::new(options) };
+    let writer = Writer::of(call, &options.field_manager);
+    let write = Write { uid: meta::text(&object, "uid").to_owned(), ..Write::new(options) };
+    let mut object = Some(object);
     self::write(call, write, &mut |old| {
         let live = old.map(|old| view::of(call, old)).transpose()?;
-        let mut new = object.clone();
+        let mut new = match object.take() {
+            Some(object) => object,
+            None => again()?,
+        };
         writer.track(live.as_deref(), &mut new);
         view::merge(call, old, new)
     })

@@ -50,7 +50,7 @@ impl<'c> Writer<'c> {
     pub(super) fn apply(
         &self,
         live: Option<&Object>,
-        configuration: &Value,
+        configuration: Value,
         force: bool,
     ) -> Result<Object, Box<Status>> {
         let unsupported = || Status::unmapped("the object has no metadata");

@@ -96,7 +96,9 @@ impl Set {
     /// Adds a step, as a member if `member`, and what is below it. This is how a walker builds a set:
     /// children first, each level appended to in order, which takes constant time. A step that comes
     /// again is united with what is there.
-    pub fn push(&mut self, element: PathElement, member: bool, children: Set) {
+    pub fn push(&mut self, element: PathElement, member: bool, mut children: Set) {
+        // Complete by now, and most are small: room for more would be more than what they hold.
+        children.nodes.shrink_to_fit();
         let node = Node { element, member, children };
         if node.is_vacant() {
             return;

@@ -221,7 +221,7 @@ fn defaults_are_nobodys_until_someone_says_them() {
     let options = super::ApplyOptions { manager: "one", force: false, now: super::at(1) };
     let new = story
         .fields
-        .apply(None, &patch, options, |object| {
+        .apply(None, patch, options, |object| {
             schema::object::set(object, &["spec", "replicas"], 1);
         })
         .unwrap();
@@ -236,4 +236,21 @@ fn defaults_are_nobodys_until_someone_says_them() {
             patch
         })
         .holds("/metadata/managedFields/0", untimed("two", "Apply", "apps/v1", replicas));
+}
+
+#[test]
+fn conflicts_without_end_are_counted() {
+    let data = |value: &str| {
+        (0..10_000).map(|at| (format!("{at:060}"), json!(value))).collect::<serde_json::Map<_, _>>()
+    };
+    let mut story = Story::at("v1/configmaps").apply("one", config_map(json!(data("1"))));
+    let status = story.try_apply("two", false, &config_map(json!(data("2")))).unwrap_err();
+    let causes = &status.details.as_ref().unwrap().causes;
+    let left_out = 10_000 - (causes.len() - 1);
+    assert!((1..9_000).contains(&left_out), "{left_out}");
+    assert_eq!(causes.last().unwrap().message, format!("{left_out} more conflicts are left out"));
+    assert!(
+        status.message.starts_with("Apply failed with 10000 conflicts: conflicts with \"one\":\n- .data.")
+    );
+    assert!(status.message.len() < 1 << 20);
 }
