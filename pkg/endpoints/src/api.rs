@@ -195,7 +195,7 @@ impl Dispatch for Api {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
         if !info.is_resource {
-            return self.document(parts).await;
+            return self.document(parts, authorized.user()).await;
         }
         let generation = self.served.now();
         let route = match route(&generation.catalog, &parts.method, info) {
@@ -249,12 +249,12 @@ impl Dispatch for Api {
 }
 
 impl Api {
-    async fn document(&self, parts: http::request::Parts) -> Response {
+    async fn document(&self, parts: http::request::Parts, user: &UserInfo) -> Response {
         let generation = self.served.now();
         if parts.uri.path().starts_with("/openapi/") {
             // They are long, and written anew each time.
             let headers = parts.headers.clone();
-            let described = self.heavy.run(async move { generation.document(&parts) }).await;
+            let described = self.heavy.run(&user.name, async move { generation.document(&parts) }).await;
             return described_in(described.unwrap_or_else(|full| Some(Err(*Box::from(full)))), &headers);
         }
         let described = generation.document(&parts);

@@ -5,23 +5,26 @@
 //! they take follows from how many bytes there are to look at, and that is known before they begin: above
 //! [`HEAVY_WRITE_BYTES`] or [`HEAVY_READ_BYTES`] the work is done here, first come, first served.
 //!
-//! A thread of the pool runs one piece of work at a time. What that work waits for (the store, a timer) is still
-//! driven by the server's runtime, and tasks that it spawns run there too, so that nobody else ever depends on a
-//! thread of the pool.
+//! The threads are a runtime of their own: while one piece of work waits for the store or a webhook, others go on. What
+//! it waits for is driven by the server's runtime all the same, and tasks that it spawns run there too, so that
+//! nobody else ever depends on a thread of the pool. How much may have begun at once is bounded, for each piece
+//! has its object in memory; who begins next is the `queue`'s to say.
 
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
 use std::num::NonZeroUsize;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::panic::resume_unwind;
+use std::pin::pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
-use std::thread;
 
 use apimachinery::status::Status;
-use futures::FutureExt;
-use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, oneshot};
+use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::time::Instant;
+
+mod queue;
+
+use queue::Queue;
 
 /// Above so many bytes, of its body and of the object that it changes, a write is heavy. Below, all steps of
 /// one together take less than about a millisecond.
@@ -31,8 +34,8 @@ pub const HEAVY_WRITE_BYTES: usize = 32 << 10;
 /// tree in between, which is a tenth of the work of a write; YAML and compression take longer.
 pub(crate) const HEAVY_READ_BYTES: usize = 256 << 10;
 
-/// So many requests may wait for a thread. Each holds its body, so this bounds memory, to under 200 MiB.
-const WAITING_MAX: usize = 64;
+/// So many pieces of work, for each thread, may have begun: one computes, the others wait for the store.
+const BEGUN_PER_THREAD: usize = 4;
 
 /// Room for a thread's stack, in bytes: that of the runtime's threads. Decoders recurse, to a bound.
 const STACK_BYTES: usize = 8 << 20;
@@ -47,20 +50,16 @@ impl From<Full> for Box<Status> {
     }
 }
 
-/// A piece of work, for a thread that is given the runtime.
-type Job = Box<dyn FnOnce(&Handle) + Send>;
-
 /// The threads and their queue. Cheap to clone; the threads end with the last clone.
 #[derive(Clone)]
 pub struct HeavyPool(Arc<Shared>);
 
 struct Shared {
-    jobs: mpsc::Sender<Job>,
-    threads: usize,
-    /// Held by whoever waits or runs.
-    places: Arc<Semaphore>,
-    /// Held by whoever runs. Waiters get it in the order of their arrival.
-    turns: Arc<Semaphore>,
+    /// There until this is dropped.
+    threads: Option<Runtime>,
+    /// Drives what the work waits for.
+    runtime: Handle,
+    queue: Arc<Queue>,
     refused: AtomicU64,
     waits: AtomicU64,
     waited_nanoseconds: AtomicU64,
@@ -75,66 +74,60 @@ impl HeavyPool {
     pub fn start(
         threads: NonZeroUsize,
         runtime: &Handle,
-        begin: impl Fn() + Send + Clone + 'static,
+        begin: impl Fn() + Send + Sync + 'static,
     ) -> io::Result<Self> {
-        let (jobs, queue) = mpsc::channel();
-        let queue = Arc::new(Mutex::new(queue));
-        for _ in 0..threads.get() {
-            let (queue, runtime, begin) = (Arc::clone(&queue), runtime.clone(), begin.clone());
-            thread::Builder::new().name("heavy".to_owned()).stack_size(STACK_BYTES).spawn(move || {
-                begin();
-                while let Some(job) = next(&queue) {
-                    job(&runtime);
-                }
-            })?;
-        }
+        let begun_max = threads.get().saturating_mul(BEGUN_PER_THREAD);
+        let threads = Builder::new_multi_thread()
+            .worker_threads(threads.get())
+            .thread_name("heavy")
+            .thread_stack_size(STACK_BYTES)
+            .on_thread_start(begin)
+            .build()?;
         Ok(HeavyPool(Arc::new(Shared {
-            jobs,
-            threads: threads.get(),
-            places: Arc::new(Semaphore::new(threads.get() + WAITING_MAX)),
-            turns: Arc::new(Semaphore::new(threads.get())),
+            threads: Some(threads),
+            runtime: runtime.clone(),
+            queue: Arc::new(Queue::new(begun_max)),
             refused: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             waited_nanoseconds: AtomicU64::new(0),
         })))
     }
 
-    /// Does some work on a thread of the pool. Whoever gives up while they wait leave the queue; work that has
-    /// begun is finished all the same. Work must not wait for other work of the pool. If it panics, so does
+    /// Does some work for a user on a thread of the pool. Whoever gives up while they wait leave the queue; work that
+    /// has begun is finished all the same. Work must not wait for other work of the pool. If it panics, so does
     /// this.
     ///
     /// # Errors
-    /// [`Full`].
+    /// [`Full`]: as much waits as may, of this user or of all.
     pub async fn run<T: Send + 'static>(
         &self,
+        user: &str,
         work: impl Future<Output = T> + Send + 'static,
     ) -> Result<T, Full> {
         let shared = &*self.0;
-        let Ok(place) = Arc::clone(&shared.places).try_acquire_owned() else {
+        let Ok(mut place) = shared.queue.enter(user) else {
             shared.refused.fetch_add(1, Relaxed);
             return Err(Full);
         };
         let since = Instant::now();
-        // Neither the semaphore nor the queue is ever closed, and no thread ends before its queue.
-        let turn = Arc::clone(&shared.turns).acquire_owned().await.map_err(|_| Full)?;
+        place.turn().await;
         shared.waited(since);
-        let (answer, answered) = oneshot::channel();
-        let job = move |runtime: &Handle| {
-            let outcome = runtime.block_on(AssertUnwindSafe(work).catch_unwind());
-            drop((turn, place));
-            // Nobody may be listening any more.
-            let _ = answer.send(outcome);
+        let runtime = shared.runtime.clone();
+        let task = async move {
+            let outcome = within(runtime, work).await;
+            drop(place);
+            outcome
         };
-        shared.jobs.send(Box::new(job)).map_err(|_| Full)?;
-        answered.await.map_err(|_| Full)?.or_else(|panic| resume_unwind(panic))
+        let task = shared.threads.as_ref().map(|threads| threads.spawn(task)).ok_or(Full)?;
+        match task.await {
+            Ok(outcome) => Ok(outcome),
+            Err(error) => error.try_into_panic().map_or(Err(Full), |panic| resume_unwind(panic)),
+        }
     }
 
-    /// How many requests run and how many wait, now.
+    /// How many requests have begun and how many wait, now.
     fn current(&self) -> (usize, usize) {
-        let Shared { threads, places, turns, .. } = &*self.0;
-        let running = threads.saturating_sub(turns.available_permits());
-        let held = (threads + WAITING_MAX).saturating_sub(places.available_permits());
-        (running, held.saturating_sub(running))
+        self.0.queue.current()
     }
 
     /// Appends the pool's metrics in the Prometheus text format.
@@ -144,7 +137,7 @@ impl HeavyPool {
         let seconds = std::time::Duration::from_nanos(waited_nanoseconds.load(Relaxed)).as_secs_f64();
         let (refused, waits) = (refused.load(Relaxed), waits.load(Relaxed));
         for line in [
-            "# HELP mainstay_heavy_requests Heavy requests, by whether they run or wait for a thread."
+            "# HELP mainstay_heavy_requests Heavy requests, by whether they have begun or wait for their turn."
                 .to_owned(),
             "# TYPE mainstay_heavy_requests gauge".to_owned(),
             format!("mainstay_heavy_requests{{state=\"running\"}} {running}"),
@@ -153,7 +146,7 @@ impl HeavyPool {
                 .to_owned(),
             "# TYPE mainstay_heavy_requests_refused_total counter".to_owned(),
             format!("mainstay_heavy_requests_refused_total {refused}"),
-            "# HELP mainstay_heavy_wait_seconds How long heavy requests waited for a thread.".to_owned(),
+            "# HELP mainstay_heavy_wait_seconds How long heavy requests waited for their turn.".to_owned(),
             "# TYPE mainstay_heavy_wait_seconds summary".to_owned(),
             format!("mainstay_heavy_wait_seconds_sum {seconds}"),
             format!("mainstay_heavy_wait_seconds_count {waits}"),
@@ -172,9 +165,23 @@ impl Shared {
     }
 }
 
-/// The next piece of work; `None` when nobody can send any more.
-fn next(queue: &Mutex<mpsc::Receiver<Job>>) -> Option<Job> {
-    queue.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // Whoever drops a runtime otherwise waits for it, which no task may.
+        if let Some(threads) = self.threads.take() {
+            threads.shutdown_background();
+        }
+    }
+}
+
+/// Work that finds the server's runtime around it wherever it is polled.
+async fn within<T>(runtime: Handle, work: impl Future<Output = T>) -> T {
+    let mut work = pin!(work);
+    poll_fn(|context| {
+        let _entered = runtime.enter();
+        work.as_mut().poll(context)
+    })
+    .await
 }
 
 #[cfg(test)]

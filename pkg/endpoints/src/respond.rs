@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use api::resources::{Handle, Resource, Storage as StorageRow};
 use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
 use http::header::{
     ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderValue, RETRY_AFTER, VARY,
@@ -92,6 +93,7 @@ impl Reply<'_> {
     pub(crate) async fn made_by(
         &self,
         pool: &HeavyPool,
+        user: &UserInfo,
         make: impl FnOnce(Reply<'_>) -> Result<Response, Box<Status>> + Send + 'static,
     ) -> Result<Response, Box<Status>> {
         let (endpoint, headers) = (self.endpoint.clone(), self.headers.clone());
@@ -101,7 +103,7 @@ impl Reply<'_> {
             let (endpoint, headers, budget, trace) = (&endpoint, &headers, &budget, &trace);
             make(Reply { endpoint, headers, representation, warnings, table, budget, trace })
         };
-        pool.run(work).await?
+        pool.run(&user.name, work).await?
     }
 
     fn outgoing(&self, code: u16, outgoing: &Outgoing<'_>) -> Result<Response, Box<Status>> {

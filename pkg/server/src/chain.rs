@@ -284,7 +284,7 @@ impl Chain {
 
     /// Hands a request to the API. A change runs apart from the connection: once it is being written it is
     /// finished or times out, whether or not its client still listens. What comes before that may be given
-    /// up by the API when it sees that the client is gone. A heavy one begins when a thread is free.
+    /// up by the API when it sees that the client is gone. A heavy one begins when it is its user's turn.
     async fn dispatch(self: &Arc<Self>, request: Request, seat: Seat) -> Result<(Response, Seat), Refusal> {
         let (true, Some(deadline)) = (is_mutating(&request.context.info), deadline(&request.context)) else {
             return Ok((self.dispatch.dispatch(request).await, seat));
@@ -292,11 +292,15 @@ impl Chain {
         let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());
         let _waiting = request.context.client.waiting();
         let (request, heavy) = weight::is_heavy(request, &*dispatch).await;
+        let user = heavy.then(|| request.authorized.user().name.clone());
         let work = async move { (span.within(dispatch.dispatch(request)).await, seat) };
         let work = timeout_at(deadline, work);
-        let done = match heavy {
-            true => Ok(self.heavy.run(self.writes.track_future(work)).await.map_err(|_| Refusal::TooMany)?),
-            false => self.writes.spawn(work).await,
+        let done = match user {
+            Some(user) => {
+                let work = self.writes.track_future(work);
+                Ok(self.heavy.run(&user, work).await.map_err(|_| Refusal::TooMany)?)
+            }
+            None => self.writes.spawn(work).await,
         };
         match done {
             Ok(Ok(answered)) => Ok(answered),

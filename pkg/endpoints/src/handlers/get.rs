@@ -41,7 +41,7 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
                 let storage = main.row.row().storage.as_ref().ok_or_else(Status::unknown_path)?;
                 reply.element(200, storage, &element)
             };
-            call.reply()?.made_by(&call.api.heavy, make).await
+            call.reply()?.made_by(&call.api.heavy, call.user, make).await
         }
         _ => call.reply()?.element(200, storage, &element),
     }

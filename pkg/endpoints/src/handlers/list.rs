@@ -24,7 +24,7 @@ pub(crate) async fn list_or_watch(call: &mut Call<'_>) -> Result<Response, Box<S
     let reply = call.reply()?;
     let page = call.api.registry.list(&call.target(), &options).await?;
     if reply.whole() {
-        return reply.made_by(&call.api.heavy, |reply| reply.list(page, None)).await;
+        return reply.made_by(&call.api.heavy, call.user, |reply| reply.list(page, None)).await;
     }
     let name = options.continue_token.is_empty().then(|| Name {
         lists: &call.api.compressed_lists,

@@ -277,7 +277,7 @@ async fn heavy_changes_wait_for_a_thread_and_nobody_waits_for_them() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.heavy.clone();
-    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
     let heavy = [("PUT", "large", ""), ("POST", "echo", &*long)].map(|(method, last, body)| {
@@ -306,7 +306,7 @@ async fn whoever_has_a_thread_of_the_pool_never_waits_for_another() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.heavy.clone();
-    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let long = "x".repeat(HEAVY_WRITE_BYTES + 1);
     let request = request("POST", "/openapi/v2", &[]).map(|_| respond::full(long));
@@ -321,7 +321,7 @@ async fn heavy_changes_beyond_the_queue_are_turned_away() {
     let setup = setup();
     let (gate, shut) = std::sync::mpsc::channel::<()>();
     let pool = setup.chain.heavy.clone();
-    let busy = tokio::spawn(async move { pool.run(async move { shut.recv() }).await });
+    let busy = tokio::spawn(async move { pool.run("other", async move { shut.recv() }).await });
     tokio::task::yield_now().await;
     let send = || {
         let request = request("PUT", "/api/v1/namespaces/a/pods/large", &[MASTER]);
