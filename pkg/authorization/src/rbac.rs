@@ -91,14 +91,9 @@ fn rules_of<'i>(index: &'i Index, user: &UserInfo, namespace: &str) -> (Vec<&'i 
 
 /// A text about each role that is bound to a user and cannot be found.
 fn unresolved(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
-    let mut texts: Vec<String> = Vec::new();
-    for grant in index.grants(user, namespace).filter(|grant| index.rules(&grant.role).is_none()) {
-        let text = grant.role.not_found();
-        if !texts.contains(&text) {
-            texts.push(text);
-        }
-    }
-    texts
+    let mut seen: HashSet<String> = HashSet::new();
+    let missing = index.grants(user, namespace).filter(|grant| index.rules(&grant.role).is_none());
+    missing.map(|grant| grant.role.not_found()).filter(|text| seen.insert(text.clone())).collect()
 }
 
 fn listed(index: &Index, user: &UserInfo, namespace: &str) -> Rules {

@@ -3,6 +3,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Request;
@@ -17,6 +18,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::test_cluster::TestServer;
+
+/// How long a change may take until it counts. It takes milliseconds where nobody is in the way.
+const CHANGE_MAX: Duration = Duration::from_secs(30);
 
 pub(crate) struct Client {
     address: SocketAddr,
@@ -97,6 +101,16 @@ impl Client {
 
     pub(crate) async fn get(&self, path: &str) -> Value {
         self.ok("GET", path, Value::Null).await
+    }
+
+    /// Asks until the answer has a code: what was written counts within a watch event, not at once.
+    pub(crate) async fn eventually(&self, path: &str, code: u16) {
+        let asking = async {
+            while self.send("GET", path, Value::Null).await.0 != code {
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time");
     }
 
     pub(crate) async fn make(&self, path: &str, object: Value) {

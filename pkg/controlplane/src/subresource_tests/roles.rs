@@ -24,13 +24,6 @@ fn binding(name: &str, role: &str) -> Value {
     })
 }
 
-/// Asks until the answer has a code: what was written counts within a watch event, not at once.
-async fn eventually(client: &Client, path: &str, code: u16) {
-    while client.send("GET", path, Value::Null).await.0 != code {
-        tokio::task::yield_now().await;
-    }
-}
-
 #[tokio::test]
 async fn a_binding_counts_while_it_is_there() {
     let change = |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Rbac];
@@ -43,14 +36,14 @@ async fn a_binding_counts_while_it_is_there() {
         .await;
     let bindings = format!("{GROUP}/namespaces/default/rolebindings");
     admin.ok("POST", &bindings, binding("b", "reader")).await;
-    eventually(&nobody, MAPS, 200).await;
+    nobody.eventually(MAPS, 200).await;
     assert_eq!(nobody.send("GET", "/api/v1/configmaps", Value::Null).await.0, 403, "in its namespace alone");
     let wanted = json!({"spec": {"resourceAttributes": {"verb": "list", "resource": "configmaps", "namespace": "default"}}});
     let answer = nobody.ok("POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", wanted).await;
     let reason = "RBAC: allowed by RoleBinding \"b/default\" of ClusterRole \"reader\" to User \"nobody\"";
     assert_eq!(answer["status"], json!({"allowed": true, "reason": reason}));
     admin.ok("DELETE", &format!("{bindings}/b"), Value::Null).await;
-    eventually(&nobody, MAPS, 403).await;
+    nobody.eventually(MAPS, 403).await;
     server.stop().await;
 }
 
@@ -65,7 +58,7 @@ async fn every_way_to_write_a_role_or_binding_is_checked_for_escalation() {
     admin.ok("POST", &format!("{GROUP}/clusterroles"), grants).await;
     admin.ok("POST", &format!("{GROUP}/clusterroles"), role("empty", &["get"], &["none"], &["none"])).await;
     admin.ok("POST", &format!("{GROUP}/clusterrolebindings"), binding("writers", "writer")).await;
-    eventually(&nobody, &format!("{GROUP}/clusterroles/empty"), 200).await;
+    nobody.eventually(&format!("{GROUP}/clusterroles/empty"), 200).await;
 
     let all = role("mine", &["*"], &["*"], &["*"]);
     let namespaced = |plural: &str| format!("{GROUP}/namespaces/default/{plural}");
