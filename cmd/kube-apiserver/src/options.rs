@@ -64,10 +64,6 @@ impl Options {
             }
             StorageConfig::Memory => tracing::info!(version, "starting"),
         }
-        let unbuilt: Vec<_> = config.authorization_modes.iter().filter(|mode| !mode.is_built()).collect();
-        if !unbuilt.is_empty() {
-            tracing::warn!(modes = ?unbuilt, "these authorization modes have no opinion on anything yet");
-        }
         let idle: Vec<_> = controlplane::features::idle(&config.gates).collect();
         if !idle.is_empty() {
             tracing::warn!(gates = ?idle, "these feature gates decide nothing here: all is as in v1.36");
@@ -92,6 +88,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         watch_cache,
         authentication,
         authorization_modes: checks::modes(flags),
+        authorization_policy_file: path(flags, "authorization-policy-file"),
         admission: AdmissionConfig {
             enabled: flags.list("enable-admission-plugins"),
             disabled: flags.list("disable-admission-plugins"),

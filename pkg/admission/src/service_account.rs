@@ -9,6 +9,7 @@ mod token_volume;
 use std::sync::Arc;
 use std::time::Duration;
 
+use api::references::{Kind, MIRROR_ANNOTATION, Referrer};
 use api::resources::{self, Resource};
 use api::tree::{child, child_mut, children, list, maybe_flag, text};
 use apimachinery::gvk::GroupResource;
@@ -25,8 +26,6 @@ const DEFAULT: &str = "default";
 const DEFAULT_ATTEMPTS: usize = 10;
 /// The account's word on whether its pods may use other secrets than it lists (deprecated).
 const ENFORCE_SECRETS: &str = "kubernetes.io/enforce-mountable-secrets";
-/// Marks the copy of a pod that a node runs from a file.
-const MIRROR: &str = "kubernetes.io/config.mirror";
 
 /// The plugin.
 pub struct ServiceAccount {
@@ -73,8 +72,8 @@ impl ServiceAccount {
     /// The last word on a new pod.
     async fn judge(&self, a: &Attributes<'_>, pod: &Object) -> Verdict {
         let Some(spec) = child(pod, "spec") else { return Ok(()) };
-        if meta::annotation(pod, MIRROR).is_some() {
-            return mirror(spec).map_err(|cause| a.forbidden(cause));
+        if meta::annotation(pod, MIRROR_ANNOTATION).is_some() {
+            return mirror(pod, spec).map_err(|cause| a.forbidden(cause));
         }
         let name = text(spec, "serviceAccountName");
         if name.is_empty() {
@@ -107,7 +106,7 @@ impl Plugin for ServiceAccount {
         if !a.creates() {
             return Ok(());
         }
-        if meta::annotation(pod, MIRROR).is_some() {
+        if meta::annotation(pod, MIRROR_ANNOTATION).is_some() {
             return self.judge(a, pod).await;
         }
         let Some(spec) = child_mut(pod, "spec") else { return Ok(()) };
@@ -168,11 +167,11 @@ fn limits_secrets(account: &Object) -> bool {
 }
 
 /// A node's copy of a pod can have nothing that the server would have to give it.
-fn mirror(spec: &Object) -> Result<(), &'static str> {
+fn mirror(pod: &Object, spec: &Object) -> Result<(), &'static str> {
     if !text(spec, "serviceAccountName").is_empty() {
         return Err("a mirror pod may not reference service accounts");
     }
-    if secrets::any(spec) {
+    if Referrer::tree(pod).of_pod().iter().any(|(kind, _)| *kind == Kind::Secret) {
         return Err("a mirror pod may not reference secrets");
     }
     let projected = children(spec, "volumes").filter_map(|volume| child(volume, "projected"));

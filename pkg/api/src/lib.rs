@@ -11,6 +11,7 @@ pub mod options;
 mod pem;
 pub mod printers;
 pub mod qos;
+pub mod references;
 pub mod resources;
 pub mod runtime_config;
 pub mod semantic;

@@ -30,7 +30,7 @@ mod resource;
 mod scheduling;
 mod storage;
 mod storagemigration;
-mod view;
+pub(crate) mod view;
 mod volumes;
 
 use apimachinery::time::{GO_ZERO_TIME, UnixTime};

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use crate::node::{Graphs, NodeAuthorizer, Policy};
 use crate::rbac::{Rbac, Roles};
-use crate::{AlwaysAllow, AlwaysDeny, Authorizer, MastersOnly, Union};
+use crate::{AlwaysAllow, AlwaysDeny, Authorizer, MastersOnly, Policies, Union};
 
 /// An authorization mode of upstream's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,24 +37,35 @@ impl Mode {
         })
     }
 
-    /// Whether the mode decides anything in this version. One that does not has no opinion on any
-    /// request, which refuses everyone but `system:masters`.
-    pub fn is_built(self) -> bool {
-        matches!(self, Mode::AlwaysAllow | Mode::AlwaysDeny | Mode::Rbac)
-    }
-
-    /// The authorizer for a list of modes: `system:masters` first, then each mode in order. `roles` are what RBAC
-    /// decides by.
-    pub fn authorizer(modes: &[Mode], roles: &Arc<dyn Roles>) -> Arc<dyn Authorizer> {
+    /// The authorizer for a list of modes: `system:masters` first, then each mode in order. `means` has what they
+    /// decide by.
+    pub fn authorizer(modes: &[Mode], means: &Means) -> Arc<dyn Authorizer> {
         let mut authorizers: Vec<Arc<dyn Authorizer>> = vec![Arc::new(MastersOnly)];
         for mode in modes {
             match mode {
                 Mode::AlwaysAllow => authorizers.push(Arc::new(AlwaysAllow)),
                 Mode::AlwaysDeny => authorizers.push(Arc::new(AlwaysDeny)),
-                Mode::Rbac => authorizers.push(Arc::new(Rbac(Arc::clone(roles)))),
-                Mode::Abac | Mode::Webhook | Mode::Node => {}
+                Mode::Rbac => authorizers.push(Arc::new(Rbac(Arc::clone(&means.roles)))),
+                Mode::Node => {
+                    let (graph, policy) = (Arc::clone(&means.graph), means.nodes.clone());
+                    authorizers.push(Arc::new(NodeAuthorizer::new(graph, policy)));
+                }
+                Mode::Abac => authorizers.push(Arc::new(means.policies.clone())),
+                Mode::Webhook => {}
             }
         }
         Arc::new(Union::new(authorizers))
     }
+}
+
+/// What the modes decide by.
+pub struct Means {
+    /// For RBAC.
+    pub roles: Arc<dyn Roles>,
+    /// For Node.
+    pub graph: Arc<dyn Graphs>,
+    /// For Node, too.
+    pub nodes: Policy,
+    /// For ABAC.
+    pub policies: Policies,
 }

@@ -13,7 +13,7 @@ use apimachinery::clock::Clock;
 use apimachinery::features::{Gate, Gates};
 use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
-use authorization::{Authorizer, Mode};
+use authorization::Authorizer;
 use cacher::{Delegator, Driver, Options};
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
 use endpoints::discovery::VersionInfo;
@@ -29,6 +29,7 @@ use storage::Storage;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
 use crate::custom_kinds::CustomKinds;
@@ -36,7 +37,6 @@ use crate::features::FeatureMetrics;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
-use crate::roles::StoredRoles;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::services;
@@ -113,9 +113,8 @@ pub(crate) async fn build(
     let keys = service_account_keys::load(config)?;
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
-    let (roles, following) = StoredRoles::new(&registry);
-    let by_modes = || Mode::authorizer(&config.authorization_modes, &roles.shared());
-    let authorizer = process.authorizer.unwrap_or_else(by_modes);
+    let Authorizers { authorizer, roles, collector, ready: authorizers_ready, followed } =
+        Authorizers::new(config, &registry, &catalog, process.authorizer)?;
     let cbor = config.gates.enabled(Gate::CBORServingAndStorage);
     let formats = Formats { cbor, ..Formats::default() };
     let served = Arc::new(Served::new(catalog, about(config, address, formats)));
@@ -145,6 +144,7 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.push(repairs.hook());
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
+    collectors.extend(collector);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
@@ -154,11 +154,11 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            tokio::join!(background, repairs.keep_repairing(), following.run());
+            tokio::join!(background, repairs.keep_repairing(), followed);
         }),
         before_stop,
         cache_filled: Box::pin(async move {
-            tokio::join!(delegator.ready(), roles.ready());
+            tokio::join!(delegator.ready(), authorizers_ready);
         }),
         authorizer,
         custom_kinds,

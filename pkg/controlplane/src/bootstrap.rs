@@ -3,7 +3,7 @@
 //! groups). All of it begins with a start hook and most goes on in rounds.
 
 mod flow_control;
-mod objects;
+pub(crate) mod objects;
 mod rbac;
 
 use std::path::PathBuf;

@@ -25,6 +25,8 @@ pub struct Config {
     pub authentication: AuthenticationConfig,
     /// `--authorization-mode`, in order.
     pub authorization_modes: Vec<Mode>,
+    /// The policies of the mode ABAC.
+    pub authorization_policy_file: Option<PathBuf>,
     /// Which admission plugins run.
     pub admission: AdmissionConfig,
     /// How requests are treated on their way.
@@ -385,6 +387,7 @@ impl Config {
             },
             authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
             authorization_modes: vec![Mode::Node, Mode::Rbac],
+            authorization_policy_file: None,
             // Nobody makes the accounts that pods would need.
             admission: AdmissionConfig {
                 disabled: vec!["ServiceAccount".to_owned()],

@@ -4,6 +4,7 @@
 pub mod admission;
 pub mod api;
 mod authentication_info;
+mod authorizers;
 mod bootstrap;
 pub mod config;
 pub mod custom_kinds;
@@ -11,6 +12,7 @@ pub mod features;
 mod identity_lease;
 mod kubernetes_service;
 mod network;
+mod node_graph;
 mod object_counts;
 mod objects;
 mod roles;

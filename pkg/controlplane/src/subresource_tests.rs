@@ -4,6 +4,7 @@
 mod custom;
 mod kubelet;
 mod roles;
+mod walk;
 
 use serde_json::{Value, json};
 

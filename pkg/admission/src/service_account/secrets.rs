@@ -5,18 +5,6 @@ use schema::object::Object;
 
 use crate::meta;
 
-/// Members of a volume with a reference to a secret in this member.
-const VOLUME_REFERENCES: [(&str, &str); 8] = [
-    ("cephfs", "secretRef"),
-    ("cinder", "secretRef"),
-    ("flexVolume", "secretRef"),
-    ("rbd", "secretRef"),
-    ("scaleIO", "secretRef"),
-    ("iscsi", "secretRef"),
-    ("storageos", "secretRef"),
-    ("csi", "nodePublishSecretRef"),
-];
-
 /// Refuses the first secret of a pod that its account does not list.
 pub(super) fn check(account: &Object, spec: &Object) -> Result<(), String> {
     let of = text_of_account(account);
@@ -71,28 +59,6 @@ fn check_containers(account: &Object, spec: &Object, list: &str, word: &str) -> 
         }
     }
     Ok(())
-}
-
-/// Whether a pod refers to any secret (upstream's `VisitPodSecretNames`).
-pub(super) fn any(spec: &Object) -> bool {
-    let named = |secret: &Object| !text(secret, "name").is_empty();
-    children(spec, "imagePullSecrets").any(named)
-        || meta::containers(spec).any(|container| {
-            let env_from = children(container, "envFrom").filter_map(|env| child(env, "secretRef"));
-            env_from.into_iter().any(named)
-                || children(container, "env").filter_map(env_secret).any(|name| !name.is_empty())
-        })
-        || children(spec, "volumes").any(|volume| {
-            let texts = [("secret", "secretName"), ("azureFile", "secretName")];
-            let sources = child(volume, "projected").map(|projected| children(projected, "sources"));
-            texts
-                .iter()
-                .any(|(source, name)| child(volume, source).is_some_and(|s| !text(s, name).is_empty()))
-                || VOLUME_REFERENCES.iter().any(|(source, reference)| {
-                    child(volume, source).and_then(|source| child(source, reference)).is_some_and(named)
-                })
-                || sources.into_iter().flatten().filter_map(|source| child(source, "secret")).any(named)
-        })
 }
 
 fn env_secret(env: &Object) -> Option<&str> {

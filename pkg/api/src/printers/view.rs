@@ -11,7 +11,7 @@ use std::borrow::Cow;
 
 /// A place in an object, which may be empty.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct View<'a>(Node<'a>);
+pub(crate) struct View<'a>(Node<'a>);
 
 #[derive(Clone, Copy, Debug, Default)]
 enum Node<'a> {
@@ -24,20 +24,20 @@ enum Node<'a> {
 
 /// Whether a reader met something irregular and read it as absent.
 #[derive(Debug, Default)]
-pub(super) struct Doubt(std::cell::Cell<bool>);
+pub(crate) struct Doubt(std::cell::Cell<bool>);
 
 impl Doubt {
-    pub(super) fn exists(&self) -> bool {
+    pub(crate) fn exists(&self) -> bool {
         self.0.get()
     }
 }
 
 impl<'a> View<'a> {
-    pub(super) fn of(object: &'a Map<String, Value>) -> Self {
+    pub(crate) fn of(object: &'a Map<String, Value>) -> Self {
         View(Node::Object(object))
     }
 
-    pub(super) fn of_message(message: MessageRef<'a>, doubt: &'a Doubt) -> Self {
+    pub(crate) fn of_message(message: MessageRef<'a>, doubt: &'a Doubt) -> Self {
         View(Node::Wire(MemberRef::Message(message), doubt))
     }
 
@@ -57,7 +57,7 @@ impl<'a> View<'a> {
     }
 
     /// The member `name`, which may contain dots.
-    pub(super) fn get(self, name: &str) -> Self {
+    pub(crate) fn get(self, name: &str) -> Self {
         match self.0 {
             Node::Object(object) => Self::of_value(object.get(name)),
             Node::Wire(MemberRef::Message(message), doubt) => {
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
     }
 
     /// The member at a path of names separated by dots.
-    pub(super) fn at(self, path: &str) -> Self {
+    pub(crate) fn at(self, path: &str) -> Self {
         // Paths are short: looking at each byte is faster than what looks for bytes in long texts.
         match path.bytes().position(|byte| byte == b'.').and_then(|at| path.split_at_checked(at)) {
             Some((name, rest)) => self.get(name).at(rest.get(1..).unwrap_or_default()),
@@ -80,7 +80,7 @@ impl<'a> View<'a> {
     }
 
     /// False for an absent member and for null: a nil pointer in Go.
-    pub(super) fn exists(self) -> bool {
+    pub(crate) fn exists(self) -> bool {
         match self.0 {
             Node::Absent => false,
             Node::Wire(MemberRef::Message(message), doubt) => {
@@ -91,7 +91,7 @@ impl<'a> View<'a> {
     }
 
     /// The members as a tree.
-    pub(super) fn object(self) -> Option<Cow<'a, Map<String, Value>>> {
+    pub(crate) fn object(self) -> Option<Cow<'a, Map<String, Value>>> {
         match self.0 {
             Node::Object(object) => Some(Cow::Borrowed(object)),
             Node::Wire(MemberRef::Message(message), doubt) if self.exists() => {
@@ -103,7 +103,7 @@ impl<'a> View<'a> {
     }
 
     /// A text or a number as text.
-    pub(super) fn scalar(self) -> Option<Cow<'a, str>> {
+    pub(crate) fn scalar(self) -> Option<Cow<'a, str>> {
         match self.0 {
             Node::Value(Value::String(text)) => Some(Cow::Borrowed(text)),
             Node::Value(value) => Some(Cow::Owned(value.to_string())),
@@ -119,7 +119,7 @@ impl<'a> View<'a> {
     }
 
     /// The text, empty if there is none.
-    pub(super) fn text(self) -> &'a str {
+    pub(crate) fn text(self) -> &'a str {
         match self.0 {
             Node::Value(Value::String(text)) => text,
             Node::Wire(MemberRef::Text(text), _) => text,
@@ -133,7 +133,7 @@ impl<'a> View<'a> {
     }
 
     /// Whether there are any bytes (in a tree, base64).
-    pub(super) fn has_bytes(self) -> bool {
+    pub(crate) fn has_bytes(self) -> bool {
         match self.0 {
             Node::Wire(MemberRef::Bytes(bytes), _) => !bytes.is_empty(),
             _ => !self.text().is_empty(),
@@ -141,7 +141,7 @@ impl<'a> View<'a> {
     }
 
     /// The time, also that of year 1.
-    pub(super) fn time(self) -> Option<UnixTime> {
+    pub(crate) fn time(self) -> Option<UnixTime> {
         match self.0 {
             Node::Wire(MemberRef::Time(time) | MemberRef::MicroTime(time), _) => Some(time),
             Node::Absent => None,
@@ -150,19 +150,19 @@ impl<'a> View<'a> {
     }
 
     /// The text, or another one if it is absent; an empty text is kept.
-    pub(super) fn text_or(self, default: &'a str) -> &'a str {
+    pub(crate) fn text_or(self, default: &'a str) -> &'a str {
         if self.exists() { self.text() } else { default }
     }
 
     /// The text, or another one if it is absent or empty.
-    pub(super) fn filled_or(self, default: &'a str) -> &'a str {
+    pub(crate) fn filled_or(self, default: &'a str) -> &'a str {
         match self.text() {
             "" => default,
             text => text,
         }
     }
 
-    pub(super) fn int(self) -> i64 {
+    pub(crate) fn int(self) -> i64 {
         match self.0 {
             Node::Value(value) => value.as_i64().unwrap_or_default(),
             Node::Wire(MemberRef::Int(number), _) => number,
@@ -170,16 +170,16 @@ impl<'a> View<'a> {
         }
     }
 
-    pub(super) fn flag(self) -> bool {
+    pub(crate) fn flag(self) -> bool {
         matches!(self.0, Node::Value(Value::Bool(true)) | Node::Wire(MemberRef::Bool(true), _))
     }
 
-    pub(super) fn flag_or(self, default: bool) -> bool {
+    pub(crate) fn flag_or(self, default: bool) -> bool {
         if self.exists() { self.flag() } else { default }
     }
 
     /// The items of a list.
-    pub(super) fn items(self) -> impl Iterator<Item = View<'a>> {
+    pub(crate) fn items(self) -> impl Iterator<Item = View<'a>> {
         let (tree, wire) = match self.0 {
             Node::Value(Value::Array(items)) => (items.as_slice(), None),
             Node::Wire(MemberRef::List(list), doubt) => (&[][..], Some((list.iter(), doubt))),
@@ -192,12 +192,12 @@ impl<'a> View<'a> {
     }
 
     /// The items of a list, the last one first.
-    pub(super) fn items_backwards(self) -> impl Iterator<Item = View<'a>> {
+    pub(crate) fn items_backwards(self) -> impl Iterator<Item = View<'a>> {
         self.items().collect::<SmallVec<[View<'a>; 4]>>().into_iter().rev()
     }
 
     /// The entries of a map, by key.
-    pub(super) fn entries(self) -> impl Iterator<Item = (&'a str, View<'a>)> {
+    pub(crate) fn entries(self) -> impl Iterator<Item = (&'a str, View<'a>)> {
         let (tree, wire) = match self.0 {
             Node::Object(object) => (Some(object), None),
             Node::Wire(MemberRef::Map(map), doubt) => (None, Some((map.iter(), doubt))),
@@ -213,7 +213,7 @@ impl<'a> View<'a> {
     }
 
     /// The number of items or entries.
-    pub(super) fn len(self) -> usize {
+    pub(crate) fn len(self) -> usize {
         match self.0 {
             Node::Object(object) => object.len(),
             Node::Value(Value::Array(items)) => items.len(),
@@ -225,22 +225,22 @@ impl<'a> View<'a> {
     }
 
     /// The cell with the number of items or entries.
-    pub(super) fn count(self) -> Cell<'static> {
+    pub(crate) fn count(self) -> Cell<'static> {
         self.len().into()
     }
 
     /// The texts in a list.
-    pub(super) fn texts(self) -> Vec<&'a str> {
+    pub(crate) fn texts(self) -> Vec<&'a str> {
         self.items().map(View::text).collect()
     }
 
     /// The condition of a type in a list of conditions.
-    pub(super) fn condition(self, condition_type: &str) -> Option<View<'a>> {
+    pub(crate) fn condition(self, condition_type: &str) -> Option<View<'a>> {
         self.items().find(|condition| condition.get("type").text() == condition_type)
     }
 
     /// The cell with the name of the object.
-    pub(super) fn name(self) -> Cell<'a> {
+    pub(crate) fn name(self) -> Cell<'a> {
         self.at("metadata.name").text().into()
     }
 }

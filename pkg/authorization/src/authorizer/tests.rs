@@ -2,8 +2,9 @@
 #![allow(clippy::unwrap_used)]
 
 use super::*;
-use crate::Mode;
-use crate::rbac::{Index, Roles};
+use crate::node::{self, Features, Graph};
+use crate::rbac::Index;
+use crate::{Means, Mode, Policies};
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
 
@@ -12,8 +13,15 @@ fn user(name: &str, groups: &[&str]) -> UserInfo {
     UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
 }
 
-fn no_roles() -> Arc<dyn Roles> {
-    Arc::new(Index::default())
+/// Without roles, policies and objects.
+fn nothing() -> Means {
+    let features = Features { selectors: true, service_accounts: true, pod_certificates: true };
+    Means {
+        roles: Arc::new(Index::default()),
+        graph: Arc::new(Graph::default()),
+        nodes: node::Policy { rules: Vec::new(), features },
+        policies: Policies::default(),
+    }
 }
 
 fn info(method: &str, path: &str) -> RequestInfo {
@@ -65,7 +73,7 @@ async fn a_refusal_names_what_it_is_about() {
 async fn modes_decide_as_configured() {
     async fn check(modes: &[Mode], groups: &[&str], expected: bool) {
         let (user, info) = (user("u", groups), info("GET", "/api"));
-        let authorizer = Mode::authorizer(modes, &no_roles());
+        let authorizer = Mode::authorizer(modes, &nothing());
         let allowed = authorize(authorizer.as_ref(), user, &info).await.is_ok();
         assert_eq!(allowed, expected, "{modes:?} {groups:?}");
     }

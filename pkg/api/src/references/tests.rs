@@ -1,0 +1,166 @@
+//! References of trees, each found in the bytes of the same object too.
+#![allow(clippy::unwrap_used)]
+
+use schema::builtin;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Has `look` look at the tree and at the bytes of a v1 object.
+fn check<T: PartialEq + std::fmt::Debug>(
+    kind: &str,
+    value: Value,
+    look: impl Fn(&Referrer<'_>) -> T,
+    expected: T,
+) {
+    let tree = value.as_object().unwrap();
+    let message = builtin::kind("v1", kind).unwrap();
+    let mut raw = Vec::new();
+    schema::proto::encode(message, tree, &mut raw).unwrap();
+    for referrer in [Referrer::tree(tree), Referrer::message(message, &raw)] {
+        assert_eq!(look(&referrer), expected, "{referrer:?}");
+        assert!(referrer.is_certain());
+    }
+}
+
+fn of_pod(referrer: &Referrer<'_>) -> Vec<String> {
+    let mut found: Vec<String> =
+        referrer.of_pod().iter().map(|(kind, name)| format!("{kind:?} {name}")).collect();
+    found.sort();
+    found
+}
+
+fn pod(spec: Value, status: Value, expected: &[&str]) {
+    let mut expected: Vec<String> = expected.iter().map(|text| (*text).to_owned()).collect();
+    expected.sort();
+    check("Pod", json!({"metadata": {"name": "p"}, "spec": spec, "status": status}), of_pod, expected);
+}
+
+#[test]
+fn containers_of_all_sorts_refer_to_secrets_and_config_maps() {
+    let container = |suffix: &str| {
+        json!({
+            "name": "c",
+            "env": [
+                {"name": "A", "valueFrom": {"secretKeyRef": {"name": format!("s{suffix}"), "key": "k"}}},
+                {"name": "B", "valueFrom": {"configMapKeyRef": {"name": format!("m{suffix}"), "key": "k"}}},
+                {"name": "C", "value": "v"},
+            ],
+            "envFrom": [
+                {"secretRef": {"name": format!("t{suffix}")}},
+                {"configMapRef": {"name": format!("n{suffix}")}},
+                {"secretRef": {"name": ""}},
+            ],
+        })
+    };
+    let spec = json!({
+        "containers": [container("1")],
+        "initContainers": [container("2")],
+        "ephemeralContainers": [container("3")],
+        "imagePullSecrets": [{"name": "pull"}],
+        "serviceAccountName": "account",
+    });
+    let mut expected = vec!["Secret pull".to_owned(), "ServiceAccount account".to_owned()];
+    for n in ["1", "2", "3"] {
+        let named = [("Secret", "s"), ("ConfigMap", "m"), ("Secret", "t"), ("ConfigMap", "n")];
+        expected.extend(named.map(|(kind, name)| format!("{kind} {name}{n}")));
+    }
+    pod(spec, json!({}), &expected.iter().map(String::as_str).collect::<Vec<_>>());
+}
+
+#[test]
+fn volumes_refer_to_secrets_config_maps_and_claims() {
+    let volumes = json!([
+        {"name": "a", "secret": {"secretName": "secret"}},
+        {"name": "b", "configMap": {"name": "map"}},
+        {"name": "c", "projected": {"sources": [{"secret": {"name": "p1"}}, {"configMap": {"name": "p2"}}]}},
+        {"name": "d", "persistentVolumeClaim": {"claimName": "claim"}},
+        {"name": "e", "ephemeral": {"volumeClaimTemplate": {"spec": {}}}},
+        {"name": "f", "azureFile": {"secretName": "azure", "shareName": "s"}},
+        {"name": "g", "csi": {"driver": "d", "nodePublishSecretRef": {"name": "csi"}}},
+        {"name": "h", "rbd": {"image": "i", "secretRef": {"name": "rbd"}}},
+        {"name": "i", "emptyDir": {}},
+    ]);
+    pod(
+        json!({"volumes": volumes}),
+        json!({}),
+        &[
+            "Secret secret",
+            "ConfigMap map",
+            "Secret p1",
+            "ConfigMap p2",
+            "Claim claim",
+            "Claim p-e",
+            "Secret azure",
+            "Secret csi",
+            "Secret rbd",
+        ],
+    );
+}
+
+#[test]
+fn claims_of_devices_count_once_they_are_made() {
+    let claims = json!([
+        {"name": "a", "resourceClaimName": "named"},
+        {"name": "b", "resourceClaimTemplateName": "t"},
+        {"name": "c", "resourceClaimTemplateName": "t"},
+        {"name": "d", "resourceClaimTemplateName": "t"},
+    ]);
+    let status = json!({
+        "resourceClaimStatuses": [{"name": "b", "resourceClaimName": "made"}, {"name": "c"}],
+        "extendedResourceClaimStatus": {"resourceClaimName": "extended", "requestMappings": []},
+    });
+    let expected = ["ResourceClaim named", "ResourceClaim made", "ResourceClaim extended"];
+    pod(json!({"resourceClaims": claims}), status, &expected);
+}
+
+#[test]
+fn secrets_of_a_volume_are_in_the_namespace_that_it_names_or_in_its_claims() {
+    let volume = |source: Value, expected: &[(&str, &str)]| {
+        let mut spec = json!({"claimRef": {"namespace": "ns", "name": "c"}});
+        spec.as_object_mut().unwrap().append(&mut source.as_object().unwrap().clone());
+        let value = json!({"metadata": {"name": "v"}, "spec": spec});
+        let look = |referrer: &Referrer<'_>| {
+            let secrets = referrer.secrets_of_persistent_volume();
+            assert_eq!(referrer.claim(), Some(("ns", "c")));
+            secrets.iter().map(|(ns, name)| ((*ns).to_owned(), (*name).to_owned())).collect::<Vec<_>>()
+        };
+        let expected = expected.iter().map(|(ns, name)| ((*ns).to_owned(), (*name).to_owned())).collect();
+        check("PersistentVolume", value, look, expected);
+    };
+    let secret = |name: &str| json!({"namespace": "s", "name": name});
+    volume(
+        json!({"csi": {
+            "driver": "d", "volumeHandle": "h",
+            "controllerPublishSecretRef": secret("a"), "controllerExpandSecretRef": secret("b"),
+            "nodePublishSecretRef": secret("c"), "nodeStageSecretRef": secret("d"), "nodeExpandSecretRef": secret("e"),
+        }}),
+        &[("s", "c"), ("s", "d"), ("s", "e")],
+    );
+    volume(json!({"azureFile": {"secretName": "a", "shareName": "x"}}), &[("ns", "a")]);
+    volume(
+        json!({"azureFile": {"secretName": "a", "secretNamespace": "s", "shareName": "x"}}),
+        &[("s", "a")],
+    );
+    volume(
+        json!({"iscsi": {"targetPortal": "t", "iqn": "i", "lun": 0, "secretRef": {"name": "a"}}}),
+        &[("ns", "a")],
+    );
+    volume(json!({"storageos": {"secretRef": {"name": "a"}}}), &[("", "a")]);
+    volume(json!({"hostPath": {"path": "/"}}), &[]);
+}
+
+#[test]
+fn a_mirror_pod_and_its_node_are_known() {
+    let value = json!({
+        "metadata": {"name": "p", "annotations": {MIRROR_ANNOTATION: "x"}},
+        "spec": {"nodeName": "n1"},
+    });
+    check("Pod", value, |r| (r.is_mirror(), r.node_name().to_owned()), (true, "n1".to_owned()));
+    check(
+        "Pod",
+        json!({"metadata": {}}),
+        |r| (r.is_mirror(), r.node_name().to_owned()),
+        (false, String::new()),
+    );
+}

@@ -1,0 +1,284 @@
+//! `--authorization-mode ABAC`: a file of policies, one JSON object per line (upstream's `pkg/auth/authorizer/abac`).
+
+use std::sync::Arc;
+
+use apimachinery::user_info::{GROUP_AUTHENTICATED, UserInfo};
+use async_trait::async_trait;
+use serde_json::{Map, Value};
+
+use crate::{Attributes, Authorizer, Decision, PathRule, ResourceRule, Rules};
+
+const GROUP: &str = "abac.authorization.kubernetes.io";
+/// How long a line may be, in bytes; upstream's reader of lines takes no longer ones.
+const LINE_BYTES_MAX: usize = 65_535;
+
+/// Lets somebody do something. `*` stands for everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Policy {
+    user: String,
+    group: String,
+    read_only: bool,
+    api_group: String,
+    resource: String,
+    namespace: String,
+    path: String,
+}
+
+/// The policies of a file, in order.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policies(Vec<Policy>);
+
+impl Policies {
+    /// Reads the text of a file. `path` names it in errors.
+    ///
+    /// # Errors
+    /// The first line that is no policy, in words for an operator.
+    pub fn parse(path: &str, text: &str) -> Result<Self, String> {
+        let mut policies = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.len() > LINE_BYTES_MAX {
+                return Err(format!("error reading policy file {path}: bufio.Scanner: token too long"));
+            }
+            if line.trim().is_empty() || line.trim_start().starts_with('#') {
+                continue;
+            }
+            let policy = policy(line);
+            let told = |error| format!("error reading policy file {path}, line {number}: {line}: {error}");
+            policies.push(policy.map_err(told)?);
+        }
+        Ok(Policies(policies))
+    }
+}
+
+fn policy(line: &str) -> Result<Policy, String> {
+    let value: Value = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let members = value.as_object().ok_or("a policy must be an object")?;
+    let (version, kind) = (text(members, "apiVersion")?, text(members, "kind")?);
+    match (version.strip_prefix(GROUP).and_then(|rest| rest.strip_prefix('/')), &*kind) {
+        (Some("v1beta1"), "Policy") => {
+            let none = Map::new();
+            let spec = match members.get("spec") {
+                None | Some(Value::Null) => &none,
+                Some(spec) => spec.as_object().ok_or("spec must be an object")?,
+            };
+            of_spec(spec)
+        }
+        (Some("v0"), "Policy" | "") => unversioned(members),
+        _ if version.is_empty() && matches!(&*kind, "" | "Policy") => unversioned(members),
+        _ => Err(format!("no kind {kind:?} is registered for version {version:?}")),
+    }
+}
+
+fn of_spec(spec: &Map<String, Value>) -> Result<Policy, String> {
+    let policy = Policy {
+        user: text(spec, "user")?,
+        group: text(spec, "group")?,
+        read_only: flag(spec, "readonly")?,
+        api_group: text(spec, "apiGroup")?,
+        resource: text(spec, "resource")?,
+        namespace: text(spec, "namespace")?,
+        path: text(spec, "nonResourcePath")?,
+    };
+    Ok(authenticated_for_all(policy))
+}
+
+/// Policies of the first version, whose empty members stand for everything.
+fn unversioned(members: &Map<String, Value>) -> Result<Policy, String> {
+    let mut policy = Policy {
+        user: text(members, "user")?,
+        group: text(members, "group")?,
+        read_only: flag(members, "readonly")?,
+        api_group: "*".to_owned(),
+        resource: text(members, "resource")?,
+        namespace: text(members, "namespace")?,
+        path: String::new(),
+    };
+    if policy.namespace.is_empty() && policy.resource.is_empty() {
+        policy.path = "*".to_owned();
+    }
+    for member in [&mut policy.namespace, &mut policy.resource] {
+        if member.is_empty() {
+            *member = "*".to_owned();
+        }
+    }
+    if policy.user.is_empty() && policy.group.is_empty() {
+        policy.group = GROUP_AUTHENTICATED.to_owned();
+    }
+    Ok(authenticated_for_all(policy))
+}
+
+/// Everybody is everybody who proved an identity.
+fn authenticated_for_all(policy: Policy) -> Policy {
+    match policy.user == "*" || policy.group == "*" {
+        true => Policy { user: String::new(), group: GROUP_AUTHENTICATED.to_owned(), ..policy },
+        false => policy,
+    }
+}
+
+fn text(members: &Map<String, Value>, name: &str) -> Result<String, String> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(_) => Err(format!("{name} must be a string")),
+    }
+}
+
+fn flag(members: &Map<String, Value>, name: &str) -> Result<bool, String> {
+    match members.get(name) {
+        None | Some(Value::Null) => Ok(false),
+        Some(Value::Bool(flag)) => Ok(*flag),
+        Some(_) => Err(format!("{name} must be true or false")),
+    }
+}
+
+impl Policy {
+    /// Whether it is about a user. One that names neither user nor group is about nobody.
+    fn is_about(&self, user: &UserInfo) -> bool {
+        let (any_user, any_group) = (self.user.is_empty(), self.group.is_empty());
+        !(any_user && any_group)
+            && (any_user || self.user == user.name)
+            && (any_group || user.in_group(&self.group))
+    }
+
+    fn allows(&self, wanted: &Attributes<'_>) -> bool {
+        let same = |own: &str, wanted: &str| own == "*" || own == wanted;
+        let about = match wanted.resource_request {
+            true => {
+                same(&self.namespace, wanted.namespace)
+                    && same(&self.resource, wanted.resource)
+                    && same(&self.api_group, wanted.group)
+            }
+            false => {
+                same(&self.path, wanted.path)
+                    || self.path.ends_with('*') && wanted.path.starts_with(self.path.trim_end_matches('*'))
+            }
+        };
+        about && (!self.read_only || wanted.is_read_only()) && self.is_about(wanted.user)
+    }
+
+    fn verbs(&self) -> Vec<String> {
+        let verbs: &[&str] = if self.read_only { &["get", "list", "watch"] } else { &["*"] };
+        verbs.iter().map(|verb| (*verb).to_owned()).collect()
+    }
+}
+
+#[async_trait]
+impl Authorizer for Policies {
+    async fn decide(&self, attributes: Attributes<'_>) -> Decision {
+        match self.0.iter().any(|policy| policy.allows(&attributes)) {
+            true => Decision::Allow(Arc::default()),
+            false => Decision::NoOpinion("No policy matched.".to_owned()),
+        }
+    }
+
+    async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let mut rules = Rules::default();
+        let here = |policy: &&Policy| policy.namespace == "*" || policy.namespace == namespace;
+        for policy in self.0.iter().filter(|policy| policy.is_about(user)).filter(here) {
+            if !policy.resource.is_empty() {
+                rules.resources.push(ResourceRule {
+                    verbs: policy.verbs(),
+                    groups: vec![policy.api_group.clone()],
+                    resources: vec![policy.resource.clone()],
+                    names: Vec::new(),
+                });
+            }
+            if !policy.path.is_empty() {
+                rules.paths.push(PathRule { verbs: policy.verbs(), paths: vec![policy.path.clone()] });
+            }
+        }
+        rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn user(name: &str, groups: &[&str]) -> UserInfo {
+        let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+        UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
+    }
+
+    /// Whether a line lets a member of `system:authenticated` and `devs` do `verb namespace/group/resource`, or, with
+    /// a path, `verb path`.
+    async fn allows(line: &str, name: &str, asked: &str) -> bool {
+        let policies = Policies::parse("f", line).unwrap();
+        let user = user(name, &["system:authenticated", "devs"]);
+        let (verb, what) = asked.split_once(' ').unwrap();
+        let attributes = match what.strip_prefix('/') {
+            Some(_) => Attributes { verb, path: what, ..Attributes::of_user(&user) },
+            None => {
+                let mut parts = what.split('/');
+                let mut part = || parts.next().unwrap();
+                let (namespace, group, resource) = (part(), part(), part());
+                Attributes {
+                    verb,
+                    namespace,
+                    group,
+                    resource,
+                    resource_request: true,
+                    ..Attributes::of_user(&user)
+                }
+            }
+        };
+        matches!(policies.decide(attributes).await, Decision::Allow(_))
+    }
+
+    #[tokio::test]
+    async fn a_policy_lets_its_subjects_do_what_it_says() {
+        let spec =
+            |spec: &str| format!(r#"{{"apiVersion":"{GROUP}/v1beta1","kind":"Policy","spec":{spec}}}"#);
+        let check = async |line: &str, asked: &str, expected: bool| {
+            assert_eq!(allows(line, "ann", asked).await, expected, "{line} {asked}");
+        };
+        let pods = spec(r#"{"user":"ann","namespace":"ns","resource":"pods","readonly":true}"#);
+        check(&pods, "get ns//pods", true).await;
+        check(&pods, "delete ns//pods", false).await;
+        check(&pods, "get other//pods", false).await;
+        check(&pods, "get ns/apps/pods", false).await;
+        check(&pods, "get /healthz", false).await;
+        assert!(!allows(&pods, "bob", "get ns//pods").await);
+        check(&spec(r#"{"group":"devs","nonResourcePath":"/api/*"}"#), "get /api/v1", true).await;
+        check(&spec(r#"{"group":"devs","nonResourcePath":"/api/*"}"#), "get ns//pods", false).await;
+        check(&spec(r#"{"user":"*","apiGroup":"*","namespace":"*","resource":"*"}"#), "get a/b/c", true)
+            .await;
+        check(&spec(r#"{"user":"bob","group":"devs","namespace":"*","resource":"*"}"#), "get a//c", false)
+            .await;
+        check(&spec(r#"{"namespace":"*","resource":"*"}"#), "get a//c", false).await;
+    }
+
+    #[tokio::test]
+    async fn in_the_first_version_what_is_not_said_stands_for_everything() {
+        assert!(allows("{}", "ann", "delete a/b/c").await);
+        assert!(allows("{}", "ann", "get /healthz").await);
+        assert!(allows(r#"{"user":"ann","resource":"pods"}"#, "ann", "get a/b/pods").await);
+        assert!(!allows(r#"{"user":"ann","resource":"pods"}"#, "ann", "get /healthz").await);
+        let anonymous = user("system:anonymous", &["system:unauthenticated"]);
+        let policies = Policies::parse("f", "{}").unwrap();
+        let refused = policies.decide(Attributes::of_user(&anonymous)).await;
+        assert_eq!(refused, Decision::NoOpinion("No policy matched.".to_owned()));
+    }
+
+    #[test]
+    fn comments_are_left_out_and_lines_that_are_no_policies_are_named() {
+        assert_eq!(Policies::parse("f", "# a\n\n  \n{}").unwrap().0.len(), 1);
+        let check = |text: &str, expected: &str| {
+            assert_eq!(Policies::parse("f", text), Err(format!("error reading policy file f{expected}")));
+        };
+        check("\n{\"user\":1}", ", line 2: {\"user\":1}: user must be a string");
+        check("{\"readonly\":\"x\"}", ", line 1: {\"readonly\":\"x\"}: readonly must be true or false");
+        let other = r#"{"apiVersion":"v1","kind":"Pod"}"#;
+        check(other, &format!(", line 1: {other}: no kind \"Pod\" is registered for version \"v1\""));
+        check(&"x".repeat(70_000), ": bufio.Scanner: token too long");
+    }
+
+    #[tokio::test]
+    async fn what_a_user_may_do_is_listed() {
+        let policies = Policies::parse("f", r#"{"user":"ann","resource":"pods","readonly":true}"#).unwrap();
+        let rules = policies.rules(&user("ann", &[]), "ns").await;
+        assert_eq!(rules.resources[0].verbs, ["get", "list", "watch"]);
+        assert_eq!(policies.rules(&user("bob", &[]), "ns").await, Rules::default());
+    }
+}

@@ -1,0 +1,250 @@
+//! What a node may do.
+
+use std::sync::Arc;
+
+use api::references::Kind;
+use apimachinery::fields::Operator;
+use apimachinery::go_quote::quote;
+
+use super::graph::{Graph, Owned, Vertex};
+use super::{Policy, node_of};
+use crate::{Attributes, Decision};
+
+/// The namespace of the leases by which nodes say that they are alive.
+const LEASE_NAMESPACE: &str = "kube-node-lease";
+
+/// What is decided about a request by a graph and a policy. It never denies: what nodes may not do, others may
+/// allow.
+pub fn decide(graph: &Graph, policy: &Policy, attributes: &Attributes<'_>) -> Decision {
+    let Some(node) = node_of(attributes.user) else { return refuse("") };
+    if node.is_empty() {
+        return refuse(&format!("unknown node for user {}", quote(&attributes.user.name)));
+    }
+    let asked = Asked { graph, policy, node, attributes };
+    match attributes.resource_request.then(|| asked.by_resource()).flatten() {
+        Some(Ok(())) => Decision::Allow(Arc::default()),
+        Some(Err(reason)) => refuse(&reason),
+        None if policy.rules.iter().any(|rule| rule.allows(attributes)) => Decision::Allow(Arc::default()),
+        None => refuse(""),
+    }
+}
+
+fn refuse(reason: &str) -> Decision {
+    Decision::NoOpinion(reason.to_owned())
+}
+
+/// Allowed, or upstream's reason why not, which may be empty.
+type Answer = Result<(), String>;
+
+fn no(reason: &str) -> Answer {
+    Err(reason.to_owned())
+}
+
+struct Asked<'a> {
+    graph: &'a Graph,
+    policy: &'a Policy,
+    node: &'a str,
+    attributes: &'a Attributes<'a>,
+}
+
+impl Asked<'_> {
+    /// What is decided by more than rules; `None` for everything else.
+    fn by_resource(&self) -> Option<Answer> {
+        let Attributes { group, resource, subresource, .. } = *self.attributes;
+        let features = self.policy.features;
+        Some(match (group, resource) {
+            ("", "secrets") => self.read_namespaced(Kind::Secret),
+            ("", "configmaps") => self.read_namespaced(Kind::ConfigMap),
+            ("", "persistentvolumeclaims") if subresource == "status" => self.update_claim_status(),
+            ("", "persistentvolumeclaims") => self.get(Vertex::Referred(Kind::Claim)),
+            ("", "persistentvolumes") => self.get(Vertex::Volume),
+            ("resource.k8s.io", "resourceclaims") => self.get(Vertex::Referred(Kind::ResourceClaim)),
+            ("storage.k8s.io", "volumeattachments") => self.get(Vertex::Owned(Owned::VolumeAttachment)),
+            ("", "serviceaccounts") => self.service_account(),
+            ("coordination.k8s.io", "leases") => self.lease(),
+            ("storage.k8s.io", "csinodes") => self.csi_node(),
+            ("resource.k8s.io", "resourceslices") => self.resource_slice(),
+            ("", "nodes") if features.selectors => self.node_object(),
+            ("", "pods") if features.selectors => self.pod(),
+            ("certificates.k8s.io", "podcertificaterequests") => {
+                match features.pod_certificates && features.selectors {
+                    true => self.pod_certificate_request(),
+                    false => no(""),
+                }
+            }
+            _ => return None,
+        })
+    }
+
+    /// Whether the object that is named belongs to the node.
+    fn related(&self, vertex: Vertex) -> Answer {
+        let Attributes { namespace, name, .. } = *self.attributes;
+        if name.is_empty() {
+            return no("No Object name found");
+        }
+        self.reaches(vertex, namespace, name)
+    }
+
+    fn reaches(&self, vertex: Vertex, namespace: &str, name: &str) -> Answer {
+        match self.graph.reaches(self.node, vertex, namespace, name) {
+            true => Ok(()),
+            false => Err(format!("no relationship found between node '{}' and this object", self.node)),
+        }
+    }
+
+    /// Whether the request asks for no more than what is on the node.
+    fn selects_own(&self) -> bool {
+        let requirements = &self.attributes.selectors.fields.read;
+        requirements.iter().any(|required| {
+            required.field == "spec.nodeName"
+                && required.operator == Operator::Equals
+                && required.value == self.node
+        })
+    }
+
+    fn get(&self, vertex: Vertex) -> Answer {
+        if self.attributes.verb != "get" {
+            return no("can only get individual resources of this type");
+        }
+        if !self.attributes.subresource.is_empty() {
+            return no("cannot get subresource");
+        }
+        self.related(vertex)
+    }
+
+    fn read_namespaced(&self, kind: Kind) -> Answer {
+        if !self.attributes.is_read_only() {
+            return no("can only read resources of this type");
+        }
+        if !self.attributes.subresource.is_empty() {
+            return no("cannot read subresource");
+        }
+        if self.attributes.namespace.is_empty() {
+            return no("can only read namespaced object of this type");
+        }
+        self.related(Vertex::Referred(kind))
+    }
+
+    fn update_claim_status(&self) -> Answer {
+        match self.attributes.verb {
+            "update" | "patch" => self.related(Vertex::Referred(Kind::Claim)),
+            _ => no("can only get/update/patch this type"),
+        }
+    }
+
+    fn service_account(&self) -> Answer {
+        let Attributes { verb, subresource, namespace, name, .. } = *self.attributes;
+        if verb == "get" && subresource.is_empty() {
+            return match self.policy.features.service_accounts {
+                true => self.read_namespaced(Kind::ServiceAccount),
+                false => no("not allowed to get service accounts"),
+            };
+        }
+        if verb != "create" || name.is_empty() {
+            return no("can only create tokens for individual service accounts");
+        }
+        if subresource != "token" {
+            return no("can only create token subresource of serviceaccount");
+        }
+        self.reaches(Vertex::Referred(Kind::ServiceAccount), namespace, name)
+    }
+
+    /// Whether the verb is one by which a node keeps an object of its own.
+    fn keeps_own(&self) -> bool {
+        matches!(self.attributes.verb, "get" | "create" | "update" | "patch" | "delete")
+    }
+
+    /// Whether the object has the node's name. That of a new one is not known; admission looks at it.
+    fn is_own(&self) -> bool {
+        self.attributes.verb == "create" || self.attributes.name == self.node
+    }
+
+    fn lease(&self) -> Answer {
+        if !self.keeps_own() {
+            return no("can only get, create, update, patch, or delete a node lease");
+        }
+        if self.attributes.namespace != LEASE_NAMESPACE {
+            return Err(format!("can only access leases in the {} system namespace", quote(LEASE_NAMESPACE)));
+        }
+        match self.is_own() {
+            true => Ok(()),
+            false => no("can only access node lease with the same name as the requesting node"),
+        }
+    }
+
+    fn csi_node(&self) -> Answer {
+        if !self.keeps_own() {
+            return no("can only get, create, update, patch, or delete a CSINode");
+        }
+        if !self.attributes.subresource.is_empty() {
+            return no("cannot authorize CSINode subresources");
+        }
+        match self.is_own() {
+            true => Ok(()),
+            false => no("can only access CSINode with the same name as the requesting node"),
+        }
+    }
+
+    fn resource_slice(&self) -> Answer {
+        if !self.attributes.subresource.is_empty() {
+            return no("cannot authorize ResourceSlice subresources");
+        }
+        match self.attributes.verb {
+            // Whose slice it is, admission sees.
+            "create" => Ok(()),
+            "get" | "update" | "patch" | "delete" => self.related(Vertex::Owned(Owned::ResourceSlice)),
+            "watch" | "list" | "deletecollection" => {
+                match !self.policy.features.selectors || self.selects_own() {
+                    true => Ok(()),
+                    false => {
+                        no("can only list/watch/deletecollection resourceslices with nodeName field selector")
+                    }
+                }
+            }
+            _ => no(
+                "only the following verbs are allowed for a ResourceSlice: get, watch, list, create, update, patch, delete, deletecollection",
+            ),
+        }
+    }
+
+    fn pod_certificate_request(&self) -> Answer {
+        if !self.attributes.subresource.is_empty() {
+            return no("nodes may not access the status subresource of PodCertificateRequests");
+        }
+        match self.attributes.verb {
+            "create" => Ok(()),
+            "get" => self.related(Vertex::Owned(Owned::PodCertificateRequest)),
+            "list" | "watch" if self.selects_own() => Ok(()),
+            "list" | "watch" => no("can only list/watch podcertificaterequests with nodeName field selector"),
+            verb => Err(format!("nodes may not {verb} podcertificaterequests")),
+        }
+    }
+
+    /// The node's own Node, by name: it is read before it exists. Which one is written, admission sees.
+    fn node_object(&self) -> Answer {
+        let (node, name) = (self.node, self.attributes.name);
+        match (self.attributes.subresource, self.attributes.verb) {
+            ("", "create" | "update" | "patch") | ("status", "update" | "patch") => Ok(()),
+            ("", "get" | "list" | "watch") if name == node => Ok(()),
+            ("", "get" | "list" | "watch") if name.is_empty() => {
+                Err(format!("node '{node}' cannot read all nodes, only its own Node object"))
+            }
+            ("", "get" | "list" | "watch") => {
+                Err(format!("node '{node}' cannot read '{name}', only its own Node object"))
+            }
+            _ => no(""),
+        }
+    }
+
+    /// Pods: read where they are bound to the node; which ones are written, admission sees.
+    fn pod(&self) -> Answer {
+        match (self.attributes.subresource, self.attributes.verb) {
+            ("", "get") => self.get(Vertex::Pod),
+            ("", "list" | "watch") if self.selects_own() => Ok(()),
+            ("", "list" | "watch") if !self.attributes.name.is_empty() => self.related(Vertex::Pod),
+            ("", "list" | "watch") => no("can only list/watch pods with spec.nodeName field selector"),
+            ("", "create" | "delete") | ("status", "update" | "patch") | ("eviction", "create") => Ok(()),
+            _ => no(""),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Which objects belong to which node, kept current one change at a time.
+//!
+//! ```text
+//! ConfigMap, Secret, ServiceAccount, ResourceClaim ◀── pod ──▶ node
+//!                         PersistentVolumeClaim ◀──┘
+//!                 Secret ◀── PersistentVolume ──▶┘ (is bound to it)
+//! VolumeAttachment, ResourceSlice, PodCertificateRequest ─────▶ node
+//! ```
+//!
+//! What a pod refers to is counted by (object, node), so that a decision is one look, however many pods share the
+//! object. A volume is found through its claim, and its secrets are counted for every node of the claim: upstream
+//! searches there.
+
+use std::collections::HashMap;
+
+use api::references::Kind;
+
+use super::texts::{Id, Texts};
+
+/// An object that belongs to one node, because it says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Owned {
+    /// A VolumeAttachment.
+    VolumeAttachment,
+    /// A ResourceSlice.
+    ResourceSlice,
+    /// A PodCertificateRequest.
+    PodCertificateRequest,
+}
+
+/// An object that a node may have to do with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Vertex {
+    /// A pod.
+    Pod,
+    /// A PersistentVolume.
+    Volume,
+    /// What pods refer to.
+    Referred(Kind),
+    /// What belongs to one node.
+    Owned(Owned),
+}
+
+/// A pod that is bound to a node.
+#[derive(Debug, Clone, Copy)]
+pub struct PodUse<'a> {
+    /// The node.
+    pub node: &'a str,
+    /// What it refers to, in its namespace, sorted, nothing twice.
+    pub references: &'a [(Kind, &'a str)],
+}
+
+/// A persistent volume that is bound to a claim.
+#[derive(Debug, Clone, Copy)]
+pub struct VolumeUse<'a> {
+    /// Namespace and name of the claim.
+    pub claim: (&'a str, &'a str),
+    /// Namespaces and names of the secrets that nodes need for it, sorted, none twice.
+    pub secrets: &'a [(&'a str, &'a str)],
+}
+
+/// Namespace and name.
+type Key = (Id, Id);
+
+#[derive(Debug, Clone)]
+struct Pod {
+    node: Id,
+    references: Box<[(Kind, Id)]>,
+}
+
+#[derive(Debug, Clone)]
+struct Volume {
+    claim: Key,
+    secrets: Box<[Key]>,
+}
+
+/// A claim, while a pod or volume names it.
+#[derive(Debug, Clone, Default)]
+struct Claim {
+    /// The nodes of its pods, in order, with the number of pods.
+    nodes: Vec<(Id, u32)>,
+    /// The volumes that are bound to it, in no order.
+    volumes: Vec<Id>,
+}
+
+/// The objects of a cluster and their nodes.
+#[derive(Debug, Clone, Default)]
+pub struct Graph {
+    /// Namespaces, names of objects, nodes.
+    texts: Texts,
+    pods: HashMap<Key, Pod>,
+    /// How often a node needs an object, claims aside.
+    needs: HashMap<(Kind, Key, Id), u32>,
+    claims: HashMap<Key, Claim>,
+    volumes: HashMap<Id, Volume>,
+    owned: HashMap<(Owned, Key), Id>,
+}
+
+impl Graph {
+    /// Whether an object belongs to a node.
+    pub fn reaches(&self, node: &str, vertex: Vertex, namespace: &str, name: &str) -> bool {
+        self.lookup(node, vertex, namespace, name).unwrap_or(false)
+    }
+
+    fn lookup(&self, node: &str, vertex: Vertex, namespace: &str, name: &str) -> Option<bool> {
+        let (node, name) = (self.texts.find(node)?, self.texts.find(name)?);
+        if vertex == Vertex::Volume {
+            return Some(self.claim_is_on(self.volumes.get(&name)?.claim, node));
+        }
+        let key = (self.texts.find(namespace)?, name);
+        Some(match vertex {
+            Vertex::Pod => self.pods.get(&key)?.node == node,
+            Vertex::Owned(owned) => *self.owned.get(&(owned, key))? == node,
+            Vertex::Volume | Vertex::Referred(Kind::Claim) => self.claim_is_on(key, node),
+            Vertex::Referred(kind) => self.needs.contains_key(&(kind, key, node)),
+        })
+    }
+
+    fn claim_is_on(&self, claim: Key, node: Id) -> bool {
+        self.claims.get(&claim).is_some_and(|claim| position(&claim.nodes, node).is_ok())
+    }
+
+    /// Takes in a pod as it is now, or that it is gone or bound to no node. Costs what it refers and referred to.
+    pub fn set_pod(&mut self, namespace: &str, name: &str, pod: Option<PodUse<'_>>) {
+        if pod.is_some_and(|pod| self.is_known(namespace, name, pod)) {
+            return;
+        }
+        if let (Some(namespace), Some(name)) = (self.texts.find(namespace), self.texts.find(name))
+            && let Some(former) = self.pods.remove(&(namespace, name))
+        {
+            for &(kind, referred) in &former.references {
+                self.uses_no_more(kind, (namespace, referred), former.node);
+                self.texts.release(referred);
+            }
+            for id in [namespace, name, former.node] {
+                self.texts.release(id);
+            }
+        }
+        let Some(pod) = pod else { return };
+        let key = (self.texts.take(namespace), self.texts.take(name));
+        let node = self.texts.take(pod.node);
+        let references: Box<[(Kind, Id)]> =
+            pod.references.iter().map(|&(kind, name)| (kind, self.texts.take(name))).collect();
+        for &(kind, referred) in &references {
+            self.uses(kind, (key.0, referred), node);
+        }
+        self.pods.insert(key, Pod { node, references });
+    }
+
+    /// Whether nothing has changed about a pod, as for most changes of its status.
+    fn is_known(&self, namespace: &str, name: &str, pod: PodUse<'_>) -> bool {
+        let key = self.texts.find(namespace).zip(self.texts.find(name));
+        let Some(known) = key.and_then(|key| self.pods.get(&key)) else { return false };
+        let known_references = known.references.iter().map(|&(kind, id)| (kind, self.texts.text(id)));
+        self.texts.text(known.node) == pod.node && known_references.eq(pod.references.iter().copied())
+    }
+
+    fn uses(&mut self, kind: Kind, key: Key, node: Id) {
+        if kind != Kind::Claim {
+            return self.need(kind, key, node);
+        }
+        let claim = self.claims.entry(key).or_default();
+        match position(&claim.nodes, node) {
+            Ok(at) => {
+                if let Some((_, pods)) = claim.nodes.get_mut(at) {
+                    *pods += 1;
+                }
+            }
+            Err(at) => {
+                claim.nodes.insert(at, (node, 1));
+                for secret in self.secrets_of(key) {
+                    self.need(Kind::Secret, secret, node);
+                }
+            }
+        }
+    }
+
+    fn uses_no_more(&mut self, kind: Kind, key: Key, node: Id) {
+        if kind != Kind::Claim {
+            return self.need_no_more(kind, key, node);
+        }
+        let Some(claim) = self.claims.get_mut(&key) else { return };
+        let Ok(at) = position(&claim.nodes, node) else { return };
+        if let Some((_, pods)) = claim.nodes.get_mut(at)
+            && *pods > 1
+        {
+            *pods -= 1;
+            return;
+        }
+        claim.nodes.remove(at);
+        for secret in self.secrets_of(key) {
+            self.need_no_more(Kind::Secret, secret, node);
+        }
+        self.forget_if_unused(key);
+    }
+
+    /// The secrets of all volumes that are bound to a claim; one comes as often as volumes name it.
+    fn secrets_of(&self, claim: Key) -> Vec<Key> {
+        let volumes = self.claims.get(&claim).into_iter().flat_map(|claim| &claim.volumes);
+        volumes
+            .filter_map(|volume| self.volumes.get(volume))
+            .flat_map(|volume| &volume.secrets)
+            .copied()
+            .collect()
+    }
+
+    fn need(&mut self, kind: Kind, key: Key, node: Id) {
+        *self.needs.entry((kind, key, node)).or_default() += 1;
+    }
+
+    fn need_no_more(&mut self, kind: Kind, key: Key, node: Id) {
+        if let Some(times) = self.needs.get_mut(&(kind, key, node)) {
+            *times -= 1;
+            if *times == 0 {
+                self.needs.remove(&(kind, key, node));
+            }
+        }
+    }
+
+    fn forget_if_unused(&mut self, claim: Key) {
+        if self.claims.get(&claim).is_some_and(|claim| claim.nodes.is_empty() && claim.volumes.is_empty()) {
+            self.claims.remove(&claim);
+        }
+    }
+
+    /// Takes in a persistent volume as it is now, or that it is gone or bound to no claim. Costs its secrets and the
+    /// nodes of its claims.
+    pub fn set_volume(&mut self, name: &str, volume: Option<VolumeUse<'_>>) {
+        if let Some(id) = self.texts.find(name)
+            && let Some(former) = self.volumes.remove(&id)
+        {
+            for node in self.nodes_of(former.claim) {
+                for &secret in &former.secrets {
+                    self.need_no_more(Kind::Secret, secret, node);
+                }
+            }
+            if let Some(claim) = self.claims.get_mut(&former.claim) {
+                claim.volumes.retain(|volume| *volume != id);
+            }
+            self.forget_if_unused(former.claim);
+            for key in former.secrets.iter().chain([&former.claim]) {
+                self.release(*key);
+            }
+            self.texts.release(id);
+        }
+        let Some(VolumeUse { claim, secrets }) = volume else { return };
+        let id = self.texts.take(name);
+        let claim = self.take(claim);
+        let secrets: Box<[Key]> = secrets.iter().map(|&secret| self.take(secret)).collect();
+        for node in self.nodes_of(claim) {
+            for &secret in &secrets {
+                self.need(Kind::Secret, secret, node);
+            }
+        }
+        self.claims.entry(claim).or_default().volumes.push(id);
+        self.volumes.insert(id, Volume { claim, secrets });
+    }
+
+    fn nodes_of(&self, claim: Key) -> Vec<Id> {
+        let nodes = self.claims.get(&claim).into_iter().flat_map(|claim| &claim.nodes);
+        nodes.map(|&(node, _)| node).collect()
+    }
+
+    fn take(&mut self, (namespace, name): (&str, &str)) -> Key {
+        (self.texts.take(namespace), self.texts.take(name))
+    }
+
+    fn release(&mut self, key: Key) {
+        self.texts.release(key.0);
+        self.texts.release(key.1);
+    }
+
+    /// Takes in the node that an object names, or that it is gone or names none.
+    pub fn set_owned(&mut self, owned: Owned, namespace: &str, name: &str, node: Option<&str>) {
+        if let Some(key) = self.texts.find(namespace).zip(self.texts.find(name))
+            && let Some(former) = self.owned.remove(&(owned, key))
+        {
+            self.release(key);
+            self.texts.release(former);
+        }
+        if let Some(node) = node {
+            let key = self.take((namespace, name));
+            let node = self.texts.take(node);
+            self.owned.insert((owned, key), node);
+        }
+    }
+
+    /// How many things of any sort are remembered; none once everything is gone.
+    #[cfg(test)]
+    pub(super) fn remembered(&self) -> usize {
+        let objects = self.pods.len() + self.claims.len() + self.volumes.len() + self.owned.len();
+        self.texts.len() + self.needs.len() + objects
+    }
+}
+
+fn position(nodes: &[(Id, u32)], node: Id) -> Result<usize, usize> {
+    nodes.binary_search_by_key(&node, |&(known, _)| known)
+}

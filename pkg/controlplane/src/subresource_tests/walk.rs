@@ -1,0 +1,91 @@
+//! Every resource and subresource, asked for by somebody without rights.
+
+use std::fmt::Write;
+
+use api::resources::{self, Resource};
+use authorization::Mode;
+use serde_json::json;
+
+use crate::test_client::Client;
+use crate::test_cluster::TestServer;
+
+/// What everybody may ask who proved an identity (the role `system:basic-user`).
+const OF_ONESELF: [&str; 3] = ["selfsubjectaccessreviews", "selfsubjectreviews", "selfsubjectrulesreviews"];
+
+/// The methods and paths by which a verb of a row is asked for, about an object with a name.
+fn request(row: &Resource<'_>, verb: &str, name: &str) -> (&'static str, String) {
+    let mut path = match row.group {
+        "" => format!("/api/{}", row.version),
+        group => format!("/apis/{group}/{}", row.version),
+    };
+    if row.namespaced {
+        path.push_str("/namespaces/default");
+    }
+    let _ = write!(path, "/{}", row.plural);
+    if !row.subresource.is_empty() || matches!(verb, "get" | "update" | "patch" | "delete") {
+        let _ = write!(path, "/{name}");
+    }
+    if !row.subresource.is_empty() {
+        let _ = write!(path, "/{}", row.subresource);
+    }
+    let (method, query) = match verb {
+        "create" => ("POST", ""),
+        "update" => ("PUT", ""),
+        "patch" => ("PATCH", ""),
+        "delete" | "deletecollection" => ("DELETE", ""),
+        "watch" => ("GET", "?watch=true"),
+        _ => ("GET", ""),
+    };
+    (method, path + query)
+}
+
+/// Upstream's refusal of a request for an object with a name, or for none.
+fn refusal(row: &Resource<'_>, verb: &str, name: &str) -> String {
+    let dot = if row.group.is_empty() { "" } else { "." };
+    let named = match !row.subresource.is_empty() || matches!(verb, "get" | "update" | "patch" | "delete") {
+        true => format!(" {name:?}"),
+        false => String::new(),
+    };
+    let slash = if row.subresource.is_empty() { "" } else { "/" };
+    let resource = format!("{}{slash}{}", row.plural, row.subresource);
+    let scope = match (row.namespaced, row.plural) {
+        (true, _) => "in the namespace \"default\"".to_owned(),
+        (false, "namespaces") if !named.is_empty() => format!("in the namespace {name:?}"),
+        (false, _) => "at the cluster scope".to_owned(),
+    };
+    format!(
+        "{}{dot}{}{named} is forbidden: User \"nobody\" cannot {verb} resource {resource:?} in API group {:?} {scope}",
+        row.plural, row.group, row.group
+    )
+}
+
+/// Nothing is looked up before authorization: what is there, what is not, and what is not even served are refused
+/// alike.
+#[tokio::test]
+async fn who_may_nothing_is_refused_everywhere_and_learns_nothing() {
+    let change =
+        |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Node, Mode::Rbac];
+    let server = TestServer::start_with(change).await.unwrap();
+    let nobody = Client::of(&server).with_token(server.nobody_token());
+    let mut asked = 0;
+    for row in resources::all().filter(|row| !OF_ONESELF.contains(&row.plural)) {
+        for verb in row.verbs.iter().filter(|_| row.connect.is_none()) {
+            // There are a namespace, a Service, roles, and priority classes with these names; no object has the last.
+            let name = match row.plural {
+                "namespaces" => "default",
+                "services" | "endpoints" => "kubernetes",
+                "clusterroles" | "clusterrolebindings" => "cluster-admin",
+                _ => "absent",
+            };
+            for name in [name, "absent"].into_iter().take(if name == "absent" { 1 } else { 2 }) {
+                let (method, path) = request(row, verb, name);
+                let (code, status) = nobody.send(method, &path, json!({"not": "an object"})).await;
+                assert_eq!(code, 403, "{method} {path}: {status}");
+                assert_eq!(status["message"], refusal(row, verb, name), "{method} {path}");
+                asked += 1;
+            }
+        }
+    }
+    assert!(asked > 500, "{asked}");
+    server.stop().await;
+}
