@@ -10,6 +10,7 @@ use schema::object::Object;
 use x509_parser::certification_request::X509CertificationRequest;
 use x509_parser::pem::parse_x509_pem;
 use x509_parser::prelude::FromDer;
+use x509_parser::x509::X509Name;
 
 use crate::certificate_approval::signer_of;
 use crate::{Attributes, Notes, Plugin, Verdict};
@@ -20,8 +21,8 @@ const CLIENT_SIGNER: &str = "kubernetes.io/kube-apiserver-client";
 /// The plugin.
 pub struct CertificateSubjectRestriction;
 
-/// Whether the certificate that is asked for would be an unlimited administrator's.
-fn asks_for_masters(request: &Object) -> Result<bool, &'static str> {
+/// What `look` finds in the subject of the certificate that is asked for.
+pub(crate) fn subject<T>(request: &Object, look: impl FnOnce(&X509Name<'_>) -> T) -> Result<T, &'static str> {
     let encoded = child(request, "spec").map_or("", |spec| text(spec, "request"));
     let pem = STANDARD.decode(encoded).map_err(|_| "the request is not base64")?;
     let (_, pem) = parse_x509_pem(&pem).map_err(|_| "PEM block type must be CERTIFICATE REQUEST")?;
@@ -30,8 +31,12 @@ fn asks_for_masters(request: &Object) -> Result<bool, &'static str> {
     }
     let (_, parsed) = X509CertificationRequest::from_der(&pem.contents)
         .map_err(|_| "the request is no PKCS #10 structure")?;
-    let mut groups = parsed.certification_request_info.subject.iter_organization();
-    Ok(groups.any(|group| group.as_str() == Ok(GROUP_MASTERS)))
+    Ok(look(&parsed.certification_request_info.subject))
+}
+
+/// Whether the certificate that is asked for would be an unlimited administrator's.
+fn asks_for_masters(request: &Object) -> Result<bool, &'static str> {
+    subject(request, |subject| subject.iter_organization().any(|group| group.as_str() == Ok(GROUP_MASTERS)))
 }
 
 #[async_trait]

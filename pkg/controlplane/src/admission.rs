@@ -7,10 +7,11 @@ use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds,
     DenyServiceExternalIPs, ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger,
-    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NodeDeclaredFeatureValidator, Objects,
-    Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodNodeSelector,
-    PodResizeValidator, PodSecurity, PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota,
-    RuntimeClass, ServiceAccount, StorageObjectInUseProtection, TaintNodesByCondition, Writes,
+    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NodeDeclaredFeatureValidator,
+    NodeRestriction, Objects, Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize,
+    Plugin, PodNodeSelector, PodResizeValidator, PodSecurity, PodTolerationRestriction, PodTopologyLabels,
+    Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
+    TaintNodesByCondition, Writes,
 };
 use apimachinery::features::{Gate, Gates};
 use authorization::Authorizer;
@@ -62,7 +63,7 @@ pub const PLUGINS: [Known; 41] = {
         off("LimitPodHardAntiAffinityTopology", Built),
         on("LimitRanger", Built),
         on("ServiceAccount", Built),
-        off("NodeRestriction", Missing),
+        off("NodeRestriction", Built),
         on("TaintNodesByCondition", Built),
         off("AlwaysPullImages", Built),
         off("ImagePolicyWebhook", Missing),
@@ -156,6 +157,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "LimitPodHardAntiAffinityTopology" => Box::new(LimitPodHardAntiAffinityTopology),
         "LimitRanger" => Box::new(LimitRanger::new(objects())?),
         "ServiceAccount" => Box::new(ServiceAccount::new(objects(), outside())?),
+        "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), parts.gates)?),
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
         "PodSecurity" => Box::new(PodSecurity::new(objects())?),

@@ -8,6 +8,8 @@ use server::metrics::Collector;
 /// The gates that are read somewhere. `docs/feature-gates.md` says where, and a test that it is true.
 pub const READ: &[Gate] = &[
     Gate::APIServerTracing,
+    Gate::AllowInsecureKubeletCertificateSigningRequests,
+    Gate::AuthorizeNodeWithSelectors,
     Gate::CBORServingAndStorage,
     Gate::CSIServiceAccountTokenSecrets,
     Gate::ClusterTrustBundle,
@@ -37,6 +39,7 @@ pub const READ: &[Gate] = &[
     Gate::HostnameOverride,
     Gate::InPlacePodLevelResourcesVerticalScaling,
     Gate::InPlacePodVerticalScaling,
+    Gate::KubeletServiceAccountTokenForCredentialProviders,
     Gate::MatchLabelKeysInPodTopologySpread,
     Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge,
     Gate::MaxUnavailableStatefulSet,
@@ -54,6 +57,7 @@ pub const READ: &[Gate] = &[
     Gate::ResourceHealthStatusMessage,
     Gate::SELinuxChangePolicy,
     Gate::SELinuxMount,
+    Gate::ServiceAccountNodeAudienceRestriction,
     Gate::StorageVersionMigrator,
     Gate::SupplementalGroupsPolicy,
     Gate::TaintTolerationComparisonOperators,

@@ -1,0 +1,93 @@
+//! The Node of a node.
+
+use std::collections::BTreeSet;
+
+use api::tree::{child, is_set, pairs};
+use apimachinery::go_quote::quote;
+use schema::object::Object;
+use serde_json::Value;
+
+use crate::{Attributes, Operation, Verdict};
+
+/// Labels of Kubernetes that kubelets set on their Node (upstream's `kubeletapis.KubeletLabels`).
+const OWN_LABELS: [&str; 11] = [
+    "beta.kubernetes.io/arch",
+    "beta.kubernetes.io/instance-type",
+    "beta.kubernetes.io/os",
+    "failure-domain.beta.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "kubernetes.io/arch",
+    "kubernetes.io/hostname",
+    "kubernetes.io/os",
+    "node.kubernetes.io/instance-type",
+    "topology.kubernetes.io/region",
+    "topology.kubernetes.io/zone",
+];
+/// Prefixes of labels under which kubelets may set what they like.
+const OWN_PREFIXES: [&str; 2] = ["kubelet.kubernetes.io", "node.kubernetes.io"];
+/// The prefix of labels by which pods are kept off nodes that are not trusted.
+const RESTRICTION_PREFIX: &str = "node-restriction.kubernetes.io";
+
+/// Judges what a node writes of Nodes.
+pub(super) fn check(a: &Attributes<'_>, node: &str, new: &Object) -> Verdict {
+    let by = quote(node);
+    if a.name != node {
+        return Err(a.forbidden(&format!("node {by} is not allowed to modify node {}", quote(a.name))));
+    }
+    match (a.operation, a.old) {
+        (Operation::Create, _) => {
+            if config_source(new).is_some() {
+                return Err(a.forbidden(&format!(
+                    "node {by} is not allowed to create pods with a non-nil configSource"
+                )));
+            }
+            forbidden_labels(new, &Object::new()).map_err(|labels| {
+                a.forbidden(&format!("node {by} is not allowed to set the following labels: {labels}"))
+            })
+        }
+        (Operation::Update, Some(old)) => update(a, &by, new, old),
+        _ => Ok(()),
+    }
+}
+
+/// Whoever steers pods to nodes relies on taints and labels, so a node does not choose its own.
+fn update(a: &Attributes<'_>, by: &str, new: &Object, old: &Object) -> Verdict {
+    let refused = |what: &str| Err(a.forbidden(&format!("node {by} is not allowed to {what}")));
+    if config_source(new).is_some() && config_source(new) != config_source(old) {
+        return refused("update configSource to a new non-nil configSource");
+    }
+    let member = |object: &Object, parent: &str, name: &str| {
+        let list = child(object, parent).and_then(|parent| parent.get(name)).cloned();
+        list.filter(|list| list.as_array().is_none_or(|items| !items.is_empty()))
+    };
+    if member(new, "spec", "taints") != member(old, "spec", "taints") {
+        return refused("modify taints");
+    }
+    if member(new, "metadata", "ownerReferences") != member(old, "metadata", "ownerReferences") {
+        return refused("modify ownerReferences");
+    }
+    forbidden_labels(new, old)
+        .map_err(|labels| a.forbidden(&format!("is not allowed to modify labels: {labels}")))
+}
+
+fn config_source(node: &Object) -> Option<&Value> {
+    child(node, "spec").filter(|spec| is_set(spec, "configSource"))?.get("configSource")
+}
+
+/// Refuses with the labels that differ and that no node may change.
+fn forbidden_labels(new: &Object, old: &Object) -> Result<(), String> {
+    let labels = |node| child(node, "metadata").into_iter().flat_map(|metadata| pairs(metadata, "labels"));
+    let (new, old): (BTreeSet<_>, BTreeSet<_>) = (labels(new).collect(), labels(old).collect());
+    let changed: BTreeSet<&str> = new.symmetric_difference(&old).map(|(name, _)| *name).collect();
+    let forbidden: Vec<&str> = changed.into_iter().filter(|label| is_forbidden(label)).collect();
+    if forbidden.is_empty() { Ok(()) } else { Err(forbidden.join(", ")) }
+}
+
+fn is_forbidden(label: &str) -> bool {
+    let prefix = label.split_once('/').map_or("", |(prefix, _)| prefix);
+    let under =
+        |domain: &str| prefix.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    let of_kubernetes = under("kubernetes.io") || under("k8s.io");
+    let own = OWN_LABELS.contains(&label) || OWN_PREFIXES.into_iter().any(under);
+    under(RESTRICTION_PREFIX) || of_kubernetes && !own
+}

@@ -1,0 +1,106 @@
+//! Certificates that a node asks for in the name of a pod: one that runs on it, as the account that it runs as.
+
+use api::references::MIRROR_ANNOTATION;
+use api::tree::{child, text};
+use apimachinery::features::Gate;
+use apimachinery::go_quote::quote;
+use apimachinery::status::Status;
+use schema::object::Object;
+
+use super::pod::node_name;
+use super::{NodeRestriction, operation};
+use crate::{Attributes, Verdict, meta};
+
+impl NodeRestriction {
+    /// Judges the request for a certificate.
+    pub(super) async fn pod_certificate(&self, a: &Attributes<'_>, node: &str, request: &Object) -> Verdict {
+        if !self.gates.enabled(Gate::PodCertificateRequest) {
+            return Err(a.forbidden("PodCertificateRequest feature gate is disabled"));
+        }
+        if !a.creates() {
+            return Err(a.forbidden(&format!("unexpected operation {}", operation(a))));
+        }
+        if !a.subresource().is_empty() {
+            return Err(a.forbidden(&format!("unexpected subresource {}", a.subresource())));
+        }
+        let none = Object::new();
+        let spec = child(request, "spec").unwrap_or(&none);
+        self.named_node(a, node, spec).await?;
+        let named = quote(&format!("{}/{}", a.namespace, text(spec, "podName")));
+        let looked_up = self.look_up(self.rows.pods, a.namespace, text(spec, "podName")).await;
+        let pod = looked_up.map_err(|status| stale(&format!("retrieving pod {named}"), &status))?;
+        let (wanted, uid) = (text(spec, "podUID"), meta::text(&pod, "uid"));
+        if wanted != uid {
+            return Err(inconsistent(&format!(
+                "PodCertificateRequest for pod {named} contains pod UID ({}) which differs from running pod {}",
+                quote(wanted),
+                quote(uid)
+            )));
+        }
+        if node_name(&pod) != node {
+            let by = quote(node);
+            return Err(a.forbidden(&format!(
+                "pod {named} is not running on node {by} named in the PodCertificateRequest"
+            )));
+        }
+        if meta::annotation(&pod, MIRROR_ANNOTATION).is_some() {
+            return Err(a.forbidden(&format!("pod {named} is a mirror pod")));
+        }
+        self.named_account(a, &named, spec, &pod).await
+    }
+
+    async fn named_node(&self, a: &Attributes<'_>, node: &str, spec: &Object) -> Verdict {
+        let named = quote(text(spec, "nodeName"));
+        if text(spec, "nodeName") != node {
+            return Err(a.forbidden(&format!(
+                "PodCertificateRequest.Spec.NodeName={named}, which is not the requesting node {}",
+                quote(node)
+            )));
+        }
+        let looked_up = self.look_up(self.rows.nodes, "", node).await;
+        let stored = looked_up.map_err(|status| stale(&format!("retrieving node {named}"), &status))?;
+        let (wanted, uid) = (text(spec, "nodeUID"), meta::text(&stored, "uid"));
+        match wanted == uid {
+            true => Ok(()),
+            false => Err(inconsistent(&format!(
+                "PodCertificateRequest for pod {} names node UID {}, inconsistent with the running node ({})",
+                quote(&format!("{}/{}", a.namespace, text(spec, "podName"))),
+                quote(wanted),
+                quote(uid)
+            ))),
+        }
+    }
+
+    async fn named_account(&self, a: &Attributes<'_>, named: &str, spec: &Object, pod: &Object) -> Verdict {
+        let account = text(spec, "serviceAccountName");
+        let own = child(pod, "spec").map_or("", |spec| text(spec, "serviceAccountName"));
+        if account != own {
+            return Err(a.forbidden(&format!(
+                "PodCertificateRequest for pod {named} contains serviceAccountName ({}) that differs from running pod ({})",
+                quote(account),
+                quote(own)
+            )));
+        }
+        let looked_up = self.look_up(self.rows.accounts, a.namespace, account).await;
+        let what = format!("retrieving service account {}", quote(&format!("{}/{account}", a.namespace)));
+        let stored = looked_up.map_err(|status| stale(&what, &status))?;
+        let (wanted, uid) = (text(spec, "serviceAccountUID"), meta::text(&stored, "uid"));
+        match wanted == uid {
+            true => Ok(()),
+            false => Err(inconsistent(&format!(
+                "PodCertificateRequest for pod {named} names service account UID {}, which differs from the running service account ({})",
+                quote(wanted),
+                quote(uid)
+            ))),
+        }
+    }
+}
+
+/// What is said of an object that is not there: no refusal, as it may come.
+fn stale(what: &str, status: &Status) -> Box<Status> {
+    inconsistent(&format!("while {what} named in the PodCertificateRequest: {}", status.message))
+}
+
+fn inconsistent(text: &str) -> Box<Status> {
+    Status::unmapped(text.to_owned()).into()
+}

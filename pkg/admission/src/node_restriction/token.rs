@@ -1,0 +1,147 @@
+//! Tokens that a node asks for: bound to a pod on it, for an audience that the pod asks for.
+
+use api::tree::{child, children, list, text};
+use apimachinery::features::Gate;
+use apimachinery::go_quote::quote;
+use apimachinery::status::Status;
+use authorization::Decision;
+use schema::object::Object;
+use serde_json::Value;
+
+use super::NodeRestriction;
+use super::pod::node_name;
+use crate::{Attributes, Verdict, meta};
+
+/// Sources of volumes within the server's sources that a CSI driver has taken over (csi-translation-lib).
+const MIGRATED: [(&str, &str); 7] = [
+    ("awsElasticBlockStore", "ebs.csi.aws.com"),
+    ("azureDisk", "disk.csi.azure.com"),
+    ("azureFile", "file.csi.azure.com"),
+    ("cinder", "cinder.csi.openstack.org"),
+    ("gcePersistentDisk", "pd.csi.storage.gke.io"),
+    ("portworxVolume", "pxd.portworx.com"),
+    ("vsphereVolume", "csi.vsphere.vmware.com"),
+];
+
+impl NodeRestriction {
+    /// Judges the request for a token. Other writes of service accounts are not its business.
+    pub(super) async fn token(&self, a: &Attributes<'_>, node: &str, request: &Object) -> Verdict {
+        if !a.creates() || a.subresource() != "token" {
+            return Ok(());
+        }
+        let none = Object::new();
+        let spec = child(request, "spec").unwrap_or(&none);
+        let bound = child(spec, "boundObjectRef").unwrap_or(&none);
+        let name = text(bound, "name");
+        if (text(bound, "apiVersion"), text(bound, "kind")) != ("v1", "Pod") || name.is_empty() {
+            return Err(a.forbidden("node requested token not bound to a pod"));
+        }
+        let uid = text(bound, "uid");
+        if uid.is_empty() {
+            return Err(a.forbidden("node requested token with a pod binding without a uid"));
+        }
+        let pod = self.look_up(self.rows.pods, a.namespace, name).await?;
+        if uid != meta::text(&pod, "uid") {
+            return Err(a.forbidden(&format!(
+                "the UID in the bound object reference ({uid}) does not match the UID in record. The object might have been deleted and then recreated"
+            )));
+        }
+        if node_name(&pod) != node {
+            return Err(a.forbidden("node requested token bound to a pod scheduled on a different node"));
+        }
+        match self.gates.enabled(Gate::ServiceAccountNodeAudienceRestriction) {
+            true => self.audience(a, spec, &pod).await.map_err(|cause| a.forbidden(&cause)),
+            false => Ok(()),
+        }
+    }
+
+    async fn audience(&self, a: &Attributes<'_>, spec: &Object, pod: &Object) -> Result<(), String> {
+        let audience = match list(spec, "audiences") {
+            [] => "",
+            [audience] => audience.as_str().unwrap_or_default(),
+            _ => return Err("node may only request 0 or 1 audiences".to_owned()),
+        };
+        let found = self.wants(a.namespace, pod, audience).await;
+        if found.map_err(|cause| format!("error validating audience {}: {cause}", quote(audience)))? {
+            return Ok(());
+        }
+        let wanted = authorization::Attributes {
+            verb: "request-serviceaccounts-token-audience",
+            namespace: a.namespace,
+            version: "v1",
+            resource: audience,
+            name: a.name,
+            resource_request: true,
+            ..authorization::Attributes::of_user(a.user)
+        };
+        match self.authorizer.decide(wanted).await {
+            Decision::Allow(_) => Ok(()),
+            Decision::Deny(_) | Decision::NoOpinion(_) => Err(format!(
+                "audience {} not found in pod spec volume, {} is not authorized to request tokens for this audience",
+                quote(audience),
+                a.user.name
+            )),
+        }
+    }
+
+    /// Whether a volume of the pod, or its driver, asks for tokens for an audience. What cannot be found out
+    /// counts only if no other volume does.
+    async fn wants(&self, namespace: &str, pod: &Object, audience: &str) -> Result<bool, String> {
+        let mut errors = Vec::new();
+        for volume in child(pod, "spec").into_iter().flat_map(|spec| children(spec, "volumes")) {
+            let projected =
+                child(volume, "projected").into_iter().flat_map(|source| children(source, "sources"));
+            let mut tokens = projected.filter_map(|source| child(source, "serviceAccountToken"));
+            if tokens.any(|token| text(token, "audience") == audience) {
+                return Ok(true);
+            }
+            match self.driver_wants(namespace, pod, volume, audience).await {
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
+                Err(status) => errors.push(status.message),
+            }
+        }
+        meta::aggregate(errors).map_or(Ok(false), Err)
+    }
+
+    async fn driver_wants(
+        &self,
+        namespace: &str,
+        pod: &Object,
+        volume: &Object,
+        audience: &str,
+    ) -> Result<bool, Box<Status>> {
+        let driver =
+            if child(volume, "ephemeral").is_some_and(|source| source.contains_key("volumeClaimTemplate")) {
+                let claim = format!("{}-{}", meta::text(pod, "name"), text(volume, "name"));
+                self.driver_of_claim(namespace, &claim).await?
+            } else if let Some(source) = child(volume, "persistentVolumeClaim") {
+                self.driver_of_claim(namespace, text(source, "claimName")).await?
+            } else {
+                driver_of(volume).to_owned()
+            };
+        if driver.is_empty() {
+            return Ok(false);
+        }
+        let driver = self.look_up(self.rows.drivers, "", &driver).await?;
+        let mut requests =
+            child(&driver, "spec").into_iter().flat_map(|spec| children(spec, "tokenRequests"));
+        Ok(requests.any(|request| text(request, "audience") == audience))
+    }
+
+    async fn driver_of_claim(&self, namespace: &str, claim: &str) -> Result<String, Box<Status>> {
+        let claim = self.look_up(self.rows.claims, namespace, claim).await?;
+        let volume = child(&claim, "spec").map_or("", |spec| text(spec, "volumeName"));
+        let volume = self.look_up(self.rows.volumes, "", volume).await?;
+        Ok(child(&volume, "spec").map_or("", driver_of).to_owned())
+    }
+}
+
+/// The CSI driver of a volume or of a persistent volume's spec; empty if it has none.
+fn driver_of(source: &Object) -> &str {
+    let migrated = || MIGRATED.iter().find(|(member, _)| source.get(*member).is_some_and(Value::is_object));
+    match child(source, "csi") {
+        Some(csi) => text(csi, "driver"),
+        None => migrated().map_or("", |(_, driver)| *driver),
+    }
+}
