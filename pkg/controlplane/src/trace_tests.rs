@@ -183,6 +183,23 @@ async fn reads_and_changes_are_recorded_under_upstreams_names() {
 }
 
 #[tokio::test]
+async fn reads_from_the_cache_tell_how_they_went() {
+    let check = async |target: &str, name: &str, expected: &[&str]| {
+        let spans = recorded("GET", target, Value::Null).await;
+        assert_eq!(events(named(&spans, name)), expected, "{target}");
+    };
+    let fresh = ["watchCache locked acquired", "watchCache fresh enough"];
+    let listed = ["Listed items from cache", "Filtered items"];
+    check(MAPS, "cacher.GetList", &[&["Ready"], &fresh[..], &listed].concat()).await;
+    let selected = format!("{MAPS}?labelSelector=a");
+    check(&selected, "cacher.GetList", &[&["Ready"], &fresh[..], &listed[..1]].concat()).await;
+    let read = [&["About to fetch object from cache"], &fresh[..]].concat();
+    check(&format!("{MAPS}/old?resourceVersion=0"), "cacher.Get", &read).await;
+    let watch = format!("{MAPS}?watch=1&resourceVersion=0&timeoutSeconds=1");
+    check(&watch, "cacher.Watch", &fresh).await;
+}
+
+#[tokio::test]
 async fn a_stranger_neither_decides_nor_joins_a_trace() {
     let (server, collector) = traced(0).await;
     let stranger = Client::of(&server).with_token(server.nobody_token()).with_header("traceparent", PARENT);

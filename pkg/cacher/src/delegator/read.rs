@@ -48,11 +48,9 @@ impl Delegator {
         freshness: Freshness,
         span: &Span,
     ) -> Result<Found, Error> {
-        match self.get_cached(resource, key, freshness).await {
-            Some(found) => {
-                span.event("About to fetch object from cache");
-                found
-            }
+        let found = self.get_cached(resource, key, freshness, span).await;
+        match found {
+            Some(found) => found,
             None => {
                 span.event("About to Get from underlying storage");
                 uncached::get(&*self.inner.store, resource, key, freshness).await
@@ -73,6 +71,7 @@ impl Delegator {
         resource: &Resource,
         key: &str,
         freshness: Freshness,
+        span: &Span,
     ) -> Option<Result<Found, Error>> {
         let cache = resource.cache.as_ref()?;
         cache.snapshot()?;
@@ -80,6 +79,7 @@ impl Delegator {
             Freshness::Exact(_) => return None,
             freshness => route::need(freshness),
         };
+        span.event("About to fetch object from cache");
         match (self.wait(resource, need).await, need) {
             (Ok(()), _) => {}
             (Err(Stale::Late(revision)), Need::Revision(_)) => return Some(Err(self.future(revision))),
@@ -98,16 +98,15 @@ impl Delegator {
     pub async fn list(&self, resource: &Resource, query: ListQuery) -> Result<Page, Error> {
         let Some(cache) = &resource.cache else { return self.list_storage(resource, &query).await };
         let span = Span::current().child("cacher.GetList", || of(resource));
-        let page = span.clone().within(pin!(self.list_by(resource, cache, query))).await;
-        if let Ok(page) = &page {
-            // Items are looked for when they are wanted; there are no more than these.
-            span.event_with("Listed items from cache", "count", page.items.len_max());
-        }
-        page
+        span.clone().within(pin!(self.list_by(resource, cache, query))).await
     }
 
     async fn list_by(&self, resource: &Resource, cache: &Cache, query: ListQuery) -> Result<Page, Error> {
-        match route::list(&query, cache.snapshot().is_some()) {
+        let ready = cache.snapshot().is_some();
+        if ready {
+            Span::current().event("Ready");
+        }
+        match route::list(&query, ready) {
             ListRoute::Storage => self.list_storage(resource, &query).await,
             ListRoute::NotReady => Err(cache.not_ready(Instant::now())),
             ListRoute::At(revision) => self.list_at(resource, cache, &query, revision).await,
@@ -210,6 +209,8 @@ impl Delegator {
 
     /// Waits until the caches have what is needed.
     async fn wait(&self, resource: &Resource, need: Need) -> Result<(), Stale> {
+        // The cache has no lock to wait for; that is how upstream calls the moment before.
+        Span::current().event("watchCache locked acquired");
         let fresh = self.wait_untraced(resource, need).await;
         if fresh.is_ok() {
             Span::current().event("watchCache fresh enough");
@@ -271,7 +272,7 @@ impl Delegator {
     }
 }
 
-/// Lists a snapshot, and counts.
+/// Lists a snapshot, counts, and notes it in the span.
 fn list(
     resource: &Resource,
     snapshot: &Arc<Snapshot>,
@@ -280,6 +281,15 @@ fn list(
 ) -> Result<Page, Error> {
     let page = snapshot.list(query, revision)?;
     resource.metrics.count_cache_list(snapshot, query, &page, resource.config.index);
+    let span = Span::current();
+    if !span.is_none() {
+        let count = page.items.len_max();
+        span.event_with("Listed items from cache", "count", count);
+        // Without a limit, items are selected when the answer is written.
+        if query.limit > 0 || query.predicate.is_everything() {
+            span.event_with("Filtered items", "count", count);
+        }
+    }
     Ok(page)
 }
 
