@@ -245,6 +245,7 @@ fn chain(flags: &Flags, gates: Gates) -> ChainOptions {
         pages: PageOptions {
             flags: gates.enabled(Gate::ComponentFlagz).then(|| flags.all().into()),
             statusz: gates.enabled(Gate::ComponentStatusz),
+            cbor: gates.enabled(Gate::CBORServingAndStorage),
             // Who started the log says how it is set.
             set_verbosity: None,
         },

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use admission::{
-    Attributes, Chain, DefaultTolerationSeconds, LimitRanger, NamespaceLifecycle, Notes, Objects, Operation,
-    Options, Outside, Plugin, PodSecurity, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass,
-    ServiceAccount, Writes,
+    Attributes, Chain, DefaultTolerationSeconds, LimitRanger, NamespaceLifecycle, Namespaces, Notes, Objects,
+    Operation, Options, Outside, Plugin, PodSecurity, PodTopologyLabels, Priority, ResourceQuota,
+    RuntimeClass, ServiceAccount, Writes,
 };
 use api::resources::{self, Resource};
 use apimachinery::request_context::RequestContext;
@@ -47,6 +47,12 @@ impl Objects for Memory {
     async fn list(&self, row: &'static Resource<'static>, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
         let mine = self.0.iter().filter(|((plural, _), _)| *plural == row.plural);
         Ok(mine.map(|(_, object)| Arc::clone(object)).collect())
+    }
+}
+
+impl Namespaces for Memory {
+    fn stays(&self, name: &str) -> Option<bool> {
+        self.0.keys().any(|(plural, of)| *plural == "namespaces" && *of == name).then_some(true)
     }
 }
 
@@ -91,7 +97,7 @@ fn chain() -> Option<Chain> {
         Arc::new(Memory(objects.into_iter().map(|(key, value)| (key, Arc::new(object(value)))).collect()));
     let objects = || Arc::clone(&memory) as Arc<dyn Objects>;
     let plugins: Vec<Box<dyn Plugin>> = vec![
-        Box::new(NamespaceLifecycle::new(objects())?),
+        Box::new(NamespaceLifecycle::new(objects(), memory.clone())?),
         Box::new(LimitRanger::new(objects())?),
         Box::new(ServiceAccount::new(objects(), Arc::new(Dice))?),
         Box::new(PodSecurity::new(objects())?),

@@ -67,7 +67,7 @@ pub use in_use_protection::StorageObjectInUseProtection;
 pub use limit_ranger::LimitRanger;
 pub use namespace_auto_provision::NamespaceAutoProvision;
 pub use namespace_exists::NamespaceExists;
-pub use namespace_lifecycle::NamespaceLifecycle;
+pub use namespace_lifecycle::{NamespaceLifecycle, Namespaces};
 pub use node_declared_features::NodeDeclaredFeatureValidator;
 pub use node_restriction::NodeRestriction;
 pub use notes::{Annotation, Level, Notes};

@@ -2,7 +2,8 @@
 //! namespaces that a cluster cannot live without are not deleted
 //! (upstream's `admission/plugin/namespace/lifecycle`).
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use api::resources::{self, Resource};
 use apimachinery::status::{Cause, Status};
@@ -15,16 +16,55 @@ use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, meta};
 /// Namespaces that cannot be deleted.
 const IMMORTAL: [&str; 3] = ["default", "kube-system", "kube-public"];
 
+/// How many namespaces that were deleted here are not believed to stay, whatever a view says.
+const DELETED_MAX: usize = 100;
+
+/// The namespaces there are, in a view that follows them and may lag behind.
+pub trait Namespaces: Send + Sync + 'static {
+    /// Whether a namespace stays; `None` for one that the view does not have.
+    fn stays(&self, name: &str) -> Option<bool>;
+}
+
 /// The plugin.
 pub struct NamespaceLifecycle {
     objects: Arc<dyn Objects>,
-    namespaces: &'static Resource<'static>,
+    view: Arc<dyn Namespaces>,
+    row: &'static Resource<'static>,
+    /// Namespaces whose deletion this server let pass, the latest last. Whoever deletes one and creates something
+    /// in it afterwards is told that it is going, even if the view has not heard of it.
+    deleted: Mutex<VecDeque<Box<str>>>,
 }
 
 impl NamespaceLifecycle {
-    /// Looks namespaces up in `objects`. `None` if they are not served.
-    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
-        Some(NamespaceLifecycle { objects, namespaces: resources::find("", "v1", "namespaces", "")? })
+    /// Looks namespaces up in `view`, and in `objects` where the view does not have them or says that they are
+    /// going. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>, view: Arc<dyn Namespaces>) -> Option<Self> {
+        let row = resources::find("", "v1", "namespaces", "")?;
+        Some(NamespaceLifecycle { objects, view, row, deleted: Mutex::default() })
+    }
+
+    /// Notes that a namespace is deleted, unless that fails later.
+    fn note_deletion(&self, name: &str) {
+        let mut deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
+        deleted.retain(|noted| **noted != *name);
+        if deleted.len() >= DELETED_MAX {
+            deleted.pop_front();
+        }
+        deleted.push_back(name.into());
+    }
+
+    fn was_deleted(&self, name: &str) -> bool {
+        let deleted = self.deleted.lock().unwrap_or_else(PoisonError::into_inner);
+        deleted.iter().any(|noted| **noted == *name)
+    }
+
+    /// Whether the view is enough to let a request pass.
+    fn is_known_to_do(&self, a: &Attributes<'_>) -> bool {
+        match self.view.stays(a.namespace) {
+            // Only what is new needs to know whether the namespace is going.
+            Some(stays) => a.operation != Operation::Create || stays && !self.was_deleted(a.namespace),
+            None => false,
+        }
     }
 }
 
@@ -45,17 +85,18 @@ impl Plugin for NamespaceLifecycle {
     }
 
     async fn mutate(&self, a: &Attributes<'_>, _: Option<&mut Object>, _: &mut Notes) -> Verdict {
-        let found = match a.operation {
-            Operation::Delete if IMMORTAL.contains(&a.name) => {
+        if a.operation == Operation::Delete {
+            if IMMORTAL.contains(&a.name) {
                 return Err(a.forbidden("this namespace may not be deleted"));
             }
-            Operation::Delete => return Ok(()),
-            // Only what is new needs to know whether the namespace is going, and that as of now.
-            Operation::Create => self.objects.get(self.namespaces, "", a.namespace).await?,
-            _ => self.objects.find(self.namespaces, "", a.namespace).await?,
-        };
-        match found {
-            None => Err(not_found(self.namespaces, a.namespace)),
+            self.note_deletion(a.name);
+            return Ok(());
+        }
+        if self.is_known_to_do(a) {
+            return Ok(());
+        }
+        match self.objects.get(self.row, "", a.namespace).await? {
+            None => Err(not_found(self.row, a.namespace)),
             Some(found) if a.creates() && meta::is_deleting(&found) => Err(terminating(a)),
             Some(_) => Ok(()),
         }
@@ -91,12 +132,58 @@ mod tests {
     const GOING: &str = "pods \"p\" is forbidden: unable to create new content in namespace ns because it is being \
                          terminated";
 
-    fn plugin(namespace: Option<serde_json::Value>) -> NamespaceLifecycle {
+    impl Namespaces for Option<bool> {
+        fn stays(&self, _: &str) -> Option<bool> {
+            *self
+        }
+    }
+
+    /// With a view that says this, and a store that has this.
+    fn plugin_with(view: Option<bool>, namespace: Option<serde_json::Value>) -> NamespaceLifecycle {
         let store = Store::of([]);
         if let Some(metadata) = namespace {
             store.put_new("namespaces", json!({"metadata": metadata}));
         }
-        NamespaceLifecycle::new(store).unwrap()
+        NamespaceLifecycle::new(store, Arc::new(view)).unwrap()
+    }
+
+    fn plugin(namespace: Option<serde_json::Value>) -> NamespaceLifecycle {
+        plugin_with(None, namespace)
+    }
+
+    #[test]
+    fn a_view_is_believed_where_it_says_yes() {
+        let pod = || json!({"metadata": {"name": "p"}});
+        let check = |view: bool, namespace: Option<serde_json::Value>, update: bool, passes: bool| {
+            let write = if update { Write::default().over(pod()) } else { Write::default() };
+            let got = write.mutated(&plugin_with(Some(view), namespace), pod());
+            assert_eq!(got.is_ok(), passes);
+        };
+        let goes = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        check(true, None, false, true);
+        check(true, None, true, true);
+        check(false, None, true, true);
+        check(false, Some(goes), false, false);
+        // It was created anew, and the view does not know.
+        check(false, Some(json!({"name": "ns"})), false, true);
+    }
+
+    #[test]
+    fn who_deletes_a_namespace_creates_nothing_in_it_afterwards() {
+        let goes = json!({"name": "ns", "deletionTimestamp": "2026-01-01T00:00:00Z"});
+        let plugin = plugin_with(Some(true), Some(goes));
+        let create = || Write::default().mutated(&plugin, json!({"metadata": {"name": "p"}})).map(|_| ());
+        assert_eq!(create(), Ok(()));
+        let delete = Write::of("", "v1", "namespaces").doing(Operation::Delete);
+        assert_eq!(delete.deleted(&plugin, "ns"), Ok(()));
+        assert_eq!(create(), Err(GOING.to_owned()));
+    }
+
+    #[test]
+    fn deletions_are_forgotten_in_the_end() {
+        let plugin = plugin(None);
+        (0..=DELETED_MAX).for_each(|n| plugin.note_deletion(&n.to_string()));
+        assert_eq!([0, 1].map(|n| plugin.was_deleted(&n.to_string())), [false, true]);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a bench may stop where it cannot go on")]
 
 use api::defaults::Defaults;
+use apimachinery::features::Gates;
 use divan::{Bencher, black_box};
 use schema::object::Object;
 use schema::proto::inplace::MessageRef;
@@ -41,15 +42,17 @@ fn object(name: &str) -> (&str, &'static Message, [Vec<u8>; 2]) {
     if let Some(spec) = bare.get_mut("spec").and_then(|spec| spec.as_object_mut()) {
         spec.remove("dnsPolicy");
     }
-    api::defaults::apply("v1", kind, &mut tree);
+    api::defaults::apply("v1", kind, &mut tree, &Gates::default());
     (kind, message, [encode(&tree), encode(&bare)])
 }
 
 #[divan::bench(args = OBJECTS)]
 fn nothing_is_missing(bencher: Bencher, name: &str) {
     let (kind, message, [raw, _]) = object(name);
+    let gates = Gates::default();
     let missing = |raw: &[u8]| {
-        Defaults::of("v1", kind).is_some_and(|defaults| defaults.are_missing(MessageRef::new(message, raw)))
+        Defaults::of("v1", kind)
+            .is_some_and(|defaults| defaults.are_missing(MessageRef::new(message, raw), &gates))
     };
     assert!(!missing(&raw));
     bencher.counter(divan::counter::BytesCount::new(raw.len())).bench_local(|| missing(black_box(&raw)));
@@ -60,11 +63,11 @@ fn nothing_is_missing(bencher: Bencher, name: &str) {
 fn something_is_missing(bencher: Bencher, name: &str) {
     let (kind, message, [_, raw]) = object(name);
     let defaults = Defaults::of("v1", kind).unwrap();
-    let mut out = Vec::new();
+    let (mut out, gates) = (Vec::new(), Gates::default());
     bencher.bench_local(|| {
-        assert!(defaults.are_missing(MessageRef::new(message, black_box(&raw))));
+        assert!(defaults.are_missing(MessageRef::new(message, black_box(&raw)), &gates));
         let mut tree = proto::decode(message, &raw).unwrap();
-        defaults.fill(&mut tree);
+        defaults.fill(&mut tree, &gates);
         out.clear();
         proto::encode(message, &tree, &mut out).unwrap();
         out.len()

@@ -3,6 +3,7 @@
 //! none. That list may only shrink: what has got rules, or is not served any more, must leave it.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
+use apimachinery::features::Gates;
 use std::collections::{BTreeMap, BTreeSet};
 
 use schema::object::Object;
@@ -82,7 +83,7 @@ fn every_declared_default_is_filled_in() {
         declared(message, &mut Vec::new(), &mut |path, default| {
             seen += 1;
             let mut object = parents(path);
-            crate::defaults::apply(api_version, kind, &mut object);
+            crate::defaults::apply(api_version, kind, &mut object, &Gates::default());
             if found(&Value::Object(object), path) != Some(&default) {
                 let path: Vec<_> = path.iter().map(|(name, _)| *name).collect();
                 lacking.insert(format!("{api_version} {kind} {}", path.join(".")));

@@ -5,8 +5,7 @@
 //! is a pure function, one file for each API group, written in the verbs of [`fill`]. It runs over trees,
 //! to fill them in, and over stored bytes, to find out whether there is anything to fill in ([`object`]).
 //!
-//! Feature gates count as they stand by default in 1.36, whatever is said of them: `PodLevelResources` on;
-//! `MaxUnavailableStatefulSet`, `VolumeLimitScaling`, `PodLogsQuerySplitStreams` off.
+//! Some rules stand behind a feature gate, also where they fill in what was stored while it was closed.
 
 mod admissionregistration;
 mod apiextensions;
@@ -35,6 +34,7 @@ mod service;
 mod storage;
 mod volumes;
 
+use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
 use object::Object;
 use schema::object::Object as Tree;
@@ -55,14 +55,14 @@ impl Defaults {
     }
 
     /// Fills them in. Idempotent.
-    pub fn fill(self, object: &mut Tree) {
-        self.0(&mut Object::tree(object));
+    pub fn fill(self, object: &mut Tree, gates: &Gates) {
+        self.0(&mut Object::tree(object, gates));
     }
 
     /// Whether [`fill`](Self::fill) would change an object, which is read where it is: the message inside
     /// its envelope, in canonical bytes. Others may be said to be changed although they are not.
-    pub fn are_missing(self, object: MessageRef<'_>) -> bool {
-        Object::is_changed_by(object, self.0)
+    pub fn are_missing(self, object: MessageRef<'_>, gates: &Gates) -> bool {
+        Object::is_changed_by(object, gates, self.0)
     }
 }
 
@@ -71,10 +71,20 @@ impl Defaults {
 ///
 /// The time that upstream gives to device taints is not a constant and has its own function,
 /// [`stamp_taints`].
-pub fn apply(api_version: &str, kind: &str, object: &mut Tree) {
+pub fn apply(api_version: &str, kind: &str, object: &mut Tree, gates: &Gates) {
     if let Some(defaults) = Defaults::of(api_version, kind) {
-        defaults.fill(object);
+        defaults.fill(object, gates);
     }
+}
+
+/// Whether filling in an object gives it the labels of its pod template *as the same map*, so that a label
+/// which is put on the pods later is the object's too. In upstream a Job has that fate, as long as nobody
+/// copies it. An empty map is one to share, none is not.
+pub fn shares_labels(api_version: &str, kind: &str, object: &Tree) -> bool {
+    let labels = |path: &[&str]| schema::object::get_object(object, path);
+    (api_version, kind) == ("batch/v1", "Job")
+        && labels(&["metadata", "labels"]).is_none_or(Tree::is_empty)
+        && labels(core::TEMPLATE_LABELS).is_some()
 }
 
 fn rule(api_version: &str, kind: &str) -> Option<Rule> {
@@ -106,7 +116,8 @@ fn rule(api_version: &str, kind: &str) -> Option<Rule> {
 /// left alone. The clock is the caller's.
 pub fn stamp_taints(api_version: &str, kind: &str, object: &mut Tree, now: UnixTime) {
     if let Some(version) = api_version.strip_prefix("resource.k8s.io/") {
-        resource::stamp_taints(version, kind, &mut Object::tree(object), now);
+        // No gate has a say in this.
+        resource::stamp_taints(version, kind, &mut Object::tree(object, &Gates::default()), now);
     }
 }
 

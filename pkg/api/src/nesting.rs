@@ -3,6 +3,7 @@
 //! build, on the deepest schema that a body can have.
 #![allow(clippy::unwrap_used, reason = "a test may say what must hold")]
 
+use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
 use schema::object::Object;
 use schema::{json, json_write, proto};
@@ -66,7 +67,8 @@ fn deepest(version: &str, nest: (&str, &str)) -> Object {
 fn journey(version: &str, mut new: Object) {
     let (from, to) = (format!("apiextensions.k8s.io/{version}"), "apiextensions.k8s.io/v1");
     let row = resources::find("apiextensions.k8s.io", "v1", "customresourcedefinitions", "").unwrap();
-    defaults::apply(&from, KIND, &mut new);
+    let gates = Gates::default();
+    defaults::apply(&from, KIND, &mut new, &gates);
     let mut new = conversion::convert(new, &from, to, KIND);
     conversion::normalise_for_storage("apiextensions.k8s.io", KIND, &mut new).unwrap();
     let old = new.clone();
@@ -76,9 +78,9 @@ fn journey(version: &str, mut new: Object) {
     changed(&mut new);
     assert!(!validation::kinds::validate(row, &new, &Default::default()).is_empty());
     validation::kinds::validate_update(row, "", &new, &old, &Default::default());
-    warnings::before_create(row, &new);
-    warnings::on_create(row, &new);
-    warnings::on_update(row, "", &new, &old);
+    warnings::before_create(row, &new, &gates);
+    warnings::on_create(row, &new, &gates);
+    warnings::on_update(row, "", &new, &old, &gates);
     assert!(!semantic::equal(row.message, &new, &old) && semantic::equal(row.message, &new, &new.clone()));
     let fields = FieldManager::new(row, |_| true).unwrap();
     let now = UnixTime::from_seconds(0);
@@ -88,7 +90,9 @@ fn journey(version: &str, mut new: Object) {
     let options = ApplyOptions { manager: "kubectl", force: true, now };
     let mut patch = new.clone();
     patch.extend([("apiVersion".to_owned(), to.into()), ("kind".to_owned(), KIND.into())]);
-    _ = fields.apply(Some(&old), Value::Object(patch), options, |object| defaults::apply(to, KIND, object));
+    _ = fields.apply(Some(&old), Value::Object(patch), options, |object| {
+        defaults::apply(to, KIND, object, &gates)
+    });
     let subject = Subject::tree(&new);
     _ = Printer::of(to, "customresourcedefinitions").row(&subject, now);
     let (mut json, mut raw) = (Vec::new(), Vec::new());

@@ -4,9 +4,8 @@
 //!
 //! The rules read objects of the storage version, after defaults and after what the strategy does to
 //! prepare a write: several compare `metadata.generation`. Texts and their order are upstream's; where
-//! upstream walks a map in no order, here it is the order of the keys. Feature gates count as they stand
-//! by default in 1.36: `GitRepoVolumeDriver` and `ManifestBasedAdmissionControlConfig` off,
-//! `CSIServiceAccountTokenSecrets` on.
+//! upstream walks a map in no order, here it is the order of the keys. Manifests of admission control on the
+//! server's disk (`ManifestBasedAdmissionControlConfig`) are not supported, so their names are only warned of.
 
 mod affinity;
 mod app_armor;
@@ -30,6 +29,7 @@ mod workload;
 use crate::options::DeleteOptions;
 use crate::resources::Resource;
 use crate::tree::{child, text};
+use apimachinery::features::Gates;
 use apimachinery::go_quote::Quoted;
 use collector::Warnings;
 use schema::object::{Object, get_i64, get_str};
@@ -46,8 +46,8 @@ const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are d
 
 /// What upstream warns of while it prepares an object of `row` for its creation, before validation: a
 /// refusal shows these warnings too. Ask before annotations are copied to fields.
-pub fn before_create(row: &Resource, new: &Object) -> Vec<String> {
-    let mut out = Warnings::default();
+pub fn before_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
+    let mut out = Warnings::new(gates);
     if (row.group, row.plural, row.subresource) == ("", "pods", "") {
         app_armor::pod(new, &mut out);
     }
@@ -56,8 +56,8 @@ pub fn before_create(row: &Resource, new: &Object) -> Vec<String> {
 
 /// What upstream warns of when an object of `row` is created, once validation has passed. The object is
 /// one of the storage version, after defaults. Creations through a subresource warn of nothing.
-pub fn on_create(row: &Resource, new: &Object) -> Vec<String> {
-    let mut out = Warnings::default();
+pub fn on_create(row: &Resource, new: &Object, gates: &Gates) -> Vec<String> {
+    let mut out = Warnings::new(gates);
     if row.subresource.is_empty() {
         create(row.group, row.plural, new, &mut out);
     }
@@ -67,8 +67,14 @@ pub fn on_create(row: &Resource, new: &Object) -> Vec<String> {
 /// What upstream warns of when an object of `row` is replaced through `subresource` (empty for the
 /// object itself), once validation has passed. Both objects are of the storage version; `new` has
 /// its new `metadata.generation`.
-pub fn on_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> Vec<String> {
-    let mut out = Warnings::default();
+pub fn on_update(
+    row: &Resource,
+    subresource: &str,
+    new: &Object,
+    old: &Object,
+    gates: &Gates,
+) -> Vec<String> {
+    let mut out = Warnings::new(gates);
     match subresource {
         // A scale is written by the strategy of the object that is scaled.
         "" | "scale" => update(row.group, row.plural, new, old, &mut out),

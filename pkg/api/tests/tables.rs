@@ -14,6 +14,7 @@
 #[path = "../../schema/testdata/files.rs"]
 mod testdata;
 
+use apimachinery::features::Gates;
 use std::collections::BTreeMap;
 use std::io::Read;
 
@@ -45,7 +46,7 @@ fn object(files: &BTreeMap<String, Vec<u8>>, row: &Resource, variant: (&str, &st
     };
     let text = files.get(&path).unwrap_or_else(|| panic!("no {path}"));
     let mut object = schema::json::decode(row.message, text).unwrap().object;
-    api::defaults::apply(row.group_version, row.kind, &mut object);
+    api::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
     api::defaults::stamp_taints(row.group_version, row.kind, &mut object, now);
     // Random annotations may be no numbers; then they are left as they are.
     let _ = normalise_for_storage(row.group, row.kind, &mut object);

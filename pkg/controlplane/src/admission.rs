@@ -7,7 +7,7 @@ use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds,
     DenyServiceExternalIPs, ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger,
-    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, NodeDeclaredFeatureValidator,
+    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator,
     NodeRestriction, Objects, Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize,
     Plugin, PodNodeSelector, PodResizeValidator, PodSecurity, PodTolerationRestriction, PodTopologyLabels,
     Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
@@ -126,6 +126,7 @@ pub(crate) struct Parts<'c> {
     pub(crate) objects: Arc<dyn Objects>,
     pub(crate) writes: Arc<dyn Writes>,
     pub(crate) outside: Arc<dyn Outside>,
+    pub(crate) namespaces: Arc<dyn Namespaces>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
@@ -152,7 +153,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
     Some(match name {
         "AlwaysAdmit" => Box::new(AlwaysAdmit),
         "NamespaceAutoProvision" => Box::new(NamespaceAutoProvision::new(objects(), writes())?),
-        "NamespaceLifecycle" => Box::new(NamespaceLifecycle::new(objects())?),
+        "NamespaceLifecycle" => Box::new(NamespaceLifecycle::new(objects(), Arc::clone(&parts.namespaces))?),
         "NamespaceExists" => Box::new(NamespaceExists::new(objects())?),
         "LimitPodHardAntiAffinityTopology" => Box::new(LimitPodHardAntiAffinityTopology),
         "LimitRanger" => Box::new(LimitRanger::new(objects())?),
@@ -242,6 +243,12 @@ mod tests {
         }
     }
 
+    impl Namespaces for Nothing {
+        fn stays(&self, _: &str) -> Option<bool> {
+            None
+        }
+    }
+
     #[async_trait::async_trait]
     impl Writes for Nothing {
         async fn create(&self, _: Row, _: Object) -> Answer<()> {
@@ -261,6 +268,7 @@ mod tests {
             objects: Arc::new(Nothing),
             writes: Arc::new(Nothing),
             outside: Arc::new(crate::system::SystemOutside),
+            namespaces: Arc::new(Nothing),
             authorizer: Arc::new(authorization::AlwaysAllow),
             pods: &PodConfig {
                 allow_privileged: true,

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use ::admission::Chain;
 use api::catalog::{Catalog, Serving};
-use api::resources::{self, Resource, storage_version};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::features::{Gate, Gates};
@@ -34,6 +33,7 @@ use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
 use crate::custom_kinds::CustomKinds;
 use crate::features::FeatureMetrics;
+use crate::namespaces::Namespaces;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
@@ -106,23 +106,24 @@ pub(crate) async fn build(
 ) -> Result<Api, RunError> {
     let (store, catalog) = (Arc::clone(&storage), catalog(config)?);
     let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
-    let registry = registry(config, &delegator);
-    let (registry, repairs) = services::with_pools(config, registry, delegator.storage())?;
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
+    let cbor = config.gates.enabled(Gate::CBORServingAndStorage);
+    let formats = Formats { cbor, ..Formats::default() };
+    let served = Arc::new(Served::new(catalog, about(config, address.clone(), formats)));
+    let registry = registry(config, &delegator, &served);
+    let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
     let watch_metrics = Arc::new(WatchMetrics::default());
     let keys = service_account_keys::load(config)?;
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
     let Authorizers { authorizer, roles, collector, ready: authorizers_ready, followed } =
-        Authorizers::new(config, &registry, &catalog, process.authorizer)?;
-    let cbor = config.gates.enabled(Gate::CBORServingAndStorage);
-    let formats = Formats { cbor, ..Formats::default() };
-    let served = Arc::new(Served::new(catalog, about(config, address, formats)));
+        Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
+    let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
-    let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served));
+    let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served), Arc::clone(&watch_metrics));
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
-        admission: plugins(config, &registry, &authorizer),
+        admission: plugins(config, &registry, &authorizer, &namespaces),
         authorizer: Arc::clone(&authorizer),
         roles: roles.shared(),
         authenticator: authenticator.clone(),
@@ -154,7 +155,10 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            tokio::join!(background, repairs.keep_repairing(), followed);
+            let followers = async {
+                tokio::join!(followed, following_namespaces.run(), following_ranges.run())
+            };
+            tokio::join!(background, repairs.keep_repairing(), followers);
         }),
         before_stop,
         cache_filled: Box::pin(async move {
@@ -166,11 +170,14 @@ pub(crate) async fn build(
 }
 
 /// The verbs over what `delegator` reads and writes.
-fn registry(config: &Config, delegator: &Delegator) -> Registry {
+fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Registry {
     let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
     let prefix = config.storage.prefix();
     let settings = Settings { allow_privileged: config.pods.allow_privileged, gates: config.gates };
-    Registry::new(delegator.clone(), prefix, clock, entropy, config.event_ttl).with_settings(settings)
+    let served = Arc::clone(served);
+    Registry::new(delegator.clone(), prefix, clock, entropy, config.event_ttl)
+        .with_settings(settings)
+        .with_served(Arc::new(move |row| served.now().catalog.serves(row)))
 }
 
 /// What documents about the API say of this server.
@@ -185,7 +192,7 @@ fn cached(config: &Config, catalog: &Catalog, storage: Arc<dyn Storage>) -> (Del
     let cache = &config.watch_cache;
     let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
     let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
-    let resources = registry::ingest::resources(prefix, |row| {
+    let resources = registry::ingest::resources(prefix, config.gates, |row| {
         cache.caches(row.group, row.plural, row.watch_cache)
             && row.storage.is_some_and(|storage| served.contains(storage.prefix))
     });
@@ -206,12 +213,18 @@ fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>
 }
 
 /// What may change and refuse writes.
-fn plugins(config: &Config, registry: &Registry, authorizer: &Arc<dyn Authorizer>) -> Chain {
+fn plugins(
+    config: &Config,
+    registry: &Registry,
+    authorizer: &Arc<dyn Authorizer>,
+    namespaces: &Namespaces,
+) -> Chain {
     let objects = Arc::new(StoredObjects::new(registry.clone()));
     let parts = admission::Parts {
         objects: objects.clone(),
         writes: objects,
         outside: Arc::new(SystemOutside),
+        namespaces: namespaces.shared(),
         authorizer: Arc::clone(authorizer),
         pods: &config.pods,
         gates: config.gates,
@@ -230,27 +243,7 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
         forward_compatible: config.emulation.forward_compatible,
         runtime_config_forward_compatible: config.emulation.runtime_config_forward_compatible,
     };
-    let catalog = Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?);
-    warn_of_unreadable(config, &catalog);
-    Ok(catalog)
-}
-
-/// Names what the oldest server beside this one could not read: everything is stored in the versions of this
-/// release, where upstream would choose older ones.
-fn warn_of_unreadable(config: &Config, catalog: &Catalog) {
-    let oldest = config.gates.effective().min_compatibility;
-    let unreadable = |row: &Resource<'_>| {
-        let group = resources::groups().iter().find(|group| group.name == row.group)?;
-        let stored = row.storage?.group_version;
-        let readable = storage_version(group, row.plural, oldest)?;
-        (row.group_version == stored && readable != stored).then(|| format!("{}.{}", row.plural, row.group))
-    };
-    let rows = catalog.endpoints().filter_map(|endpoint| unreadable(endpoint.row.row()));
-    let resources: Vec<String> = rows.collect();
-    if !resources.is_empty() {
-        let resources = resources.join(",");
-        tracing::warn!(%oldest, resources, "servers of the oldest release that may be beside this one cannot read these");
-    }
+    Ok(Catalog::builtin(serving.rows().map_err(RunError::Bootstrap)?))
 }
 
 /// The documents by which others verify tokens. `None`, with the reason in the log, for an issuer that

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::catalog::{CustomResource, Group};
+use endpoints::api::WatchMetrics;
 use endpoints::served::Served;
 use registry::Registry;
 
@@ -12,11 +13,12 @@ use registry::Registry;
 pub struct CustomKinds {
     registry: Registry,
     served: Arc<Served>,
+    watches: Arc<WatchMetrics>,
 }
 
 impl CustomKinds {
-    pub(crate) fn new(registry: Registry, served: Arc<Served>) -> Self {
-        CustomKinds { registry, served }
+    pub(crate) fn new(registry: Registry, served: Arc<Served>, watches: Arc<WatchMetrics>) -> Self {
+        CustomKinds { registry, served, watches }
     }
 
     /// Stores a resource and caches what is stored. One with the same storage prefix is let go first, with its
@@ -34,5 +36,6 @@ impl CustomKinds {
     /// Ends the watches of a resource that is no longer served, and frees its cache. What is stored stays.
     pub fn retire(&self, resource: &CustomResource) {
         self.registry.retire(resource.stored.row().stored_form().prefix);
+        resource.served.iter().for_each(|version| self.watches.forget(version.row()));
     }
 }

@@ -11,6 +11,7 @@ pub mod custom_kinds;
 pub mod features;
 mod identity_lease;
 mod kubernetes_service;
+mod namespaces;
 mod network;
 mod node_graph;
 mod object_counts;

@@ -92,6 +92,7 @@ impl Collector for ObjectCounts {
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use apimachinery::features::Gates;
     use std::sync::Arc;
 
     use bytes::Bytes;
@@ -120,7 +121,8 @@ mod tests {
         for key in ["/registry/leases/a/x", "/registry/leases/b/y"] {
             store.put(key, Bytes::from_static(b"{}"), 0, None).await.unwrap();
         }
-        let resources = registry::ingest::resources("/registry", |row| row.plural == "pods");
+        let resources =
+            registry::ingest::resources("/registry", Gates::default(), |row| row.plural == "pods");
         let (delegator, driver) = Delegator::new(store, "/registry", resources, Options::default());
         let object_counts = ObjectCounts::new(delegator.clone());
         assert_eq!(counts(&object_counts), (None, None));

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use registry::Registry;
+use registry::follow::Following;
 use registry::generic::Allocator;
-use registry::services::{Families, Family, Leaks, Options, STORAGE_PREFIX, Services};
+use registry::services::{Families, Family, Leaks, Options, Ranges, STORAGE_PREFIX, Services};
 use storage::Storage;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -34,7 +35,8 @@ pub(crate) struct Repairs {
     leaks: Mutex<Leaks>,
 }
 
-/// Gives a registry the pools of services, which are kept in `storage`.
+/// Gives a registry the pools of services, which are kept in `storage`. They have no addresses before their
+/// ranges are followed.
 ///
 /// # Errors
 /// [`RunError::Bootstrap`] for what is not built in.
@@ -42,7 +44,7 @@ pub(crate) fn with_pools(
     config: &Config,
     registry: Registry,
     storage: &Arc<dyn Storage>,
-) -> Result<(Registry, Arc<Repairs>), RunError> {
+) -> Result<(Registry, Arc<Repairs>, Following<Ranges>), RunError> {
     let options = Options {
         families: families(&config.services),
         node_ports: config.services.node_ports.clone(),
@@ -50,10 +52,11 @@ pub(crate) fn with_pools(
         prefix: config.storage.prefix().to_owned(),
         entropy: Arc::new(SystemEntropy),
     };
-    let services = Arc::new(Services::new(registry.clone(), options).map_err(RunError::Bootstrap)?);
+    let services = Services::new(registry.clone(), options).map_err(RunError::Bootstrap)?;
+    let (services, following) = (Arc::new(services.0), services.1);
     let pools: Arc<dyn Allocator> = Arc::clone(&services) as _;
     let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
-    Ok((registry, Arc::new(Repairs { services, leaks: Mutex::default() })))
+    Ok((registry, Arc::new(Repairs { services, leaks: Mutex::default() }), following))
 }
 
 /// The families of the configured ranges.

@@ -71,7 +71,7 @@ pub(crate) fn to_storage_version(
     if call.endpoint().kind != row.kind {
         return Ok(object);
     }
-    api::defaults::apply(from, row.kind, &mut object);
+    api::defaults::apply(from, row.kind, &mut object, call.api.registry.gates());
     api::defaults::stamp_taints(from, row.kind, &mut object, call.api.registry.now());
     let mut object = match &row.storage {
         Some(storage) if storage.group_version != from => {

@@ -131,11 +131,12 @@ impl Entry {
 
     /// The document as protobuf.
     fn protobuf(&self, json: impl FnOnce() -> Bytes) -> Bytes {
-        let make = || {
+        let mut made = None;
+        let kept = self.protobuf.get_or_init(|| {
             let tree = serde_json::from_slice(&json()).unwrap_or_default();
-            Gzip::of(&gnostic::v3::document(&tree))
-        };
-        self.protobuf.get_or_init(make).plain()
+            Gzip::of(made.insert(gnostic::v3::document(&tree)))
+        });
+        made.map_or_else(|| kept.plain(), Bytes::from)
     }
 }
 
@@ -229,10 +230,10 @@ impl OpenApi {
             None => empty(StatusCode::NOT_ACCEPTABLE),
             Some(subtype) => {
                 let json = subtype == "json";
-                let (tag, gzip) = self.swagger(json);
+                let ((tag, gzip), made) = self.swagger(json);
                 let body = || match takes_gzip(&request.headers) {
                     true => Body::Gzip(gzip.0.clone()),
-                    false => Body::Plain(gzip.plain()),
+                    false => Body::Plain(made.map_or_else(|| gzip.plain(), Bytes::from)),
                 };
                 let mut response = unless_known(&request.headers, tag, body);
                 let protobuf = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
@@ -246,18 +247,21 @@ impl OpenApi {
         response
     }
 
-    /// The document of everything. Its tag is that of the JSON, whatever it is made into.
-    fn swagger(&self, json: bool) -> &(Tag, Gzip) {
+    /// The document of everything, and what it is uncompressed if it had to be made. Its tag is that of the
+    /// JSON, whatever it is made into.
+    fn swagger(&self, json: bool) -> (&(Tag, Gzip), Option<Vec<u8>>) {
         let form = if json { &self.swagger } else { &self.swagger_protobuf };
-        form.get_or_init(|| {
+        let mut made = None;
+        let kept = form.get_or_init(|| {
             let written = v2::document(&Content::of_everything(&*self.served, self.formats));
             let tag = Tag::of(&written, &*self.clock);
-            if json {
-                return (tag, Gzip::of(&written));
-            }
-            let tree = serde_json::from_slice(&written).unwrap_or_default();
-            (tag, Gzip::of(&gnostic::v2::document(&tree)))
-        })
+            let form = match json {
+                true => written,
+                false => gnostic::v2::document(&serde_json::from_slice(&written).unwrap_or_default()),
+            };
+            (tag, Gzip::of(made.insert(form)))
+        });
+        (kept, made)
     }
 
     fn document(&self, entry: &Entry) -> Bytes {

@@ -1,12 +1,11 @@
 //! What watches send: upstream's metrics of watches, by resource.
 
-use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use api::resources::{self, Resource};
+use api::resources::Resource;
 use apimachinery::request_info::RequestInfo;
 
 /// Upper bounds of event sizes, in bytes.
@@ -107,36 +106,48 @@ impl Counters {
     }
 }
 
-/// What the watches of all resources have sent.
-pub struct WatchMetrics {
-    /// By group version and plural name, sorted.
-    rows: Vec<(&'static Resource<'static>, Arc<Counters>)>,
-    places: HashMap<(&'static str, &'static str), usize>,
-}
+/// A resource as metrics name it: group, version, plural.
+type Labels = (Box<str>, Box<str>, Box<str>);
 
-impl Default for WatchMetrics {
-    fn default() -> Self {
-        let watched = resources::all().filter(|row| row.subresource.is_empty() && row.serves("watch"));
-        let mut rows: Vec<_> = watched.map(|row| (row, Arc::new(Counters::default()))).collect();
-        rows.sort_by_key(|(row, _)| (row.group, row.version, row.plural));
-        let places = rows.iter().enumerate().map(|(at, (row, _))| ((row.group_version, row.plural), at));
-        let places = places.collect();
-        WatchMetrics { rows, places }
-    }
+/// What the watches of all resources have sent: of those that anybody has watched.
+#[derive(Default)]
+pub struct WatchMetrics {
+    /// Sorted.
+    rows: Mutex<Vec<(Labels, Arc<Counters>)>>,
 }
 
 impl WatchMetrics {
-    /// The counters of a resource; those of one that is not built in count for nothing.
-    pub(crate) fn of(&self, row: &Resource) -> Arc<Counters> {
-        let at = self.places.get(&(row.group_version, row.plural));
-        at.and_then(|at| self.rows.get(*at)).map(|(_, counters)| Arc::clone(counters)).unwrap_or_default()
+    /// The counters of a resource.
+    pub(crate) fn of(&self, row: &Resource<'_>) -> Arc<Counters> {
+        let mut rows = self.rows();
+        match place(&rows, row) {
+            Ok(at) => rows.get(at).map(|(_, counters)| Arc::clone(counters)).unwrap_or_default(),
+            Err(at) => {
+                let counters = Arc::<Counters>::default();
+                let labels = (row.group.into(), row.version.into(), row.plural.into());
+                rows.insert(at, (labels, Arc::clone(&counters)));
+                counters
+            }
+        }
+    }
+
+    /// Forgets a resource that is not served any more.
+    pub fn forget(&self, row: &Resource<'_>) {
+        let mut rows = self.rows();
+        if let Ok(at) = place(&rows, row) {
+            rows.remove(at);
+        }
+    }
+
+    fn rows(&self) -> MutexGuard<'_, Vec<(Labels, Arc<Counters>)>> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Appends the metrics in the Prometheus text format.
     pub fn write(&self, out: &mut String) {
+        let all = self.rows().clone();
         let rows = || {
-            self.rows.iter().map(|(row, counters)| {
-                let Resource { group, version, plural, .. } = row;
+            all.iter().map(|((group, version, plural), counters)| {
                 (format!("group=\"{group}\",resource=\"{plural}\",version=\"{version}\""), counters)
             })
         };
@@ -168,6 +179,13 @@ impl WatchMetrics {
     }
 }
 
+/// Where a resource is, or belongs.
+fn place(rows: &[(Labels, Arc<Counters>)], row: &Resource<'_>) -> Result<usize, usize> {
+    rows.binary_search_by(|((group, version, plural), _)| {
+        (&**group, &**version, &**plural).cmp(&(row.group, row.version, row.plural))
+    })
+}
+
 fn family(out: &mut String, name: &str, kind: &str, help: &str) {
     let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
 }
@@ -180,7 +198,8 @@ mod tests {
     #[test]
     fn sent_events_are_counted_by_resource_and_size() {
         let metrics = WatchMetrics::default();
-        let pods = metrics.of(resources::find("", "v1", "pods", "").unwrap());
+        metrics.of(api::resources::find("", "v1", "configmaps", "").unwrap());
+        let pods = metrics.of(api::resources::find("", "v1", "pods", "").unwrap());
         pods.sent(1024);
         pods.sent(1025);
         pods.sent(1 << 20);
@@ -199,5 +218,23 @@ mod tests {
             assert!(page.lines().any(|l| l == line), "no {line} in\n{page}");
         }
         assert!(!page.contains("configmaps"), "what nobody watches is not shown");
+    }
+
+    #[test]
+    fn any_resource_is_counted_until_it_is_forgotten() {
+        let metrics = WatchMetrics::default();
+        let pods = api::resources::find("", "v1", "pods", "").unwrap();
+        let custom = Resource { group: "example.com", version: "v2", plural: "things", ..*pods };
+        metrics.of(&custom).sent(1);
+        metrics.of(&custom).sent(1);
+        let page = || {
+            let mut page = String::new();
+            metrics.write(&mut page);
+            page
+        };
+        let line = "apiserver_watch_events_total{group=\"example.com\",resource=\"things\",version=\"v2\"} 2";
+        assert!(page().contains(line), "{}", page());
+        metrics.forget(&custom);
+        assert!(!page().contains("example.com"));
     }
 }

@@ -177,7 +177,8 @@ impl Client {
         self.complete(None, &mut object);
         let (namespace, name) =
             (meta::text(&object, "namespace").to_owned(), meta::text(&object, "name").to_owned());
-        let request = CreateRequest { user: &self.user, dry_run: false, admit: &AdmitAll };
+        let request =
+            CreateRequest { user: &self.user, dry_run: false, shares_labels: false, admit: &AdmitAll };
         let created = self.registry.create(&self.target(&namespace, &name), object, request).await?;
         self.decoded(created.as_ref())
     }
@@ -214,7 +215,7 @@ impl Client {
         let options = ApplyOptions { manager: self.manager, force: true, now: self.now() };
         let mut change = |old: &Object| {
             fields.apply(Some(old), configuration.clone(), options, |object| {
-                api::defaults::apply(self.row.group_version, self.row.kind, object);
+                api::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
             })
         };
         let outcome = self.write(namespace, name, &mut change).await?;
@@ -277,14 +278,14 @@ impl Client {
     }
 
     fn fields(&self) -> Option<&FieldManager> {
-        self.fields.get_or_init(|| FieldManager::new(self.endpoint, |row| !row.off_by_default)).as_ref()
+        self.fields.get_or_init(|| FieldManager::new(self.endpoint, |row| self.registry.serves(row))).as_ref()
     }
 
     /// Fills in what every write of the object has to say.
     fn complete(&self, old: Option<&Object>, object: &mut Object) {
         object.insert("apiVersion".to_owned(), self.row.group_version.into());
         object.insert("kind".to_owned(), self.row.kind.into());
-        api::defaults::apply(self.row.group_version, self.row.kind, object);
+        api::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
         let Some(fields) = self.fields() else { return };
         if let Err(error) = fields.update(old, object, self.manager, self.now()) {
             tracing::error!(kind = self.row.kind, error, "managed fields could not be updated");

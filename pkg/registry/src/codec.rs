@@ -5,6 +5,7 @@
 
 use api::defaults::Defaults;
 use api::resources::{Encoding, Storage as StorageRow};
+use apimachinery::features::Gates;
 use apimachinery::gvk::split_api_version;
 use bytes::Bytes;
 use cacher::Element;
@@ -103,8 +104,8 @@ pub fn decode(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String>
 ///
 /// # Errors
 /// The text of what cannot be read.
-pub(crate) fn decode_kv(row: &StorageRow, stored: StoredRef<'_>) -> Result<Object, String> {
-    let mut object = decode_stored(row, stored.value)?;
+pub(crate) fn decode_kv(row: &StorageRow, stored: StoredRef<'_>, gates: &Gates) -> Result<Object, String> {
+    let mut object = decode_stored(row, stored.value, gates)?;
     meta::set_text(&mut object, "resourceVersion", &revision_text(stored.revision));
     Ok(object)
 }
@@ -124,24 +125,29 @@ pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, Str
 /// Reads what any server has written into a tree of the row's version, without a resource version, as
 /// upstream reads it: what has become a default since is filled in by the rules of the version it was
 /// written in, and aliases are made to agree.
-pub(crate) fn decode_stored(row: &StorageRow, value: &[u8]) -> Result<Object, String> {
+pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Result<Object, String> {
     let (mut object, from) = decode_any(row, value)?;
-    api::defaults::apply(&from, row.kind, &mut object);
+    api::defaults::apply(&from, row.kind, &mut object, gates);
     let mut object = in_row_version(row, object, &from);
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
         .map_err(|e| e.to_string())?;
     Ok(object)
 }
 
-/// What a reader sees of bytes that were just written: strategies leave out what upstream's decoder fills in
-/// again, for example the phase of a new claim.
-pub(crate) fn as_read(row: &StorageRow, written: Bytes) -> Bytes {
-    let lacks_defaults = |envelope: Envelope<'_>| {
+/// What a reader sees of bytes that are in the store: strategies leave out what upstream's decoder fills in
+/// again, for example the phase of a new claim, and older servers wrote other versions.
+pub(crate) fn as_read(row: &StorageRow, written: Bytes, gates: &Gates) -> Bytes {
+    let differs = |envelope: Envelope<'_>| {
+        if envelope.api_version != row.group_version {
+            return true;
+        }
         let written = MessageRef::new(row.message, envelope.raw);
-        Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(written))
+        Defaults::of(row.group_version, row.kind).is_some_and(|defaults| defaults.are_missing(written, gates))
     };
-    match Envelope::parse(&written).is_ok_and(lacks_defaults) {
-        true => decode_stored(row, &written).and_then(|object| encode(row, &object)).unwrap_or(written),
+    match Envelope::parse(&written).is_ok_and(differs) {
+        true => {
+            decode_stored(row, &written, gates).and_then(|object| encode(row, &object)).unwrap_or(written)
+        }
         false => written,
     }
 }
@@ -153,7 +159,8 @@ fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String
     }
 }
 
-fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Object {
+/// An object of version `from` as one of the row's.
+pub(crate) fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Object {
     let mut object = match from == row.group_version {
         true => object,
         false => api::conversion::convert(object, from, row.group_version, row.kind),

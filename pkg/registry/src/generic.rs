@@ -11,6 +11,7 @@ mod edit;
 pub(crate) mod error;
 mod filter;
 mod list;
+mod older;
 mod read;
 mod trace;
 mod update;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use api::resources::{Handle, Resource, Storage as StorageRow};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
+use apimachinery::features::Gates;
 use apimachinery::field;
 use apimachinery::go_quote;
 use apimachinery::gvk::{GroupKind, GroupResource};
@@ -38,6 +40,8 @@ use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
 pub use admit::{Admit, AdmitAll};
+use older::Older;
+
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType};
 pub use create::CreateRequest;
@@ -142,7 +146,12 @@ pub struct Registry {
     /// By storage prefix.
     allocators: Arc<HashMap<&'static str, Arc<dyn Allocator>>>,
     settings: Settings,
+    older: Arc<Older>,
+    serves: Serves,
 }
+
+/// Whether a row is served now.
+pub type Serves = Arc<dyn Fn(&Resource<'_>) -> bool + Send + Sync>;
 
 impl Registry {
     /// Verbs over `delegator`, which must have been given what [`crate::ingest::resources`] makes of
@@ -161,8 +170,21 @@ impl Registry {
         });
         let stored = Arc::new(ArcSwap::from_pointee(stored.collect()));
         let (turns, allocators, settings) = (Arc::default(), Arc::default(), Settings::default());
-        let prefix = prefix.into();
-        Registry { delegator, turns, prefix, stored, clock, entropy, event_ttl, allocators, settings }
+        let (prefix, older) = (prefix.into(), Arc::default());
+        let serves: Serves = Arc::new(|row| !row.off_by_default);
+        Registry {
+            delegator,
+            turns,
+            prefix,
+            stored,
+            clock,
+            entropy,
+            event_ttl,
+            allocators,
+            settings,
+            older,
+            serves,
+        }
     }
 
     /// These verbs, with the pools that the objects of some resources take from; each is named by its storage
@@ -172,11 +194,23 @@ impl Registry {
         Registry { allocators: Arc::new(allocators), ..self }
     }
 
-    /// The same with what the server's flags say to the rules of kinds. Without, nothing is allowed that
-    /// a flag would have to allow.
+    /// The same with what the server's flags say to the rules of kinds, and in which versions objects are
+    /// stored that follow from them. Without, nothing is allowed that a flag would have to allow.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
-        Registry { settings, ..self }
+        let older = Arc::new(Older::beside(settings.gates.effective().min_compatibility));
+        Registry { settings, older, ..self }
+    }
+
+    /// The same where a catalog says what is served. Without, it is what is served by default.
+    #[must_use]
+    pub fn with_served(self, serves: Serves) -> Self {
+        Registry { serves, ..self }
+    }
+
+    /// Whether a row is served now.
+    pub(crate) fn serves(&self, row: &Resource<'_>) -> bool {
+        (self.serves)(row)
     }
 
     /// Takes the resource in whose storage version `stored` is; `versions` are all its rows, which say what
@@ -186,7 +220,7 @@ impl Registry {
         let fields = Fields::of_rows(versions.iter().map(Handle::row));
         let Resource { watch_cache, .. } = *stored.row();
         let prefix: Arc<str> = stored.row().stored_form().prefix.into();
-        let config = ingest::resource(&self.prefix, stored, fields.clone(), watch_cache);
+        let config = ingest::resource(&self.prefix, stored, fields.clone(), self.settings.gates, watch_cache);
         let resource = self.delegator.install(config);
         let entry = Arc::new(StoredResource { resource: Arc::clone(&resource), fields });
         self.stored.rcu(|known| {
@@ -210,6 +244,11 @@ impl Registry {
     /// What encoded forms of elements may take.
     pub fn budget(&self) -> &Arc<cacher::Budget> {
         self.delegator.budget()
+    }
+
+    /// The feature gates that are open.
+    pub fn gates(&self) -> &Gates {
+        &self.settings.gates
     }
 
     /// The time, for what verbs write and printers show.
@@ -264,8 +303,8 @@ impl Registry {
     /// Decodes a stored object that is about to be changed, and fills in what has become a default since
     /// it was written. A corrupt one is a 500 that names the key in the log only.
     fn decode(&self, storage: &StorageRow, key: &str, stored: StoredRef<'_>) -> Result<Object> {
-        let mut object =
-            crate::codec::decode_kv(storage, stored).map_err(|message| error::corrupt(key, &message))?;
+        let mut object = crate::codec::decode_kv(storage, stored, self.gates())
+            .map_err(|message| error::corrupt(key, &message))?;
         if let Some(allocator) = self.allocator(storage.prefix) {
             allocator.default_on_read(&mut object);
         }

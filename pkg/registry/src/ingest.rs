@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use api::defaults::Defaults;
 use api::resources::{self, Encoding, Handle, Resource, Storage as StorageRow};
+use apimachinery::features::Gates;
 use bytes::Bytes;
 use cacher::{HeaderBuilder, Ingest, ResourceConfig};
 use schema::object::Object;
@@ -19,16 +20,22 @@ use serde_json::Value;
 use crate::{codec, meta};
 
 /// Every stored built-in resource, once, with its keys below `prefix` (for example `/registry`). `cached`
-/// says whether reads of a resource go through the watch cache.
-pub fn resources(prefix: &str, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
+/// says whether reads of a resource go through the watch cache; `gates` have a say in what is filled in.
+pub fn resources(prefix: &str, gates: Gates, cached: impl Fn(&Resource) -> bool) -> Vec<ResourceConfig> {
     let config = |(row, storage): (&'static Resource<'static>, &'static StorageRow<'static>)| {
-        resource(prefix, row.into(), Fields::of(storage.prefix), cached(row))
+        resource(prefix, row.into(), Fields::of(storage.prefix), gates, cached(row))
     };
     stored_rows().map(config).collect()
 }
 
 /// A stored resource, with its keys below `prefix`.
-pub(crate) fn resource(prefix: &str, handle: Handle, fields: Fields, cached: bool) -> ResourceConfig {
+pub(crate) fn resource(
+    prefix: &str,
+    handle: Handle,
+    fields: Fields,
+    gates: Gates,
+    cached: bool,
+) -> ResourceConfig {
     let row = handle.row();
     ResourceConfig {
         prefix: keys_of(prefix, row.stored_form().prefix),
@@ -36,7 +43,7 @@ pub(crate) fn resource(prefix: &str, handle: Handle, fields: Fields, cached: boo
         resource: row.plural.to_owned(),
         cached,
         index: row.index_fields.first().and_then(|path| fields.position(path)),
-        ingest: Arc::new(StoredForm::new(handle.clone(), fields)),
+        ingest: Arc::new(StoredForm::new(handle.clone(), fields, gates)),
     }
 }
 
@@ -101,6 +108,7 @@ struct StoredForm {
     row: Handle,
     defaults: Option<Defaults>,
     fields: Fields,
+    gates: Gates,
 }
 
 impl Ingest for StoredForm {
@@ -113,9 +121,9 @@ impl Ingest for StoredForm {
 }
 
 impl StoredForm {
-    fn new(row: Handle, fields: Fields) -> Self {
+    fn new(row: Handle, fields: Fields, gates: Gates) -> Self {
         let storage = row.row().stored_form();
-        StoredForm { defaults: Defaults::of(storage.group_version, storage.kind), row, fields }
+        StoredForm { defaults: Defaults::of(storage.group_version, storage.kind), row, fields, gates }
     }
 
     fn storage(&self) -> &StorageRow<'_> {
@@ -126,7 +134,7 @@ impl StoredForm {
         let storage = self.storage();
         let value = match self.is_servable(&value) {
             true => value,
-            false => codec::encode(storage, &codec::decode_stored(storage, &value)?)?,
+            false => codec::encode(storage, &codec::decode_stored(storage, &value, &self.gates)?)?,
         };
         let raw = Envelope::parse(&value).map_err(|e| e.to_string())?.raw;
         for (key, label) in Header::parse(raw).map_err(|e| e.to_string())?.labels() {
@@ -146,13 +154,13 @@ impl StoredForm {
                 && envelope.kind == storage.kind
                 && proto::is_canonical(storage.message, envelope.raw)
                 && self.defaults.is_none_or(|defaults| {
-                    !defaults.are_missing(MessageRef::new(storage.message, envelope.raw))
+                    !defaults.are_missing(MessageRef::new(storage.message, envelope.raw), &self.gates)
                 })
         })
     }
 
     fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
-        let object = codec::decode_stored(self.storage(), &value)?;
+        let object = codec::decode_stored(self.storage(), &value, &self.gates)?;
         let labels = meta::metadata(&object).and_then(|m| m.get("labels")).and_then(Value::as_object);
         for (key, label) in labels.into_iter().flatten() {
             header.push_label(key, label.as_str().unwrap_or(""));

@@ -32,9 +32,11 @@ use storage::Storage;
 use self::addresses::{Addresses, Missing};
 use self::bitmap::PortRange;
 use self::port_store::PortStore;
+use crate::follow::Following;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
 use crate::{Client, meta};
 
+pub use addresses::Ranges;
 pub use families::Families;
 pub use range::Family;
 pub use repair::Leaks;
@@ -70,17 +72,22 @@ struct Pools {
 }
 
 impl Services {
-    /// Pools over a registry, which needs no pools itself.
+    /// Pools over a registry, which needs no pools itself, and what keeps the ranges of addresses current
+    /// while it runs.
     ///
     /// # Errors
     /// The text of what is not built in.
-    pub fn new(registry: Registry, options: Options) -> std::result::Result<Self, String> {
+    pub fn new(
+        registry: Registry,
+        options: Options,
+    ) -> std::result::Result<(Self, Following<Ranges>), String> {
         let Options { families, node_ports, storage, prefix, entropy } = options;
-        let addresses = Addresses::new(&registry, Arc::clone(&entropy))?;
+        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy))?;
         let ports = PortStore::new(storage, &prefix, PortRange::new(&node_ports), entropy);
         let client = |plural| Client::find(&registry, "", plural);
         let (services, endpoints) = (client("services")?, client("endpoints")?);
-        Ok(Services { pools: Arc::new(Pools { addresses, ports }), services, endpoints, families })
+        let pools = Arc::new(Pools { addresses, ports });
+        Ok((Services { pools, services, endpoints, families }, following))
     }
 
     /// Deletes the endpoints of a service that is gone, lest the next one of its name begin with them.

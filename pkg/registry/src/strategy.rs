@@ -44,6 +44,9 @@ pub struct Context<'a> {
     pub entropy: &'a dyn Entropy,
     /// How the server is set up.
     pub settings: Settings,
+    /// A new object's labels are those of its pod template, and a label that one gets the other has too
+    /// ([`api::defaults::shares_labels`]).
+    pub shares_labels: bool,
 }
 
 impl Context<'_> {

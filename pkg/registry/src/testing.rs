@@ -1,6 +1,7 @@
 //! A registry of config maps and secrets over a store that fails to a plan, for tests.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use apimachinery::features::Gates;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
@@ -50,7 +51,7 @@ impl Cluster {
         faults: impl IntoIterator<Item = (Operation, u64, Fault)>,
     ) -> Self {
         let store = Arc::new(Faulty::new(Arc::clone(&memory), Plan::script(faults)));
-        let mut resources = crate::ingest::resources("/registry", |_| true);
+        let mut resources = crate::ingest::resources("/registry", Gates::default(), |_| true);
         let served = ["configmaps", "secrets", "resourcequotas"];
         resources.retain(|resource| served.contains(&&*resource.resource));
         let options = Options { enabled: cached, ..Options::default() };

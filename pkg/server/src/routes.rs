@@ -28,17 +28,20 @@ pub struct PageOptions {
     pub flags: Option<Arc<[FlagValue]>>,
     /// Whether there is `/statusz` (`ComponentStatusz`).
     pub statusz: bool,
+    /// Whether both speak CBOR (`CBORServingAndStorage`).
+    pub cbor: bool,
     /// What sets how much is logged; none without `/debug` (`--profiling`).
     pub set_verbosity: Option<SetVerbosity>,
 }
 
 impl std::fmt::Debug for PageOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, set_verbosity } = self;
+        let PageOptions { flags, statusz, cbor, set_verbosity } = self;
         let (flagz, debug) = (flags.is_some(), set_verbosity.is_some());
         f.debug_struct("PageOptions")
             .field("flagz", &flagz)
             .field("statusz", statusz)
+            .field("cbor", cbor)
             .field("debug", &debug)
             .finish()
     }
@@ -85,13 +88,13 @@ pub(crate) fn pages(
         pages = pages.and(debugging::pages(Arc::clone(set_verbosity)));
     }
     if let Some(flags) = &options.flags {
-        pages = pages.and(zpages::flagz(Arc::clone(flags), env));
+        pages = pages.and(zpages::flagz(Arc::clone(flags), options.cbor, env));
     }
     if options.statusz {
         // It lists itself, too.
         let own = pages.paths().iter().cloned().chain(["/statusz".to_owned()]);
         let paths = own.chain(api_paths()).collect();
-        pages = pages.and(zpages::statusz(Statusz::of(metrics, paths, env.clone())));
+        pages = pages.and(zpages::statusz(Statusz::of(metrics, paths, options.cbor, env.clone())));
     }
     with_index(pages, Arc::clone(api_paths))
 }

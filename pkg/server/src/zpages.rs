@@ -29,8 +29,8 @@ const DEPRECATED: &str = "v1alpha1";
 const VERSIONS: [&str; 2] = [DEPRECATED, "v1beta1"];
 /// What may stand between names and values, so that nobody writes a parser.
 const DELIMITERS: [&str; 4] = [":", ": ", "=", " "];
-/// The formats of structured answers, in the server's order.
-const STRUCTURED: [Format; 2] = [Format::Json, Format::Yaml];
+/// The formats of structured answers, in the server's order. The last one belongs to a gate.
+const STRUCTURED: [Format; 3] = [Format::Json, Format::Yaml, Format::Cbor];
 /// Paths at `/` that are the API's own, and no help in finding out what is wrong.
 const NOT_FOR_DEBUGGING: [&str; 5] = ["/apis", "/api", "/openid", "/openapi", "/.well-known"];
 
@@ -38,17 +38,17 @@ const NOT_FOR_DEBUGGING: [&str; 5] = ["/apis", "/api", "/openid", "/openapi", "/
 pub type FlagValue = (String, String);
 
 /// `/flagz`.
-pub(crate) fn flagz(flags: Arc<[FlagValue]>, env: &Env) -> Pages {
+pub(crate) fn flagz(flags: Arc<[FlagValue]>, cbor: bool, env: &Env) -> Pages {
     let delimiter = delimiter(env);
     Pages::default().listed("/flagz", async move |context: Context, headers: HeaderMap| {
-        match wanted("Flagz", &headers) {
+        match wanted("Flagz", cbor, &headers) {
             Some(Wanted::Text) => text("flagz", &flag_lines(&flags, delimiter)),
             Some(Wanted::Structured { format, version }) => {
                 let flags = flags.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
                 let members = FlagzMembers { flags };
                 structured(Object::of("Flagz", version, members), format, &context, &headers)
             }
-            None => refused(&headers),
+            None => refused(cbor, &headers),
         }
     })
 }
@@ -68,6 +68,8 @@ pub(crate) struct Statusz {
     version: VersionInfo,
     /// The paths at `/`.
     paths: Vec<String>,
+    /// Whether it is told in CBOR, too (`CBORServingAndStorage`).
+    cbor: bool,
     env: Env,
 }
 
@@ -75,21 +77,21 @@ pub(crate) struct Statusz {
 pub(crate) fn statusz(status: Statusz) -> Pages {
     let status = Arc::new(status);
     Pages::default().listed("/statusz", async move |context: Context, headers: HeaderMap| {
-        match wanted("Statusz", &headers) {
+        match wanted("Statusz", status.cbor, &headers) {
             Some(Wanted::Text) => text("statusz", &status.lines(delimiter(&status.env))),
             Some(Wanted::Structured { format, version }) => {
                 structured(Object::of("Statusz", version, status.members()), format, &context, &headers)
             }
-            None => refused(&headers),
+            None => refused(status.cbor, &headers),
         }
     })
 }
 
 impl Statusz {
     /// Of a server with these paths.
-    pub(crate) fn of(metrics: &Metrics, paths: Vec<String>, env: Env) -> Self {
+    pub(crate) fn of(metrics: &Metrics, paths: Vec<String>, cbor: bool, env: Env) -> Self {
         let (started_seconds, version) = metrics.started();
-        Statusz { started_seconds, version: version.clone(), paths, env }
+        Statusz { started_seconds, version: version.clone(), paths, cbor, env }
     }
 
     fn up_seconds(&self) -> i64 {
@@ -178,15 +180,15 @@ enum Wanted {
 }
 
 /// What a request accepts: text, or an object of a kind and a version that it names. No header accepts text.
-fn wanted(kind: &str, headers: &HeaderMap) -> Option<Wanted> {
+fn wanted(kind: &str, cbor: bool, headers: &HeaderMap) -> Option<Wanted> {
     let header = endpoints::header::text_or_empty(headers, ACCEPT);
     if header.trim().is_empty() {
         return Some(Wanted::Text);
     }
-    accept_clauses(&header).iter().find_map(|clause| accepted(clause, kind))
+    accept_clauses(&header).iter().find_map(|clause| accepted(clause, kind, cbor))
 }
 
-fn accepted(clause: &Clause<'_>, kind: &str) -> Option<Wanted> {
+fn accepted(clause: &Clause<'_>, kind: &str, cbor: bool) -> Option<Wanted> {
     let param =
         |name: &str| clause.params.iter().rev().find(|(key, _)| *key == name).map(|(_, value)| *value);
     if ["stream", "sv"].into_iter().any(|name| param(name).is_some_and(|value| !value.is_empty())) {
@@ -205,7 +207,8 @@ fn accepted(clause: &Clause<'_>, kind: &str) -> Option<Wanted> {
     let version = VERSIONS.into_iter().find(|known| version == Some(*known))?;
     let names =
         |format: &Format| format.media_type().split_once('/').is_some_and(|(main, sub)| takes(main, sub));
-    STRUCTURED.into_iter().find(names).map(|format| Wanted::Structured { format, version })
+    let spoken = |format: &Format| cbor || *format != Format::Cbor;
+    STRUCTURED.into_iter().filter(spoken).find(names).map(|format| Wanted::Structured { format, version })
 }
 
 /// A structured answer.
@@ -277,11 +280,14 @@ fn structured<M: Serialize>(
     }
     .unwrap_or_default();
     body.push(b'\n');
-    if format == Format::Yaml {
-        let mut yaml = Vec::new();
-        if schema::yaml::from_json(&body, &mut yaml).is_ok() {
-            body = yaml;
-        }
+    let mut other = Vec::new();
+    let converted = match format {
+        Format::Yaml => schema::yaml::from_json(&body, &mut other).is_ok(),
+        Format::Cbor => schema::cbor::from_json(&body, &mut other).is_ok(),
+        Format::Json | Format::Protobuf => false,
+    };
+    if converted {
+        body = other;
     }
     let mut response = respond::json(200, body);
     if let Ok(media_type) = HeaderValue::try_from(media_type) {
@@ -293,9 +299,11 @@ fn structured<M: Serialize>(
     response
 }
 
-fn refused(headers: &HeaderMap) -> Response {
-    let media_types = [Format::Json.media_type(), Format::Yaml.media_type(), "text/plain"];
-    respond::status(&not_acceptable(&media_types), headers)
+fn refused(cbor: bool, headers: &HeaderMap) -> Response {
+    let known =
+        [Format::Json.media_type(), Format::Yaml.media_type(), "text/plain", Format::Cbor.media_type()];
+    let spoken = known.len() - usize::from(!cbor);
+    respond::status(&not_acceptable(known.get(..spoken).unwrap_or(&known)), headers)
 }
 
 #[cfg(test)]

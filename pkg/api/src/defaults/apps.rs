@@ -5,6 +5,7 @@ use super::core::{TEMPLATE_LABELS, labels_from_template, persistent_volume_claim
 use super::fill::{each, if_nil, if_zero, is_nil, is_zero, text, within};
 use super::object::Object;
 use super::{Rule, pod_spec};
+use apimachinery::features::Gate;
 use serde_json::json;
 
 const ROLLING_UPDATE: &str = "RollingUpdate";
@@ -107,7 +108,12 @@ fn stateful_set_strategy(strategy: &mut Object) {
         if_nil(strategy, "rollingUpdate", json!({}));
     }
     if text(strategy, "type") == ROLLING_UPDATE && !is_nil(strategy, "rollingUpdate") {
-        within(strategy, "rollingUpdate", |update| if_nil(update, "partition", 0));
+        within(strategy, "rollingUpdate", |update| {
+            if_nil(update, "partition", 0);
+            if update.enabled(Gate::MaxUnavailableStatefulSet) {
+                if_nil(update, "maxUnavailable", 1);
+            }
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use super::core::labels_from_template;
 use super::fill::{behind, each, if_nil, if_zero, is_nil, within};
 use super::object::Object;
 use super::{Rule, pod_spec};
+use apimachinery::features::Gate;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
     Some(match (version, kind) {
@@ -27,8 +28,10 @@ fn job(job: &mut Object) {
         if_nil(spec, "completionMode", "NonIndexed");
         if_nil(spec, "suspend", false);
         // A failure policy judges pods that have ended (KEP-3939).
-        let replaced = if is_nil(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
-        if_nil(spec, "podReplacementPolicy", replaced);
+        if spec.enabled(Gate::JobPodReplacementPolicy) {
+            let replaced = if is_nil(spec, "podFailurePolicy") { "TerminatingOrFailed" } else { "Failed" };
+            if_nil(spec, "podReplacementPolicy", replaced);
+        }
         if_nil(spec, "manualSelector", false);
         job_template_spec(spec);
     });

@@ -6,6 +6,7 @@
 
 use std::cell::Cell;
 
+use apimachinery::features::{Gate, Gates};
 use schema::object::{self, Object as Tree};
 use schema::proto::inplace::{Irregular, MemberRef, MessageRef};
 use serde_json::Value;
@@ -14,7 +15,10 @@ use serde_json::Value;
 ///
 /// A pointer field is nil when the member is absent or `null`; any other field is zero also when it is
 /// `""`, `0` or `false`.
-pub(crate) struct Object<'a>(Form<'a>);
+pub(crate) struct Object<'a> {
+    form: Form<'a>,
+    gates: &'a Gates,
+}
 
 enum Form<'a> {
     Tree(&'a mut Tree),
@@ -32,22 +36,32 @@ struct Place<'a> {
 
 impl<'a> Object<'a> {
     /// A tree to fill in.
-    pub(crate) fn tree(tree: &'a mut Tree) -> Self {
-        Object(Form::Tree(tree))
+    pub(crate) fn tree(tree: &'a mut Tree, gates: &'a Gates) -> Self {
+        Object { form: Form::Tree(tree), gates }
+    }
+
+    /// Whether a feature gate is open.
+    pub(crate) fn enabled(&self, gate: Gate) -> bool {
+        self.gates.enabled(gate)
     }
 
     /// Whether a rule would change an object. What cannot be read in place (broken bytes, not canonical
     /// ones) may be changed.
-    pub(crate) fn is_changed_by(message: MessageRef<'_>, rule: impl FnOnce(&mut Object<'_>)) -> bool {
+    pub(crate) fn is_changed_by(
+        message: MessageRef<'_>,
+        gates: &Gates,
+        rule: impl FnOnce(&mut Object<'_>),
+    ) -> bool {
         let wanting = Cell::new(false);
-        rule(&mut Object(Form::Bytes(Place { message: Some(message), wanting: &wanting })));
+        let form = Form::Bytes(Place { message: Some(message), wanting: &wanting });
+        rule(&mut Object { form, gates });
         wanting.get()
     }
 
     /// Applies a rule that only trees have the verbs for. Slow over bytes, which are decoded for it, so
     /// callers look first whether there can be anything to do.
     pub(crate) fn decoded(&mut self, rule: impl FnOnce(&mut Tree)) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => rule(tree),
             Form::Bytes(place) => {
                 let Some(Ok(before)) = place.message.map(MessageRef::tree) else { return place.want() };
@@ -62,7 +76,7 @@ impl<'a> Object<'a> {
 
     /// Puts a value in the place of a member.
     pub(crate) fn set(&mut self, name: &str, value: impl Into<Value>) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => _ = tree.insert(name.to_owned(), value.into()),
             Form::Bytes(place) => place.want(),
         }
@@ -70,7 +84,7 @@ impl<'a> Object<'a> {
 
     /// Puts a value at a path, whose structs are made where they are missing.
     pub(crate) fn set_at(&mut self, path: &[&str], value: impl Into<Value>) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => object::set(tree, path, value),
             Form::Bytes(place) => place.want(),
         }
@@ -78,7 +92,7 @@ impl<'a> Object<'a> {
 
     /// Takes a member away.
     pub(crate) fn remove(&mut self, name: &str) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => _ = tree.remove(name),
             Form::Bytes(place) if place.has(name) => place.want(),
             Form::Bytes(_) => {}
@@ -87,7 +101,7 @@ impl<'a> Object<'a> {
 
     /// Whether there is no such member, not even a `null`.
     pub(crate) fn lacks(&self, name: &str) -> bool {
-        match &self.0 {
+        match &self.form {
             Form::Tree(tree) => !tree.contains_key(name),
             Form::Bytes(place) => !place.has(name),
         }
@@ -96,13 +110,14 @@ impl<'a> Object<'a> {
     /// Applies a rule to the struct in a member. One that is absent is `made` if the rule fills something
     /// in, or else left alone.
     pub(crate) fn inside(&mut self, name: &str, made: bool, rule: impl FnOnce(&mut Object<'_>)) {
-        match &mut self.0 {
+        let gates = self.gates;
+        match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
-                Some(slot) if made => apply_to(slot, rule),
-                Some(Value::Object(inner)) => rule(&mut Object::tree(inner)),
+                Some(slot) if made => apply_to(slot, gates, rule),
+                Some(Value::Object(inner)) => rule(&mut Object::tree(inner, gates)),
                 None if made => {
                     let mut inner = Tree::new();
-                    rule(&mut Object::tree(&mut inner));
+                    rule(&mut Object::tree(&mut inner, gates));
                     if !inner.is_empty() {
                         tree.insert(name.to_owned(), Value::Object(inner));
                     }
@@ -115,7 +130,7 @@ impl<'a> Object<'a> {
                     _ => None,
                 };
                 if message.is_some() || made {
-                    place.visit(message, rule);
+                    place.visit(message, gates, rule);
                 }
             }
         }
@@ -123,15 +138,20 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct of a list or map.
     pub(crate) fn items(&mut self, name: &str, mut rule: impl FnMut(&mut Object<'_>)) {
-        match &mut self.0 {
+        let gates = self.gates;
+        match &mut self.form {
             Form::Tree(tree) => match tree.get_mut(name) {
-                Some(Value::Array(items)) => items.iter_mut().for_each(|item| apply_to(item, &mut rule)),
-                Some(Value::Object(items)) => items.values_mut().for_each(|item| apply_to(item, &mut rule)),
+                Some(Value::Array(items)) => {
+                    items.iter_mut().for_each(|item| apply_to(item, gates, &mut rule))
+                }
+                Some(Value::Object(items)) => {
+                    items.values_mut().for_each(|item| apply_to(item, gates, &mut rule))
+                }
                 _ => {}
             },
             Form::Bytes(place) => match place.get(name) {
-                MemberRef::List(list) => place.each(list.iter(), rule),
-                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), rule),
+                MemberRef::List(list) => place.each(list.iter(), gates, rule),
+                MemberRef::Map(map) => place.each(map.iter().map(|entry| Ok(entry?.1)), gates, rule),
                 _ => {}
             },
         }
@@ -139,18 +159,19 @@ impl<'a> Object<'a> {
 
     /// Applies a rule to every struct among the members.
     pub(crate) fn structs(&mut self, mut rule: impl FnMut(&str, &mut Object<'_>)) {
-        match &mut self.0 {
+        let gates = self.gates;
+        match &mut self.form {
             Form::Tree(tree) => {
                 for (name, value) in tree.iter_mut() {
                     if let Value::Object(inner) = value {
-                        rule(name, &mut Object::tree(inner));
+                        rule(name, &mut Object::tree(inner, gates));
                     }
                 }
             }
             Form::Bytes(place) => {
                 let place = *place;
                 let mut visit =
-                    |name: &'static str, inner| place.visit(Some(inner), |inner| rule(name, inner));
+                    |name: &'static str, inner| place.visit(Some(inner), gates, |inner| rule(name, inner));
                 if place.message.is_some_and(|message| message.each_struct(&mut visit).is_err()) {
                     place.want();
                 }
@@ -160,7 +181,7 @@ impl<'a> Object<'a> {
 
     /// Puts other texts in the place of a map's, for which `other` gives one.
     pub(crate) fn revise(&mut self, name: &str, other: impl Fn(&str) -> Option<String>) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => {
                 let Some(Value::Object(map)) = tree.get_mut(name) else { return };
                 for value in map.values_mut() {
@@ -185,7 +206,7 @@ impl<'a> Object<'a> {
     /// Copies the entries of the map `from` that the map `to` lacks into `to`, which is made when it is
     /// needed.
     pub(crate) fn copy_missing(&mut self, from: &str, to: &str) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => {
                 let Some(Value::Object(source)) = tree.get(from) else { return };
                 let target = tree.get(to).and_then(Value::as_object);
@@ -214,7 +235,7 @@ impl<'a> Object<'a> {
 
     /// Puts a copy of the map at one path to another one, unless it is empty or there is none.
     pub(crate) fn copy(&mut self, from: &[&str], to: &[&str]) {
-        match &mut self.0 {
+        match &mut self.form {
             Form::Tree(tree) => {
                 let map = object::get_object(tree, from).filter(|map| !map.is_empty()).cloned();
                 if let Some(map) = map {
@@ -236,7 +257,7 @@ impl<'a> Object<'a> {
 
     /// Whether the pointer, list or map at a path is nil, or the path breaks off.
     pub(crate) fn is_nil_at(&self, path: &[&str]) -> bool {
-        match &self.0 {
+        match &self.form {
             Form::Tree(tree) => object::get(tree, path).is_none_or(Value::is_null),
             Form::Bytes(place) => match place.at(path) {
                 MemberRef::Absent => true,
@@ -253,7 +274,7 @@ impl<'a> Object<'a> {
 
     /// As [`is_zero`](Self::is_zero), of what is at a path.
     pub(crate) fn is_zero_at(&self, path: &[&str]) -> bool {
-        match &self.0 {
+        match &self.form {
             Form::Tree(tree) => match object::get(tree, path) {
                 None | Some(Value::Null | Value::Bool(false)) => true,
                 Some(Value::Bool(true)) => false,
@@ -279,7 +300,7 @@ impl<'a> Object<'a> {
 
     /// The text at a path; empty when it is absent.
     pub(crate) fn text_at(&self, path: &[&str]) -> &str {
-        match &self.0 {
+        match &self.form {
             Form::Tree(tree) => object::get_str(tree, path).unwrap_or_default(),
             Form::Bytes(place) => match place.at(path) {
                 MemberRef::Text(text) => text,
@@ -290,7 +311,7 @@ impl<'a> Object<'a> {
 
     /// An integer; 0 when it is absent.
     pub(crate) fn integer(&self, name: &str) -> i64 {
-        match &self.0 {
+        match &self.form {
             Form::Tree(tree) => crate::tree::integer(tree, name),
             Form::Bytes(place) => match place.get(name) {
                 MemberRef::Int(number) => number,
@@ -301,7 +322,7 @@ impl<'a> Object<'a> {
 
     /// A boolean; false when it is absent.
     pub(crate) fn flag(&self, name: &str) -> bool {
-        match &self.0 {
+        match &self.form {
             Form::Tree(tree) => crate::tree::flag(tree, name),
             Form::Bytes(place) => matches!(place.get(name), MemberRef::Bool(true)),
         }
@@ -309,12 +330,12 @@ impl<'a> Object<'a> {
 }
 
 /// Where a struct stands `null` is the zero struct.
-fn apply_to(slot: &mut Value, rule: impl FnOnce(&mut Object<'_>)) {
+fn apply_to(slot: &mut Value, gates: &Gates, rule: impl FnOnce(&mut Object<'_>)) {
     if slot.is_null() {
         *slot = Value::Object(Tree::new());
     }
     if let Value::Object(inner) = slot {
-        rule(&mut Object::tree(inner));
+        rule(&mut Object::tree(inner, gates));
     }
 }
 
@@ -353,20 +374,21 @@ impl<'a> Place<'a> {
         member
     }
 
-    fn visit(&self, message: Option<MessageRef<'a>>, rule: impl FnOnce(&mut Object<'_>)) {
+    fn visit(&self, message: Option<MessageRef<'a>>, gates: &Gates, rule: impl FnOnce(&mut Object<'_>)) {
         if !self.wanting.get() {
-            rule(&mut Object(Form::Bytes(Place { message, ..*self })));
+            rule(&mut Object { form: Form::Bytes(Place { message, ..*self }), gates });
         }
     }
 
     fn each(
         &self,
         items: impl Iterator<Item = Result<MemberRef<'a>, Irregular>>,
+        gates: &Gates,
         mut rule: impl FnMut(&mut Object<'_>),
     ) {
         for item in items {
             match item {
-                Ok(MemberRef::Message(message)) => self.visit(Some(message), &mut rule),
+                Ok(MemberRef::Message(message)) => self.visit(Some(message), gates, &mut rule),
                 Ok(_) => {}
                 Err(Irregular) => self.want(),
             }

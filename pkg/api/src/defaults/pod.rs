@@ -4,6 +4,7 @@ use super::fill::{behind, copy_missing, each, flag, if_nil, if_zero, integer, wi
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{pod_level_resources, pod_spec};
+use apimachinery::features::Gate;
 
 /// The lists of containers whose requests and host ports are filled in; ephemeral ones have neither.
 const CONTAINER_LISTS: [&str; 2] = ["containers", "initContainers"];
@@ -19,7 +20,9 @@ pub(super) fn pod(pod: &mut Object) {
                 behind(container, "resources", |resources| copy_missing(resources, "limits", "requests"));
             });
         }
-        pod_level_resources::fill(spec);
+        if spec.enabled(Gate::PodLevelResources) {
+            pod_level_resources::fill(spec);
+        }
         if_nil(spec, "enableServiceLinks", true);
         if flag(spec, "hostNetwork") {
             for list in CONTAINER_LISTS {

@@ -3,6 +3,7 @@
 use super::fill::{behind, if_nil, is_zero, within};
 use super::object::Object;
 use super::{Rule, volumes};
+use apimachinery::features::Gate;
 use serde_json::json;
 
 pub(super) fn rule(version: &str, kind: &str) -> Option<Rule> {
@@ -24,8 +25,16 @@ fn csi_driver(driver: &mut Object) {
     within(driver, "spec", |spec| {
         if_nil(spec, "attachRequired", true);
         if_nil(spec, "fsGroupPolicy", "ReadWriteOnceWithFSType");
-        for name in ["podInfoOnMount", "storageCapacity", "requiresRepublish", "seLinuxMount"] {
+        for name in ["podInfoOnMount", "storageCapacity", "requiresRepublish"] {
             if_nil(spec, name, false);
+        }
+        for (name, gate) in [
+            ("seLinuxMount", Gate::SELinuxMountReadWriteOncePod),
+            ("preventPodSchedulingIfMissing", Gate::VolumeLimitScaling),
+        ] {
+            if spec.enabled(gate) {
+                if_nil(spec, name, false);
+            }
         }
         if is_zero(spec, "volumeLifecycleModes") {
             spec.set("volumeLifecycleModes", json!(["Persistent"]));

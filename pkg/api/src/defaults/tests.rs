@@ -9,6 +9,7 @@ mod workloads;
 
 use super::*;
 use crate::{semantic, testdata};
+use apimachinery::features::Gate;
 use schema::object::Object;
 use schema::table::{Cardinality, Message, Shape, Type};
 use serde_json::{Value, json};
@@ -19,7 +20,7 @@ const NOW: UnixTime = UnixTime::from_seconds(1_767_323_045);
 
 /// Both steps of defaulting.
 fn default(api_version: &str, kind: &str, object: &mut Object) {
-    apply(api_version, kind, object);
+    apply(api_version, kind, object, &Gates::default());
     stamp_taints(api_version, kind, object, NOW);
 }
 

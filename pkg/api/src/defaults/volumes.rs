@@ -4,6 +4,7 @@ use super::fill::{behind, each, if_nil, if_zero, text, within};
 use super::object::Object;
 use super::resource_list::{round, round_requirements};
 use super::{image, pod_spec};
+use apimachinery::features::Gate;
 use serde_json::json;
 
 /// Everything that a volume can come from: the members of `VolumeSource`.
@@ -64,7 +65,7 @@ pub(super) fn volume(volume: &mut Object) {
             "ephemeral" => {
                 behind(source, "volumeClaimTemplate", |template| within(template, "spec", claim_spec))
             }
-            "image" => {
+            "image" if source.enabled(Gate::ImageVolume) => {
                 let policy = image::pull_policy(text(source, "reference"));
                 if_zero(source, "pullPolicy", policy);
             }

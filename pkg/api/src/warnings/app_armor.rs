@@ -88,6 +88,7 @@ mod tests {
     use super::super::before_create;
     use crate::resources::find;
     use crate::warnings::testing::{created, object};
+    use apimachinery::features::Gates;
     use serde_json::{Value, json};
 
     fn with(annotation: &str, spec: Value) -> Value {
@@ -102,7 +103,7 @@ mod tests {
         let pod = with(annotation, spec);
         let row = find("", "v1", "pods", "").unwrap();
         let expected: &[&str] = if warns_pod { &[DEPRECATED] } else { &[] };
-        assert_eq!(before_create(row, &object(pod.clone())), expected, "{annotation}");
+        assert_eq!(before_create(row, &object(pod.clone()), &Gates::default()), expected, "{annotation}");
         created("", "pods", pod.clone(), &[]);
         let in_template = format!("template.{DEPRECATED}");
         let expected: &[&str] = if warns_template { &[&in_template] } else { &[] };

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use apimachinery::features::{Gate, Gates};
+
 /// How many characters of warnings an answer shows before it drops further ones (upstream's
 /// `truncateAtTotalRunes`).
 const TOTAL_CHARS_MAX: usize = 4 * 1024;
@@ -15,11 +17,22 @@ const COUNTED_CHARS_MAX: usize = 256;
 /// that declares the same port some thousand times.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
+    gates: Gates,
     texts: Vec<String>,
     chars: usize,
 }
 
 impl Warnings {
+    /// None yet, on a server with these feature gates.
+    pub(super) fn new(gates: &Gates) -> Self {
+        Warnings { gates: *gates, texts: Vec::new(), chars: 0 }
+    }
+
+    /// Whether a feature gate is open.
+    pub(super) fn enabled(&self, gate: Gate) -> bool {
+        self.gates.enabled(gate)
+    }
+
     /// Adds a warning, unless it is there already or there is no room.
     pub(super) fn add(&mut self, text: fmt::Arguments<'_>) {
         if self.is_full() {

@@ -7,6 +7,7 @@ use super::containers::fractions;
 use super::node;
 use super::volumes::old_drivers;
 use crate::tree::{child, children, list, text};
+use apimachinery::features::Gate;
 use apimachinery::field::Path;
 use schema::object::{Object, get_list, get_object};
 
@@ -98,7 +99,8 @@ pub(super) fn capacity(capacity: &Object, out: &mut Warnings) {
 /// that is said only when it asks for others than before.
 pub(super) fn csi_driver(driver: &Object, old: Option<&Object>, out: &mut Warnings) {
     let Some(spec) = child(driver, "spec") else { return };
-    if list(spec, "tokenRequests").is_empty()
+    if !out.enabled(Gate::CSIServiceAccountTokenSecrets)
+        || list(spec, "tokenRequests").is_empty()
         || spec.get("serviceAccountTokenInSecrets").is_some_and(serde_json::Value::is_boolean)
         || old.is_some_and(|old| tokens(old).eq(tokens(driver)))
     {

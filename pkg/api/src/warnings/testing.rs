@@ -3,6 +3,7 @@
 
 use super::{on_create, on_update};
 use crate::resources::{Resource, all};
+use apimachinery::features::Gates;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -17,17 +18,25 @@ fn row(group: &str, plural: &str) -> &'static Resource<'static> {
 /// Checks what the creation of an object warns of.
 #[track_caller]
 pub(super) fn created(group: &str, plural: &str, new: Value, expected: &[&str]) {
-    assert_eq!(on_create(row(group, plural), &object(new)), expected);
+    assert_eq!(on_create(row(group, plural), &object(new), &Gates::default()), expected);
+}
+
+/// Checks what the creation of an object warns of with these gates.
+#[track_caller]
+pub(super) fn created_with(gates: Gates, group: &str, plural: &str, new: Value, expected: &[&str]) {
+    assert_eq!(on_create(row(group, plural), &object(new), &gates), expected);
 }
 
 /// Checks what the replacement of an object warns of.
 #[track_caller]
 pub(super) fn updated(group: &str, plural: &str, new: Value, old: Value, expected: &[&str]) {
-    assert_eq!(on_update(row(group, plural), "", &object(new), &object(old)), expected);
+    let (new, old, gates) = (object(new), object(old), Gates::default());
+    assert_eq!(on_update(row(group, plural), "", &new, &old, &gates), expected);
 }
 
 /// Checks what the replacement of a status warns of.
 #[track_caller]
 pub(super) fn status_updated(group: &str, plural: &str, new: Value, expected: &[&str]) {
-    assert_eq!(on_update(row(group, plural), "status", &object(new.clone()), &object(new)), expected);
+    let (new, gates) = (object(new), Gates::default());
+    assert_eq!(on_update(row(group, plural), "status", &new, &new, &gates), expected);
 }

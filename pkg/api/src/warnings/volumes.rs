@@ -3,13 +3,18 @@
 use super::collector::Warnings;
 use super::storage;
 use crate::tree::children;
+use apimachinery::features::Gate;
 use apimachinery::field::Path;
 use schema::object::{Object, get_object};
+
+/// A driver that can be had back for a while ([`Gate::GitRepoVolumeDriver`]), and what is said of it then.
+const GIT_REPO: &str = "gitRepo";
+const GIT_REPO_ENABLED: &str = "deprecated in v1.11";
 
 /// Drivers that come before the template of a claim in upstream's order, and what is said of them.
 const OLD_DRIVERS: [(&str, &str); 7] = [
     ("photonPersistentDisk", "deprecated in v1.11, non-functional in v1.16+"),
-    ("gitRepo", "deprecated in v1.11, and disabled by default in v1.33+"),
+    (GIT_REPO, "deprecated in v1.11, and disabled by default in v1.33+"),
     ("scaleIO", "deprecated in v1.16, non-functional in v1.22+"),
     ("flocker", "deprecated in v1.22, non-functional in v1.25+"),
     ("storageos", "deprecated in v1.22, non-functional in v1.25+"),
@@ -39,6 +44,8 @@ pub(super) fn volumes(path: &Path<'_>, spec: &Object, out: &mut Warnings) {
 pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &str)], out: &mut Warnings) {
     for (driver, message) in drivers {
         if volume.get(*driver).is_some_and(serde_json::Value::is_object) {
+            let enabled = *driver == GIT_REPO && out.enabled(Gate::GitRepoVolumeDriver);
+            let message = if enabled { GIT_REPO_ENABLED } else { *message };
             let name = if *driver == "storageos" { "storageOS" } else { driver };
             out.add(format_args!("{}: {message}", path.child(name)));
         }
@@ -47,7 +54,8 @@ pub(super) fn old_drivers(path: &Path<'_>, volume: &Object, drivers: &[(&str, &s
 
 #[cfg(test)]
 mod tests {
-    use crate::warnings::testing::created;
+    use crate::warnings::testing::{created, created_with};
+    use apimachinery::features::{Gate, Gates};
     use serde_json::json;
 
     #[test]
@@ -67,6 +75,13 @@ mod tests {
             let pod = json!({"metadata": {"name": "a"}, "spec": {"volumes": volumes}});
             created("", "pods", pod, &[&format!("spec.volumes[1].{expected}")]);
         }
+    }
+
+    #[test]
+    fn a_driver_that_was_had_back_is_deprecated_alone() {
+        let pod = json!({"metadata": {"name": "a"}, "spec": {"volumes": [{"name": "v", "gitRepo": {}}]}});
+        let gates = Gates::default().with(Gate::GitRepoVolumeDriver, true);
+        created_with(gates, "", "pods", pod, &["spec.volumes[0].gitRepo: deprecated in v1.11"]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ mod dangling;
 
 use api::resources::Resource;
 use api::{semantic, tree};
+use apimachinery::features::Gates;
 use registry::client::{Client, Read};
 use registry::{Registry, meta};
 use schema::object::{self, Object};
@@ -136,7 +137,8 @@ fn revised(row: &Resource, current: Option<&Object>, wanted: &Object) -> Option<
 /// The spec that an object should have; `None` when it says the same.
 fn expected_spec(row: &Resource, current: &Object, wanted: &Object) -> Option<Object> {
     let mut expected = wanted.clone();
-    api::defaults::apply(row.group_version, row.kind, &mut expected);
+    // No gate has a say in these defaults.
+    api::defaults::apply(row.group_version, row.kind, &mut expected, &Gates::default());
     if meta::text(wanted, "name") == EXEMPT
         && let (Some(exempt), Some(had)) = (
             expected.get_mut("spec").and_then(|spec| spec.get_mut("exempt")?.as_object_mut()),
@@ -181,7 +183,7 @@ mod tests {
         change: Option<(&[&str], i64)>,
     ) -> Object {
         let mut stored = level(name);
-        api::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut stored);
+        api::defaults::apply(GROUP_VERSION, "PriorityLevelConfiguration", &mut stored, &Gates::default());
         meta::set_generation(&mut stored, generation);
         meta::set(&mut stored, "annotations", annotation.map(|text| json!({AUTO_UPDATE: text})));
         if let Some((path, value)) = change {

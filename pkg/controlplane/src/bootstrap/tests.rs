@@ -1,6 +1,7 @@
 //! Claims about what a start leaves behind in the store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use apimachinery::features::Gates;
 use std::collections::BTreeMap;
 
 use api::resources::{self, Resource};
@@ -23,7 +24,7 @@ struct Cluster {
 impl Cluster {
     fn new() -> Self {
         let storage: Arc<dyn Storage> = Arc::new(Memory::new());
-        let resources = registry::ingest::resources("/registry", |_| false);
+        let resources = registry::ingest::resources("/registry", Gates::default(), |_| false);
         let (delegator, _) = Delegator::new(Arc::clone(&storage), "/registry", resources, Options::default());
         let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
         let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(1));
@@ -113,7 +114,7 @@ async fn a_fresh_cluster_gets_what_every_cluster_has() {
             object.remove("status");
         }
         for object in &mut expected {
-            api::defaults::apply(row.group_version, row.kind, object);
+            api::defaults::apply(row.group_version, row.kind, object, &Gates::default());
             object.remove("status");
         }
         let place = |object: &Object| {

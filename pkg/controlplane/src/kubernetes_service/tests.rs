@@ -1,6 +1,7 @@
 //! Claims about several servers over one store.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use apimachinery::features::Gates;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 
@@ -34,11 +35,12 @@ impl Server {
         config.advertise_address = Ipv4Addr::new(192, 0, 2, last).into();
         config.serving.bind.address.set_port(6443);
         change(&mut config);
-        let resources = registry::ingest::resources("/registry", |_| false);
+        let resources = registry::ingest::resources("/registry", Gates::default(), |_| false);
         let (delegator, _) = Delegator::new(Arc::clone(storage), "/registry", resources, Options::default());
         let (clock, entropy) = (Arc::new(SystemClock), Arc::new(SystemEntropy));
         let registry = Registry::new(delegator, "/registry", clock, entropy, Duration::from_secs(1));
-        let (registry, _) = services::with_pools(&config, registry, storage).unwrap();
+        let (registry, _, following) = services::with_pools(&config, registry, storage).unwrap();
+        tokio::spawn(following.run());
         let cidr = Arc::new(DefaultServiceCidr::new(&config.services.cidrs, &registry).unwrap());
         let service = Arc::new(KubernetesService::new(&config, &registry, Arc::clone(storage)).unwrap());
         let tasks = Tasks::new(CancellationToken::new());

@@ -29,6 +29,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
     call.warnings.extend(decoded.warnings);
+    let shares_labels = api::defaults::shares_labels(&decoded.api_version, row.kind, &decoded.object);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     call.trace.span.event("Conversion done");
     if call.endpoint().act == Act::IssueToken {
@@ -49,9 +50,9 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
-    call.warnings.extend(api::warnings::before_create(row, &object));
+    call.warnings.extend(api::warnings::before_create(row, &object, call.api.registry.gates()));
     let dry_run = !options.dry_run.is_empty();
-    let request = CreateRequest { user: call.user, dry_run, admit: &admit };
+    let request = CreateRequest { user: call.user, dry_run, shares_labels, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let created = call.stored(call.api.registry.create(&target, object, request)).await?;
     call.reply()?.stored(201, storage, created.as_ref())

@@ -1,6 +1,7 @@
 //! POST of `serviceaccounts/NAME/token`: a token for a service account, on request (KEP-1205;
 //! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
 
+use apimachinery::features::Gates;
 use std::sync::Arc;
 
 use api::options::CreateOptions;
@@ -152,12 +153,12 @@ fn check_account(request: &Object, account: &Object) -> Result<(), Box<Status>> 
     Err(Status::conflict(&GroupResource::new(GROUP, KIND), name, &cause).into())
 }
 
-/// Fills in what every request of the kind is given.
+/// Fills in what every request of the kind is given, whatever gates are open.
 fn default(request: &mut Object) {
     if get_object(request, &["spec"]).is_none() {
         request.insert("spec".to_owned(), Object::new().into());
     }
-    api::defaults::apply("authentication.k8s.io/v1", KIND, request);
+    api::defaults::apply("authentication.k8s.io/v1", KIND, request, &Gates::default());
 }
 
 /// Fills in what the request leaves open, and clears what it may not say.

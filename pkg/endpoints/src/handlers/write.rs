@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use api::managed_fields::{ApplyOptions, FieldManager, manager_or_user_agent};
 use api::resources::Resource;
+use apimachinery::features::Gates;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use schema::object::Object;
@@ -18,6 +19,7 @@ pub(super) struct Writer<'c> {
     endpoint: &'c Resource<'c>,
     manager: String,
     now: UnixTime,
+    gates: &'c Gates,
 }
 
 impl<'c> Writer<'c> {
@@ -28,6 +30,7 @@ impl<'c> Writer<'c> {
             endpoint: call.endpoint(),
             manager: manager_or_user_agent(field_manager, &call.context.user_agent),
             now: call.api.registry.now(),
+            gates: call.api.registry.gates(),
         }
     }
 
@@ -58,7 +61,7 @@ impl<'c> Writer<'c> {
         let options = ApplyOptions { manager: &self.manager, force, now: self.now };
         let row = self.endpoint;
         fields.apply(live, configuration, options, |object| {
-            api::defaults::apply(row.kind_group_version, row.kind, object);
+            api::defaults::apply(row.kind_group_version, row.kind, object, self.gates);
             api::defaults::stamp_taints(row.kind_group_version, row.kind, object, self.now);
         })
     }

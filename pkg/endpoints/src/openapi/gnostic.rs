@@ -55,9 +55,15 @@ impl Message {
     }
 
     fn message(&mut self, number: u32, write: impl FnOnce(&mut Message)) {
-        let mut inner = Message::default();
-        write(&mut inner);
-        self.bytes(number, &inner.0);
+        self.varint(u64::from(number << 3 | 2));
+        let start = self.0.len();
+        write(self);
+        // How long it is stands before it and is known after it; it moves by the few bytes that takes.
+        let len = self.0.len() - start;
+        self.varint(len as u64);
+        if let Some(inner) = self.0.get_mut(start..) {
+            inner.rotate_left(len);
+        }
     }
 
     /// The members of an object as messages of a name and a value.

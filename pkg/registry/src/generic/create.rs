@@ -5,6 +5,7 @@ use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
+use bytes::Bytes;
 use schema::object::Object;
 use serde_json::Value;
 use storage::Written;
@@ -24,6 +25,8 @@ pub struct CreateRequest<'a> {
     pub user: &'a UserInfo,
     /// Check everything, write nothing.
     pub dry_run: bool,
+    /// The object's labels are those of its pod template ([`api::defaults::shares_labels`]).
+    pub shares_labels: bool,
     /// Admission.
     pub admit: &'a dyn Admit,
 }
@@ -39,26 +42,22 @@ impl Registry {
         &self,
         target: &Target<'_>,
         mut object: Object,
-        request: CreateRequest<'_>,
+        mut request: CreateRequest<'_>,
     ) -> Result<Stored> {
         request.admit.mutate(&mut object, None).await?;
         let generates =
             meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
-        let mut last = self.create_once(target, object.clone(), request).await;
-        for _ in 1..GENERATE_ATTEMPTS {
-            match &last {
-                Err(status) if generates && status.reason == "AlreadyExists" => {}
-                _ => break,
+        // Upstream makes a copy for each name it tries, and a copy shares nothing.
+        request.shares_labels &= !generates;
+        // Only who may have to try again keeps a copy.
+        let retries = if generates { GENERATE_ATTEMPTS - 1 } else { 0 };
+        for _ in 0..retries {
+            match self.create_once(target, object.clone(), request).await {
+                Err(status) if status.reason == "AlreadyExists" => {}
+                created => return created,
             }
-            last = self.create_once(target, object.clone(), request).await;
         }
-        if let Err(status) = &last
-            && error::is_too_large(status)
-            && meta::metadata_mut(&mut object).remove("managedFields").is_some()
-        {
-            last = self.create_once(target, object, request).await;
-        }
-        last
+        self.create_once(target, object, request).await
     }
 
     /// One attempt, with what it takes from pools.
@@ -86,8 +85,8 @@ impl Registry {
         mut object: Object,
         request: CreateRequest<'_>,
     ) -> Result<Stored> {
-        let CreateRequest { user, dry_run, admit } = request;
-        self.prepare_create(target, &mut object, user, admit)?;
+        let CreateRequest { dry_run, admit, .. } = request;
+        self.prepare_create(target, &mut object, &request)?;
         admit.validate(&object, None).await?;
         let version = meta::text(&object, "resourceVersion");
         if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
@@ -97,20 +96,18 @@ impl Registry {
         let named = Target { name: &name, ..*target };
         codec::strip_revision(&mut object);
         let key = self.key(storage, &named)?;
-        let span = trace::write("Create etcd3", target, &key);
-        span.event("About to Encode");
-        let value = codec::encode(storage, &object).map_err(Status::internal_error)?;
-        span.event_with("Encode succeeded", "len", value.len());
-        span.event("TransformToStorage succeeded");
-        let dry = DryRun::of(&self.delegator);
-        let (store, _) = if dry_run { dry.writer() } else { self.writer() };
-        let put = store.put(&key, value.clone(), 0, self.ttl(target.row));
-        let written = span.clone().within(put).await;
-        span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
-        match written.map_err(|e| error::storage(&target.group_resource(), "create", e))? {
+        let (value, written) = match self.put_new(target, storage, &key, &object, dry_run).await {
+            Err(status)
+                if error::is_too_large(&status)
+                    && meta::metadata_mut(&mut object).remove("managedFields").is_some() =>
+            {
+                self.put_new(target, storage, &key, &object, dry_run).await?
+            }
+            put => put?,
+        };
+        match written {
             Written::Done(revision) => {
-                span.event_with("decode succeeded", "len", value.len());
-                let value = codec::as_read(storage, value);
+                let value = codec::as_read(storage, value, self.gates());
                 Ok(Stored { key, value, revision })
             }
             Written::Stale { current, .. } => {
@@ -125,6 +122,32 @@ impl Registry {
                 Err(status.into())
             }
         }
+    }
+
+    /// Writes an object that is complete; returns its bytes, too.
+    async fn put_new(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow<'_>,
+        key: &str,
+        object: &Object,
+        dry_run: bool,
+    ) -> Result<(Bytes, Written)> {
+        let span = trace::write("Create etcd3", target, key);
+        span.event("About to Encode");
+        let value = codec::encode(storage, object).map_err(Status::internal_error)?;
+        span.event_with("Encode succeeded", "len", value.len());
+        span.event("TransformToStorage succeeded");
+        let dry = DryRun::of(&self.delegator);
+        let (store, _) = if dry_run { dry.writer() } else { self.writer() };
+        let put = store.put(key, self.older.bytes(storage, &value)?, 0, self.ttl(target.row));
+        let written = span.clone().within(put).await;
+        span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
+        let written = written.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
+        if matches!(written, Written::Done(_)) {
+            span.event_with("decode succeeded", "len", value.len());
+        }
+        Ok((value, written))
     }
 
     /// Fills in the system's metadata, a generated name among it.
@@ -147,17 +170,20 @@ impl Registry {
         &self,
         target: &Target<'_>,
         object: &mut Object,
-        user: &UserInfo,
-        admit: &dyn Admit,
+        request: &CreateRequest<'_>,
     ) -> Result<()> {
+        let CreateRequest { user, shares_labels, admit, .. } = *request;
         let now = UnixTime { nanos: 0, ..self.clock.now() };
-        let context = strategy::Context { user, now, entropy: &*self.entropy, settings: self.settings };
+        let settings = self.settings;
+        let context = strategy::Context { user, now, entropy: &*self.entropy, settings, shares_labels };
         strategy::prepare_for_create(target.row, object, &context);
         let errors = strategy::validate(target.row, object, &context);
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }
-        api::warnings::on_create(target.row, object).into_iter().for_each(|text| admit.warn(text));
+        api::warnings::on_create(target.row, object, self.gates())
+            .into_iter()
+            .for_each(|text| admit.warn(text));
         Ok(())
     }
 }

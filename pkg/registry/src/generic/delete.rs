@@ -182,14 +182,16 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         let value = codec::encode(self.storage, &marked).map_err(Status::internal_error)?;
         let then = if is_last { Then::Removable(marked) } else { Then::Stays };
         self.planned = Some(Planned { name, uid, value: value.clone(), then });
+        let value = self.registry.older.bytes(self.storage, &value)?;
         Ok(Update::Write(value, self.registry.ttl(target.row)))
     }
 }
 
 impl Deletion<'_> {
-    /// Plans an answer with the object as it is stored.
+    /// Plans an answer with the object as it was read.
     fn keep(&mut self, kv: &KeyValue, name: String, uid: String, then: Then) -> Update {
-        self.planned = Some(Planned { name, uid, value: kv.value.clone(), then });
+        let value = codec::as_read(self.storage, kv.value.clone(), self.registry.gates());
+        self.planned = Some(Planned { name, uid, value, then });
         Update::Keep
     }
 

@@ -37,7 +37,7 @@ impl Registry {
         let mut value = bytes::Bytes::new();
         let outcome = turns.guaranteed_update(store, &key, suggestion, |current: Option<&KeyValue>| {
             value = self.edited(target, storage, preconditions, current, edit)?;
-            Ok(Update::Write(value.clone(), self.ttl(target.row)))
+            Ok(Update::Write(self.older.bytes(storage, &value)?, self.ttl(target.row)))
         });
         let updated = outcome.await.map_err(|failure: Failure| failure.status(target, "update"))?;
         let (Updated::Written(revision) | Updated::Deleted(revision) | Updated::Unchanged(revision)) =

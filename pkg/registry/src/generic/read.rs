@@ -34,8 +34,8 @@ impl Registry {
     /// Whether the watch cache has an object. It is not known to be without one that it does not have.
     pub(crate) fn is_cached(&self, target: &Target<'_>) -> bool {
         let Ok(storage) = self.storage_of(target, "get") else { return false };
-        let Ok(key) = self.key(storage, target) else { return false };
-        self.suggestion(storage, &key).is_ok_and(|cached| cached.is_some())
+        let (Ok(key), Ok(stored)) = (self.key(storage, target), self.stored(storage)) else { return false };
+        self.delegator.peek(&stored.resource, &key).is_some_and(|element| element.value().is_ok())
     }
 
     /// How many bytes the watch cache has of an object; 0 for one that it does not have.
@@ -50,11 +50,15 @@ impl Registry {
         (&**self.delegator.storage(), &self.turns)
     }
 
-    /// What a write may take for the current state at first: the cached object, if there is one.
+    /// What a write may take for the current state at first: the cached object, if there is one. What is
+    /// stored in another form than it is cached in would seem to change with every write.
     ///
     /// # Errors
     /// As [`stored`](Self::stored).
     pub(super) fn suggestion(&self, storage: &StorageRow, key: &str) -> Result<Option<KeyValue>> {
+        if self.older.is_of(storage) {
+            return Ok(None);
+        }
         let cached = self.delegator.peek(&self.stored(storage)?.resource, key);
         Ok(cached.as_deref().and_then(suggestion))
     }

@@ -8,11 +8,13 @@ mod create;
 mod delete;
 mod grace;
 mod old;
+mod older;
 mod reads;
 mod stale;
 mod too_large;
 mod update;
 
+use apimachinery::features::Gates;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -133,7 +135,7 @@ fn named(plural: &str, name: &str, more: Value) -> Object {
     if plural == "events" {
         all.insert("involvedObject".to_owned(), json!({"namespace": NAMESPACE}));
     }
-    api::defaults::apply(row.group_version, row.kind, &mut all);
+    api::defaults::apply(row.group_version, row.kind, &mut all, &Gates::default());
     all
 }
 
@@ -144,7 +146,10 @@ fn decode(plural: &str, stored: StoredRef<'_>) -> Value {
 impl World {
     fn new() -> Self {
         let store = Arc::new(Memory::new());
-        let delegator = Delegator::uncached(store.clone(), crate::ingest::resources("/registry", |_| true));
+        let delegator = Delegator::uncached(
+            store.clone(),
+            crate::ingest::resources("/registry", Gates::default(), |_| true),
+        );
         World::with(store, delegator)
     }
 
@@ -162,7 +167,7 @@ impl World {
     }
 
     async fn post(&self, plural: &str, object: Object, dry_run: bool) -> Result<Value> {
-        let request = CreateRequest { user: &self.user, dry_run, admit: &AdmitAll };
+        let request = CreateRequest { user: &self.user, dry_run, shares_labels: false, admit: &AdmitAll };
         let created = self.registry.create(&target(plural, ""), object, request).await?;
         Ok(decode(plural, created.as_ref()))
     }
@@ -193,7 +198,7 @@ impl World {
     async fn put(&self, endpoint: &str, object: Value) -> Result<Value> {
         let plural = endpoint.split('/').next().unwrap();
         let mut object = self::object(object);
-        api::defaults::apply(row(plural).group_version, row(plural).kind, &mut object);
+        api::defaults::apply(row(plural).group_version, row(plural).kind, &mut object, &Gates::default());
         let name = crate::meta::text(&object, "name").to_owned();
         let mut request = self.update(endpoint);
         request.uid = crate::meta::text(&object, "uid").to_owned();

@@ -15,7 +15,7 @@ use storage::{KeyValue, Update, Updated};
 
 use super::allocate::{Claim, Ending, settle};
 use super::dryrun::DryRun;
-use super::{Admit, Registry, Result, Target, error, trace};
+use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
 use crate::{Stored, StoredRef, codec, meta, strategy};
 
 /// Makes the new object of the current one, which is `None` when there is none. May run several times,
@@ -122,7 +122,7 @@ impl Registry {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => existing_revision,
         };
-        let stored = Stored { key, value: codec::as_read(storage, value), revision };
+        let stored = Stored { key, value: codec::as_read(storage, value, self.gates()), revision };
         if matches!(updated, Updated::Deleted(_)) {
             self.release(storage, &stored, request.dry_run).await;
         }
@@ -166,7 +166,12 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
             self.claim = allocator.allocate(&mut object, old, request.dry_run).await?;
         }
         match old {
-            None => self.registry.prepare_create(target, &mut object, request.user, request.admit)?,
+            None => {
+                // An object that was applied, which is all that gets here, is a copy of what was filled in.
+                let UpdateRequest { user, dry_run, admit, .. } = *request;
+                let request = CreateRequest { user, dry_run, shares_labels: false, admit };
+                self.registry.prepare_create(target, &mut object, &request)?;
+            }
             Some(old) => self.prepare(&mut object, old)?,
         }
         request.admit.validate(&object, old).await?;
@@ -179,7 +184,10 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         self.span.event("Transaction prepared");
         Ok(match deletes {
             true => Update::Delete,
-            false => Update::Write(self.value.clone(), self.registry.ttl(target.row)),
+            false => {
+                let value = self.registry.older.bytes(storage, &self.value)?;
+                Update::Write(value, self.registry.ttl(target.row))
+            }
         })
     }
 }
@@ -190,13 +198,13 @@ impl Attempts<'_, '_> {
         let (target, UpdateRequest { endpoint, user, admit, .. }) = (self.target, self.request);
         let Registry { clock, entropy, settings, .. } = self.registry;
         let (entropy, settings) = (&**entropy, *settings);
-        let context = strategy::Context { user, now: clock.now(), entropy, settings };
+        let context = strategy::Context { user, now: clock.now(), entropy, settings, shares_labels: false };
         strategy::prepare_for_update(endpoint, target.row, object, old, &context);
         let errors = strategy::validate_update(endpoint, target.row, object, old, &context);
         if !errors.is_empty() {
             return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
         }
-        let warnings = warnings::on_update(target.row, endpoint.subresource, object, old);
+        let warnings = warnings::on_update(target.row, endpoint.subresource, object, old, &settings.gates);
         warnings.into_iter().for_each(|text| admit.warn(text));
         ignore_timestamps(self.storage.message, old, object);
         Ok(())

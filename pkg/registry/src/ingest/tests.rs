@@ -9,7 +9,7 @@ use super::*;
 
 fn form(plural: &str) -> StoredForm {
     let (row, storage) = stored_rows().find(|(row, _)| row.plural == plural).unwrap();
-    StoredForm::new(row.into(), Fields::of(storage.prefix))
+    StoredForm::new(row.into(), Fields::of(storage.prefix), Gates::default())
 }
 
 fn storage(plural: &str) -> &'static StorageRow<'static> {
@@ -33,7 +33,7 @@ fn element(plural: &str, value: Bytes) -> Arc<Element> {
 fn complete(plural: &str, value: Value) -> Bytes {
     let storage = storage(plural);
     let mut object = object(value);
-    api::defaults::apply(storage.group_version, storage.kind, &mut object);
+    api::defaults::apply(storage.group_version, storage.kind, &mut object, &Gates::default());
     encoded(plural, Value::Object(object))
 }
 
@@ -199,7 +199,7 @@ fn what_cannot_be_read_says_why() {
 
 #[test]
 fn each_storage_prefix_is_one_resource() {
-    let configs = resources("/registry/", |row| row.watch_cache);
+    let configs = resources("/registry/", Gates::default(), |row| row.watch_cache);
     let of = |prefix: &str| configs.iter().filter(|c| c.prefix == prefix).collect::<Vec<_>>();
     let events = of("/registry/events/");
     assert_eq!((events.len(), events[0].cached, &*events[0].group), (1, false, ""));

@@ -1,17 +1,21 @@
 //! Addresses of services, each taken by creating the IPAddress object of its name (KEP-1880; upstream's
 //! `ipallocator.go` and `cidrallocator.go`): who creates it has it, however many servers there are.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::options::Preconditions;
 use api::tree;
 use apimachinery::status::Status;
 use schema::object::Object;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::{Client, Read};
+use crate::follow::{Change, Follower, Following, View};
 use crate::generic::{Entropy, Registry, Result};
 use crate::meta;
 
@@ -66,25 +70,76 @@ impl From<Box<Status>> for Missing {
     }
 }
 
+/// How long a pool waits for its ranges, which are known soon after a server starts or not at all.
+const KNOWN_MAX: Duration = Duration::from_secs(5);
+
 /// A range, and whether addresses are given out of it.
+#[derive(Clone)]
 pub(super) struct KnownRange {
     pub(super) range: AddressRange,
     ready: bool,
 }
 
+/// The ranges of all ServiceCIDR objects.
+#[derive(Clone, Default)]
+pub struct Ranges(BTreeMap<Box<str>, Vec<KnownRange>>);
+
+impl View for Ranges {
+    fn apply(&mut self, change: &Change) {
+        match change.object() {
+            Some(object) => _ = self.0.insert(change.name().into(), ranges_of(object)),
+            None => _ = self.0.remove(change.name()),
+        }
+    }
+}
+
+impl Ranges {
+    /// All of them. One that several objects have counts once, and is ready if it is in one of them.
+    fn known(&self) -> Vec<KnownRange> {
+        let mut all: Vec<KnownRange> = Vec::new();
+        for range in self.0.values().flatten() {
+            match all.iter_mut().find(|known| known.range.text == range.range.text) {
+                Some(known) => known.ready |= range.ready,
+                None => all.push(range.clone()),
+            }
+        }
+        all
+    }
+
+    /// Whether there is an object of this name.
+    #[cfg(test)]
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+}
+
+/// What a ServiceCIDR says.
+fn ranges_of(object: &Object) -> Vec<KnownRange> {
+    let ready = is_ready(object) && !meta::is_deleting(object);
+    let texts = tree::child(object, "spec").into_iter().flat_map(|spec| tree::texts(spec, "cidrs"));
+    texts.filter_map(AddressRange::parse).map(|range| KnownRange { range, ready }).collect()
+}
+
 /// The addresses of a cluster's services.
 pub(super) struct Addresses {
     addresses: Client,
-    ranges: Client,
+    ranges: Follower<Ranges>,
     entropy: Arc<dyn Entropy>,
 }
 
 impl Addresses {
+    /// Addresses, and what keeps their ranges current while it runs.
+    ///
     /// # Errors
     /// The text of what is not built in.
-    pub(super) fn new(registry: &Registry, entropy: Arc<dyn Entropy>) -> std::result::Result<Self, String> {
+    pub(super) fn new(
+        registry: &Registry,
+        entropy: Arc<dyn Entropy>,
+    ) -> std::result::Result<(Self, Following<Ranges>), String> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
-        Ok(Addresses { addresses: client("ipaddresses")?, ranges: client("servicecidrs")?, entropy })
+        let row = client("servicecidrs")?.row();
+        let (ranges, following) = Follower::new(registry, "ranges of services", vec![row.into()]);
+        Ok((Addresses { addresses: client("ipaddresses")?, ranges, entropy }, following))
     }
 
     /// Every IPAddress object, as it is.
@@ -97,21 +152,16 @@ impl Addresses {
         self.addresses.get("", name, Read::Cached).await
     }
 
-    /// The ranges of all ServiceCIDR objects. One that several have counts once, and is ready if it is in
-    /// one of them.
-    pub(super) async fn ranges(&self) -> Result<Vec<KnownRange>> {
-        let mut known: Vec<KnownRange> = Vec::new();
-        for object in self.ranges.list("", Read::Cached).await? {
-            let ready = is_ready(&object) && !meta::is_deleting(&object);
-            let Some(spec) = tree::child(&object, "spec") else { continue };
-            for text in tree::texts(spec, "cidrs") {
-                match known.iter_mut().find(|known| known.range.text == text) {
-                    Some(known) => known.ready |= ready,
-                    None => known.extend(AddressRange::parse(text).map(|range| KnownRange { range, ready })),
-                }
-            }
-        }
-        Ok(known)
+    /// The ranges that are known; none while that takes too long.
+    pub(super) async fn ranges(&self) -> Vec<KnownRange> {
+        _ = timeout(KNOWN_MAX, self.ranges.ready()).await;
+        self.ranges.read(Ranges::known)
+    }
+
+    /// Waits until something is true of the ranges.
+    #[cfg(test)]
+    pub(super) async fn wait_for_ranges(&self, holds: impl Fn(&Ranges) -> bool) {
+        self.ranges.wait_for(holds).await;
     }
 
     /// Takes an address for a service: `wanted`, or any of the family. A dry run takes none; it checks less
@@ -123,7 +173,7 @@ impl Addresses {
         wanted: Option<IpAddr>,
         dry_run: bool,
     ) -> std::result::Result<IpAddr, Missing> {
-        let mut known = self.ranges().await?;
+        let mut known = self.ranges().await;
         known.retain(|known| known.range.family == family);
         match wanted {
             _ if dry_run => would_take(&known, wanted),

@@ -11,6 +11,7 @@ mod racing;
 mod sequences;
 mod stored_ports;
 
+use apimachinery::features::Gates;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -84,7 +85,10 @@ fn object(value: Value) -> Object {
 impl Server {
     /// One of the servers of a store. Its cluster has both families if `families` says so.
     fn of(store: &Arc<dyn Storage>, seed: u64, families: Families, ports: RangeInclusive<u16>) -> Self {
-        let delegator = Delegator::uncached(store.clone(), crate::ingest::resources("/registry", |_| true));
+        let delegator = Delegator::uncached(
+            store.clone(),
+            crate::ingest::resources("/registry", Gates::default(), |_| true),
+        );
         let clock = Arc::new(TestClock::at(UnixTime { seconds: 1_735_689_600, nanos: 0 }));
         let numbers = Numbers::seeded(seed);
         let registry =
@@ -96,7 +100,9 @@ impl Server {
             prefix: "/registry".to_owned(),
             entropy: numbers,
         };
-        let services = Arc::new(Services::new(registry.clone(), options).unwrap());
+        let (services, following) = Services::new(registry.clone(), options).unwrap();
+        tokio::spawn(following.run());
+        let services = Arc::new(services);
         let pools: Arc<dyn Allocator> = services.clone();
         let registry = registry.with_allocators(HashMap::from([(STORAGE_PREFIX, pools)]));
         let user = UserInfo { name: "tester".to_owned(), ..UserInfo::default() };
@@ -122,6 +128,13 @@ impl Server {
     async fn add_ranges(&self, name: &str, ranges: &[&str]) {
         let object = json!({"metadata": {"name": name}, "spec": {"cidrs": ranges}});
         self.create("networking.k8s.io", "servicecidrs", "", object, false).await.unwrap();
+        self.sees_ranges(name, true).await;
+    }
+
+    /// Waits until the server knows that there are the ranges of this name, or that there are not.
+    async fn sees_ranges(&self, name: &str, there: bool) {
+        let seen = self.services.pools.addresses.wait_for_ranges(|known| known.has(name) == there);
+        tokio::time::timeout(Duration::from_secs(60), seen).await.unwrap();
     }
 
     pub(super) async fn create(
@@ -139,8 +152,8 @@ impl Server {
         if row.namespaced {
             meta::set_text(&mut object, "namespace", namespace);
         }
-        api::defaults::apply(row.group_version, row.kind, &mut object);
-        let request = CreateRequest { user: &self.user, dry_run, admit: &AdmitAll };
+        api::defaults::apply(row.group_version, row.kind, &mut object, &Gates::default());
+        let request = CreateRequest { user: &self.user, dry_run, shares_labels: false, admit: &AdmitAll };
         let made = self.registry.create(&Target { row, namespace, name: "" }, object, request).await?;
         Ok(Value::Object(codec::decode(row.storage.as_ref().unwrap(), made.as_ref()).unwrap()))
     }
@@ -176,7 +189,7 @@ impl Server {
                     value => drop(spec.insert(name, value)),
                 }
             }
-            api::defaults::apply(row.group_version, row.kind, &mut new);
+            api::defaults::apply(row.group_version, row.kind, &mut new, &Gates::default());
             Ok(new)
         };
         let target = Target { row, namespace: NAMESPACE, name };
@@ -195,6 +208,9 @@ impl Server {
         let options = DeleteOptions::default();
         let request = DeleteRequest { options: &options, dry_run, admit: &AdmitAll };
         self.registry.delete(&Target { row, namespace, name }, &request).await.unwrap();
+        if plural == "servicecidrs" {
+            self.sees_ranges(name, false).await;
+        }
     }
 
     async fn exists(&self, row: &'static Resource<'static>, namespace: &str, name: &str) -> bool {

@@ -17,9 +17,9 @@ const POD_LABELS: [&str; 4] = ["spec", "template", "metadata", "labels"];
 pub(super) struct Jobs;
 
 impl Strategy for Jobs {
-    fn prepare_for_create(&self, job: &mut Object, _context: &Context<'_>) {
+    fn prepare_for_create(&self, job: &mut Object, context: &Context<'_>) {
         if object::get_bool(job, &["spec", "manualSelector"]) != Some(true) {
-            generate_selector(job);
+            generate_selector(job, context.shares_labels);
         }
     }
 }
@@ -27,13 +27,11 @@ impl Strategy for Jobs {
 /// Labels the pods with the job's name and uid, and selects by the uid. A label that is there already
 /// stays: validation says whether it may.
 ///
-/// A job without labels defaults to those of its pods, and in upstream that is one map, not a copy: it
-/// gets the generated labels too. So it does here; labels that the client gave twice cannot be told
-/// from defaulted ones any more and go the same way.
-fn generate_selector(job: &mut Object) {
+/// A job without labels defaults to those of its pods, and in upstream that is one map, not a copy, which
+/// gets the generated labels for both.
+fn generate_selector(job: &mut Object, shares_labels: bool) {
     let name = meta::text(job, "name").to_owned();
     let uid = meta::text(job, "uid").to_owned();
-    let shares_labels = labels(job, &OWN_LABELS) == labels(job, &POD_LABELS);
     let Some(spec) = child(job, "spec") else { return };
     let pods = child(spec, "template").and_then(|template| child(template, "metadata"));
     if let Some(labels) = pods.and_then(|metadata| child(metadata, "labels")) {
@@ -46,12 +44,7 @@ fn generate_selector(job: &mut Object) {
     if let Some(selector) = selector {
         selector.entry(CONTROLLER_UID).or_insert_with(|| uid.into());
     }
-    if shares_labels && let Some(labels) = labels(job, &POD_LABELS).cloned() {
+    if shares_labels && let Some(labels) = object::get_object(job, &POD_LABELS).cloned() {
         object::set(job, &OWN_LABELS, labels);
     }
-}
-
-/// The labels at a path, if there are any.
-fn labels<'o>(job: &'o Object, path: &[&str]) -> Option<&'o Object> {
-    object::get_object(job, path).filter(|labels| !labels.is_empty())
 }

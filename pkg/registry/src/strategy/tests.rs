@@ -57,6 +57,7 @@ fn context<'c>(user: &'c UserInfo) -> Context<'c> {
         now: UnixTime { seconds: 1_735_689_600, nanos: 5 },
         entropy: &Fixed,
         settings: Settings::default(),
+        shares_labels: false,
     }
 }
 

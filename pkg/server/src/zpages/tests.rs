@@ -18,6 +18,7 @@ fn status() -> Statusz {
         started_seconds: NOW - 3_725,
         version: VersionInfo::of_this_build(),
         paths: paths.map(str::to_owned).to_vec(),
+        cbor: false,
         env: env(),
     }
 }
@@ -25,7 +26,7 @@ fn status() -> Statusz {
 #[test]
 fn what_is_wanted_is_said_in_full_or_is_text() {
     let check = |accept: &str, expected: Option<Wanted>| {
-        assert_eq!(wanted("Flagz", &headers(accept)), expected, "{accept}");
+        assert_eq!(wanted("Flagz", false, &headers(accept)), expected, "{accept}");
     };
     let json = |version| Some(Wanted::Structured { format: Format::Json, version });
     for accept in ["", " ", "*/*", "text/plain", "text/*", "application/xml, */*"] {
@@ -49,6 +50,13 @@ fn what_is_wanted_is_said_in_full_or_is_text() {
     ] {
         check(accept, None);
     }
+}
+
+#[test]
+fn cbor_is_spoken_where_its_gate_is_open() {
+    let accept = headers("application/cbor;v=v1beta1;g=config.k8s.io;as=Flagz");
+    let cbor = Wanted::Structured { format: Format::Cbor, version: "v1beta1" };
+    assert_eq!((wanted("Flagz", true, &accept), wanted("Flagz", false, &accept)), (Some(cbor), None));
 }
 
 #[test]
@@ -99,7 +107,7 @@ async fn an_old_version_warns() {
 
 #[tokio::test]
 async fn what_cannot_be_had_is_a_406_that_says_what_can() {
-    let answer = refused(&headers("application/json"));
+    let answer = refused(false, &headers("application/json"));
     assert_eq!(answer.status(), 406);
     let body = answer.into_body().collect().await.unwrap().to_bytes();
     let status: serde_json::Value = serde_json::from_slice(&body).unwrap();

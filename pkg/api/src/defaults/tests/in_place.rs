@@ -10,12 +10,12 @@ use schema::proto;
 pub(super) fn says_what_filling_in_does(api_version: &str, kind: &str, object: &Object, name: &str) -> bool {
     let Some(defaults) = Defaults::of(api_version, kind) else { return false };
     let message = schema::builtin::kind(api_version, kind).unwrap();
-    let mut raw = Vec::new();
+    let (mut raw, gates) = (Vec::new(), Gates::default());
     proto::encode(message, object, &mut raw).unwrap();
     let before = proto::decode(message, &raw).unwrap();
     let mut after = before.clone();
-    defaults.fill(&mut after);
-    let missing = defaults.are_missing(MessageRef::new(message, &raw));
+    defaults.fill(&mut after, &gates);
+    let missing = defaults.are_missing(MessageRef::new(message, &raw), &gates);
     assert_eq!(missing, after != before, "{api_version} {kind} {name}: {:#}", Value::Object(before));
     missing
 }
@@ -97,7 +97,7 @@ fn what_has_its_defaults_lacks_none() {
     let mut seen = 0;
     for (name, api_version, kind, mut object) in fixtures() {
         says_what_filling_in_does(&api_version, &kind, &object, &name);
-        apply(&api_version, &kind, &mut object);
+        apply(&api_version, &kind, &mut object, &Gates::default());
         assert!(!says_what_filling_in_does(&api_version, &kind, &object, &name), "{name}");
         seen += usize::from(Defaults::of(&api_version, &kind).is_some());
     }
@@ -113,9 +113,9 @@ fn any_one_member_that_is_a_default_is_missed() {
         if !wanted || Defaults::of(&api_version, &kind).is_none() || !is_stored(&api_version, &kind) {
             continue;
         }
-        apply(&api_version, &kind, &mut object);
+        apply(&api_version, &kind, &mut object, &Gates::default());
         object.insert("metadata".to_owned(), json!({"name": "a"}));
-        apply(&api_version, &kind, &mut object);
+        apply(&api_version, &kind, &mut object, &Gates::default());
         with_one_less(&kind, &mut object, &mut |less, path| {
             let what = format!("{name} without {path}");
             missed += usize::from(says_what_filling_in_does(&api_version, &kind, less, &what));
@@ -129,7 +129,8 @@ fn any_one_member_that_is_a_default_is_missed() {
 fn what_cannot_be_read_may_lack_defaults() {
     let check = |kind: &str, raw: &[u8], expected: bool| {
         let message = schema::builtin::kind("v1", kind).unwrap();
-        let missing = Defaults::of("v1", kind).unwrap().are_missing(MessageRef::new(message, raw));
+        let missing =
+            Defaults::of("v1", kind).unwrap().are_missing(MessageRef::new(message, raw), &Gates::default());
         assert_eq!(missing, expected, "{kind} {raw:?}");
     };
     // A secret is of a type, field 3.

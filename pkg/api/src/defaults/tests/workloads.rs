@@ -57,6 +57,45 @@ fn a_stateful_set_gets_a_partition_unless_it_names_the_strategy_alone() {
 }
 
 #[test]
+fn a_job_shares_the_labels_of_its_pods_unless_it_has_its_own() {
+    let check = |kind: &str, own: Value, pods: Value, shares: bool| {
+        let job = json!({"metadata": {"labels": own}, "spec": {"template": {"metadata": {"labels": pods}}}});
+        assert_eq!(shares_labels("batch/v1", kind, job.as_object().unwrap()), shares, "{job}");
+    };
+    check("Job", json!({}), json!({"a": "b"}), true);
+    check("Job", Value::Null, json!({}), true);
+    check("Job", Value::Null, Value::Null, false);
+    check("Job", json!({"a": "b"}), json!({"a": "b"}), false);
+    check("CronJob", json!({}), json!({"a": "b"}), false);
+}
+
+#[test]
+fn some_defaults_stand_behind_gates() {
+    let check = |gate: Gate, (api_version, kind): (&str, &str), object: Value, pointer: &str, open: Value| {
+        for (opens, expected) in [(true, open), (false, Value::Null)] {
+            let mut object = object.as_object().unwrap().clone();
+            apply(api_version, kind, &mut object, &Gates::default().with(gate, opens));
+            let value = Value::Object(object);
+            assert_eq!(value.pointer(pointer).unwrap_or(&Value::Null), &expected, "{} {opens}", gate.name());
+        }
+    };
+    let (set, driver) = (("apps/v1", "StatefulSet"), ("storage.k8s.io/v1", "CSIDriver"));
+    let unavailable = "/spec/updateStrategy/rollingUpdate/maxUnavailable";
+    check(Gate::MaxUnavailableStatefulSet, set, json!({}), unavailable, json!(1));
+    let (job, replaced) = (("batch/v1", "Job"), "/spec/podReplacementPolicy");
+    check(Gate::JobPodReplacementPolicy, job, json!({}), replaced, json!("TerminatingOrFailed"));
+    check(Gate::SELinuxMountReadWriteOncePod, driver, json!({}), "/spec/seLinuxMount", json!(false));
+    let missing = "/spec/preventPodSchedulingIfMissing";
+    check(Gate::VolumeLimitScaling, driver, json!({}), missing, json!(false));
+    let pod = |spec: Value| json!({"spec": spec});
+    let image = pod(json!({"volumes": [{"image": {"reference": "a:b"}}]}));
+    let policy = "/spec/volumes/0/image/pullPolicy";
+    check(Gate::ImageVolume, ("v1", "Pod"), image, policy, json!("IfNotPresent"));
+    let limited = pod(json!({"resources": {"limits": {"cpu": "1"}}}));
+    check(Gate::PodLevelResources, ("v1", "Pod"), limited, "/spec/resources/requests/cpu", json!("1"));
+}
+
+#[test]
 fn claim_templates_are_claims() {
     let claim = json!({"spec": {"volumeMode": "Filesystem"}, "status": {"phase": "Pending"}});
     let set = json!({"spec": {"volumeClaimTemplates": [{}]}});

@@ -1,6 +1,7 @@
 //! `pods/log`: what a container says, from its kubelet.
 
 use api::resources::Resource;
+use apimachinery::features::Gate;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{Details, Status};
 use bytes::BytesMut;
@@ -22,8 +23,9 @@ const REFUSAL_BYTES_MAX: usize = 50_000;
 /// # Errors
 /// 400 and 422 for bad options, what the kubelet says, 500 when it does not answer.
 pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<Status>> {
-    let wanted = options::Log::parse(call.query).map_err(Status::bad_request)?;
-    let errors = wanted.errors();
+    let splits = call.api.registry.gates().enabled(Gate::PodLogsQuerySplitStreams);
+    let wanted = options::Log::parse(call.query, splits).map_err(Status::bad_request)?;
+    let errors = wanted.errors(splits);
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("", "PodLogOptions"), call.name(), &errors).into());
     }

@@ -15,6 +15,10 @@ use serde_json::Value;
 const STREAMS: [(&str, &str); 4] =
     [("stderr", "error"), ("stdin", "input"), ("stdout", "output"), ("tty", "tty")];
 
+/// What a log may be cut down to, and what leaves it whole.
+const LOG_STREAMS: [&str; 3] = [BOTH_STREAMS, "Stderr", "Stdout"];
+const BOTH_STREAMS: &str = "All";
+
 /// The options of a connection as an object of the endpoint's kind, which admission may edit. `subpath` is what
 /// follows in the path, for endpoints that take one.
 ///
@@ -99,11 +103,12 @@ pub(super) struct Log {
 }
 
 impl Log {
-    /// Reads the options.
+    /// Reads the options. If kubelets are asked for one stream or the other (`splits`), it is for both unless
+    /// the client says which.
     ///
     /// # Errors
     /// What is wrong, for a 400.
-    pub(super) fn parse(query: &Query) -> Result<Self, String> {
+    pub(super) fn parse(query: &Query, splits: bool) -> Result<Self, String> {
         let number = |name| query.integer(name).map_err(|error| error.to_string());
         let flag = |name| query.flag(name).unwrap_or_default();
         let since_seconds = number("sinceSeconds")?;
@@ -121,13 +126,12 @@ impl Log {
             since_time,
             tail_lines: number("tailLines")?,
             limit_bytes: number("limitBytes")?,
-            stream: query.first("stream").map(str::to_owned),
+            stream: query.first("stream").or(splits.then_some(BOTH_STREAMS)).map(str::to_owned),
         })
     }
 
-    /// Everything that is wrong with the options (upstream's `ValidatePodLogOptions`). `stream` belongs to
-    /// a gate that is off (`PodLogsQuerySplitStreams`).
-    pub(super) fn errors(&self) -> ErrorList {
+    /// Everything that is wrong with the options (upstream's `ValidatePodLogOptions`).
+    pub(super) fn errors(&self, splits: bool) -> ErrorList {
         let mut errors = ErrorList::new();
         let mut at_least = |name: &'static str, given: Option<i64>, least: i64, detail: &str| {
             if let Some(given) = given.filter(|given| *given < least) {
@@ -142,8 +146,17 @@ impl Log {
             let detail = "at most one of `sinceTime` or `sinceSeconds` may be specified";
             errors.push(Error::forbidden(&Path::root("[]"), detail));
         }
-        if self.stream.is_some() {
+        let Some(stream) = self.stream.as_deref() else { return errors };
+        if !splits {
             errors.push(Error::forbidden(&Path::root("stream"), "may not be specified"));
+            return errors;
+        }
+        if !LOG_STREAMS.contains(&stream) {
+            errors.push(Error::not_supported(&Path::root("stream"), stream, &LOG_STREAMS));
+        }
+        if stream != BOTH_STREAMS && self.tail_lines.is_some() {
+            let detail = "`tailLines` and specific `stream` are mutually exclusive for now";
+            errors.push(Error::forbidden(&Path::root("[]"), detail));
         }
         errors
     }
@@ -159,6 +172,7 @@ impl Log {
             flag("previous", self.previous),
             number("sinceSeconds", self.since_seconds),
             since.map(|since| ("sinceTime", since)),
+            self.stream.clone().map(|stream| ("stream", stream)),
             number("tailLines", self.tail_lines),
             flag("timestamps", self.timestamps),
         ];
@@ -215,7 +229,7 @@ mod tests {
     }
 
     fn log(query: &str) -> Result<Log, String> {
-        Log::parse(&Query::parse(query))
+        Log::parse(&Query::parse(query), false)
     }
 
     #[test]
@@ -233,7 +247,7 @@ mod tests {
     #[test]
     fn log_options_are_validated() {
         let check = |query: &str, expected: &[&str]| {
-            let errors = log(query).map(|log| log.errors()).unwrap_or_default();
+            let errors = log(query).map(|log| log.errors(false)).unwrap_or_default();
             let errors: Vec<String> = errors.iter().map(Error::to_string).collect();
             assert_eq!(errors, expected, "{query}");
         };
@@ -247,6 +261,28 @@ mod tests {
                 "[]: Forbidden: at most one of `sinceTime` or `sinceSeconds` may be specified",
                 "stream: Forbidden: may not be specified",
             ],
+        );
+    }
+
+    #[test]
+    fn logs_may_be_cut_down_to_a_stream_where_a_gate_is_open() {
+        let check = |query: &str, expected: &[&str], asked: &str| {
+            let log = Log::parse(&Query::parse(query), true).unwrap_or_default();
+            let errors: Vec<String> = log.errors(true).iter().map(Error::to_string).collect();
+            assert_eq!(
+                (errors, log.query()),
+                (expected.iter().map(ToString::to_string).collect(), asked.to_owned())
+            );
+        };
+        check("tailLines=1", &[], "stream=All&tailLines=1");
+        check("stream=Stderr", &[], "stream=Stderr");
+        check(
+            "stream=x&tailLines=1",
+            &[
+                "stream: Unsupported value: \"x\": supported values: \"All\", \"Stderr\", \"Stdout\"",
+                "[]: Forbidden: `tailLines` and specific `stream` are mutually exclusive for now",
+            ],
+            "stream=x&tailLines=1",
         );
     }
 

@@ -180,7 +180,7 @@ async fn an_update_asks_admission_about_the_state_that_it_replaces() {
 async fn what_admission_makes_of_an_object_is_what_is_validated_and_created() {
     let world = World::new();
     let meddler = Meddler::of(&world);
-    let request = CreateRequest { user: &world.user, dry_run: false, admit: &meddler };
+    let request = CreateRequest { user: &world.user, dry_run: false, shares_labels: false, admit: &meddler };
     let object = named("configmaps", "a", json!({"data": {"k": "1"}}));
     let created = world.registry.create(&target("configmaps", ""), object, request).await.unwrap();
     assert_eq!(*meddler.said.lock().unwrap(), ["mutating", "validating"]);

@@ -9,7 +9,7 @@ fn slow() -> (World, Arc<Faulty<Memory>>) {
     let rates = Rates { delay: 1000, delay_max: Duration::from_millis(3), ..Rates::default() };
     let store = Arc::new(Memory::new());
     let faulty = Arc::new(Faulty::new(store.clone(), Plan::seeded(1, rates)));
-    let resources = crate::ingest::resources("/registry", |_| true);
+    let resources = crate::ingest::resources("/registry", Gates::default(), |_| true);
     (World::with(store, Delegator::uncached(faulty.clone(), resources)), faulty)
 }
 

@@ -201,7 +201,7 @@ async fn a_pod_that_somebody_touches_between_its_mark_and_its_removal_is_gone_al
         let store = Arc::new(Memory::new());
         let late = (Operation::Delete, 0, Fault::Delay(Duration::from_millis(10)));
         let faulty = Arc::new(Faulty::new(store.clone(), Plan::script([late])));
-        let resources = crate::ingest::resources("/registry", |_| true);
+        let resources = crate::ingest::resources("/registry", Gates::default(), |_| true);
         let world = World::with(store, Delegator::uncached(faulty, resources));
         world.given("pods", "a", json!({"spec": {}})).await;
         let other = async {

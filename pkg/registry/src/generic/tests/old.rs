@@ -52,7 +52,7 @@ fn shown(plural: &str, element: &Element, pointer: &str) -> [String; 2] {
 
 /// A registry with a cache of what the store holds, and what keeps the cache up to date.
 fn cached(store: Arc<Memory>) -> (World, Driver) {
-    let resources = crate::ingest::resources("/registry", |row| row.plural != "events");
+    let resources = crate::ingest::resources("/registry", Gates::default(), |row| row.plural != "events");
     let (delegator, driver) =
         Delegator::new(store.clone(), "/registry", resources, cacher::Options::default());
     (World::with(store, delegator), driver)

@@ -18,7 +18,7 @@ pub(super) struct Frozen {
 impl Frozen {
     pub(super) async fn after(outside: World) -> Self {
         let faulty = Arc::new(Faulty::new(outside.store.clone(), Plan::none()));
-        let resources = crate::ingest::resources("/registry", |row| row.plural != "events");
+        let resources = crate::ingest::resources("/registry", Gates::default(), |row| row.plural != "events");
         let options = cacher::Options::default();
         let (delegator, driver) = Delegator::new(faulty.clone(), "/registry", resources, options);
         // A cache that is not driven any more stays as it is.

@@ -11,8 +11,9 @@ fn two_servers() -> [Server; 2] {
 #[tokio::test]
 async fn replicas_share_a_range_to_the_last_address_and_port() {
     let servers = two_servers();
-    let [first, _] = &servers;
+    let [first, second] = &servers;
     first.add_ranges("kubernetes", &["10.0.0.0/28"]).await;
+    second.sees_ranges("kubernetes", true).await;
     first.services.repair_ports(&mut Leaks::default()).await.unwrap();
     let posts = (0..20).map(|number| {
         let server = &servers[number % 2];
@@ -47,6 +48,7 @@ async fn one_of_two_who_want_the_same_gets_it() {
     let servers = two_servers();
     let [first, second] = &servers;
     first.add_ranges("kubernetes", &["10.0.0.0/28"]).await;
+    second.sees_ranges("kubernetes", true).await;
     first.services.repair_ports(&mut Leaks::default()).await.unwrap();
     let spec =
         json!({"type": "NodePort", "clusterIP": "10.0.0.5", "ports": [{"port": 80, "nodePort": 30_005}]});

@@ -24,24 +24,24 @@ fn the_server_selects_the_pods_of_a_job() {
 }
 
 #[test]
-fn a_job_without_labels_of_its_own_has_those_of_its_pods() {
-    let check = |own: Value, pods: Value, expected: &[&str]| {
-        let made = created(
-            "jobs",
-            json!({
-                "metadata": {"name": "j", "uid": "u", "labels": own},
-                "spec": {"template": {"metadata": {"labels": pods}}},
-            }),
-        );
-        let labels = object(made["metadata"]["labels"].clone());
+fn what_the_pods_of_a_job_are_labelled_with_it_gets_only_if_the_labels_are_shared() {
+    let check = |shares_labels, own: Value, expected: &[&str]| {
+        let mut job = object(json!({
+            "metadata": {"name": "j", "uid": "u", "labels": own},
+            "spec": {"template": {"metadata": {"labels": own}}},
+        }));
+        let user = UserInfo::default();
+        prepare_for_create(row("jobs"), &mut job, &Context { shares_labels, ..context(&user) });
+        let labels = object(job["metadata"]["labels"].clone());
         assert_eq!(labels.keys().collect::<Vec<_>>(), expected);
     };
     let generated =
         ["batch.kubernetes.io/controller-uid", "batch.kubernetes.io/job-name", "controller-uid", "job-name"];
     let all = [&generated[..], &["mine"]].concat();
-    check(json!({}), json!({}), &generated);
-    check(json!({"mine": "1"}), json!({"mine": "1"}), &all);
-    check(json!({"other": "1"}), json!({"mine": "1"}), &["other"]);
+    check(true, json!({}), &generated);
+    check(true, json!({"mine": "1"}), &all);
+    check(false, json!({"mine": "1"}), &["mine"]);
+    check(false, json!({}), &[]);
 }
 
 #[test]

@@ -7,6 +7,7 @@ mod updates;
 use super::super::Settings;
 use super::*;
 use crate::defaults;
+use apimachinery::features::Gates;
 use apimachinery::time::UnixTime;
 use schema::object;
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ fn pod(spec: Value) -> Object {
         pod["spec"][name] = value.clone();
     }
     let mut pod = pod.as_object().unwrap().clone();
-    defaults::apply("v1", "Pod", &mut pod);
+    defaults::apply("v1", "Pod", &mut pod, &Gates::default());
     pod
 }
 

@@ -1,0 +1,45 @@
+//! The namespaces there are, as admission asks for them with every write.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ::api::resources::{self, Handle};
+use registry::follow::{Change, Follower, Following, View};
+use registry::{Registry, meta};
+
+/// Whether each namespace stays, by its name.
+#[derive(Clone, Default)]
+pub(crate) struct Known(HashMap<Box<str>, bool>);
+
+impl View for Known {
+    fn apply(&mut self, change: &Change) {
+        match change.object() {
+            Some(namespace) => _ = self.0.insert(change.name().into(), !meta::is_deleting(namespace)),
+            None => _ = self.0.remove(change.name()),
+        }
+    }
+}
+
+/// Reads what is known.
+#[derive(Clone)]
+pub(crate) struct Namespaces(Follower<Known>);
+
+impl Namespaces {
+    /// The namespaces of a registry, and what keeps them current while it runs.
+    pub(crate) fn new(registry: &Registry) -> (Self, Following<Known>) {
+        let row = resources::find("", "v1", "namespaces", "").map(Handle::from);
+        let (follower, following) = Follower::new(registry, "namespaces", row.into_iter().collect());
+        (Namespaces(follower), following)
+    }
+
+    /// As admission takes them.
+    pub(crate) fn shared(&self) -> Arc<dyn admission::Namespaces> {
+        Arc::new(self.clone())
+    }
+}
+
+impl admission::Namespaces for Namespaces {
+    fn stays(&self, name: &str) -> Option<bool> {
+        self.0.read(|known| known.0.get(name).copied())
+    }
+}

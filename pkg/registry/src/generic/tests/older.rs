@@ -1,0 +1,51 @@
+//! Claims about what is stored where servers of an older release may be beside this one.
+
+use api::validation::kinds::Settings;
+use apimachinery::features::{Effective, Release};
+use schema::proto::Envelope;
+
+use super::*;
+
+const CLASSES: &str = "volumeattributesclasses";
+
+/// A registry beside servers of 1.`minor`.
+fn beside(minor: u32) -> World {
+    let effective = Effective { min_compatibility: Release::minor_of_1(minor), ..Effective::default() };
+    let settings = Settings { gates: Gates::defaults(effective), ..Settings::default() };
+    let world = World::new();
+    World { registry: world.registry.clone().with_settings(settings), ..world }
+}
+
+/// The version in which an object is stored.
+async fn stored_version(world: &World, name: &str) -> String {
+    let found = world.store.get(&format!("/registry/{CLASSES}/{name}")).await.unwrap();
+    Envelope::parse(&found.kv.unwrap().value).unwrap().api_version.into_owned()
+}
+
+#[tokio::test]
+async fn objects_are_stored_in_what_the_oldest_server_knows() {
+    for (minor, expected) in [(33, "storage.k8s.io/v1beta1"), (35, "storage.k8s.io/v1")] {
+        let world = beside(minor);
+        let made = world.given(CLASSES, "a", json!({"driverName": "d"})).await;
+        assert_eq!(stored_version(&world, "a").await, expected);
+        assert_eq!(made["apiVersion"], "storage.k8s.io/v1");
+        assert_eq!(world.get(CLASSES, "a").await.unwrap(), made, "what is read is of the usual version");
+        let mut changed = made.clone();
+        changed["metadata"]["finalizers"] = json!(["a/b"]);
+        let changed = world.put(CLASSES, changed).await.unwrap();
+        assert_eq!(stored_version(&world, "a").await, expected);
+        assert_eq!(changed["metadata"]["finalizers"], json!(["a/b"]));
+        let left = world.delete_and_get(CLASSES, "a").await.unwrap();
+        assert_eq!(stored_version(&world, "a").await, expected);
+        assert!(left["metadata"]["deletionTimestamp"].is_string());
+    }
+}
+
+#[tokio::test]
+async fn an_update_that_changes_nothing_writes_nothing_in_an_older_version_either() {
+    let world = beside(33);
+    let made = world.given(CLASSES, "a", json!({"driverName": "d"})).await;
+    let revision = world.revision().await;
+    assert_eq!(world.put(CLASSES, made.clone()).await.unwrap(), made);
+    assert_eq!(world.revision().await, revision);
+}
