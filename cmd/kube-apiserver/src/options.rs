@@ -280,6 +280,7 @@ fn service_accounts(flags: &Flags) -> ServiceAccountConfig {
         audiences: flags.list("api-audiences"),
         key_files: files("service-account-key-file"),
         signing_key_file: path(flags, "service-account-signing-key-file"),
+        signing_endpoint: flags.optional("service-account-signing-endpoint").map(str::to_owned),
         jwks_uri: flags.optional("service-account-jwks-uri").map(str::to_owned),
         token_expiration_max: duration(flags, "service-account-max-token-expiration"),
         extend_expiration: flags.bool("service-account-extend-token-expiration"),

@@ -18,6 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("storage-embedded", &["apimachinery", "storage"]),
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
     ("authentication", &["apimachinery", "schema", "cel", "api"]),
+    ("token-signer", &["authentication"]),
     ("authorization", &["apimachinery", "schema", "cel", "api"]),
     ("admission", &["apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
     ("registry", &["apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),
@@ -48,6 +49,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "endpoints",
             "server",
             "telemetry",
+            "token-signer",
         ],
     ),
     // Flags become the options of those who obey them.

@@ -9,10 +9,12 @@ mod bound;
 mod claims;
 mod discovery;
 mod es512;
+mod external;
 mod issuer;
 mod keys;
 mod legacy;
 mod objects;
+mod verification_keys;
 mod verifier;
 
 use std::collections::BTreeMap;
@@ -21,11 +23,13 @@ use apimachinery::user_info::UserInfo;
 
 pub use bound::BoundTokens;
 pub use claims::{Claims, Grant, Reference, WARN_AFTER_SECONDS};
-pub use discovery::{DiscoveryError, OpenIdDocuments};
-pub use issuer::Issuer;
+pub use discovery::{DiscoveryError, OpenIdDocuments, OpenIdMetadata};
+pub use external::{ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner};
+pub use issuer::{Issuer, Signer};
 pub use keys::{KeyError, PublicKeys, SigningKey};
 pub use legacy::LegacyTokens;
 pub use objects::{ObjectKind, ObjectState, SecretState, TokenObjects};
+pub use verification_keys::VerificationKeys;
 
 use crate::EXTRA_CREDENTIAL_ID;
 

@@ -10,7 +10,9 @@ use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
 use apimachinery::clock::Clock;
 use apimachinery::features::{Gate, Gates};
-use authentication::service_account::{BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, TokenObjects};
+use authentication::service_account::{
+    BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, OpenIdMetadata, TokenObjects, VerificationKeys,
+};
 use authentication::{Authenticator, TokenAuthenticator, TokenFile};
 use authorization::Authorizer;
 use cacher::{Delegator, Driver, Options};
@@ -113,9 +115,10 @@ pub(crate) async fn build(
     let registry = registry(config, &delegator, &served);
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
     let watch_metrics = Arc::new(WatchMetrics::default());
-    let keys = service_account_keys::load(config)?;
+    let keys = service_account_keys::load(config).await?;
     let authenticator = authenticator(config, &keys, &registry)?;
     let openid = openid(config, &address, &keys);
+    let signer = keys.verifying.clone();
     let Authorizers { authorizer, roles, collector, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
     let (namespaces, following_namespaces) = Namespaces::new(&registry);
@@ -127,7 +130,7 @@ pub(crate) async fn build(
         authorizer: Arc::clone(&authorizer),
         roles: roles.shared(),
         authenticator: authenticator.clone(),
-        token_requests: token_requests(config, keys),
+        token_requests: token_requests(config, keys)?,
         served,
         documents: openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>).collect(),
         formats,
@@ -156,7 +159,7 @@ pub(crate) async fn build(
         cache_driver,
         background: Box::pin(async move {
             let followers = async {
-                tokio::join!(followed, following_namespaces.run(), following_ranges.run())
+                tokio::join!(followed, following_namespaces.run(), following_ranges.run(), keep_fresh(signer))
             };
             tokio::join!(background, repairs.keep_repairing(), followers);
         }),
@@ -250,9 +253,10 @@ fn catalog(config: &Config) -> Result<Catalog, RunError> {
 /// nobody could find by its name: it may be any text.
 fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<OpenId> {
     let accounts = &config.service_accounts;
-    let issuer = accounts.issuers.first().map_or("", String::as_str);
-    match OpenIdDocuments::new(issuer, accounts.jwks_uri.as_deref(), address, &keys.verifying) {
-        Ok(documents) => Some(OpenId::new(documents)),
+    let issuer = accounts.issuers.first().cloned().unwrap_or_default();
+    let (keys, address) = (keys.verifying.clone(), address.to_owned());
+    match OpenIdMetadata::new(issuer, accounts.jwks_uri.clone(), address, keys) {
+        Ok(metadata) => Some(OpenId::new(metadata)),
         Err(error) => {
             tracing::error!(%error, "the documents by which others verify tokens are not served");
             None
@@ -260,17 +264,27 @@ fn openid(config: &Config, address: &str, keys: &ServiceAccountKeys) -> Option<O
     }
 }
 
+/// Follows the keys of an external signer.
+async fn keep_fresh(keys: VerificationKeys) {
+    if let VerificationKeys::External(keys) = keys {
+        keys.keep_fresh().await;
+    }
+}
+
 /// How tokens are issued, if they are.
-fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Option<TokenRequests> {
+fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Result<Option<TokenRequests>, RunError> {
     let accounts = &config.service_accounts;
-    let issuer = accounts.issuers.first()?.clone();
-    Some(TokenRequests {
-        issuer: Issuer::new(issuer, keys.signing?),
+    let lifetime_max = keys.token_lifetime_max(accounts.token_expiration_max)?;
+    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    let (issuer, signer) = (accounts.issuers.first().cloned(), keys.signing);
+    Ok(issuer.zip(signer).map(|(issuer, signer)| TokenRequests {
+        issuer: Issuer::new(issuer, signer),
         api_audiences: accounts.api_audiences().to_vec(),
-        lifetime_max: i64::try_from(accounts.token_expiration_max.as_secs()).unwrap_or(i64::MAX),
+        lifetime_max: seconds(lifetime_max),
         extend: accounts.extend_expiration,
+        extended_max: keys.lifetime_max.map_or(i64::MAX, seconds),
         entropy: Arc::new(SystemEntropy),
-    })
+    }))
 }
 
 /// Everything that can prove an identity but certificates, which the transport knows about.

@@ -271,6 +271,8 @@ pub struct ServiceAccountConfig {
     pub key_files: Vec<PathBuf>,
     /// `--service-account-signing-key-file`.
     pub signing_key_file: Option<PathBuf>,
+    /// `--service-account-signing-endpoint`: the socket of a process that signs instead of a key here.
+    pub signing_endpoint: Option<String>,
     /// `--service-account-jwks-uri`.
     pub jwks_uri: Option<String>,
     /// `--service-account-max-token-expiration`; 0 for no limit.

@@ -201,7 +201,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Misc", "peer-ca-file", Text, "string", "", Ignored("no request is forwarded to other API servers yet")),
     flag("Misc", "proxy-client-cert-file", Text, "string", "", Ignored("no request is forwarded to other API servers yet")),
     flag("Misc", "proxy-client-key-file", Text, "string", "", Ignored("no request is forwarded to other API servers yet")),
-    flag("Misc", "service-account-signing-endpoint", Text, "string", "", Refused("tokens are signed with a key file only, as yet")),
+    flag("Misc", "service-account-signing-endpoint", Text, "string", "", Honoured("The Unix socket of a process that signs tokens of service accounts and knows their keys, by gRPC (k8s.io/externaljwt); one in the kernel's own name space if it begins with @. Excludes both key files.")),
     flag("Misc", "service-account-signing-key-file", Text, "string", "", Honoured("A PEM file with the private key that tokens of service accounts are signed with.")),
     flag("Misc", "service-cluster-ip-range", Text, "string", "", Honoured("Addresses of Services: one range, or one of each family.")),
     flag("Misc", "service-node-port-range", Ports, "portRange", "30000-32767", Honoured("The ports of nodes that Services may have.")),

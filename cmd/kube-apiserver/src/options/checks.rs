@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use apimachinery::features::Gates;
+use apimachinery::features::{Gate, Gates};
 use authorization::Mode;
 use controlplane::admission::{State, known};
 use controlplane::config::Cidr;
@@ -29,6 +29,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     admission(flags, gates, &mut errors);
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
+    token_signer(flags, gates, &mut errors);
     tracing(flags, &mut errors);
     errors
 }
@@ -170,6 +171,36 @@ fn service_accounts(flags: &Flags, errors: &mut Vec<String>) {
         errors.push(
             "the service-account-max-token-expiration must be between 1 hour and 2^32 seconds".to_owned(),
         );
+    }
+}
+
+/// Who signs tokens: a key here or another process, not both.
+fn token_signer(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
+    let Some(endpoint) = flags.optional("service-account-signing-endpoint") else { return };
+    if flags.optional("service-account-signing-key-file").is_some()
+        || !flags.list("service-account-key-file").is_empty()
+    {
+        errors.push(
+            "can't set `--service-account-signing-key-file` and/or `--service-account-key-file` with \
+             `--service-account-signing-endpoint` (They are mutually exclusive)"
+                .to_owned(),
+        );
+    }
+    if !gates.enabled(Gate::ExternalServiceAccountTokenSigner) {
+        errors.push(
+            "setting `--service-account-signing-endpoint` requires enabling ExternalServiceAccountTokenSigner \
+             feature gate"
+                .to_owned(),
+        );
+    }
+    let word = |word: &str| {
+        !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte))
+    };
+    if endpoint.strip_prefix('@').is_some_and(|name| !name.split('.').all(word)) {
+        errors.push(format!(
+            "invalid value {endpoint:?} passed for `--service-account-signing-endpoint`, when prefixed with @ must \
+             be a valid abstract socket name"
+        ));
     }
 }
 

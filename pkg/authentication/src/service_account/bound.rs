@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::claims::Claims;
 use super::verifier::{Verified, Verifier};
-use super::{ObjectKind, ObjectState, PublicKeys, Reference, TokenObjects, note_binding, user};
+use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// How far clocks may be apart, in seconds; also how long a token outlives what it is bound to.
@@ -30,12 +30,12 @@ impl BoundTokens {
     /// are meant for `api_audiences`.
     pub fn new(
         issuers: Vec<String>,
-        keys: PublicKeys,
+        keys: impl Into<VerificationKeys>,
         api_audiences: Vec<String>,
         objects: Arc<dyn TokenObjects>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        let verifier = Verifier { issuers, keys, implicit_audiences: api_audiences };
+        let verifier = Verifier { issuers, keys: keys.into(), implicit_audiences: api_audiences };
         BoundTokens { verifier, objects, clock }
     }
 
@@ -78,7 +78,7 @@ impl BoundTokens {
 #[async_trait]
 impl TokenAuthenticator for BoundTokens {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
-        match self.verifier.verify(token, audiences)? {
+        match self.verifier.verify(token, audiences).await? {
             None => Ok(None),
             Some(Verified { claims, audiences }) => {
                 Ok(Some(TokenUser { user: self.user(claims).await?, audiences }))

@@ -2,13 +2,15 @@
 //! (KEP-1393).
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::Serialize;
 
-use super::PublicKeys;
 use super::keys::{Numbers, PublicKey};
+use super::{PublicKeys, VerificationKeys};
 
 /// Why there are no documents. The server runs without them.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -78,7 +80,7 @@ impl OpenIdDocuments {
             Some(uri) => uri.to_owned(),
             None => format!("https://{address}{}", Self::KEYS_PATH),
         };
-        if keys.all().is_empty() {
+        if keys.discoverable().next().is_none() {
             return Err(DiscoveryError::NoKeys);
         }
         let configuration = Configuration {
@@ -86,10 +88,54 @@ impl OpenIdDocuments {
             jwks_uri: &keys_uri,
             response_types_supported: ["id_token"],
             subject_types_supported: ["public"],
-            id_token_signing_alg_values_supported: keys.all().iter().map(|k| k.algorithm.name()).collect(),
+            id_token_signing_alg_values_supported: keys.discoverable().map(|k| k.algorithm.name()).collect(),
         };
-        let set = KeySet { keys: keys.all().iter().map(Jwk::of).collect() };
+        let set = KeySet { keys: keys.discoverable().map(Jwk::of).collect() };
         Ok(OpenIdDocuments { configuration: json(&configuration)?, keys: json(&set)? })
+    }
+}
+
+/// The documents, made anew when the keys are others.
+pub struct OpenIdMetadata {
+    issuer: String,
+    keys_uri: Option<String>,
+    address: String,
+    keys: VerificationKeys,
+    made: ArcSwap<(Arc<PublicKeys>, Arc<OpenIdDocuments>)>,
+}
+
+impl OpenIdMetadata {
+    /// The documents of an issuer and of its keys; see [`OpenIdDocuments::new`].
+    ///
+    /// # Errors
+    /// [`DiscoveryError`].
+    pub fn new(
+        issuer: String,
+        keys_uri: Option<String>,
+        address: String,
+        keys: VerificationKeys,
+    ) -> Result<Self, DiscoveryError> {
+        let current = keys.current();
+        let documents = OpenIdDocuments::new(&issuer, keys_uri.as_deref(), &address, &current)?;
+        let made = ArcSwap::from_pointee((current, Arc::new(documents)));
+        Ok(OpenIdMetadata { issuer, keys_uri, address, keys, made })
+    }
+
+    /// The documents of now, and for how many seconds others may keep them. They stay as they were while
+    /// there are none of the keys of now.
+    pub fn current(&self) -> (Arc<OpenIdDocuments>, u64) {
+        let (made, keys) = (self.made.load(), self.keys.current());
+        let mut documents = Arc::clone(&made.1);
+        if !Arc::ptr_eq(&made.0, &keys) {
+            match OpenIdDocuments::new(&self.issuer, self.keys_uri.as_deref(), &self.address, &keys) {
+                Ok(anew) => documents = Arc::new(anew),
+                Err(error) => {
+                    tracing::error!(%error, "the documents by which others verify tokens stay as they were")
+                }
+            }
+            self.made.store(Arc::new((keys, Arc::clone(&documents))));
+        }
+        (documents, self.keys.kept_seconds())
     }
 }
 

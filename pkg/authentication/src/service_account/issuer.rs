@@ -1,33 +1,49 @@
 //! Signs tokens.
 
+use std::sync::Arc;
+
 use jsonwebtoken::{Header, encode};
 
-use super::{Claims, SigningKey, es512};
+use super::{Claims, ExternalKeys, SigningKey, es512};
 
-/// Whoever issues tokens: a name, and the key that proves it. Cheap to clone.
+/// What proves that a token is genuine.
+#[derive(Clone)]
+pub enum Signer {
+    /// A key in this process.
+    Key(Box<SigningKey>),
+    /// Another process.
+    External(Arc<ExternalKeys>),
+}
+
+/// Whoever issues tokens: a name, and what proves it. Cheap to clone.
 #[derive(Clone)]
 pub struct Issuer {
     name: String,
-    key: SigningKey,
+    signer: Signer,
 }
 
 impl Issuer {
     /// `name` is the first `--service-account-issuer`.
-    pub fn new(name: String, key: SigningKey) -> Self {
-        Issuer { name, key }
+    pub fn new(name: String, signer: Signer) -> Self {
+        Issuer { name, signer }
     }
 
     /// A token that says `claims`.
     ///
     /// # Errors
-    /// The text of what the key cannot do, which is nothing once it was read.
-    pub fn issue(&self, claims: Claims) -> Result<String, String> {
-        let public = &self.key.public;
+    /// The text of what the key cannot do, which is nothing once it was read; or why the other process did not
+    /// sign.
+    pub async fn issue(&self, claims: Claims) -> Result<String, String> {
         let claims = Claims { issuer: self.name.clone(), ..claims };
+        let key = match &self.signer {
+            Signer::Key(key) => key,
+            Signer::External(keys) => return keys.issue(&claims).await,
+        };
+        let public = &key.public;
         let Some(algorithm) = public.algorithm.library() else {
-            return es512::encode(&public.id, &claims, self.key.encoding.as_bytes());
+            return es512::encode(&public.id, &claims, key.encoding.as_bytes());
         };
         let header = Header { typ: None, kid: Some(public.id.clone()), ..Header::new(algorithm) };
-        encode(&header, &claims, &self.key.encoding).map_err(|error| error.to_string())
+        encode(&header, &claims, &key.encoding).map_err(|error| error.to_string())
     }
 }

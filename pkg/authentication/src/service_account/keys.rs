@@ -80,6 +80,8 @@ pub(super) struct PublicKey {
     pub(super) algorithm: Algorithm,
     pub(super) decoding: DecodingKey,
     pub(super) numbers: Numbers,
+    /// Whether others are told of it; a key for tokens of the past alone is kept back.
+    pub(super) discoverable: bool,
 }
 
 /// What a public key consists of: big-endian, coordinates in full length.
@@ -91,7 +93,7 @@ pub(super) enum Numbers {
 
 impl PublicKey {
     /// Reads a SubjectPublicKeyInfo. `None` for what is none, or a key for other purposes.
-    fn of_spki(der: &[u8]) -> Option<Self> {
+    pub(super) fn of_spki(der: &[u8]) -> Option<Self> {
         let (_, info) = SubjectPublicKeyInfo::from_der(der).ok()?;
         let kind = &info.algorithm.algorithm;
         let key = if *kind == RSA {
@@ -116,7 +118,7 @@ impl PublicKey {
         };
         let (algorithm, decoding, numbers) = key;
         let id = URL_SAFE_NO_PAD.encode(Sha256::digest(info.raw));
-        Some(PublicKey { id, algorithm, decoding, numbers })
+        Some(PublicKey { id, algorithm, decoding, numbers, discoverable: true })
     }
 
     /// Reads a block of a file: a public key, a certificate, or a private key.
@@ -147,9 +149,14 @@ impl PublicKeys {
         if self.0.len() == before { Err(KeyError::NoPublicKey) } else { Ok(()) }
     }
 
-    /// All keys.
-    pub(super) fn all(&self) -> &[PublicKey] {
-        &self.0
+    /// Adds a key.
+    pub(super) fn add(&mut self, key: PublicKey) {
+        self.0.push(key);
+    }
+
+    /// The keys that others may verify new tokens with.
+    pub(super) fn discoverable(&self) -> impl Iterator<Item = &PublicKey> {
+        self.0.iter().filter(|key| key.discoverable)
     }
 
     /// The keys with an id; all keys where a token names none.

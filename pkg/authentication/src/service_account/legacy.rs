@@ -9,7 +9,7 @@ use sha2::{Digest, Sha256};
 
 use super::claims::LegacyClaims;
 use super::verifier::{Verified, Verifier};
-use super::{ObjectKind, PublicKeys, Reference, TokenObjects, USERNAME_PREFIX, user};
+use super::{ObjectKind, Reference, TokenObjects, USERNAME_PREFIX, VerificationKeys, user};
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// Who issued them.
@@ -27,8 +27,16 @@ pub struct LegacyTokens {
 impl LegacyTokens {
     /// Tokens signed with one of `keys`, meant for `api_audiences`. Without `objects` nobody asks whether
     /// their Secrets still exist.
-    pub fn new(keys: PublicKeys, api_audiences: Vec<String>, objects: Option<Arc<dyn TokenObjects>>) -> Self {
-        let verifier = Verifier { issuers: vec![ISSUER.to_owned()], keys, implicit_audiences: api_audiences };
+    pub fn new(
+        keys: impl Into<VerificationKeys>,
+        api_audiences: Vec<String>,
+        objects: Option<Arc<dyn TokenObjects>>,
+    ) -> Self {
+        let verifier = Verifier {
+            issuers: vec![ISSUER.to_owned()],
+            keys: keys.into(),
+            implicit_audiences: api_audiences,
+        };
         LegacyTokens { verifier, objects }
     }
 }
@@ -36,7 +44,7 @@ impl LegacyTokens {
 #[async_trait]
 impl TokenAuthenticator for LegacyTokens {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
-        let verified = self.verifier.verify::<LegacyClaims>(token, audiences)?;
+        let verified = self.verifier.verify::<LegacyClaims>(token, audiences).await?;
         let Some(Verified { claims, audiences }) = verified else { return Ok(None) };
         check_claims(&claims)?;
         if let Some(objects) = &self.objects {

@@ -6,6 +6,7 @@ use std::sync::Mutex;
 
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
+use futures::FutureExt;
 use serde_json::Value;
 
 use super::{
@@ -80,9 +81,10 @@ pub(super) fn sign(key: &str, claims: &Value) -> String {
 
 /// A token of [`ISSUER`].
 pub(super) fn issue(key: &str, grant: Grant) -> String {
-    super::Issuer::new(ISSUER.to_owned(), SigningKey::from_pem(key).unwrap())
-        .issue(Claims::of(grant))
-        .unwrap()
+    let signer = super::Signer::Key(Box::new(SigningKey::from_pem(key).unwrap()));
+    let issuer = super::Issuer::new(ISSUER.to_owned(), signer);
+    // A key in this process is never waited for.
+    issuer.issue(Claims::of(grant)).now_or_never().unwrap().unwrap()
 }
 
 /// Objects as a test wants them.

@@ -14,16 +14,16 @@ use serde_json::Value;
 
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
-use super::{PublicKeys, es512};
+use super::{VerificationKeys, es512};
 
 /// What clients learn about a wrong signature (the text of upstream's JOSE library).
 const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive";
 
 /// Verifies the tokens of some issuers.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Verifier {
     pub(super) issuers: Vec<String>,
-    pub(super) keys: PublicKeys,
+    pub(super) keys: VerificationKeys,
     /// Whom a token is meant for that does not say so.
     pub(super) implicit_audiences: Vec<String>,
 }
@@ -75,7 +75,7 @@ impl Verifier {
     ///
     /// # Errors
     /// Why it is not accepted.
-    pub(super) fn verify<C: DeserializeOwned>(
+    pub(super) async fn verify<C: DeserializeOwned>(
         &self,
         token: &str,
         asked: &[String],
@@ -95,7 +95,9 @@ impl Verifier {
             Some(Err(error)) if error.is_data() => return Err(CRYPTO_FAILURE.to_owned()),
             Some(Err(_)) | None => return Ok(None),
         };
-        let mut keys = self.keys.with_id(header.kid.as_deref().unwrap_or("")).peekable();
+        let id = header.kid.as_deref().unwrap_or("");
+        let keys = self.keys.holding(id).await;
+        let mut keys = keys.with_id(id).peekable();
         if keys.peek().is_none() {
             return Err("invalid signature, no keys found".to_owned());
         }

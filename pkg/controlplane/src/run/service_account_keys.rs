@@ -5,7 +5,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use authentication::service_account::{PublicKeys, SigningKey};
+use std::sync::Arc;
+use std::time::Duration;
+
+use apimachinery::time::format_duration;
+use authentication::service_account::{ExternalKeys, PublicKeys, Signer, SigningKey, VerificationKeys};
+use token_signer::SocketSigner;
 
 use super::{RunError, certificates};
 use crate::config::Config;
@@ -16,16 +21,72 @@ const FILE: &str = "sa.key";
 /// What tokens are signed and verified with.
 pub(crate) struct ServiceAccountKeys {
     /// `None` where tokens are verified but not issued.
-    pub(crate) signing: Option<SigningKey>,
+    pub(crate) signing: Option<Signer>,
     /// One of them has to have signed a token.
-    pub(crate) verifying: PublicKeys,
+    pub(crate) verifying: VerificationKeys,
+    /// The longest time that an external signer lets tokens live.
+    pub(crate) lifetime_max: Option<Duration>,
 }
 
-/// Reads the keys that are configured, or makes one where none are.
+/// The least that an external signer has to let tokens live, in seconds.
+const LIFETIME_MIN_SECONDS: i64 = 600;
+
+impl ServiceAccountKeys {
+    /// The longest time that a token may live: what was configured, or what an external signer allows; zero for
+    /// no limit.
+    ///
+    /// # Errors
+    /// [`RunError::Credentials`] for more than the signer allows.
+    pub(crate) fn token_lifetime_max(&self, configured: Duration) -> Result<Duration, RunError> {
+        match self.lifetime_max {
+            Some(external) if configured.is_zero() => Ok(external),
+            Some(external) if configured > external => Err(RunError::Credentials(format!(
+                "service-account-max-token-expiration cannot be set longer than the token expiration supported by \
+                 service-account-signing-endpoint: {} > {}",
+                printed(configured),
+                printed(external)
+            ))),
+            _ => Ok(configured),
+        }
+    }
+}
+
+/// A time as Go prints it.
+fn printed(time: Duration) -> String {
+    format_duration(i64::try_from(time.as_nanos()).unwrap_or(i64::MAX))
+}
+
+/// Reads the keys that are configured, asks the process that has them, or makes one where none are.
 ///
 /// # Errors
 /// [`RunError::File`], [`RunError::Credentials`].
-pub(crate) fn load(config: &Config) -> Result<ServiceAccountKeys, RunError> {
+pub(crate) async fn load(config: &Config) -> Result<ServiceAccountKeys, RunError> {
+    match &config.service_accounts.signing_endpoint {
+        Some(socket) => external(socket).await,
+        None => of_files(config),
+    }
+}
+
+/// Asks a signer for its keys and its limits.
+async fn external(socket: &str) -> Result<ServiceAccountKeys, RunError> {
+    let failed = |error| RunError::Credentials(format!("while setting up external-jwt-signer: {error}"));
+    let signer = SocketSigner::new(socket);
+    let keys = Arc::new(ExternalKeys::fetch(Arc::new(signer.clone())).await.map_err(failed)?);
+    let seconds = signer.token_seconds_max().await.map_err(failed)?;
+    let Some(lifetime) = u64::try_from(seconds).ok().filter(|_| seconds >= LIFETIME_MIN_SECONDS) else {
+        return Err(RunError::Credentials(format!(
+            "max token life supported by external-jwt-signer ({seconds}s) is less than acceptable \
+             (min {LIFETIME_MIN_SECONDS}s)"
+        )));
+    };
+    Ok(ServiceAccountKeys {
+        signing: Some(Signer::External(Arc::clone(&keys))),
+        verifying: VerificationKeys::External(keys),
+        lifetime_max: Some(Duration::from_secs(lifetime)),
+    })
+}
+
+fn of_files(config: &Config) -> Result<ServiceAccountKeys, RunError> {
     let files = &config.service_accounts;
     let signing = match &files.signing_key_file {
         Some(path) => Some(read(path)?),
@@ -48,10 +109,10 @@ pub(crate) fn load(config: &Config) -> Result<ServiceAccountKeys, RunError> {
             if files.key_files.is_empty() {
                 verifying.add_pem(&text).map_err(failed)?;
             }
-            Some(SigningKey::from_pem(&text).map_err(failed)?)
+            Some(Signer::Key(Box::new(SigningKey::from_pem(&text).map_err(failed)?)))
         }
     };
-    Ok(ServiceAccountKeys { signing, verifying })
+    Ok(ServiceAccountKeys { signing, verifying: verifying.into(), lifetime_max: None })
 }
 
 fn read(path: &Path) -> Result<String, RunError> {
@@ -83,12 +144,32 @@ mod tests {
     fn a_server_without_keys_makes_one_and_keeps_it_to_itself() {
         let dir = TestDir::new().unwrap();
         let config = Config::for_tests(dir.path().to_owned());
-        assert!(load(&config).unwrap().signing.is_some());
+        assert!(of_files(&config).unwrap().signing.is_some());
         let path = dir.path().join(FILE);
         let key = fs::read_to_string(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
-        assert!(load(&config).unwrap().signing.is_some());
+        assert!(of_files(&config).unwrap().signing.is_some());
         assert_eq!(fs::read_to_string(&path).unwrap(), key);
+    }
+
+    #[test]
+    fn tokens_live_no_longer_than_an_external_signer_allows() {
+        let hours = |hours: u64| Duration::from_secs(hours * 3600);
+        let check = |external: Option<u64>, configured: u64, expected: Result<u64, &str>| {
+            let lifetime_max = external.map(hours);
+            let verifying = PublicKeys::default().into();
+            let keys = ServiceAccountKeys { signing: None, verifying, lifetime_max };
+            let got = keys.token_lifetime_max(hours(configured)).map_err(|error| error.to_string());
+            assert_eq!(got, expected.map(hours).map_err(str::to_owned));
+        };
+        check(None, 0, Ok(0));
+        check(None, 5, Ok(5));
+        check(Some(5), 0, Ok(5));
+        check(Some(5), 4, Ok(4));
+        check(Some(5), 5, Ok(5));
+        let refused = "service-account-max-token-expiration cannot be set longer than the token expiration \
+                       supported by service-account-signing-endpoint: 6h0m0s > 5h0m0s";
+        check(Some(5), 6, Err(refused));
     }
 
     #[test]
@@ -98,18 +179,18 @@ mod tests {
         fs::write(&path, SigningKey::generate_pem().unwrap()).unwrap();
         let mut config = Config::for_tests(dir.path().to_owned());
         config.service_accounts.key_files = vec![path.clone()];
-        assert!(load(&config).unwrap().signing.is_none());
+        assert!(of_files(&config).unwrap().signing.is_none());
         config.service_accounts.signing_key_file = Some(path.clone());
-        assert!(load(&config).unwrap().signing.is_some());
+        assert!(of_files(&config).unwrap().signing.is_some());
         assert!(!dir.path().join(FILE).exists());
         fs::write(&path, "text").unwrap();
-        let error = load(&config).err().unwrap().to_string();
+        let error = of_files(&config).err().unwrap().to_string();
         let expected = format!(
             "failed to parse key file {path:?}: data does not contain any valid RSA or ECDSA public keys"
         );
         assert_eq!(error, expected);
         config.service_accounts.key_files.clear();
-        let error = load(&config).err().unwrap().to_string();
+        let error = of_files(&config).err().unwrap().to_string();
         assert!(error.starts_with("failed to parse service-account-issuer-key-file: "), "{error}");
     }
 }

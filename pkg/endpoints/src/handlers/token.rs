@@ -44,6 +44,8 @@ pub struct TokenRequests {
     pub lifetime_max: i64,
     /// `--service-account-extend-token-expiration`.
     pub extend: bool,
+    /// The longest that an extended token may live, in seconds; it is a year anyway.
+    pub extended_max: i64,
     /// Where their ids come from.
     pub entropy: Arc<dyn Entropy>,
 }
@@ -91,7 +93,7 @@ pub(super) async fn create(
         seconds: lifetime.actual,
         warn_after: lifetime.warn_after,
     });
-    let token = requests.issuer.issue(claims);
+    let token = requests.issuer.issue(claims).await;
     let token =
         token.map_err(|error| Status::internal_error(format!("failed to generate token: {error}")))?;
     if lifetime.said != asked {
@@ -123,7 +125,10 @@ impl TokenRequests {
         let said = if self.lifetime_max > 0 { asked.min(self.lifetime_max) } else { asked };
         let for_us = audiences.iter().all(|audience| self.api_audiences.contains(audience));
         match self.extend && of_pod && said == WARN_AFTER_SECONDS && for_us {
-            true => Lifetime { said, actual: EXTENDED_LIFETIME, warn_after: Some(said) },
+            true => {
+                let actual = EXTENDED_LIFETIME.min(self.extended_max);
+                Lifetime { said, actual, warn_after: Some(said) }
+            }
             false => Lifetime { said, actual: said, warn_after: None },
         }
     }

@@ -1,7 +1,7 @@
 //! Claims about requests for tokens; how they are answered is tested on a whole server.
 #![allow(clippy::unwrap_used)]
 
-use authentication::service_account::SigningKey;
+use authentication::service_account::{Signer, SigningKey};
 use serde_json::json;
 
 use super::*;
@@ -21,10 +21,11 @@ impl Entropy for Ids {
 fn requests(lifetime_max: i64, extend: bool) -> TokenRequests {
     let key = SigningKey::from_pem(&SigningKey::generate_pem().unwrap()).unwrap();
     TokenRequests {
-        issuer: Issuer::new("https://issuer".to_owned(), key),
+        issuer: Issuer::new("https://issuer".to_owned(), Signer::Key(Box::new(key))),
         api_audiences: vec!["api".to_owned(), "too".to_owned()],
         lifetime_max,
         extend,
+        extended_max: i64::MAX,
         entropy: Arc::new(Ids),
     }
 }

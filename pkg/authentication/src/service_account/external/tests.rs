@@ -1,0 +1,173 @@
+//! Claims about keys and signatures of another process.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::json;
+
+use super::*;
+use crate::service_account::testing::*;
+use crate::service_account::{Claims, Issuer, OpenIdMetadata, Signer, SigningKey, VerificationKeys};
+
+/// A signer that does what a test tells it to.
+struct Fake {
+    keys: std::sync::Mutex<Result<ExternalKeySet, String>>,
+    header: std::sync::Mutex<serde_json::Value>,
+    signs_with: &'static str,
+    fetches: AtomicUsize,
+}
+
+#[async_trait]
+impl ExternalSigner for Fake {
+    async fn sign(&self, claims: &str) -> Result<ExternalSignature, String> {
+        let header = URL_SAFE_NO_PAD.encode(self.header.lock().unwrap().to_string());
+        let key = SigningKey::from_pem(self.signs_with).unwrap();
+        let algorithm = key.public.algorithm.library().unwrap();
+        let message = format!("{header}.{claims}");
+        let signature = jsonwebtoken::crypto::sign(message.as_bytes(), &key.encoding, algorithm).unwrap();
+        Ok(ExternalSignature { header, signature })
+    }
+
+    async fn keys(&self) -> Result<ExternalKeySet, String> {
+        self.fetches.fetch_add(1, Ordering::SeqCst);
+        tokio::task::yield_now().await;
+        self.keys.lock().unwrap().clone()
+    }
+}
+
+fn key(id: &str, file: &str) -> ExternalKey {
+    let spki = pem::parse(file).unwrap().into_contents();
+    ExternalKey { id: id.to_owned(), spki, excluded_from_discovery: false }
+}
+
+fn set(keys: Vec<ExternalKey>) -> ExternalKeySet {
+    ExternalKeySet { keys, refresh_after_seconds: 100 }
+}
+
+fn fake(keys: Vec<ExternalKey>) -> Arc<Fake> {
+    Arc::new(Fake {
+        keys: std::sync::Mutex::new(Ok(set(keys))),
+        header: std::sync::Mutex::new(json!({"alg": "ES256", "kid": "one", "typ": "JWT"})),
+        signs_with: P256_SEC1,
+        fetches: AtomicUsize::new(0),
+    })
+}
+
+async fn keys_of(fake: &Arc<Fake>) -> Arc<ExternalKeys> {
+    Arc::new(ExternalKeys::fetch(Arc::clone(fake) as Arc<dyn ExternalSigner>).await.unwrap())
+}
+
+async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, String> {
+    Issuer::new(ISSUER.to_owned(), Signer::External(Arc::clone(keys))).issue(Claims::of(grant())).await
+}
+
+async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, String> {
+    let verifier = crate::service_account::verifier::Verifier {
+        issuers: texts(&[ISSUER]),
+        keys: VerificationKeys::External(Arc::clone(keys)),
+        implicit_audiences: texts(&[API]),
+    };
+    verifier.verify::<Claims>(token, &texts(&[API])).await.map(|found| found.is_some())
+}
+
+#[tokio::test]
+async fn what_the_signer_signed_is_verified_with_its_keys() {
+    let keys = keys_of(&fake(vec![key("one", P256_PUBLIC)])).await;
+    let token = issue(&keys).await.unwrap();
+    assert_eq!(verify(&keys, &token).await, Ok(true));
+    let wrong = keys_of(&fake(vec![key("one", P384_PUBLIC)])).await;
+    assert!(verify(&wrong, &token).await.is_err());
+}
+
+#[tokio::test]
+async fn a_key_that_is_not_known_yet_is_asked_for() {
+    let fake = fake(vec![key("zero", P384_PUBLIC)]);
+    let keys = keys_of(&fake).await;
+    *fake.keys.lock().unwrap() = Ok(set(vec![key("zero", P384_PUBLIC), key("one", P256_PUBLIC)]));
+    let token = issue(&keys).await.unwrap();
+    assert_eq!(verify(&keys, &token).await, Ok(true));
+    *fake.keys.lock().unwrap() = Ok(set(vec![key("zero", P384_PUBLIC)]));
+    assert_eq!(verify(&keys, &token).await, Ok(true), "keys stay until they are fetched again");
+    keys.refresh().await.unwrap();
+    assert_eq!(verify(&keys, &token).await, Err("invalid signature, no keys found".to_owned()));
+}
+
+#[tokio::test]
+async fn who_waits_for_keys_shares_one_fetch() {
+    let fake = fake(vec![key("one", P256_PUBLIC)]);
+    let keys = keys_of(&fake).await;
+    let waiting = (0..50).map(|_| keys.holding("unknown"));
+    futures::future::join_all(waiting).await;
+    assert_eq!(fake.fetches.load(Ordering::SeqCst), 2, "the first one, and one for all who wait");
+}
+
+#[tokio::test]
+async fn a_signer_that_fails_leaves_the_keys_as_they_were() {
+    let fake = fake(vec![key("one", P256_PUBLIC)]);
+    let keys = keys_of(&fake).await;
+    let token = issue(&keys).await.unwrap();
+    *fake.keys.lock().unwrap() = Err("gone".to_owned());
+    assert!(keys.refresh().await.is_err());
+    assert_eq!(verify(&keys, &token).await, Ok(true));
+    assert!(keys.holding("unknown").await.with_id("").next().is_none());
+}
+
+#[tokio::test]
+async fn keys_that_cannot_be_used_are_refused_in_upstreams_words() {
+    let check = async |set: ExternalKeySet, expected: &str| {
+        let fake = fake(Vec::new());
+        *fake.keys.lock().unwrap() = Ok(set);
+        let error = ExternalKeys::fetch(fake).await.err().unwrap();
+        let expected = format!(
+            "while initially filling key cache: while performing initial cache fill: \
+             while fetching token verification keys: {expected}"
+        );
+        assert_eq!(error, expected);
+    };
+    let one = || key("one", P256_PUBLIC);
+    let hint = |seconds| ExternalKeySet { refresh_after_seconds: seconds, ..set(vec![one()]) };
+    check(hint(0), "found invalid refresh hint (0s)").await;
+    check(hint(-1), "found invalid refresh hint (-1s)").await;
+    check(set(Vec::new()), "found no keys").await;
+    check(set(vec![ExternalKey { id: String::new(), ..one() }]), "found invalid public key id \"\"").await;
+    check(set(vec![ExternalKey { spki: Vec::new(), ..one() }]), "found empty public key").await;
+    let garbage = ExternalKey { spki: b"x".to_vec(), ..one() };
+    check(set(vec![garbage]), "while parsing external public keys: not an RSA or ECDSA key").await;
+}
+
+#[tokio::test]
+async fn a_head_that_would_not_be_accepted_is_refused() {
+    let retired = ExternalKey { excluded_from_discovery: true, ..key("old", P384_PUBLIC) };
+    let fake = fake(vec![key("one", P256_PUBLIC), retired]);
+    let keys = keys_of(&fake).await;
+    let check = async |header: serde_json::Value, expected: &str| {
+        *fake.header.lock().unwrap() = header;
+        assert_eq!(issue(&keys).await.err().unwrap(), format!("while validating header: {expected}"));
+    };
+    let head = |alg: &str, kid: &str, typ: &str| json!({"alg": alg, "kid": kid, "typ": typ});
+    check(head("ES256", "one", "jwt"), "bad type").await;
+    check(head("ES256", "", "JWT"), "key id missing").await;
+    check(head("ES256", &"k".repeat(1025), "JWT"), "key id longer than 1 kb").await;
+    check(head("HS256", "one", "JWT"), "bad signing algorithm \"HS256\"").await;
+    let excluded = "key used for signing JWT (kid: old) is excluded from OIDC discovery docs";
+    check(head("ES256", "old", "JWT"), excluded).await;
+}
+
+#[tokio::test]
+async fn the_documents_follow_the_keys_and_keep_back_what_is_of_the_past() {
+    let retired = ExternalKey { excluded_from_discovery: true, ..key("old", P384_PUBLIC) };
+    let fake = fake(vec![key("one", P256_PUBLIC), retired]);
+    let keys = keys_of(&fake).await;
+    let live = VerificationKeys::External(Arc::clone(&keys));
+    let metadata = OpenIdMetadata::new(ISSUER.to_owned(), None, "x".to_owned(), live).unwrap();
+    let ids = || {
+        let (documents, kept) = metadata.current();
+        assert!(kept <= 100);
+        let set: serde_json::Value = serde_json::from_slice(&documents.keys).unwrap();
+        let keys = set["keys"].as_array().unwrap().clone();
+        keys.iter().map(|key| key["kid"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(ids(), ["one"]);
+    *fake.keys.lock().unwrap() = Ok(set(vec![key("two", RSA_PUBLIC)]));
+    keys.refresh().await.unwrap();
+    assert_eq!(ids(), ["two"]);
+}
