@@ -14,8 +14,9 @@ use apimachinery::clock::TestClock;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
-use authorization::Mode;
-use authorization::rbac::{Index, Roles};
+use authorization::node::{self, Graph};
+use authorization::rbac::Index;
+use authorization::{Means, Mode, Policies};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
 use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
@@ -104,6 +105,17 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
     traced_chain(script, modes, options, None)
 }
 
+/// No roles, no nodes, no policies.
+fn nothing_known() -> Means {
+    let features = node::Features { selectors: true, service_accounts: true, pod_certificates: true };
+    Means {
+        roles: Arc::new(Index::default()),
+        graph: Arc::new(Graph::default()),
+        nodes: node::Policy { rules: Vec::new(), features },
+        policies: Policies::default(),
+    }
+}
+
 /// As [`chain`], recorded by `traces`.
 pub(crate) fn traced_chain(
     script: &Arc<Script>,
@@ -126,7 +138,7 @@ pub(crate) fn traced_chain(
             anonymous: true,
             ..Authenticator::default()
         },
-        authorizer: Mode::authorizer(modes, &(Arc::new(Index::default()) as Arc<dyn Roles>)),
+        authorizer: Mode::authorizer(modes, &nothing_known()),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         heavy,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),

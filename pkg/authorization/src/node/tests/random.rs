@@ -127,7 +127,7 @@ fn the_graph_says_what_a_reading_of_everything_says_after_every_change() {
     for (namespace, name) in NAMESPACES.iter().flat_map(|ns| NAMES.iter().map(move |name| (ns, name))) {
         graph.set_pod(namespace, name, None);
         graph.set_volume(name, None);
-        OWNED.map(|owned| graph.set_owned(owned, namespace, name, None));
+        OWNED.iter().for_each(|&owned| graph.set_owned(owned, namespace, name, None));
     }
     assert_eq!(graph.remembered(), 0, "what is gone is forgotten");
 }
