@@ -3,7 +3,6 @@
 mod metrics;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ::api::catalog::Catalog;
 use ::api::references::{Kind, Referrer};
@@ -43,7 +42,7 @@ pub(crate) struct Compiled {
 
 impl View for Compiled {
     fn apply(&mut self, change: &Change) {
-        let started = Instant::now();
+        let started = tokio::time::Instant::now();
         let storage = change.row().storage.as_ref();
         let envelope = change.bytes().and_then(|bytes| Envelope::parse(bytes).ok());
         let referrer = envelope.zip(storage).map(|(read, row)| Referrer::message(row.message, read.raw));

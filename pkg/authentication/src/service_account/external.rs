@@ -3,7 +3,7 @@
 //! and follows the public keys.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use apimachinery::go_quote::quote;
 use arc_swap::ArcSwap;
@@ -12,6 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::{Deserialize, Serialize};
 use tokio::sync::Mutex;
+use tokio::time::Instant;
 
 use super::PublicKeys;
 use super::keys::PublicKey;

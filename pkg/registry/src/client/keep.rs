@@ -26,21 +26,36 @@ impl Client {
     /// As [`Client::create`] and [`Client::update`].
     pub async fn keep(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Kept> {
         let current = self.get(namespace, name, Read::Cached).await?;
-        let Some(mut object) = wanted(current.as_ref()) else {
+        if wanted(current.as_ref()).is_none() {
             return Ok(Kept { object: current, written: false });
-        };
-        if current.is_none() {
-            meta::set_text(&mut object, "name", name);
-            if !namespace.is_empty() {
-                meta::set_text(&mut object, "namespace", namespace);
-            }
-            match self.create(object).await {
-                Ok(object) => return Ok(Kept { object: Some(object), written: true }),
-                // Another server was faster, or the cache lags.
-                Err(status) if status.reason == "AlreadyExists" => {}
-                Err(status) => return Err(status),
-            }
         }
+        let kept = match current.is_some() {
+            true => self.keep_old(namespace, name, wanted).await,
+            false => self.keep_new(namespace, name, wanted).await,
+        };
+        // Another server was faster, or the cache lags behind a creation or a deletion, also one of this server.
+        match kept {
+            Err(status) if status.reason == "AlreadyExists" => self.keep_old(namespace, name, wanted).await,
+            Err(status) if status.reason == "NotFound" => self.keep_new(namespace, name, wanted).await,
+            kept => kept,
+        }
+    }
+
+    /// Makes an object that is not there.
+    async fn keep_new(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Kept> {
+        let Some(mut object) = wanted(None) else {
+            return Ok(Kept { object: None, written: false });
+        };
+        meta::set_text(&mut object, "name", name);
+        if !namespace.is_empty() {
+            meta::set_text(&mut object, "namespace", namespace);
+        }
+        let object = self.create(object).await?;
+        Ok(Kept { object: Some(object), written: true })
+    }
+
+    /// Changes an object that is there.
+    async fn keep_old(&self, namespace: &str, name: &str, wanted: &Wanted<'_>) -> Result<Kept> {
         let mut written = false;
         let mut change = |old: &Object| {
             let new = wanted(Some(old));

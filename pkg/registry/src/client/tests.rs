@@ -1,6 +1,7 @@
 //! Claims about reads and writes from inside.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use api::options::Preconditions;
 use schema::object;
 use serde_json::json;
 use storage::Storage;
@@ -132,4 +133,22 @@ async fn what_is_kept_is_written_only_when_it_differs() {
     assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "1"));
     let kept = client.keep("ns", "b", &|_| None).await.unwrap();
     assert_eq!((kept.written, kept.object), (false, None));
+}
+
+#[tokio::test]
+async fn what_went_away_before_the_cache_knew_is_made_anew() {
+    let cluster = Cluster::empty(true).await;
+    let client = cluster.client("configmaps");
+    let wanted = |current: Option<&Object>| match current {
+        None => Some(config_map("a", "new")),
+        Some(current) => Some(with_datum(current, "changed")),
+    };
+    for _ in 0..50 {
+        client.create(config_map("a", "old")).await.unwrap();
+        client.list("ns", Read::Latest).await.unwrap();
+        client.delete("ns", "a", Preconditions::default()).await.unwrap();
+        let kept = client.keep("ns", "a", &wanted).await.unwrap();
+        assert_eq!((kept.written, datum(&kept.object.unwrap())), (true, "new"));
+        client.delete("ns", "a", Preconditions::default()).await.unwrap();
+    }
 }

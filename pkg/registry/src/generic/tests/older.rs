@@ -26,7 +26,7 @@ async fn stored_version(world: &World, name: &str) -> String {
 async fn objects_are_stored_in_what_the_oldest_server_knows() {
     for (minor, expected) in [(33, "storage.k8s.io/v1beta1"), (35, "storage.k8s.io/v1")] {
         let world = beside(minor);
-        let made = world.given(CLASSES, "a", json!({"driverName": "d"})).await;
+        let made = world.given(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
         assert_eq!(stored_version(&world, "a").await, expected);
         assert_eq!(made["apiVersion"], "storage.k8s.io/v1");
         assert_eq!(world.get(CLASSES, "a").await.unwrap(), made, "what is read is of the usual version");
@@ -44,7 +44,7 @@ async fn objects_are_stored_in_what_the_oldest_server_knows() {
 #[tokio::test]
 async fn an_update_that_changes_nothing_writes_nothing_in_an_older_version_either() {
     let world = beside(33);
-    let made = world.given(CLASSES, "a", json!({"driverName": "d"})).await;
+    let made = world.given(CLASSES, "a", json!({"driverName": "d", "parameters": {"a": "b"}})).await;
     let revision = world.revision().await;
     assert_eq!(world.put(CLASSES, made.clone()).await.unwrap(), made);
     assert_eq!(world.revision().await, revision);
