@@ -16,7 +16,7 @@ use authorization::Mode;
 use controlplane::config::{
     AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig,
     KubeletConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
-    ServingConfig, StorageConfig, WatchCacheConfig,
+    ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -167,6 +167,14 @@ fn authentication(flags: &Flags) -> AuthenticationConfig {
             group_headers: flags.list("requestheader-group-headers"),
             extra_prefixes: flags.list("requestheader-extra-headers-prefix"),
         },
+        bootstrap_tokens: flags.bool("enable-bootstrap-token-auth"),
+        webhook: path(flags, "authentication-token-webhook-config-file").map(|config_file| {
+            TokenWebhookConfig {
+                config_file,
+                version: flags.text("authentication-token-webhook-version").to_owned(),
+                cache_ttl: duration(flags, "authentication-token-webhook-cache-ttl"),
+            }
+        }),
     }
 }
 
@@ -184,7 +192,10 @@ fn serving(
         true => PathBuf::from(flags.text("cert-dir")),
         false => data_dir.join("pki"),
     };
-    let nobody_could_log_in = authentication.client_ca_file.is_none() && authentication.token_file.is_none();
+    let nobody_could_log_in = authentication.client_ca_file.is_none()
+        && authentication.token_file.is_none()
+        && authentication.webhook.is_none()
+        && authentication.request_header.ca_file.is_none();
     let kubeconfig = if embedded { data_dir } else { &cert_dir }.join("admin.kubeconfig");
     let certificate = path(flags, "tls-cert-file").zip(path(flags, "tls-private-key-file"));
     Some(ServingConfig {

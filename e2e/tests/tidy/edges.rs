@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("storage-etcd3", &["apimachinery", "storage"]),
     ("storage-embedded", &["apimachinery", "storage"]),
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
-    ("authentication", &["apimachinery", "schema", "cel", "api"]),
+    ("authentication", &["apimachinery", "client", "schema", "cel", "api"]),
     ("token-signer", &["authentication"]),
     ("authorization", &["apimachinery", "schema", "cel", "api"]),
     ("admission", &["apimachinery", "schema", "cel", "api", "authentication", "authorization"]),

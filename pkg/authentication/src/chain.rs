@@ -5,8 +5,10 @@ use std::sync::Arc;
 use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, UserInfo};
 use async_trait::async_trait;
+use http::HeaderMap;
+use http::header::AUTHORIZATION;
 
-use crate::{Authenticated, ClientCertificate, bearer_token};
+use crate::{Authenticated, ClientCertificate, RequestHeaders, bearer_token, websocket};
 
 /// Longest bearer token that is looked at, in bytes. Anything longer is an unknown token.
 const TOKEN_BYTES_MAX: usize = 64 * 1024;
@@ -42,13 +44,24 @@ pub enum PresentedCertificate {
     Refused(String),
 }
 
+/// The certificate that a client presented, as each kind of authority judges it.
+#[derive(Debug, Clone, Default)]
+pub struct PresentedCertificates {
+    /// By the authorities that may vouch for clients; `None` if there is none of either.
+    pub client: Option<PresentedCertificate>,
+    /// By the authorities that may vouch for proxies; `None` if there is none of either.
+    pub proxy: Option<PresentedCertificate>,
+}
+
 /// What a request carries to prove who sent it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Credentials<'a> {
     /// The connection's client certificate.
-    pub certificate: Option<&'a PresentedCertificate>,
+    pub certificates: Option<&'a PresentedCertificates>,
     /// The first `Authorization` header.
     pub authorization: Option<&'a str>,
+    /// All headers, for what proxies and browsers say in theirs.
+    pub headers: Option<&'a HeaderMap>,
     /// Seconds since 1970; a certificate that has expired since the handshake is refused.
     pub now: i64,
 }
@@ -61,6 +74,8 @@ pub struct Authenticator {
     /// `--api-audiences`: the names of this API, one of which a token has to be meant for. Audiences do
     /// not matter where there is none.
     pub api_audiences: Vec<String>,
+    /// The proxies that are believed, if any.
+    pub request_headers: Option<Arc<RequestHeaders>>,
     /// Whether a request without credentials is `system:anonymous` instead of a 401.
     pub anonymous: bool,
 }
@@ -73,12 +88,22 @@ impl Authenticator {
     /// requests are off. The client learns nothing more; the log does.
     pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Authenticated, Box<Status>> {
         let mut refused = false;
-        match certificate_user(credentials) {
-            Ok(Some(user)) => return Ok(Authenticated::new(with_authenticated_group(user))),
-            Ok(None) => {}
-            Err(reason) => refused = refuse(&reason),
+        for user in [self.proxied_user(credentials), certificate_user(credentials)] {
+            match user {
+                Ok(Some(user)) => return Ok(Authenticated::new(with_authenticated_group(user))),
+                Ok(None) => {}
+                Err(reason) => refused = refuse(&reason),
+            }
         }
-        if let Some(token) = credentials.authorization.and_then(bearer_token) {
+        let websocket = match credentials.headers.map_or(Ok(None), websocket::token) {
+            Ok(token) => token,
+            Err(reason) => {
+                refused = refuse(reason);
+                None
+            }
+        };
+        let bearer = credentials.authorization.and_then(bearer_token);
+        for token in bearer.into_iter().chain(websocket.as_deref()) {
             match self.token_user(token, &self.api_audiences).await {
                 Ok(found) => return Ok(Authenticated::new(found.user)),
                 Err(reasons) => refused = refuse(&joined(reasons)),
@@ -87,6 +112,26 @@ impl Authenticator {
         match self.anonymous && !refused {
             true => Ok(Authenticated::new(UserInfo::anonymous())),
             false => Err(Box::new(Status::unauthorized())),
+        }
+    }
+
+    fn proxied_user(&self, credentials: Credentials<'_>) -> Result<Option<UserInfo>, String> {
+        let (Some(trusted), Some(headers)) = (&self.request_headers, credentials.headers) else {
+            return Ok(None);
+        };
+        let proxy = credentials.certificates.and_then(|certificates| certificates.proxy.as_ref());
+        trusted.user(proxy, headers, credentials.now)
+    }
+
+    /// Takes everything that may have proved something off a request, so that nobody behind can log or forward it.
+    pub fn clear(&self, headers: &mut HeaderMap) {
+        headers.remove(AUTHORIZATION);
+        websocket::clear(headers);
+        if headers.keys().any(|name| name.as_str().starts_with("x-remote-")) {
+            RequestHeaders::standard().clear(headers);
+        }
+        if let Some(trusted) = &self.request_headers {
+            trusted.clear(headers);
         }
     }
 
@@ -151,7 +196,7 @@ fn refuse(reason: &str) -> bool {
 }
 
 fn certificate_user(credentials: Credentials<'_>) -> Result<Option<UserInfo>, String> {
-    match credentials.certificate {
+    match credentials.certificates.and_then(|certificates| certificates.client.as_ref()) {
         None => Ok(None),
         Some(PresentedCertificate::Refused(reason)) => Err(reason.clone()),
         Some(PresentedCertificate::Verified(certificate)) if certificate.not_after < credentials.now => {

@@ -8,12 +8,9 @@ use std::time::Duration;
 use ::admission::Chain;
 use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
-use apimachinery::clock::Clock;
 use apimachinery::features::{Gate, Gates};
-use authentication::service_account::{
-    BoundTokens, Issuer, LegacyTokens, OpenIdDocuments, OpenIdMetadata, TokenObjects, VerificationKeys,
-};
-use authentication::{Authenticator, TokenAuthenticator, TokenFile};
+use authentication::Authenticator;
+use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
 use cacher::{Delegator, Driver, Options};
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
@@ -30,6 +27,7 @@ use storage::Storage;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::authenticators::authenticator;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
@@ -44,7 +42,6 @@ use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::services;
 use crate::system::{SystemClock, SystemEntropy, SystemOutside};
 use crate::tasks::Tasks;
-use crate::token_objects::StoredTokenObjects;
 
 /// What compressed lists may take that are remembered, in bytes.
 const COMPRESSED_LISTS_BYTES_MAX: usize = 32 << 20;
@@ -285,31 +282,6 @@ fn token_requests(config: &Config, keys: ServiceAccountKeys) -> Result<Option<To
         extended_max: keys.lifetime_max.map_or(i64::MAX, seconds),
         entropy: Arc::new(SystemEntropy),
     }))
-}
-
-/// Everything that can prove an identity but certificates, which the transport knows about.
-fn authenticator(
-    config: &Config,
-    keys: &ServiceAccountKeys,
-    registry: &Registry,
-) -> Result<Authenticator, RunError> {
-    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
-    if let Some(path) = &config.authentication.token_file {
-        let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
-        let file = TokenFile::parse(&path.display().to_string(), &text)
-            .map_err(|error| RunError::Credentials(error.to_string()))?;
-        tokens.push(Arc::new(file));
-    }
-    let accounts = &config.service_accounts;
-    let (keys, api_audiences) = (&keys.verifying, accounts.api_audiences().to_vec());
-    let objects: Arc<dyn TokenObjects> =
-        Arc::new(StoredTokenObjects::new(registry).map_err(RunError::Bootstrap)?);
-    let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
-    tokens.push(Arc::new(LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up)));
-    let (issuers, clock): (_, Arc<dyn Clock>) = (accounts.issuers.clone(), Arc::new(SystemClock));
-    let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, clock);
-    tokens.push(Arc::new(bound));
-    Ok(Authenticator { tokens, api_audiences, anonymous: config.authentication.anonymous })
 }
 
 /// Counts objects, once before the server is ready and then every `period`, for the metrics. Returns what

@@ -205,6 +205,21 @@ pub struct AuthenticationConfig {
     pub anonymous: bool,
     /// A proxy that says in headers who its clients are.
     pub request_header: RequestHeaderConfig,
+    /// `--enable-bootstrap-token-auth`.
+    pub bootstrap_tokens: bool,
+    /// Who else is asked about tokens.
+    pub webhook: Option<TokenWebhookConfig>,
+}
+
+/// Who else is asked about tokens (`--authentication-token-webhook-*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenWebhookConfig {
+    /// The kubeconfig that says where it is.
+    pub config_file: PathBuf,
+    /// The version of `TokenReview` that it is asked with: `v1` or `v1beta1`.
+    pub version: String,
+    /// How long its answers are remembered.
+    pub cache_ttl: Duration,
 }
 
 /// A proxy that says in headers who its clients are (`--requestheader-*`).

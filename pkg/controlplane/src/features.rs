@@ -58,6 +58,7 @@ pub const READ: &[Gate] = &[
     Gate::PodTopologyLabelsAdmission,
     Gate::PreferSameTrafficDistribution,
     Gate::RecoverVolumeExpansionFailure,
+    Gate::RemoteRequestHeaderUID,
     Gate::ResourceHealthStatus,
     Gate::ResourceHealthStatusMessage,
     Gate::SELinuxChangePolicy,

@@ -4,8 +4,10 @@
 pub mod admission;
 pub mod api;
 mod authentication_info;
+mod authenticators;
 mod authorizers;
 mod bootstrap;
+mod bootstrap_secrets;
 pub mod config;
 pub mod custom_kinds;
 pub mod features;

@@ -262,12 +262,15 @@ impl Chain {
     async fn authenticate(&self, headers: &mut HeaderMap, peer: &Peer) -> Result<Authenticated, Box<Status>> {
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
-        let credentials =
-            Credentials { certificate: peer.certificate(), authorization: authorization.as_deref(), now };
+        let credentials = Credentials {
+            certificates: Some(peer.certificates()),
+            authorization: authorization.as_deref(),
+            headers: Some(headers),
+            now,
+        };
         let sender = self.authenticator.authenticate(credentials).await;
-        if sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
-            headers.remove(AUTHORIZATION);
-        } else {
+        self.authenticator.clear(headers);
+        if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request
             // per connection.
             peer.retire_http2();

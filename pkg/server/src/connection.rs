@@ -22,7 +22,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use authentication::PresentedCertificate;
+use authentication::PresentedCertificates;
 
 use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
@@ -71,7 +71,7 @@ pub struct Peer {
     /// Its address.
     pub remote: SocketAddr,
     protocol: Protocol,
-    certificate: Option<PresentedCertificate>,
+    certificates: PresentedCertificates,
     activity: Activity,
     retire: CancellationToken,
     /// Whether the bytes on the connection are no requests of HTTP/1.1.
@@ -86,15 +86,11 @@ pub struct Peer {
 
 impl Peer {
     /// A peer that has not asked for anything yet.
-    pub fn new(
-        remote: SocketAddr,
-        protocol: Protocol,
-        certificate: Option<PresentedCertificate>,
-    ) -> Arc<Self> {
+    pub fn new(remote: SocketAddr, protocol: Protocol, certificates: PresentedCertificates) -> Arc<Self> {
         Arc::new(Peer {
             remote,
             protocol,
-            certificate,
+            certificates,
             activity: Activity::new(protocol == Protocol::Http1),
             retire: CancellationToken::new(),
             opaque: AtomicBool::new(protocol == Protocol::Http2),
@@ -105,8 +101,8 @@ impl Peer {
     }
 
     /// The client certificate it presented.
-    pub(crate) fn certificate(&self) -> Option<&PresentedCertificate> {
-        self.certificate.as_ref()
+    pub(crate) fn certificates(&self) -> &PresentedCertificates {
+        &self.certificates
     }
 
     /// Tells an HTTP/2 client to open another connection for what comes next (GOAWAY).
@@ -186,8 +182,8 @@ pub(crate) async fn serve_tls<S>(
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
     };
-    let certificate = tls.judge(session.peer_certificates(), chain.env().clock.now().seconds);
-    serve(stream, Peer::new(remote, protocol, certificate), chain, options, lifecycle).await;
+    let certificates = tls.judge(session.peer_certificates(), chain.env().clock.now().seconds);
+    serve(stream, Peer::new(remote, protocol, certificates), chain, options, lifecycle).await;
 }
 
 fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {

@@ -19,7 +19,7 @@ use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use authentication::PresentedCertificate;
+use authentication::PresentedCertificates;
 
 pub use reload::keep_fresh;
 pub use suites::{TlsOptions, TlsVersion};
@@ -77,6 +77,8 @@ pub struct TlsFiles {
     /// `--client-ca-file`: authorities that may vouch for clients. Without any, clients are not asked
     /// for a certificate.
     pub client_authorities: Vec<PathBuf>,
+    /// `--requestheader-client-ca-file`: authorities that may vouch for proxies.
+    pub proxy_authorities: Vec<PathBuf>,
 }
 
 /// What the files hold. Equal contents make equal TLS.
@@ -86,6 +88,7 @@ pub struct TlsContents {
     default: (Vec<u8>, Vec<u8>),
     sni: Vec<(Vec<u8>, Vec<u8>)>,
     client_authorities: Vec<Vec<u8>>,
+    proxy_authorities: Vec<Vec<u8>>,
 }
 
 impl TlsFiles {
@@ -103,6 +106,7 @@ impl TlsFiles {
             default: pair(&self.default)?,
             sni: self.sni.iter().map(|(files, _)| pair(files)).collect::<Result<_, _>>()?,
             client_authorities: self.client_authorities.iter().map(read).collect::<Result<_, _>>()?,
+            proxy_authorities: self.proxy_authorities.iter().map(read).collect::<Result<_, _>>()?,
         })
     }
 }
@@ -111,6 +115,7 @@ impl TlsFiles {
 pub struct Tls {
     config: Arc<ServerConfig>,
     clients: Option<Arc<dyn ClientCertVerifier>>,
+    proxies: Option<Arc<dyn ClientCertVerifier>>,
 }
 
 impl Tls {
@@ -126,19 +131,18 @@ impl Tls {
             let key = certified_key(files, pems, &provider)?;
             by_name.add(names, key);
         }
-        let clients =
-            clients::verifier(&contents.files.client_authorities, &contents.client_authorities, &provider)?;
+        let files = &contents.files;
+        let clients = clients::verifier(&files.client_authorities, &contents.client_authorities, &provider)?;
+        let proxies = clients::verifier(&files.proxy_authorities, &contents.proxy_authorities, &provider)?;
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions())?;
-        let builder = match &clients {
-            Some(clients) => {
-                builder.with_client_cert_verifier(Arc::new(clients::AskOnly::new(Arc::clone(clients))))
-            }
+        let builder = match clients::AskOnly::new(clients.iter().chain(&proxies).cloned()) {
+            Some(asking) => builder.with_client_cert_verifier(Arc::new(asking)),
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(by_name));
         config.alpn_protocols = options.alpn();
-        Ok(Tls { config: Arc::new(config), clients })
+        Ok(Tls { config: Arc::new(config), clients, proxies })
     }
 
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
@@ -146,14 +150,22 @@ impl Tls {
     }
 
     /// Judges the chain that a client presented. `now` is in seconds since 1970.
-    pub(crate) fn judge(
-        &self,
-        chain: Option<&[CertificateDer<'_>]>,
-        now: i64,
-    ) -> Option<PresentedCertificate> {
-        let (leaf, intermediates) = chain?.split_first()?;
-        Some(clients::judge(self.clients.as_deref()?, leaf, intermediates, now))
+    pub(crate) fn judge(&self, chain: Option<&[CertificateDer<'_>]>, now: i64) -> PresentedCertificates {
+        let Some((leaf, intermediates)) = chain.and_then(<[_]>::split_first) else {
+            return PresentedCertificates::default();
+        };
+        let by = |judge: &Option<Arc<dyn ClientCertVerifier>>| {
+            Some(clients::judge(judge.as_deref()?, leaf, intermediates, now))
+        };
+        PresentedCertificates { client: by(&self.clients), proxy: by(&self.proxies) }
     }
+}
+
+/// Whether two bundles of PEM have a certificate in common.
+pub fn share_certificates(one: &[u8], other: &[u8]) -> bool {
+    let all = |pem: &[u8]| CertificateDer::pem_slice_iter(pem).filter_map(Result::ok).collect::<Vec<_>>();
+    let others = all(other);
+    all(one).iter().any(|certificate| others.contains(certificate))
 }
 
 /// All certificates in a PEM file.

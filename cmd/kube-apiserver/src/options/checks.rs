@@ -30,6 +30,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
     token_signer(flags, gates, &mut errors);
+    request_headers(flags, gates, &mut errors);
     tracing(flags, &mut errors);
     errors
 }
@@ -201,6 +202,43 @@ fn token_signer(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
             "invalid value {endpoint:?} passed for `--service-account-signing-endpoint`, when prefixed with @ must \
              be a valid abstract socket name"
         ));
+    }
+}
+
+fn request_headers(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
+    let uids = flags.list("requestheader-uid-headers");
+    let mut blank = |flag: &str| {
+        if flags.list(flag).iter().any(|value| value.trim().is_empty()) {
+            errors.push(format!("empty value in {flag:?}"));
+        }
+    };
+    for flag in [
+        "requestheader-username-headers",
+        "requestheader-group-headers",
+        "requestheader-extra-headers-prefix",
+        "requestheader-allowed-names",
+    ] {
+        blank(flag);
+    }
+    if gates.enabled(Gate::RemoteRequestHeaderUID) {
+        blank("requestheader-uid-headers");
+        if !uids.is_empty() && !uids.iter().any(|name| name.eq_ignore_ascii_case("X-Remote-Uid")) {
+            errors.push("--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will not work".to_owned());
+        }
+    } else if !uids.is_empty() {
+        errors.push(
+            "--requestheader-uid-headers requires the \"RemoteRequestHeaderUID\" feature to be enabled"
+                .to_owned(),
+        );
+    }
+    if !flags.list("requestheader-allowed-names").is_empty() {
+        return;
+    }
+    let read = |flag: &str| flags.optional(flag).and_then(|path| std::fs::read(path).ok());
+    if let (Some(clients), Some(proxies)) = (read("client-ca-file"), read("requestheader-client-ca-file"))
+        && server::tls::share_certificates(&clients, &proxies)
+    {
+        errors.push("--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users".to_owned());
     }
 }
 

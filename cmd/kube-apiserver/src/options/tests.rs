@@ -304,3 +304,27 @@ fn gates_and_releases_that_make_no_sense_are_refused_in_upstreams_words() {
         "minCompatibilityVersion version 1.32 is not between [1.33, 1.36]",
     );
 }
+
+#[test]
+fn headers_of_proxies_are_checked_as_upstream_checks_them() {
+    error("--requestheader-username-headers ,", "empty value in \"requestheader-username-headers\"");
+    error(
+        "--requestheader-uid-headers X-Uid",
+        "--requestheader-uid-headers is set without specifying the standard X-Remote-Uid header - API aggregation will not work",
+    );
+    error(
+        "--requestheader-uid-headers X-Remote-Uid --feature-gates RemoteRequestHeaderUID=false",
+        "--requestheader-uid-headers requires the \"RemoteRequestHeaderUID\" feature to be enabled",
+    );
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.crt");
+    let pem = "-----BEGIN CERTIFICATE-----\nYWJj\n-----END CERTIFICATE-----\n";
+    std::fs::write(&path, pem).unwrap();
+    let path = path.display();
+    let both = format!("--client-ca-file {path} --requestheader-client-ca-file {path}");
+    error(
+        &both,
+        "--requestheader-client-ca-file and --client-ca-file contain overlapping certificates; --requestheader-allowed-names must be specified to ensure regular client certificates cannot set authenticating proxy headers for arbitrary users",
+    );
+    options(&format!("{both} --requestheader-allowed-names front")).unwrap();
+}

@@ -10,6 +10,7 @@ fn authenticator(anonymous: bool) -> Authenticator {
         tokens: vec![Arc::new(Picky), Arc::new(Aware), Arc::new(TokenFile::parse("t", tokens).unwrap())],
         api_audiences: vec!["api".to_owned(), "too".to_owned()],
         anonymous,
+        request_headers: None,
     }
 }
 
@@ -49,7 +50,8 @@ async fn check(
     authorization: Option<&str>,
     expected: Result<(&str, &[&str]), u16>,
 ) {
-    let credentials = Credentials { certificate: certificate.as_ref(), authorization, now: 100 };
+    let presented = PresentedCertificates { client: certificate.clone(), proxy: None };
+    let credentials = Credentials { certificates: Some(&presented), authorization, headers: None, now: 100 };
     let got = authenticator(anonymous).authenticate(credentials).await;
     let got = got.map(|proof| (proof.user().name.clone(), proof.user().groups.clone())).map_err(|s| s.code);
     let expected = expected
@@ -135,4 +137,50 @@ async fn a_review_says_whom_a_token_stands_for_and_is_meant_for() {
 #[tokio::test]
 async fn a_review_of_no_token_is_about_nobody_where_nobody_is_anonymous() {
     assert_eq!(authenticator(false).review(" good", &[]).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_proxy_speaks_for_others_and_its_certificate_for_itself() {
+    let headers = |user: &'static str| {
+        let mut headers = HeaderMap::new();
+        headers.insert("x-remote-user", http::HeaderValue::from_static(user));
+        headers
+    };
+    let trusted = RequestHeaders { allowed_names: vec!["front".to_owned()], ..RequestHeaders::standard() };
+    let authenticator = Authenticator { request_headers: Some(Arc::new(trusted)), ..authenticator(true) };
+    let check =
+        async |proxy: Option<PresentedCertificate>, client: Option<PresentedCertificate>, user, expected| {
+            let (presented, headers) = (PresentedCertificates { client, proxy }, headers(user));
+            let credentials = Credentials {
+                certificates: Some(&presented),
+                authorization: None,
+                headers: Some(&headers),
+                now: 100,
+            };
+            let got = authenticator.authenticate(credentials).await;
+            assert_eq!(got.map(|got| got.user().name.clone()).map_err(|status| status.code), expected);
+        };
+    let name = |name: &str| Ok(name.to_owned());
+    check(Some(holder("front", 200)), None, "ann", name("ann")).await;
+    check(Some(holder("front", 99)), None, "ann", Err(401)).await;
+    check(Some(holder("other", 200)), Some(holder("other", 200)), "ann", name("other")).await;
+    check(Some(holder("other", 200)), None, "ann", Err(401)).await;
+    check(None, None, "ann", name("system:anonymous")).await;
+    check(Some(holder("front", 200)), None, "", name("system:anonymous")).await;
+    check(Some(holder("front", 200)), None, "system:anonymous", name("system:anonymous")).await;
+}
+
+#[tokio::test]
+async fn a_websocket_may_bring_its_token_among_its_subprotocols() {
+    let mut headers = HeaderMap::new();
+    for (name, value) in [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-protocol", "base64url.bearer.authorization.k8s.io.Z29vZA, v5.channel.k8s.io"),
+    ] {
+        headers.insert(name, http::HeaderValue::from_static(value));
+    }
+    let credentials = Credentials { headers: Some(&headers), now: 100, ..Credentials::default() };
+    let got = authenticator(true).authenticate(credentials).await.unwrap();
+    assert_eq!(got.user().name, "ann");
 }

@@ -65,7 +65,8 @@ pub(super) fn prepare(config: &Config, now: i64) -> Result<Credentials, RunError
         .map_err(|source| RunError::read(&default.certificate, source))?;
     let trust =
         format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
-    let files = TlsFiles { default, sni: serving.sni.clone(), client_authorities };
+    let proxy_authorities = config.authentication.request_header.ca_file.iter().cloned().collect();
+    let files = TlsFiles { default, sni: serving.sni.clone(), client_authorities, proxy_authorities };
     Ok(Credentials { files, trust, authority })
 }
 

@@ -128,13 +128,16 @@ fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
+    use authentication::PresentedCertificates;
+
     use super::*;
     use crate::connection::Protocol;
     use crate::testing::{NOW, env, request};
 
     fn read(target: &str, headers: &[&str]) -> RequestContext {
         let parts = request("GET", target, headers).into_parts().0;
-        let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
+        let peer =
+            Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, PresentedCertificates::default());
         context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).0
     }
 

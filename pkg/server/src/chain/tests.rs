@@ -3,6 +3,7 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
+use authentication::PresentedCertificates;
 use authorization::Mode;
 use endpoints::heavy::HEAVY_WRITE_BYTES;
 use http_body_util::BodyExt;
@@ -21,7 +22,11 @@ struct Setup {
 fn setup_with(modes: &[Mode], options: ChainOptions) -> Setup {
     let script = Arc::new(Script::default());
     let chain = chain(&script, modes, options);
-    Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
+    Setup {
+        script,
+        chain,
+        peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, PresentedCertificates::default()),
+    }
 }
 
 fn setup() -> Setup {
@@ -82,7 +87,16 @@ async fn nobody_gets_past_a_step_that_refuses_them() {
 
 #[tokio::test]
 async fn what_proved_the_sender_goes_no_further() {
-    let (_, _, body) = setup().send("GET", "/api/v1/headers", &[MASTER, "X-Other: 1"]).await;
+    let headers = [
+        MASTER,
+        "X-Other: 1",
+        "X-Remote-User: a",
+        "X-Remote-Uid: b",
+        "X-Remote-Group: c",
+        "X-Remote-Extra-D: e",
+        "Sec-WebSocket-Protocol: base64url.bearer.authorization.k8s.io.bWFzdGVy",
+    ];
+    let (_, _, body) = setup().send("GET", "/api/v1/headers", &headers).await;
     assert_eq!(body.unwrap(), "[\"x-other\"]");
 }
 

@@ -61,11 +61,19 @@ pub(super) fn judge(
 
 /// Asks for a certificate, takes none for an answer, and checks only that the client holds its key.
 #[derive(Debug)]
-pub(super) struct AskOnly(Arc<dyn ClientCertVerifier>);
+pub(super) struct AskOnly {
+    signatures: Arc<dyn ClientCertVerifier>,
+    /// The names of all authorities that may have signed a certificate.
+    hints: Vec<DistinguishedName>,
+}
 
 impl AskOnly {
-    pub(super) fn new(judge: Arc<dyn ClientCertVerifier>) -> Self {
-        AskOnly(judge)
+    /// For several kinds of authorities; `None` where there are none.
+    pub(super) fn new(judges: impl IntoIterator<Item = Arc<dyn ClientCertVerifier>>) -> Option<Self> {
+        let judges: Vec<_> = judges.into_iter().collect();
+        let hints = judges.iter().flat_map(|judge| judge.root_hint_subjects()).cloned().collect();
+        // Every judge knows the same signatures.
+        Some(AskOnly { signatures: Arc::clone(judges.first()?), hints })
     }
 }
 
@@ -75,7 +83,7 @@ impl ClientCertVerifier for AskOnly {
     }
 
     fn root_hint_subjects(&self) -> &[DistinguishedName] {
-        self.0.root_hint_subjects()
+        &self.hints
     }
 
     fn verify_client_cert(
@@ -93,7 +101,7 @@ impl ClientCertVerifier for AskOnly {
         leaf: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls12_signature(message, leaf, signature)
+        self.signatures.verify_tls12_signature(message, leaf, signature)
     }
 
     fn verify_tls13_signature(
@@ -102,11 +110,11 @@ impl ClientCertVerifier for AskOnly {
         leaf: &CertificateDer<'_>,
         signature: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.0.verify_tls13_signature(message, leaf, signature)
+        self.signatures.verify_tls13_signature(message, leaf, signature)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.0.supported_verify_schemes()
+        self.signatures.supported_verify_schemes()
     }
 }
 

@@ -1,0 +1,187 @@
+//! `--authentication-token-webhook-config-file`: somebody else says whom a token stands for, in answer to a
+//! `TokenReview`.
+
+use std::collections::BTreeMap;
+
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use bytes::Bytes;
+use client::webhook::Webhook;
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::chain::{TokenAuthenticator, TokenUser};
+
+/// The versions of reviews that a webhook can be asked with.
+const VERSIONS: [&str; 2] = ["v1", "v1beta1"];
+
+/// Asks a webhook about tokens.
+pub struct WebhookTokens {
+    webhook: Webhook,
+    api_version: String,
+    api_audiences: Vec<String>,
+}
+
+impl WebhookTokens {
+    /// Asks with reviews of a version. A webhook that says nothing of audiences means `api_audiences`.
+    ///
+    /// # Errors
+    /// Upstream's text for a version that there is not.
+    pub fn new(webhook: Webhook, version: &str, api_audiences: Vec<String>) -> Result<Self, String> {
+        if !VERSIONS.contains(&version) {
+            return Err(format!(
+                "unsupported authentication webhook version {}, supported versions are \"v1\", \"v1beta1\"",
+                apimachinery::go_quote::quote(version)
+            ));
+        }
+        Ok(WebhookTokens { webhook, api_version: format!("authentication.k8s.io/{version}"), api_audiences })
+    }
+
+    fn review(&self, token: &str, audiences: &[String]) -> Bytes {
+        let mut spec = json!({"token": token});
+        if !audiences.is_empty() {
+            spec["audiences"] = json!(audiences);
+        }
+        let review = json!({
+            "kind": "TokenReview",
+            "apiVersion": self.api_version,
+            "metadata": {},
+            "spec": spec,
+            "status": {"user": {}},
+        });
+        Bytes::from(review.to_string())
+    }
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Answer {
+    kind: String,
+    api_version: String,
+    status: Option<Judgement>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Judgement {
+    authenticated: bool,
+    user: Option<User>,
+    audiences: Option<Vec<String>>,
+    error: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct User {
+    username: Option<String>,
+    uid: Option<String>,
+    groups: Option<Vec<String>>,
+    extra: Option<BTreeMap<String, Option<Vec<String>>>>,
+}
+
+impl From<User> for UserInfo {
+    fn from(user: User) -> Self {
+        let extra = user.extra.unwrap_or_default().into_iter();
+        UserInfo {
+            name: user.username.unwrap_or_default(),
+            uid: user.uid.unwrap_or_default(),
+            groups: user.groups.unwrap_or_default(),
+            extra: extra.map(|(key, values)| (key, values.unwrap_or_default())).collect(),
+        }
+    }
+}
+
+/// What an answer says of a token that was shown for `asked`.
+fn judge(
+    answer: &[u8],
+    api_version: &str,
+    asked: &[String],
+    api: &[String],
+) -> Result<Option<TokenUser>, String> {
+    let answer: Answer = serde_json::from_slice(answer).map_err(|error| error.to_string())?;
+    if answer.kind != "TokenReview" || answer.api_version != api_version {
+        let Answer { kind, api_version: found, .. } = answer;
+        return Err(format!(
+            "the webhook answered with {found}, Kind={kind} where {api_version}, Kind=TokenReview was asked for"
+        ));
+    }
+    let status = answer.status.unwrap_or_default();
+    let said = status.audiences.filter(|said| !said.is_empty()).unwrap_or_else(|| api.to_vec());
+    let audiences: Vec<String> = asked.iter().filter(|audience| said.contains(audience)).cloned().collect();
+    if !asked.is_empty() && audiences.is_empty() {
+        return Ok(None);
+    }
+    match (status.authenticated, status.error.unwrap_or_default()) {
+        (true, _) => Ok(Some(TokenUser { user: status.user.unwrap_or_default().into(), audiences })),
+        (false, error) if error.is_empty() => Ok(None),
+        (false, error) => Err(error),
+    }
+}
+
+#[async_trait]
+impl TokenAuthenticator for WebhookTokens {
+    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+        let answer = self.webhook.call(self.review(token, audiences), |_| {}).await.map_err(|failure| {
+            tracing::error!(error = %failure, "failed to make webhook authenticator request");
+            failure.message
+        })?;
+        judge(&answer, &self.api_version, audiences, &self.api_audiences)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    const V1: &str = "authentication.k8s.io/v1";
+
+    fn of(status: &str, asked: &[&str]) -> Result<Option<TokenUser>, String> {
+        let owned = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+        let answer = format!(r#"{{"kind":"TokenReview","apiVersion":"{V1}","status":{status}}}"#);
+        judge(answer.as_bytes(), V1, &owned(asked), &owned(&["api"]))
+    }
+
+    #[test]
+    fn a_judgement_is_taken_with_everything_it_says_of_the_user() {
+        let status = r#"{"authenticated":true,"user":{"username":"ann","uid":"1","groups":["a"],"extra":{"k":["v"],"n":null}}}"#;
+        let user = of(status, &[]).unwrap().unwrap().user;
+        assert_eq!((user.name.as_str(), user.uid.as_str(), user.groups), ("ann", "1", vec!["a".to_owned()]));
+        assert_eq!(user.extra["k"], ["v"]);
+        assert_eq!(user.extra["n"], [""; 0]);
+    }
+
+    #[test]
+    fn audiences_have_to_meet() {
+        let check = |said: &str, asked: &[&str], expected: Option<&[&str]>| {
+            let found = of(&format!(r#"{{"authenticated":true{said}}}"#), asked).unwrap();
+            assert_eq!(
+                found.map(|found| found.audiences).as_deref(),
+                expected.map(|e| e.iter().map(|&t| t.to_owned()).collect::<Vec<_>>()).as_deref()
+            );
+        };
+        check("", &["api"], Some(&["api"]));
+        check("", &["other"], None);
+        check(r#","audiences":["other"]"#, &["api", "other"], Some(&["other"]));
+        check(r#","audiences":["other"]"#, &["api"], None);
+        check(r#","audiences":["other"]"#, &[], Some(&[]));
+    }
+
+    #[test]
+    fn a_refusal_may_say_why() {
+        assert_eq!(of(r#"{"authenticated":false,"error":"too old"}"#, &[]), Err("too old".to_owned()));
+        assert_eq!(of("{}", &["api"]), Ok(None));
+        assert_eq!(of("null", &["api"]), Ok(None));
+    }
+
+    #[test]
+    fn anything_but_a_review_of_the_version_is_an_error() {
+        let check = |text: &str| assert!(judge(text.as_bytes(), V1, &[], &[]).is_err(), "{text}");
+        check("");
+        check("[]");
+        check(r#"{"kind":"Status","apiVersion":"v1"}"#);
+        check(
+            r#"{"kind":"TokenReview","apiVersion":"authentication.k8s.io/v1beta1","status":{"authenticated":true}}"#,
+        );
+    }
+}
