@@ -4,6 +4,7 @@
 //! groups in which nothing changed are shared by both. A request takes one generation and keeps it.
 
 mod custom;
+mod definition;
 mod serving;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use crate::managed_fields::FieldManager;
 use crate::resources::{self, Handle, Resource};
 
 pub use custom::CustomResource;
+pub use definition::Definition;
 pub use serving::Serving;
 
 /// The priority that upstream's aggregator gives its own group.

@@ -15,6 +15,7 @@ pub mod references;
 pub mod resources;
 pub mod runtime_config;
 pub mod semantic;
+pub mod structural;
 pub mod tree;
 pub mod validation;
 pub mod warnings;

@@ -14,6 +14,7 @@ mod certificates;
 mod columns;
 mod coordination;
 mod core;
+pub mod custom;
 mod discovery;
 mod events;
 mod flowcontrol;
@@ -21,6 +22,7 @@ mod groups;
 mod handle;
 mod internal;
 mod lifecycle;
+mod merge_schema;
 mod networking;
 mod node;
 mod policy;
@@ -37,9 +39,9 @@ pub use groups::{Group, GroupVersion};
 pub use handle::{CustomRow, CustomTexts, Handle};
 pub use lifecycle::{Lifecycle, gate, storage_version};
 
+use custom::{Custom, CustomKind};
 use lifecycle::{UNVERSIONED, since};
 use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS;
-use schema::structured_merge::model::Schema;
 use schema::table::Message;
 
 /// A resource or subresource in one served version.
@@ -77,9 +79,8 @@ pub struct Resource<'a> {
     /// Shape of the body. All custom resources have the same, whose members besides the metadata are open;
     /// `schema` says more about those.
     pub message: &'static Message,
-    /// How the body of a custom resource merges, as its definition says. `None` for built-in resources, whose
-    /// shape says it, and for definitions without a schema.
-    pub schema: Option<&'a Schema>,
+    /// What the definition of a custom resource says. `None` for built-in resources, whose shape says it.
+    pub custom: Option<Custom<'a>>,
     /// Tells the versions of one custom resource apart, whose names may be anything; 0 in built-in rows.
     pub custom_version: u16,
     /// Shape of a list; none where there is no `list` verb.
@@ -140,6 +141,8 @@ pub struct Storage<'a> {
     pub prefix: &'a str,
     /// Encoding of the stored form.
     pub encoding: Encoding,
+    /// The definition of a custom resource.
+    pub custom: Option<&'a CustomKind>,
 }
 
 /// How stored objects are written.
@@ -215,7 +218,7 @@ const RESOURCE: Resource<'static> = Resource {
     namespaced: true,
     verbs: STANDARD_VERBS,
     message: &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS,
-    schema: None,
+    custom: None,
     custom_version: 0,
     list_message: None,
     storage: None,
@@ -255,7 +258,7 @@ const fn protobuf(
     message: &'static Message,
     prefix: &'static str,
 ) -> Option<Storage<'static>> {
-    Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Protobuf })
+    Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Protobuf, custom: None })
 }
 
 const fn json(
@@ -264,7 +267,7 @@ const fn json(
     message: &'static Message,
     prefix: &'static str,
 ) -> Option<Storage<'static>> {
-    Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Json })
+    Some(Storage { group_version, kind, message, prefix, encoding: Encoding::Json, custom: None })
 }
 
 /// The groups in discovery order, those included that have no version served by default.
@@ -297,6 +300,7 @@ static NOTHING: Storage<'static> = Storage {
     message: &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_STATUS,
     prefix: "",
     encoding: Encoding::Json,
+    custom: None,
 };
 
 impl<'a> Resource<'a> {

@@ -11,7 +11,6 @@ mod go_value;
 mod immutable;
 mod int_or_percent;
 mod ip;
-mod json_schema;
 pub mod kinds;
 mod name_rule;
 mod node_selector;

@@ -7,7 +7,7 @@ use schema::json;
 use schema::object::Object;
 use schema::patch::{collapse, expand};
 use schema::structured_merge::filter::Filter;
-use schema::structured_merge::model::TypeRef;
+use schema::structured_merge::model::{Schema, TypeRef};
 use schema::structured_merge::updater::{ConvertError, Converter};
 use schema::structured_merge::{PathElement, Set};
 use schema::table::Message;
@@ -143,10 +143,12 @@ impl Converter for Versions {
 
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
         let row = self.find(api_version)?.row.row();
-        Some(match (row.message.open, row.schema) {
-            (false, _) => TypeRef::builtin(row.message),
-            (true, Some(schema)) => schema.type_ref(),
-            (true, None) => TypeRef::DEDUCED,
+        Some(match row.message.open {
+            false => TypeRef::builtin(row.message),
+            true => {
+                let schema = row.custom.and_then(|custom| custom.version.merge());
+                schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
+            }
         })
     }
 

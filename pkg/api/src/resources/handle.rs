@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use schema::custom::CUSTOM_RESOURCE;
-use schema::structured_merge::model::Schema;
 use self_cell::self_cell;
 
+use super::custom::{Custom, CustomKind};
 use super::{Column, Encoding, Resource, Storage};
 
 /// A row that can be kept. Cloning it allocates nothing.
@@ -95,8 +95,8 @@ pub struct CustomTexts {
     pub columns: Vec<(String, String, String, i32)>,
     /// The position of the version in its definition.
     pub number: u16,
-    /// How bodies merge, if the definition has a schema.
-    pub schema: Option<Schema>,
+    /// The definition.
+    pub definition: Option<Arc<CustomKind>>,
 }
 
 impl CustomTexts {
@@ -108,7 +108,14 @@ impl CustomTexts {
             message: &CUSTOM_RESOURCE,
             prefix: &self.prefix,
             encoding: Encoding::Json,
+            custom: self.definition.as_deref(),
         }
+    }
+
+    /// What the definition says.
+    fn custom(&self) -> Option<Custom<'_>> {
+        let kind = self.definition.as_deref()?;
+        Some(Custom { kind, version: kind.versions.get(usize::from(self.number))? })
     }
 }
 
@@ -159,7 +166,7 @@ fn row<'a>(texts: &'a CustomTexts, lists: &'a Lists<'a>) -> Resource<'a> {
         field_selectors: &lists.field_selectors,
         columns: &lists.columns,
         message: &CUSTOM_RESOURCE,
-        schema: texts.schema.as_ref(),
+        custom: texts.custom(),
         custom_version: texts.number,
         ..super::RESOURCE
     }

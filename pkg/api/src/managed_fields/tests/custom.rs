@@ -1,20 +1,27 @@
 //! Custom resources: what is a field, their definition's schema says.
 
+use std::sync::Arc;
+
 use super::{Story, entry};
 use crate::managed_fields::FieldManager;
+use crate::resources::custom::CustomKind;
 use crate::resources::{CustomTexts, Handle, Resource};
-use schema::structured_merge::model::Schema;
 use serde_json::{Value, json};
 
 /// The story of a kind whose versions `v1` (stored) and `v2` merge as `schema` says.
 fn story(version: &str, schema: &Value) -> Story {
+    let version_of =
+        |name: &str| json!({"name": name, "served": true, "schema": {"openAPIV3Schema": schema}});
+    let spec = json!({"group": "example.com", "versions": [version_of("v1"), version_of("v2")]});
+    let kind = Arc::new(CustomKind::of_stored(spec.as_object().unwrap(), "WidgetList", 36));
     let row = |version: &str| {
         let texts = CustomTexts {
             group: "example.com".to_owned(),
             version: version.to_owned(),
             kind: "Widget".to_owned(),
             kind_group_version: format!("example.com/{version}"),
-            schema: (!schema.is_null()).then(|| Schema::from_openapi(schema, false).unwrap()),
+            definition: Some(Arc::clone(&kind)),
+            number: u16::from(version == "v2"),
             ..CustomTexts::default()
         };
         Handle::custom(texts, |row, _| Resource { ..row })

@@ -3,8 +3,8 @@
 
 use super::structural::{EMBEDDED, PRESERVE};
 use super::subschemas::{properties, property};
+use crate::structural::{self, Literals, Node, literal};
 use crate::tree::{child, flag};
-use crate::validation::json_schema::{faults, literal};
 use apimachinery::field::{Error, ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
@@ -15,7 +15,8 @@ const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 /// Validates the defaults of a schema and of those inside. With `pruned`, they must not have fields that
 /// the schema does not know.
 pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, errors: &mut ErrorList) {
-    node(path, schema, Place { root: true, metadata: false }, pruned, errors);
+    let compiled = Node::compile(schema, Literals::Texts);
+    node(path, (schema, &compiled), Place { root: true, metadata: false }, pruned, errors);
 }
 
 #[derive(Clone, Copy)]
@@ -24,7 +25,13 @@ struct Place {
     metadata: bool,
 }
 
-fn node(path: &Path<'_>, schema: &Object, place: Place, pruned: bool, errors: &mut ErrorList) {
+fn node(
+    path: &Path<'_>,
+    (schema, compiled): (&Object, &Node),
+    place: Place,
+    pruned: bool,
+    errors: &mut ErrorList,
+) {
     let embedded = place.root || flag(schema, EMBEDDED);
     let metadata = place.metadata && !embedded;
     if let Some(default) = default_of(schema) {
@@ -32,16 +39,17 @@ fn node(path: &Path<'_>, schema: &Object, place: Place, pruned: bool, errors: &m
         if pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
             errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
         }
-        errors.append(faults(&path, schema, &default));
+        errors.append(structural::faults(&path, compiled, &default));
     }
     // There are none for the values of maps.
-    if let Some(items) = child(schema, "items") {
-        node(&path.child("items"), items, Place { root: false, metadata }, pruned, errors);
+    if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
+        node(&path.child("items"), (items, compiled), Place { root: false, metadata }, pruned, errors);
     }
     for (name, property) in properties(schema) {
         let metadata = metadata || embedded && META.contains(&name);
         let place = Place { root: false, metadata };
-        node(&path.child("properties").key(name), property, place, pruned, errors);
+        let Some(compiled) = compiled.property(name) else { continue };
+        node(&path.child("properties").key(name), (property, compiled), place, pruned, errors);
     }
 }
 
@@ -52,7 +60,7 @@ pub(super) fn has_unpruned(schema: &Object) -> bool {
 
 /// The default of a schema, unless it is null, which is none.
 fn default_of(schema: &Object) -> Option<Value> {
-    schema.get("default").map(literal).filter(|default| !default.is_null())
+    schema.get("default").map(|text| literal(text.as_str())).filter(|default| !default.is_null())
 }
 
 /// Whether pruning would take anything from a value; of the root of a resource it leaves what every

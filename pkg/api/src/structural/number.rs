@@ -1,8 +1,8 @@
 //! Numbers and their bounds.
 
-use crate::tree::{flag, text};
-use schema::object::Object;
 use serde_json::{Number, Value};
+
+use super::node::{Bound, Kind, Limits, More};
 
 /// What is wrong with a number, or with what bounds it.
 pub(super) enum Fault {
@@ -22,38 +22,54 @@ pub(super) fn same(a: &Value, b: &Value) -> bool {
     a == b || matches!((a, b), (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64())
 }
 
-/// What is wrong with a number of a schema's `kind`. `name` is that of the value.
-pub(super) fn faults(name: &str, kind: &str, schema: &Object, value: &Number) -> Vec<Fault> {
-    let mut faults: Vec<Fault> = unfit("Checked", value, kind, schema, name).into_iter().collect();
-    let bounds =
-        [("multipleOf", "MultipleOf"), ("minimum", "Minimum boundary"), ("maximum", "Maximum boundary")];
-    for (member, words) in bounds {
-        let Some(bound) = schema.get(member).and_then(Value::as_number) else { continue };
-        let unfit = unfit(words, bound, kind, schema, name);
+/// Which bound it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    MultipleOf,
+    Minimum,
+    Maximum,
+}
+
+/// What is wrong with a number. `name` is that of the value.
+pub(super) fn faults(name: &str, limits: &Limits, value: &Number) -> Vec<Fault> {
+    let mut faults: Vec<Fault> = unfit("Checked", value, limits, name).into_iter().collect();
+    let Some(More { minimum, maximum, multiple_of, .. }) = limits.more.as_deref() else { return faults };
+    let multiple_of = multiple_of.as_ref().map(|value| (Side::MultipleOf, "MultipleOf", value, false));
+    let bound = |side, words, bound: &'_ Option<Bound>| {
+        bound.as_ref().map(|bound| (side, words, bound.value.clone(), bound.exclusive))
+    };
+    let bounds = [
+        multiple_of.map(|(side, words, value, exclusive)| (side, words, value.clone(), exclusive)),
+        bound(Side::Minimum, "Minimum boundary", minimum),
+        bound(Side::Maximum, "Maximum boundary", maximum),
+    ];
+    for (side, words, bound, exclusive) in bounds.into_iter().flatten() {
+        let unfit = unfit(words, &bound, limits, name);
         let as_given = unfit.is_some();
         faults.extend(unfit);
-        let exclusive = member != "multipleOf" && flag(schema, exclusive_of(member));
-        faults.extend(out_of_bounds(member, exclusive, value, bound, as_given).map(Fault::Value));
+        faults.extend(out_of_bounds(side, exclusive, value, &bound, as_given).map(Fault::Value));
     }
     faults
 }
 
-fn exclusive_of(member: &str) -> &'static str {
-    if member == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" }
-}
-
 /// Complains about a number that does not fit into a type.
-fn unfit(words: &str, number: &Number, kind: &str, schema: &Object, name: &str) -> Option<Fault> {
-    let format = text(schema, "format");
-    let fits = match (kind, format) {
-        ("integer", "int32") => whole(number).is_some_and(|number| i32::try_from(number).is_ok()),
-        ("integer", _) => whole(number).is_some(),
-        ("number", "float") => number.as_f64().is_some_and(|number| number.abs() <= f64::from(f32::MAX)),
+fn unfit(words: &str, number: &Number, limits: &Limits, name: &str) -> Option<Fault> {
+    let format = limits.format.as_ref().map_or("", |format| &*format.name);
+    let fits = match (limits.kind, format) {
+        (Kind::Integer, "int32") => whole(number).is_some_and(|number| i32::try_from(number).is_ok()),
+        (Kind::Integer, _) => whole(number).is_some(),
+        (Kind::Number, "float") => number.as_f64().is_some_and(|number| number.abs() <= f64::from(f32::MAX)),
         _ => true,
     };
-    let known = matches!((kind, format), ("integer", "int32" | "int64") | ("number", "float" | "double"));
-    let of = if known { format!("with format {format}") } else { "(default format)".to_owned() };
-    (!fits).then(|| Fault::Bound(format!("{words} value must be of type {kind} {of} in {name}")))
+    if fits {
+        return None;
+    }
+    let of = match format {
+        "int32" | "int64" | "float" | "double" => format!("with format {format}"),
+        _ => "(default format)".to_owned(),
+    };
+    let kind = limits.kind.as_str();
+    Some(Fault::Bound(format!("{words} value must be of type {kind} {of} in {name}")))
 }
 
 /// A number as a whole one, if it is.
@@ -66,7 +82,7 @@ fn whole(number: &Number) -> Option<i64> {
 /// The words for a value beyond a bound. Whole numbers are compared as such, unless the bound is no good
 /// for them and counts `as_given`.
 fn out_of_bounds(
-    member: &str,
+    side: Side,
     exclusive: bool,
     value: &Number,
     bound: &Number,
@@ -74,25 +90,25 @@ fn out_of_bounds(
 ) -> Option<String> {
     let integers = value.as_i64().filter(|_| !as_given).zip(truncated(bound));
     let (value, limit) = (value.as_f64()?, bound.as_f64()?);
-    let shown = integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
-    if member == "multipleOf" {
+    let shown = || integers.map_or_else(|| go_float(limit), |(_, limit)| limit.to_string());
+    if side == Side::MultipleOf {
         let multiple = match integers {
             Some((value, factor)) => factor > 0 && value % factor == 0,
             None if limit < 1.0 => (1.0 / limit * value).fract() == 0.0,
             None => (value / limit).fract() == 0.0,
         };
-        return (!multiple).then(|| format!("should be a multiple of {shown}"));
+        return (!multiple).then(|| format!("should be a multiple of {}", shown()));
     }
     let order = match integers {
         Some((value, limit)) => value.cmp(&limit),
         None => value.partial_cmp(&limit)?,
     };
-    let (beyond, words) = match member {
-        "minimum" => (order.is_lt(), "greater than"),
+    let (beyond, words) = match side {
+        Side::Minimum => (order.is_lt(), "greater than"),
         _ => (order.is_gt(), "less than"),
     };
     let or_equal = if exclusive { "" } else { " or equal to" };
-    (beyond || exclusive && order.is_eq()).then(|| format!("should be {words}{or_equal} {shown}"))
+    (beyond || exclusive && order.is_eq()).then(|| format!("should be {words}{or_equal} {}", shown()))
 }
 
 #[allow(clippy::cast_possible_truncation)]

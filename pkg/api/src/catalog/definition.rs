@@ -1,0 +1,115 @@
+//! From a definition to the rows that serve its resource.
+
+use std::sync::Arc;
+
+use aws_lc_rs::digest;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+
+use super::CustomResource;
+use crate::resources::custom::{CustomKind, CustomVersion, Names};
+use crate::resources::{Act, CustomTexts, Handle, Resource};
+
+const META_FIELDS: [&str; 2] = ["metadata.name", "metadata.namespace"];
+
+/// A definition whose names are accepted.
+#[derive(Debug)]
+pub struct Definition<'d> {
+    /// API group.
+    pub group: &'d str,
+    /// Names that it goes by.
+    pub names: &'d Names,
+    /// Whether objects live in namespaces.
+    pub namespaced: bool,
+    /// Versions and what they are made of.
+    pub kind: Arc<CustomKind>,
+}
+
+impl Definition<'_> {
+    /// The rows; `None` if no version is stored, which validation does not allow.
+    pub fn resource(&self) -> Option<CustomResource> {
+        let versions = &self.kind.versions;
+        let stored = versions.iter().position(|version| version.storage)?;
+        let mut served = Vec::new();
+        for (number, version) in versions.iter().enumerate().filter(|(_, version)| version.served) {
+            served.push(self.row(stored, number, version, ""));
+            if version.status {
+                served.push(self.row(stored, number, version, "status"));
+            }
+            if version.scale.is_some() {
+                served.push(self.row(stored, number, version, "scale"));
+            }
+        }
+        let own = versions.get(stored).map(|version| self.row(stored, stored, version, ""))?;
+        Some(CustomResource { stored: own, served })
+    }
+
+    fn row(&self, stored: usize, number: usize, version: &CustomVersion, subresource: &str) -> Handle {
+        let Definition { group, names, namespaced, kind } = self;
+        let scale = subresource == "scale";
+        let storage_version = kind.versions.get(stored).map_or("", |version| &version.api_version);
+        let texts = CustomTexts {
+            group: (*group).to_owned(),
+            version: version.name.clone(),
+            group_version: version.api_version.clone(),
+            plural: names.plural.clone(),
+            subresource: subresource.to_owned(),
+            kind: if scale { "Scale".to_owned() } else { names.kind.clone() },
+            kind_group_version: if scale { SCALE.to_owned() } else { version.api_version.clone() },
+            singular: if subresource.is_empty() { names.singular.clone() } else { String::new() },
+            short_names: if subresource.is_empty() { names.short_names.clone() } else { Vec::new() },
+            categories: if subresource.is_empty() { names.categories.clone() } else { Vec::new() },
+            storage_version_hash: self.storage_version_hash(storage_version),
+            storage_version: storage_version.to_owned(),
+            prefix: format!("{group}/{}", names.plural),
+            field_selectors: selectors(version, *namespaced),
+            columns: Vec::new(),
+            number: u16::try_from(number).unwrap_or(u16::MAX),
+            definition: Some(Arc::clone(kind)),
+        };
+        let (namespaced, status) = (*namespaced, version.status);
+        Handle::custom(texts, |row, texts| complete(row, texts, namespaced, status))
+    }
+
+    /// Equal in all versions that share a storage.
+    fn storage_version_hash(&self, storage_version: &str) -> String {
+        let version = storage_version.rsplit_once('/').map_or("", |(_, version)| version);
+        let text = format!("{}/{version}/{}", self.group, self.names.kind);
+        let digest = digest::digest(&digest::SHA256, text.as_bytes());
+        STANDARD.encode(digest.as_ref().get(..8).unwrap_or_default())
+    }
+}
+
+/// `apiVersion` of Scale.
+const SCALE: &str = "autoscaling/v1";
+
+/// What clients may select by.
+fn selectors(version: &CustomVersion, namespaced: bool) -> Vec<(String, String)> {
+    let meta = META_FIELDS.iter().take(if namespaced { 2 } else { 1 }).map(|path| (*path).to_owned());
+    meta.chain(version.selectable.iter().cloned()).map(|path| (path.clone(), path)).collect()
+}
+
+fn complete<'a>(row: Resource<'a>, texts: &'a CustomTexts, namespaced: bool, status: bool) -> Resource<'a> {
+    let row = Resource { namespaced, allow_unconditional_update: false, ..row };
+    match texts.subresource.as_str() {
+        "" => Resource {
+            storage: Some(texts.storage()),
+            sets_generation: true,
+            reset_fields: if status { &[".status"] } else { &[] },
+            ..row
+        },
+        "status" => Resource {
+            verbs: &["get", "patch", "update"],
+            reset_fields: &[".metadata", ".spec"],
+            field_selectors: &[],
+            ..row
+        },
+        _ => Resource {
+            verbs: &["get", "patch", "update"],
+            act: Act::Scale,
+            message: &schema::builtin::IO_K8S_API_AUTOSCALING_V1_SCALE,
+            field_selectors: &[],
+            ..row
+        },
+    }
+}

@@ -1,0 +1,275 @@
+//! What a definition says of its resource, for as long as a row of it is in use.
+//!
+//! A definition is kept as text, and compiled for those who ask: most of those in a cluster are never written to
+//! through this server, and a large one costs a hundred times its text.
+
+use std::sync::OnceLock;
+
+use cel::env::Environment;
+use cel::structural::Validator;
+use schema::json;
+use schema::object::Object;
+use schema::structured_merge::model::Schema;
+use serde_json::Value;
+
+use super::merge_schema::merge_schema;
+use crate::structural::{Coercion, Literals, Structural};
+use crate::tree::{child, children, flag, text, texts};
+
+/// A custom resource, in all its versions.
+#[derive(Debug)]
+pub struct CustomKind {
+    /// Kind of a list.
+    pub list_kind: String,
+    /// Nothing is pruned: the definition is older than schemas.
+    pub preserve_unknown_fields: bool,
+    /// In the order of the definition.
+    pub versions: Box<[CustomVersion]>,
+}
+
+/// One version of a custom resource.
+#[derive(Debug)]
+pub struct CustomVersion {
+    /// Name, for example `v1`.
+    pub name: String,
+    /// `group/version`.
+    pub api_version: String,
+    /// Whether clients may use it.
+    pub served: bool,
+    /// Whether objects are stored in it.
+    pub storage: bool,
+    /// What clients are warned of, if the version is deprecated; empty for upstream's own words.
+    pub deprecated: Option<String>,
+    /// The JSON text of `openAPIV3Schema`, if there is one.
+    pub schema_text: Option<Box<str>>,
+    /// Whether there is a `status` subresource.
+    pub status: bool,
+    /// The `scale` subresource.
+    pub scale: Option<ScalePaths>,
+    /// What Tables show besides the name, as the definition has it.
+    pub columns: Vec<PrinterColumn>,
+    /// Paths that field selectors may name, without the dot in front.
+    pub selectable: Vec<String>,
+    preserve_unknown_fields: bool,
+    /// The minor number of the release whose expressions rules may use.
+    minor: u32,
+    structural: OnceLock<Option<Structural>>,
+    rules: OnceLock<Option<Validator>>,
+    merge: OnceLock<Option<Schema>>,
+}
+
+/// Where an object has what its Scale shows. Members, one within the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScalePaths {
+    /// The replicas that are wanted.
+    pub spec_replicas: Vec<String>,
+    /// The replicas that are there.
+    pub status_replicas: Vec<String>,
+    /// The selector of their pods, as text.
+    pub selector: Option<Vec<String>>,
+}
+
+/// A column of `additionalPrinterColumns`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PrinterColumn {
+    /// Heading.
+    pub name: String,
+    /// OpenAPI type.
+    pub kind: String,
+    /// OpenAPI format.
+    pub format: String,
+    /// What it shows, in the words of the definition; may be empty.
+    pub description: String,
+    /// 0 is always shown, others on request.
+    pub priority: i32,
+    /// Where the value is.
+    pub json_path: String,
+}
+
+/// What a row knows of its definition.
+#[derive(Debug, Clone, Copy)]
+pub struct Custom<'a> {
+    /// The resource.
+    pub kind: &'a CustomKind,
+    /// The row's version.
+    pub version: &'a CustomVersion,
+}
+
+impl CustomKind {
+    /// Reads the spec of a stored definition, which says at the top what all versions agree on. `minor` is that
+    /// of the release whose expressions rules may use.
+    pub fn of_stored(spec: &Object, list_kind: &str, minor: u32) -> Self {
+        let preserve_unknown_fields = flag(spec, "preserveUnknownFields");
+        let group = text(spec, "group");
+        let versions = children(spec, "versions").map(|version| CustomVersion {
+            minor,
+            preserve_unknown_fields,
+            ..CustomVersion::read(group, spec, version)
+        });
+        CustomKind { list_kind: list_kind.to_owned(), preserve_unknown_fields, versions: versions.collect() }
+    }
+
+    /// The version with an `apiVersion`.
+    pub fn version(&self, api_version: &str) -> Option<&CustomVersion> {
+        self.versions.iter().find(|version| version.api_version == api_version)
+    }
+
+    /// Leaves of an object of a version what its schema knows.
+    ///
+    /// # Errors
+    /// See [`Structural::coerce`].
+    pub fn coerce(
+        &self,
+        api_version: &str,
+        object: &mut Object,
+        coercion: Coercion,
+    ) -> Result<Vec<String>, String> {
+        match self.version(api_version) {
+            Some(version) if !self.preserve_unknown_fields => match version.structural() {
+                Some(schema) => schema.coerce(object, coercion),
+                None => Structural::unknown().coerce(object, coercion),
+            },
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// Fills in the defaults of a version.
+    pub fn default(&self, api_version: &str, object: &mut Object) {
+        if let Some(schema) = self.version(api_version).and_then(CustomVersion::structural) {
+            schema.default(object);
+        }
+    }
+}
+
+impl CustomVersion {
+    fn read(group: &str, spec: &Object, version: &Object) -> Self {
+        let name = text(version, "name").to_owned();
+        let holder = child(version, "schema").or_else(|| child(spec, "validation"));
+        let schema =
+            holder.and_then(|holder| holder.get("openAPIV3Schema")).filter(|schema| schema.is_object());
+        let subresources = child(version, "subresources").or_else(|| child(spec, "subresources"));
+        let of_version_or_all = |name| match version.get(name).and_then(Value::as_array) {
+            Some(list) if !list.is_empty() => version,
+            _ => spec,
+        };
+        let columns = children(of_version_or_all("additionalPrinterColumns"), "additionalPrinterColumns");
+        let selectable = children(of_version_or_all("selectableFields"), "selectableFields");
+        let path = |field: &Object| text(field, "jsonPath").trim_start_matches('.').to_owned();
+        CustomVersion {
+            api_version: format!("{group}/{name}"),
+            name,
+            served: flag(version, "served"),
+            storage: flag(version, "storage"),
+            deprecated: flag(version, "deprecated").then(|| text(version, "deprecationWarning").to_owned()),
+            schema_text: schema.map(|schema| schema.to_string().into()),
+            status: subresources.is_some_and(|all| all.contains_key("status")),
+            scale: subresources.and_then(|all| child(all, "scale")).map(ScalePaths::read),
+            columns: columns.map(PrinterColumn::read).collect(),
+            selectable: selectable.map(path).collect(),
+            preserve_unknown_fields: false,
+            minor: 0,
+            structural: OnceLock::new(),
+            rules: OnceLock::new(),
+            merge: OnceLock::new(),
+        }
+    }
+
+    /// The schema as JSON.
+    fn schema(&self) -> Option<Value> {
+        // A definition nests more deeply than the library's reader allows.
+        json::decode_untyped(self.schema_text.as_deref()?.as_bytes()).ok().map(|decoded| decoded.value)
+    }
+
+    /// The schema, compiled; none if there is none.
+    pub fn structural(&self) -> Option<&Structural> {
+        let compiled = self.structural.get_or_init(|| {
+            let schema = self.schema()?;
+            Some(Structural::new(schema.as_object()?, Literals::Plain))
+        });
+        compiled.as_ref()
+    }
+
+    /// The rules of the schema; none if it has none.
+    pub fn rules(&self) -> Option<&Validator> {
+        let compiled = self.rules.get_or_init(|| {
+            if !self.schema_text.as_deref()?.contains("x-kubernetes-validations") {
+                return None;
+            }
+            let stored = Environment::of_release(u32::MAX);
+            Validator::new(&self.schema()?, true, &stored, self.minor)
+        });
+        compiled.as_ref()
+    }
+
+    /// How objects merge; none if the schema does not say, so that it follows from what they are.
+    pub fn merge(&self) -> Option<&Schema> {
+        let compiled = self.merge.get_or_init(|| merge_schema(self.schema(), self.preserve_unknown_fields));
+        compiled.as_ref()
+    }
+}
+
+impl ScalePaths {
+    fn read(scale: &Object) -> Self {
+        let path = |name: &str| -> Vec<String> {
+            text(scale, name).trim_start_matches('.').split('.').map(str::to_owned).collect()
+        };
+        let selector = !text(scale, "labelSelectorPath").is_empty();
+        ScalePaths {
+            spec_replicas: path("specReplicasPath"),
+            status_replicas: path("statusReplicasPath"),
+            selector: selector.then(|| path("labelSelectorPath")),
+        }
+    }
+}
+
+impl PrinterColumn {
+    fn read(column: &Object) -> Self {
+        let text = |name: &str| text(column, name).to_owned();
+        let json_path = match text("jsonPath") {
+            path if path.is_empty() => text("JSONPath"),
+            path => path,
+        };
+        let priority = column.get("priority").and_then(Value::as_i64).unwrap_or_default();
+        PrinterColumn {
+            name: text("name"),
+            kind: text("type"),
+            format: text("format"),
+            description: text("description"),
+            priority: i32::try_from(priority).unwrap_or_default(),
+            json_path,
+        }
+    }
+}
+
+/// What a definition calls its resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Names {
+    /// Plural name, in paths.
+    pub plural: String,
+    /// Singular name.
+    pub singular: String,
+    /// Abbreviations.
+    pub short_names: Vec<String>,
+    /// Kind.
+    pub kind: String,
+    /// Kind of a list.
+    pub list_kind: String,
+    /// Groups of resources such as `all`.
+    pub categories: Vec<String>,
+}
+
+impl Names {
+    /// Reads `names`, or `acceptedNames`, of a definition.
+    pub fn read(names: &Object) -> Self {
+        let text = |name: &str| text(names, name).to_owned();
+        let list = |name: &str| texts(names, name).map(str::to_owned).collect();
+        Names {
+            plural: text("plural"),
+            singular: text("singular"),
+            short_names: list("shortNames"),
+            kind: text("kind"),
+            list_kind: text("listKind"),
+            categories: list("categories"),
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! How custom resources merge, as their schema says.
+
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
+use schema::object::Object;
+use schema::structured_merge::model::Schema;
+use serde_json::{Value, json};
+
+/// The type of an object with a schema. What every object has is in no schema, or not told there in full.
+pub(super) fn merge_schema(schema: Option<Value>, preserve_unknown_fields: bool) -> Option<Schema> {
+    let mut schema = schema?;
+    complete(&mut schema, true);
+    // Validation refuses schemas that make no type; objects of older ones merge by what they are.
+    Schema::from_openapi(&schema, preserve_unknown_fields).ok()
+}
+
+/// Gives a schema, and those within, the members of a resource; takes types away where there are two.
+fn complete(schema: &mut Value, is_root: bool) {
+    let Value::Object(schema) = schema else { return };
+    let is = |schema: &Object, name: &str| schema.get(name) == Some(&Value::Bool(true));
+    if is(schema, "x-kubernetes-int-or-string") {
+        schema.remove("type");
+    }
+    if let Some(Value::Object(properties)) = schema.get_mut("properties") {
+        properties.values_mut().for_each(|property| complete(property, false));
+    }
+    for name in ["items", "additionalProperties"] {
+        if let Some(below) = schema.get_mut(name) {
+            complete(below, false);
+        }
+    }
+    if is_root || is(schema, "x-kubernetes-embedded-resource") {
+        let properties = schema.entry("properties").or_insert_with(|| Value::Object(Object::new()));
+        if let Value::Object(properties) = properties {
+            properties.insert("apiVersion".to_owned(), json!({"type": "string"}));
+            properties.insert("kind".to_owned(), json!({"type": "string"}));
+            let metadata = json!({"$ref": format!("#/components/schemas/{}", OBJECT_META.name)});
+            properties.insert("metadata".to_owned(), metadata);
+        }
+    }
+}

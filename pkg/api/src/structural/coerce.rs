@@ -1,0 +1,140 @@
+//! What decoding a Go struct does for built-in kinds, for custom ones: what is unknown goes, and embedded objects
+//! get metadata as metadata is (upstream's `unstructuredSchemaCoercer`).
+
+use apimachinery::field::{BadValue, Error, Path};
+use schema::builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA as OBJECT_META;
+use schema::object::Object;
+use schema::patch::{collapse, expand};
+use serde_json::Value;
+
+use super::node::{Additional, Node};
+use super::prune::{Unknown, drop_nulls, prune_members};
+
+/// What is done about what does not belong into an object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Coercion {
+    /// It goes without a word: the object was converted.
+    Silent,
+    /// It goes, and its paths are told.
+    Told,
+    /// It goes without a word, and so does metadata that is none: the object was stored before anybody looked.
+    Lenient,
+}
+
+/// Coerces an object; returns the paths of what was unknown, if they are to be told.
+pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Result<Vec<String>, String> {
+    let mut unknown = Unknown::new(coercion == Coercion::Told);
+    prune_members(object, node, &mut unknown);
+    drop_nulls(object, node);
+    let mut paths = unknown.into_paths();
+    if node.has_structure {
+        let mut inside = Vec::new();
+        members(node, object, &Path::NIL, coercion, &mut inside).map_err(|error| error.to_string())?;
+        inside.sort_unstable();
+        paths.append(&mut inside);
+    }
+    Ok(paths)
+}
+
+fn members(
+    node: &Node,
+    object: &mut Object,
+    path: &Path<'_>,
+    coercion: Coercion,
+    unknown: &mut Vec<String>,
+) -> Result<(), Error> {
+    for (name, value) in object.iter_mut() {
+        match (node.property(name), &node.additional) {
+            (Some(node), _) => below(node, value, &path.child(name), coercion, unknown)?,
+            (None, Additional::Schema(node)) => below(node, value, &path.key(name), coercion, unknown)?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn below(
+    node: &Node,
+    value: &mut Value,
+    path: &Path<'_>,
+    coercion: Coercion,
+    unknown: &mut Vec<String>,
+) -> Result<(), Error> {
+    if !node.has_structure {
+        return Ok(());
+    }
+    match value {
+        Value::Object(object) => {
+            if node.embedded {
+                embedded(object, path, coercion, unknown)?;
+            }
+            members(node, object, path, coercion, unknown)
+        }
+        Value::Array(items) => {
+            let Some(node) = &node.items else { return Ok(()) };
+            let mut items = items.iter_mut().enumerate();
+            items.try_for_each(|(index, item)| below(node, item, &path.index(index), coercion, unknown))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Gives an embedded object what every object has, in its form.
+fn embedded(
+    object: &mut Object,
+    path: &Path<'_>,
+    coercion: Coercion,
+    unknown: &mut Vec<String>,
+) -> Result<(), Error> {
+    let lenient = coercion == Coercion::Lenient;
+    for name in ["apiVersion", "kind"] {
+        match object.get(name) {
+            None | Some(Value::String(_)) => {}
+            Some(_) if lenient => drop(object.remove(name)),
+            Some(other) => return Err(Error::invalid(&path.child(name), other, "must be a string")),
+        }
+    }
+    let Some(metadata) = object.get("metadata") else { return Ok(()) };
+    let path = path.child("metadata");
+    let refused = |error: String| Error::invalid(&path, BadValue::from(metadata), error);
+    match metadata_of(metadata.clone()) {
+        Ok((metadata, strict)) => {
+            if coercion == Coercion::Told {
+                unknown.extend(strict.into_iter().map(|name| format!("{path}.{name}")));
+            }
+            object.insert("metadata".to_owned(), metadata);
+        }
+        Err(_) if lenient => {
+            let salvaged = salvage(metadata);
+            if let Some(metadata) = salvaged {
+                object.insert("metadata".to_owned(), metadata);
+            }
+        }
+        Err(error) => return Err(refused(error)),
+    }
+    Ok(())
+}
+
+/// Metadata as Go would write it, and the paths of what is none.
+fn metadata_of(value: Value) -> Result<(Value, Vec<String>), String> {
+    let decoded = collapse(&OBJECT_META, value).map_err(|error| error.to_string())?;
+    let strict = decoded.strict.into_iter().map(|error| error.path).collect();
+    let mut object = expand(&OBJECT_META, &decoded.object).map_err(|error| error.to_string())?;
+    if let Value::Object(members) = &mut object
+        && members.get("creationTimestamp").is_some_and(Value::is_null)
+    {
+        members.remove("creationTimestamp");
+    }
+    Ok((object, strict))
+}
+
+/// Of metadata that is none, the members that are.
+fn salvage(metadata: &Value) -> Option<Value> {
+    let members = metadata.as_object()?;
+    let good = members.iter().filter(|(name, value)| {
+        let only = Object::from_iter([((*name).clone(), (*value).clone())]);
+        metadata_of(Value::Object(only)).is_ok()
+    });
+    let good: Object = good.map(|(name, value)| (name.clone(), value.clone())).collect();
+    metadata_of(Value::Object(good)).ok().map(|(metadata, _)| metadata)
+}

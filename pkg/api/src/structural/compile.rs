@@ -1,0 +1,142 @@
+//! From the text of a schema to a [`Node`].
+
+use schema::object::Object;
+use serde_json::Value;
+
+use super::formats::Format;
+use super::node::{Additional, Bound, Kind, Limits, List, More, Node, Pattern, Range};
+use crate::tree::{child, children, flag, list, maybe_integer, text, texts};
+use cel::ext::regex::Regex;
+
+/// How a schema holds values: defaults, and those of an `enum`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Literals {
+    /// As what they are: the schema was read as any JSON.
+    Plain,
+    /// As their JSON text, as trees of definitions have them.
+    Texts,
+}
+
+impl Literals {
+    /// The value.
+    fn read(self, literal: &Value) -> Value {
+        match (self, literal.as_str()) {
+            (Literals::Plain, _) => literal.clone(),
+            (Literals::Texts, text) => self::literal(text),
+        }
+    }
+}
+
+/// A value that trees have as its JSON text.
+pub(crate) fn literal(text: Option<&str>) -> Value {
+    text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default()
+}
+
+impl Node {
+    /// Compiles a schema. What no structural schema has is left out. Schemas are as deep as decoders let them be.
+    pub fn compile(schema: &Object, literals: Literals) -> Node {
+        let node = |schema: &Object| Node::compile(schema, literals);
+        let mut properties: Vec<(Box<str>, Node)> = child(schema, "properties")
+            .into_iter()
+            .flatten()
+            .filter_map(|(name, schema)| Some((Box::from(name.as_str()), node(schema.as_object()?))))
+            .collect();
+        properties.sort_by(|(a, _), (b, _)| a.cmp(b));
+        let additional = match schema.get("additionalProperties") {
+            Some(Value::Bool(true)) => Additional::Any,
+            Some(Value::Bool(false)) => Additional::Forbidden,
+            Some(Value::Object(schema)) => Additional::Schema(Box::new(node(schema))),
+            _ => Additional::Unsaid,
+        };
+        let items = child(schema, "items").map(|items| Box::new(node(items)));
+        let list = match text(schema, "x-kubernetes-list-type") {
+            "set" => List::Set,
+            "map" => List::Map(texts(schema, "x-kubernetes-list-map-keys").map(Box::from).collect()),
+            _ => List::Atomic,
+        };
+        let default = schema.get("default").map(|text| literals.read(text)).filter(|value| !value.is_null());
+        let embedded = flag(schema, "x-kubernetes-embedded-resource");
+        let mut node = Node {
+            properties: properties.into(),
+            additional,
+            items,
+            preserve: flag(schema, "x-kubernetes-preserve-unknown-fields"),
+            embedded,
+            nullable: flag(schema, "nullable"),
+            has_defaults: default.is_some(),
+            has_structure: embedded || list != List::Atomic,
+            default,
+            list,
+            limits: limits(schema, literals),
+        };
+        let (defaults, structure) = node.below().fold((false, false), |(defaults, structure), below| {
+            (defaults || below.has_defaults, structure || below.has_structure)
+        });
+        node.has_defaults |= defaults;
+        node.has_structure |= structure;
+        node
+    }
+
+    /// The nodes of members and items.
+    fn below(&self) -> impl Iterator<Item = &Node> {
+        let additional = match &self.additional {
+            Additional::Schema(node) => Some(&**node),
+            _ => None,
+        };
+        self.properties.iter().map(|(_, node)| node).chain(additional).chain(self.items.as_deref())
+    }
+}
+
+fn limits(schema: &Object, literals: Literals) -> Limits {
+    let kind = match text(schema, "type") {
+        _ if flag(schema, "x-kubernetes-int-or-string") => Kind::IntOrString,
+        "array" => Kind::Array,
+        "boolean" => Kind::Boolean,
+        "integer" => Kind::Integer,
+        "number" => Kind::Number,
+        "object" => Kind::Object,
+        "string" => Kind::String,
+        _ => Kind::Any,
+    };
+    let range = |min: &str, max: &str| {
+        let length = |name| maybe_integer(schema, name).and_then(|length| usize::try_from(length).ok());
+        Range { min: length(min), max: length(max) }
+    };
+    Limits {
+        kind,
+        format: Format::named(kind, text(schema, "format")),
+        characters: range("minLength", "maxLength"),
+        items: range("minItems", "maxItems"),
+        members: range("minProperties", "maxProperties"),
+        required: texts(schema, "required").map(Box::from).collect(),
+        more: more(schema, literals),
+    }
+}
+
+const MORE: [&str; 9] =
+    ["pattern", "minimum", "maximum", "multipleOf", "enum", "allOf", "anyOf", "oneOf", "not"];
+
+fn more(schema: &Object, literals: Literals) -> Option<Box<More>> {
+    if !MORE.iter().any(|name| schema.contains_key(*name)) {
+        return None;
+    }
+    let nodes = |name| children(schema, name).map(|schema| Node::compile(schema, literals)).collect();
+    let number = |name| schema.get(name).and_then(Value::as_number).cloned();
+    let bound =
+        |name, exclusive| number(name).map(|value| Bound { value, exclusive: flag(schema, exclusive) });
+    let pattern = Some(text(schema, "pattern")).filter(|pattern| !pattern.is_empty());
+    Some(Box::new(More {
+        pattern: pattern.map(|text| Pattern {
+            text: text.into(),
+            regex: Regex::compile(text).map_err(String::into_boxed_str),
+        }),
+        minimum: bound("minimum", "exclusiveMinimum"),
+        maximum: bound("maximum", "exclusiveMaximum"),
+        multiple_of: number("multipleOf"),
+        values: list(schema, "enum").iter().map(|text| literals.read(text)).collect(),
+        all_of: nodes("allOf"),
+        any_of: nodes("anyOf"),
+        one_of: nodes("oneOf"),
+        not: child(schema, "not").map(|schema| Node::compile(schema, literals)),
+    }))
+}

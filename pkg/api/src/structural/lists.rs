@@ -1,0 +1,80 @@
+//! Sets have no element twice, and lists of type map no key (upstream's `schema/listtype`).
+
+use std::collections::HashMap;
+
+use apimachinery::field::{Error, ErrorList, Path};
+use schema::object::Object;
+use serde_json::Value;
+
+use super::node::{Additional, List, Node};
+
+/// What is there twice in an object.
+pub(super) fn validate_members(node: &Node, object: &Object) -> ErrorList {
+    let mut errors = ErrorList::new();
+    members(&Path::NIL, node, object, &mut errors);
+    errors
+}
+
+fn members(path: &Path<'_>, node: &Node, object: &Object, errors: &mut ErrorList) {
+    if !node.has_structure {
+        return;
+    }
+    if let Additional::Schema(additional) = &node.additional {
+        for (name, value) in object {
+            below(&path.key(name), additional, value, errors);
+        }
+    }
+    for (name, value) in object {
+        if let Some(property) = node.property(name) {
+            below(&path.child(name), property, value, errors);
+        }
+    }
+}
+
+fn below(path: &Path<'_>, node: &Node, value: &Value, errors: &mut ErrorList) {
+    match value {
+        Value::Object(object) => members(path, node, object, errors),
+        Value::Array(items) if node.has_structure => {
+            match &node.list {
+                List::Atomic => {}
+                List::Set => repeated(items.iter().map(Value::to_string)).for_each(|at| {
+                    errors.extend(items.get(at).map(|item| Error::duplicate(&path.index(at), item)));
+                }),
+                List::Map(keys) => list_map(path, keys, items, errors),
+            }
+            if let Some(node) = &node.items {
+                for (index, item) in items.iter().enumerate() {
+                    below(&path.index(index), node, item, errors);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn list_map(path: &Path<'_>, keys: &[Box<str>], items: &[Value], errors: &mut ErrorList) {
+    let is_item = |item: &Value| item.is_null() || item.is_object();
+    if let Some((index, item)) = items.iter().enumerate().find(|(_, item)| !is_item(item)) {
+        let detail = "must be an object for an array of list-type map";
+        errors.push(Error::invalid(&path.index(index), item, detail));
+        return;
+    }
+    let key = |item: &Value| -> Value {
+        let given = |name: &Box<str>| Some((name.clone().into_string(), item.get(&**name)?.clone()));
+        Value::Object(keys.iter().filter_map(given).collect())
+    };
+    let keys: Vec<Value> = items.iter().map(key).collect();
+    for at in repeated(keys.iter().map(Value::to_string)) {
+        errors.extend(keys.get(at).map(|key| Error::duplicate(&path.index(at), key)));
+    }
+}
+
+/// Where something comes for the second time.
+fn repeated(texts: impl Iterator<Item = String>) -> impl Iterator<Item = usize> {
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    texts.enumerate().filter_map(move |(at, text)| {
+        let times = seen.entry(text).or_default();
+        *times += 1;
+        (*times == 2).then_some(at)
+    })
+}

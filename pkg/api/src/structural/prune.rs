@@ -1,0 +1,160 @@
+//! Pruning: what no schema knows goes (upstream's `schema/pruning`), and so do nulls that may not be.
+
+use std::fmt::Write;
+
+use schema::object::Object;
+use serde_json::Value;
+
+use super::node::{Additional, Node};
+
+/// What every resource has, and nobody has to declare.
+pub(super) fn is_type_or_metadata(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind" | "metadata")
+}
+
+/// The paths of what was pruned, if somebody wants to know.
+pub(super) struct Unknown {
+    paths: Option<Vec<String>>,
+    /// The path of the value under the knife.
+    at: String,
+}
+
+impl Unknown {
+    /// Takes notes if `wanted`.
+    pub(super) fn new(wanted: bool) -> Self {
+        Unknown { paths: wanted.then(Vec::new), at: String::new() }
+    }
+
+    /// The paths, in order.
+    pub(super) fn into_paths(self) -> Vec<String> {
+        let mut paths = self.paths.unwrap_or_default();
+        paths.sort_unstable();
+        paths
+    }
+
+    fn is_root(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    fn note(&mut self, name: &str) {
+        if self.paths.is_some() {
+            self.within(name, |unknown| {
+                let path = unknown.at.clone();
+                unknown.paths.get_or_insert_default().push(path);
+            });
+        }
+    }
+
+    fn within<T>(&mut self, name: &str, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.at.len();
+        if length > 0 {
+            self.at.push('.');
+        }
+        self.at.push_str(name);
+        let done = walk(self);
+        self.at.truncate(length);
+        done
+    }
+
+    fn within_item<T>(&mut self, index: usize, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let length = self.at.len();
+        // A string takes everything.
+        let _ = write!(self.at, "[{index}]");
+        let done = walk(self);
+        self.at.truncate(length);
+        done
+    }
+}
+
+/// Prunes a value. Without a node nothing is known of it, and no member stays.
+pub(super) fn prune(value: &mut Value, node: Option<&Node>, unknown: &mut Unknown) {
+    match (value, node) {
+        (Value::Object(members), Some(node)) => prune_members(members, node, unknown),
+        (Value::Object(members), None) => {
+            members.keys().for_each(|name| unknown.note(name));
+            members.clear();
+        }
+        (Value::Array(items), node) => {
+            let items_node = node.and_then(|node| node.items.as_deref());
+            // Of what is preserved, only what is declared is looked at.
+            if node.is_some_and(|node| node.preserve) && items_node.is_none() {
+                return;
+            }
+            let preserves = node.is_some_and(|node| node.preserve);
+            for (index, item) in items.iter_mut().enumerate() {
+                unknown.within_item(index, |unknown| match (preserves, items_node) {
+                    (true, Some(node)) => keep(item, node, unknown),
+                    _ => prune(item, items_node, unknown),
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Looks at a value of which nothing is pruned but what is declared below.
+fn keep(value: &mut Value, node: &Node, unknown: &mut Unknown) {
+    match value {
+        Value::Object(members) => each_member(members, node, unknown, |_, _| true),
+        Value::Array(items) => {
+            let Some(node) = node.items.as_deref() else { return };
+            for (index, item) in items.iter_mut().enumerate() {
+                unknown.within_item(index, |unknown| keep(item, node, unknown));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Prunes the members of a value.
+pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut Unknown) {
+    let preserves = node.preserve;
+    each_member(members, node, unknown, |name, unknown| {
+        if !preserves && !(is_type_or_metadata(name) && unknown.is_root()) {
+            unknown.note(name);
+        }
+        preserves
+    });
+}
+
+/// Prunes what is declared; `stays` says whether a member that is not stays.
+fn each_member(
+    members: &mut Object,
+    node: &Node,
+    unknown: &mut Unknown,
+    stays: impl Fn(&str, &mut Unknown) -> bool,
+) {
+    members.retain(|name, value| {
+        if node.embedded && is_type_or_metadata(name) {
+            return true;
+        }
+        let below = match (node.property(name), &node.additional) {
+            (Some(node), _) => Some(node),
+            (None, Additional::Schema(node)) => Some(&**node),
+            (None, Additional::Any | Additional::Forbidden) => None,
+            (None, Additional::Unsaid) => return stays(name, unknown),
+        };
+        unknown.within(name, |unknown| prune(value, below, unknown));
+        true
+    });
+}
+
+/// Removes members that are null, may not be and have no default. Those that have one get it later.
+pub(super) fn drop_nulls(members: &mut Object, node: &Node) {
+    members.retain(|name, value| {
+        let Some(node) = node.member(name) else { return true };
+        if value.is_null() {
+            return !node.refuses_null() || node.default.is_some();
+        }
+        drop_nulls_below(value, node);
+        true
+    });
+}
+
+fn drop_nulls_below(value: &mut Value, node: &Node) {
+    match (value, &node.items) {
+        (Value::Object(members), _) => drop_nulls(members, node),
+        (Value::Array(items), Some(node)) => items.iter_mut().for_each(|item| drop_nulls_below(item, node)),
+        _ => {}
+    }
+}

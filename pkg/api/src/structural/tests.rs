@@ -1,0 +1,293 @@
+//! Claims about values and schemas.
+
+use apimachinery::field::Error;
+use serde_json::json;
+
+use super::*;
+
+fn check(schema: Value, value: Value, expected: &[&str]) {
+    let object = schema.as_object().cloned().unwrap_or_default();
+    let found = faults(&Path::root("d"), &Node::compile(&object, Literals::Texts), &value);
+    assert_eq!(found.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{schema} {value}");
+}
+
+#[test]
+fn values_have_their_types() {
+    let typed = |kind: &str| json!({"type": kind});
+    check(typed("string"), json!("a"), &[]);
+    check(typed("number"), json!(1), &[]);
+    check(typed("integer"), json!(1.0), &[]);
+    check(
+        typed("string"),
+        json!(1),
+        &["d: Invalid value: \"integer\":  in body must be of type string: \"integer\""],
+    );
+    check(
+        typed("integer"),
+        json!("1"),
+        &["d: Invalid value: \"string\":  in body must be of type integer: \"string\""],
+    );
+    check(
+        typed("object"),
+        Value::Null,
+        &["d: Invalid value: \"null\":  in body must be of type object: \"null\""],
+    );
+    check(json!({"type": "object", "nullable": true}), Value::Null, &[]);
+    check(json!({}), json!([{"a": 1}]), &[]);
+}
+
+#[test]
+fn numbers_keep_within_bounds() {
+    let integer = |rest: Value| {
+        let mut schema = json!({"type": "integer"});
+        if let (Some(schema), Value::Object(rest)) = (schema.as_object_mut(), rest) {
+            schema.extend(rest);
+        }
+        schema
+    };
+    check(integer(json!({"minimum": 5})), json!(5), &[]);
+    check(
+        integer(json!({"minimum": 5})),
+        json!(1),
+        &["d: Invalid value: 1:  in body should be greater than or equal to 5"],
+    );
+    check(
+        integer(json!({"maximum": 1.5})),
+        json!(3),
+        &[
+            "d: Invalid value: \"\": Maximum boundary value must be of type integer (default format) in ",
+            "d: Invalid value: 3:  in body should be less than or equal to 1.5",
+        ],
+    );
+    check(
+        integer(json!({"maximum": 3, "exclusiveMaximum": true})),
+        json!(3),
+        &["d: Invalid value: 3:  in body should be less than 3"],
+    );
+    check(
+        integer(json!({"multipleOf": 2})),
+        json!(3),
+        &["d: Invalid value: 3:  in body should be a multiple of 2"],
+    );
+    check(
+        integer(json!({"format": "int32"})),
+        json!(3_000_000_000_i64),
+        &["d: Invalid value: \"\": Checked value must be of type integer with format int32 in "],
+    );
+    check(json!({"type": "number", "multipleOf": 0.5}), json!(1.5), &[]);
+}
+
+#[test]
+fn members_and_items_are_judged_too() {
+    let schema = json!({
+        "type": "object", "required": ["a"], "maxProperties": 2,
+        "properties": {"b": {"type": "array", "minItems": 2, "items": {"type": "string", "minLength": 2}}},
+        "additionalProperties": {"type": "boolean"},
+    });
+    check(schema.clone(), json!({"a": true, "b": ["xx", "yy"]}), &[]);
+    check(
+        schema.clone(),
+        json!({"b": ["x"]}),
+        &[
+            "d.b[0]: Invalid value: \"x\": b[0] in body should be at least 2 chars long",
+            "d.b: Invalid value: 1: b in body should have at least 2 items",
+            "d.a: Required value",
+        ],
+    );
+    check(
+        schema,
+        json!({"a": 1, "c": true, "e": true}),
+        &[
+            "d: Too many: 3: must have at most 2 items",
+            "d.a: Invalid value: \"integer\": .a in body must be of type boolean: \"integer\"",
+        ],
+    );
+    check(
+        json!({"enum": ["\"a\"", "1"]}),
+        json!("b"),
+        &["d: Unsupported value: \"b\": supported values: \"a\", \"1\""],
+    );
+    check(json!({"maxLength": 1}), json!("éé"), &["d: Too long: may not be more than 1 byte"]);
+}
+
+#[test]
+fn alternatives_are_counted() {
+    let (short, long) = (json!({"maxLength": 2}), json!({"minLength": 2}));
+    check(json!({"anyOf": [short, long], "oneOf": [short, long]}), json!("x"), &[]);
+    check(
+        json!({"oneOf": [short, long]}),
+        json!("xx"),
+        &[
+            "d: Invalid value: \"\": \"\" must validate one and only one schema (oneOf). Found 2 valid alternatives",
+        ],
+    );
+    check(
+        json!({"anyOf": [{"type": "integer"}]}),
+        json!("x"),
+        &[
+            "d: Invalid value: \"\": \"\" must validate at least one schema (anyOf)",
+            "d: Invalid value: \"string\":  in body must be of type integer: \"string\"",
+        ],
+    );
+    check(
+        json!({"allOf": [{"minLength": 2}], "not": {"maxLength": 5}}),
+        json!("x"),
+        &[
+            "d: Invalid value: \"x\":  in body should be at least 2 chars long",
+            "d: Invalid value: \"\": \"\" must validate all the schemas (allOf). None validated",
+            "d: Invalid value: \"\": \"\" must not validate the schema (not)",
+        ],
+    );
+}
+
+fn structural(schema: Value) -> Structural {
+    Structural::new(schema.as_object().unwrap(), Literals::Plain)
+}
+
+fn object(value: Value) -> Object {
+    value.as_object().cloned().unwrap()
+}
+
+/// What is left of a value, and what is said to be unknown.
+fn coerced(schema: Value, value: Value) -> (Value, Vec<String>) {
+    let mut object = object(value);
+    let unknown = structural(schema).coerce(&mut object, Coercion::Told).unwrap();
+    (Value::Object(object), unknown)
+}
+
+#[test]
+fn what_no_schema_knows_is_pruned_and_told() {
+    let schema = json!({"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {
+            "a": {"type": "integer"},
+            "list": {"type": "array", "items": {"type": "object", "properties": {"x": {"type": "string"}}}},
+            "map": {"type": "object", "additionalProperties": {"type": "object"}},
+            "any": {"type": "object", "additionalProperties": true},
+            "open": {
+                "type": "object", "x-kubernetes-preserve-unknown-fields": true,
+                "properties": {"known": {"type": "object"}},
+            },
+        }},
+    }});
+    let value = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "n"}, "spec": {
+        "a": 1, "b": 2, "list": [{"x": "y", "z": 1}], "map": {"m": {"q": 1}}, "any": {"n": {"o": 1}, "p": 1},
+        "open": {"anything": {"goes": 1}, "known": {"but": 1}},
+    }, "other": {}});
+    let left = json!({"apiVersion": "g/v1", "kind": "K", "metadata": {"name": "n"}, "spec": {
+        "a": 1, "list": [{"x": "y"}], "map": {"m": {}}, "any": {"n": {}, "p": 1},
+        "open": {"anything": {"goes": 1}, "known": {}},
+    }});
+    let unknown =
+        ["other", "spec.any.n.o", "spec.b", "spec.list[0].z", "spec.map.m.q", "spec.open.known.but"];
+    assert_eq!(coerced(schema, value), (left, unknown.map(str::to_owned).to_vec()));
+}
+
+#[test]
+fn nulls_go_unless_they_may_be_or_get_a_default() {
+    let schema = json!({"type": "object", "properties": {
+        "plain": {"type": "string"}, "nullable": {"type": "string", "nullable": true},
+        "defaulted": {"type": "string", "default": "d"},
+        "map": {"type": "object", "additionalProperties": {"type": "string", "default": "e"}},
+    }});
+    let value = json!({"plain": null, "nullable": null, "defaulted": null, "map": {"a": null}});
+    let (mut left, _) = coerced(schema.clone(), value);
+    assert_eq!(left, json!({"nullable": null, "defaulted": null, "map": {"a": null}}));
+    structural(schema).default(left.as_object_mut().unwrap());
+    assert_eq!(left, json!({"nullable": null, "defaulted": "d", "map": {"a": "e"}}));
+}
+
+#[test]
+fn defaults_are_filled_into_what_is_there_and_into_other_defaults() {
+    let schema = json!({"type": "object", "properties": {
+        "outer": {"type": "object", "default": {}, "properties": {"inner": {"type": "integer", "default": 5}}},
+        "absent": {"type": "object", "properties": {"inner": {"type": "integer", "default": 5}}},
+        "list": {"type": "array", "items": {
+            "type": "object", "properties": {"x": {"type": "boolean", "default": true}},
+        }},
+    }});
+    let mut value = object(json!({"list": [{}, {"x": false}]}));
+    structural(schema).default(&mut value);
+    assert_eq!(Value::Object(value), json!({"outer": {"inner": 5}, "list": [{"x": true}, {"x": false}]}));
+}
+
+#[test]
+fn metadata_of_objects_within_is_metadata() {
+    let schema = json!({"type": "object", "properties": {"template": {
+        "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true,
+    }}});
+    let template =
+        json!({"kind": "Pod", "metadata": {"name": "n", "nope": 1, "creationTimestamp": null}, "x": 1});
+    let (left, unknown) = coerced(schema.clone(), json!({"template": template}));
+    assert_eq!(left, json!({"template": {"kind": "Pod", "metadata": {"name": "n"}, "x": 1}}));
+    assert_eq!(unknown, ["template.metadata.nope"]);
+    let errors = structural(schema.clone()).validate_embedded(left.as_object().unwrap());
+    assert_eq!(
+        errors.iter().map(Error::to_string).collect::<Vec<_>>(),
+        ["template.apiVersion: Required value"]
+    );
+    let mut wrong = object(json!({"template": {"metadata": {"labels": 1, "name": "n"}}}));
+    let refused = structural(schema.clone()).coerce(&mut wrong.clone(), Coercion::Told);
+    assert!(refused.is_err());
+    structural(schema).coerce(&mut wrong, Coercion::Lenient).unwrap();
+    assert_eq!(Value::Object(wrong), json!({"template": {"metadata": {"name": "n"}}}));
+}
+
+#[test]
+fn keys_of_lists_and_elements_of_sets_are_there_once() {
+    let schema = json!({"type": "object", "properties": {
+        "set": {"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}},
+        "map": {
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+            "items": {"type": "object", "properties": {"k": {"type": "integer"}}},
+        },
+    }});
+    let value = json!({"set": ["a", "b", "a", "a"], "map": [{"k": 1}, {"k": 1}, {}, {}]});
+    let errors = structural(schema).validate_lists(&object(value));
+    let expected = [
+        "map[1]: Duplicate value: {\"k\":1}",
+        "map[3]: Duplicate value: {}",
+        "set[2]: Duplicate value: \"a\"",
+    ];
+    assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected);
+}
+
+#[test]
+fn what_was_wrong_before_and_did_not_change_may_stay() {
+    let schema = json!({"type": "object", "properties": {
+        "a": {"type": "string", "maxLength": 1}, "b": {"type": "string", "maxLength": 1},
+        "list": {
+            "type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+            "items": {"type": "object", "properties": {"k": {"type": "integer"}, "v": {"type": "integer", "minimum": 5}}},
+        },
+    }});
+    let old = object(json!({"a": "long", "b": "x", "list": [{"k": 1, "v": 1}, {"k": 2, "v": 2}]}));
+    let new = object(json!({"a": "long", "b": "long", "list": [{"k": 2, "v": 3}, {"k": 1, "v": 1}]}));
+    let errors = structural(schema).validate_update(&new, &old);
+    let fields: Vec<&str> = errors.iter().map(Error::field).collect();
+    assert_eq!(fields, ["b", "list[0].v"]);
+}
+
+#[test]
+fn formats_are_looked_into() {
+    let check = |format: &str, good: &[&str], bad: &[&str]| {
+        let node = Node::compile(&object(json!({"type": "string", "format": format})), Literals::Plain);
+        for (texts, valid) in [(good, true), (bad, false)] {
+            for text in texts {
+                let errors = faults(&Path::NIL, &node, &json!(text));
+                assert_eq!(errors.is_empty(), valid, "{format} {text}");
+            }
+        }
+    };
+    check("date-time", &["2026-01-02T03:04:05Z"], &["yesterday", "2026-01-02"]);
+    check("ipv4", &["1.2.3.4", "010.0.0.1"], &["1.2.3", "::1", "1.2.3.256"]);
+    check("ipv6", &["::1"], &["1.2.3.4"]);
+    check("cidr", &["10.0.0.0/8", "::/0"], &["10.0.0.0", "10.0.0.0/33"]);
+    check("uuid4", &["123e4567-e89b-42d3-a456-426614174000"], &["123e4567-e89b-12d3-a456-426614174000"]);
+    check("email", &["a@b.c", "A <a@b>"], &["a", "@b", "a b@c"]);
+    check("duration", &["1h30m", "3 days"], &["", "soon"]);
+    check("mac", &["01:23:45:67:89:ab", "0123.4567.89ab"], &["01:23"]);
+    check("isbn10", &["0-306-40615-2"], &["0306406153"]);
+    check("creditcard", &["4111 1111 1111 1111"], &["4111 1111 1111 1112"]);
+    check("hostname", &["a.example.com"], &["-a"]);
+    check("unheard-of", &["anything"], &[]);
+}
