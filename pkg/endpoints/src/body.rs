@@ -1,6 +1,8 @@
 //! Request bodies: read within a bound, decoded into trees.
 
 use api::resources::Resource;
+use api::resources::custom::CustomKind;
+use api::structural::Coercion;
 use apimachinery::gvk::split_api_version;
 use apimachinery::status::Status;
 use bytes::{Bytes, BytesMut};
@@ -82,13 +84,32 @@ pub(crate) struct Expected<'e> {
     pub(crate) other_versions: &'e [&'e str],
     /// The shape of a custom resource; no scheme knows its kind.
     pub(crate) custom: Option<&'static Message>,
+    /// What its definition says.
+    pub(crate) definition: Option<&'e CustomKind>,
 }
 
 impl Expected<'_> {
     /// What an endpoint's row takes.
     pub(crate) fn of<'r>(endpoint: &'r Resource<'_>) -> Expected<'r> {
-        let Resource { kind_group_version: api_version, kind, message, .. } = *endpoint;
-        Expected { api_version, kind, other_versions: &[], custom: message.open.then_some(message) }
+        let Resource { kind_group_version: api_version, kind, message, custom, .. } = *endpoint;
+        Expected {
+            api_version,
+            kind,
+            other_versions: &[],
+            custom: message.open.then_some(message),
+            definition: custom.filter(|_| message.open).map(|custom| custom.kind),
+        }
+    }
+
+    /// Leaves of a decoded body what its definition knows, and tells what that was not.
+    fn coerce(self, api_version: &str, kind: &str, object: &mut Object) -> Result<Vec<String>, String> {
+        let own_group = split_api_version(api_version).0 == split_api_version(self.api_version).0;
+        let Some(definition) = self.definition.filter(|_| own_group && kind == self.kind) else {
+            return Ok(Vec::new());
+        };
+        let unknown = definition.coerce(api_version, object, Coercion::Told)?;
+        let told = |path| json::StrictError { kind: json::StrictKind::UnknownField, path }.to_string();
+        Ok(unknown.into_iter().map(told).collect())
     }
 
     /// The shape of a body by what it says it is.
@@ -139,7 +160,9 @@ fn decode_cbor(
         e => refused(e.to_string()),
     })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
-    let strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
+    let mut object = decoded.object;
+    let mut strict: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
+    strict.extend(expected.coerce(api_version, kind, &mut object).map_err(refused)?);
     let warnings = match validation {
         FieldValidation::Ignore => Vec::new(),
         FieldValidation::Strict if !strict.is_empty() => {
@@ -148,7 +171,7 @@ fn decode_cbor(
         _ => strict,
     };
     check_version(expected, api_version)?;
-    Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings })
+    Ok(Decoded { object, api_version: api_version.to_owned(), warnings })
 }
 
 fn decode_json(
@@ -174,7 +197,9 @@ fn decode_json(
         e => refused(e.to_string()),
     })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
+    let mut object = decoded.object;
     strict.extend(decoded.strict.iter().map(ToString::to_string));
+    strict.extend(expected.coerce(api_version, kind, &mut object).map_err(refused)?);
     match validation {
         FieldValidation::Ignore => strict.clear(),
         FieldValidation::Strict if !strict.is_empty() => {
@@ -183,7 +208,7 @@ fn decode_json(
         _ => {}
     }
     check_version(expected, api_version)?;
-    Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings: strict })
+    Ok(Decoded { object, api_version: api_version.to_owned(), warnings: strict })
 }
 
 /// Decodes the text that a patch made of an object. It may be in any version of the kind. A kind that
@@ -208,8 +233,10 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
     let message = expected.registered(api_version, kind)?;
     let decoded = json::decode_within(message, text, Room::of_body(text.len())).map_err(|e| e.to_string())?;
     check_convertible(expected, message, api_version, kind)?;
-    let warnings = decoded.strict.iter().map(ToString::to_string).collect();
-    Ok(Decoded { object: decoded.object, api_version: api_version.to_owned(), warnings })
+    let mut object = decoded.object;
+    let mut warnings: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();
+    warnings.extend(expected.coerce(api_version, kind, &mut object)?);
+    Ok(Decoded { object, api_version: api_version.to_owned(), warnings })
 }
 
 fn missing_version(text: &[u8]) -> String {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use api::conversion::held_as_member;
+use api::structural::Coercion;
 use api::resources::{Encoding, Resource, Storage as StorageRow};
 use apimachinery::status::Status;
 use memchr::memmem;
@@ -222,6 +223,12 @@ pub(crate) fn served(object: Object, storage: &StorageRow, endpoint: &Resource) 
     }
     let mut object = api::conversion::convert(object, storage.group_version, to, storage.kind);
     object.insert("apiVersion".to_owned(), to.into());
+    if let Some(kind) = storage.custom
+        && let Err(error) = kind.coerce(to, &mut object, Coercion::Silent)
+    {
+        // It was coerced by the schema that it is stored by, and is shown as that has it.
+        tracing::warn!(kind = storage.kind, to, error, "an object does not fit the schema of a version");
+    }
     object
 }
 

@@ -19,6 +19,8 @@ pub(crate) mod watch;
 mod write;
 
 use api::resources::Resource;
+use api::resources::custom::CustomKind;
+use api::structural::Coercion;
 use apimachinery::status::{Details, Status};
 use registry::meta;
 use schema::json::errors as texts;
@@ -71,6 +73,9 @@ pub(crate) fn to_storage_version(
     if call.endpoint().kind != row.kind {
         return Ok(object);
     }
+    if let Some(custom) = row.custom {
+        return custom_to_storage_version(row, custom.kind, object, from);
+    }
     api::defaults::apply(from, row.kind, &mut object, call.api.registry.gates());
     api::defaults::stamp_taints(from, row.kind, &mut object, call.api.registry.now());
     let mut object = match &row.storage {
@@ -85,5 +90,24 @@ pub(crate) fn to_storage_version(
             let text = texts::cannot_be_handled(row.kind, row.version, row.kind, error);
             Err(Status::bad_request(text).into())
         }
+    }
+}
+
+/// The same of a custom resource. Its versions differ in their schemas alone.
+fn custom_to_storage_version(
+    row: &Resource<'_>,
+    kind: &CustomKind,
+    mut object: Object,
+    from: &str,
+) -> Result<Object, Box<Status>> {
+    kind.default(from, &mut object);
+    let to = row.stored_form().group_version;
+    if to == from {
+        return Ok(object);
+    }
+    object.insert("apiVersion".to_owned(), to.into());
+    match kind.coerce(to, &mut object, Coercion::Silent) {
+        Ok(_) => Ok(object),
+        Err(error) => Err(Status::unmapped(error).into()),
     }
 }

@@ -4,7 +4,9 @@
 //! version are converted on the way in, answers on the way out.
 
 use api::defaults::Defaults;
+use api::resources::custom::CustomKind;
 use api::resources::{Encoding, Storage as StorageRow};
+use api::structural::Coercion;
 use apimachinery::features::Gates;
 use apimachinery::gvk::split_api_version;
 use bytes::Bytes;
@@ -127,11 +129,28 @@ pub(crate) fn decode_value(row: &StorageRow, value: &[u8]) -> Result<Object, Str
 /// written in, and aliases are made to agree.
 pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Result<Object, String> {
     let (mut object, from) = decode_any(row, value)?;
-    api::defaults::apply(&from, row.kind, &mut object, gates);
+    match row.custom {
+        None => api::defaults::apply(&from, row.kind, &mut object, gates),
+        Some(kind) => complete_custom(kind, row, &from, &mut object)?,
+    }
     let mut object = in_row_version(row, object, &from);
     api::conversion::normalise_for_storage(group_of(row), row.kind, &mut object)
         .map_err(|e| e.to_string())?;
     Ok(object)
+}
+
+/// Makes of a stored custom object what a reader sees: without what no schema knows, with the defaults that have come
+/// since, and with a generation, which very old objects lack.
+fn complete_custom(kind: &CustomKind, row: &StorageRow, from: &str, object: &mut Object) -> Result<(), String> {
+    kind.coerce(from, object, Coercion::Lenient)?;
+    kind.default(from, object);
+    if from != row.group_version {
+        kind.coerce(row.group_version, object, Coercion::Lenient)?;
+    }
+    if meta::generation(object) == 0 {
+        meta::set_generation(object, 1);
+    }
+    Ok(())
 }
 
 /// What a reader sees of bytes that are in the store: strategies leave out what upstream's decoder fills in

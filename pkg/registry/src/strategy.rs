@@ -31,7 +31,7 @@ use crate::generic::Entropy;
 use crate::meta;
 
 pub use pod::conditions as pod_conditions;
-pub use scale::{apply_scale, scale_of, validate_scale};
+pub use scale::{NO_REPLICAS, apply_scale, missing_replicas, scale_of, validate_scale};
 
 /// What a write happens in.
 #[derive(Clone, Copy)]
@@ -181,6 +181,9 @@ pub fn prepare_for_update(
     context: &Context<'_>,
 ) {
     meta::set_generation(new, meta::generation(old));
+    if row.message.open && endpoint.subresource == "status" {
+        keep_all_but_status(new, old);
+    }
     for path in reset_paths(endpoint) {
         match *path {
             ".metadata" => restore_metadata(new, old),
@@ -200,6 +203,14 @@ pub fn prepare_for_update(
     if !counts_first {
         count_change(endpoint, row, new, old);
     }
+}
+
+/// Takes everything from `old` but the status. Custom resources may have more members than metadata and spec.
+fn keep_all_but_status(new: &mut Object, old: &Object) {
+    let of_new = |name: &str| matches!(name, "status" | "metadata");
+    new.retain(|name, _| of_new(name));
+    let kept = old.iter().filter(|(name, _)| !of_new(name));
+    new.extend(kept.map(|(name, value)| (name.clone(), value.clone())));
 }
 
 /// Moves the generation on where the desired state changes.
@@ -236,6 +247,12 @@ fn inherit(new: &mut Object, old: &Object, name: &str) {
 /// in, which say what Service they belong to.
 fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     let Some(storage) = &row.storage else { return false };
+    if storage.message.open {
+        // A status that has no subresource of its own counts. One that has is the old one by now.
+        let counted = |object: &'_ Object| object.iter().filter(|(name, _)| *name != "metadata").count();
+        let same = |(name, value): (&String, &Value)| name == "metadata" || old.get(name) == Some(value);
+        return counted(new) != counted(old) || !new.iter().all(same);
+    }
     let observed = |name: &str| matches!(name, "metadata" | "status");
     let desired = storage.message.members.iter().filter(|member| !observed(member.name));
     let differs = |name: &str| {
@@ -250,11 +267,6 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
     };
     counted
         || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
-        || storage.message.open
-            && !new
-                .iter()
-                .filter(|(name, _)| !observed(name))
-                .eq(old.iter().filter(|(name, _)| !observed(name)))
 }
 
 /// What is wrong with an object that is about to replace `old`.

@@ -8,23 +8,37 @@ use schema::structured_merge::updater::VersionedSet;
 use schema::structured_merge::{PathElement, Set};
 
 use super::entries::{self, Managed};
+use crate::resources::Resource;
+use crate::resources::custom::CustomVersion;
 
 /// `apiVersion` of Scale.
 const SCALE: &str = "autoscaling/v1";
 
 /// Where the replicas are in each `apiVersion` of the parent. A version that is not listed is unknown,
 /// and entries of it are dropped; an empty path stands for a version without replicas.
-pub type ReplicasPaths<'a> = &'a [(&'a str, &'a [&'a str])];
+pub type ReplicasPaths<'a> = &'a [(&'a str, Vec<&'a str>)];
 
-/// The paths of the built-in resources that have a `scale` subresource; empty for others.
-pub fn replicas_paths(group: &str, plural: &str) -> ReplicasPaths<'static> {
-    const PATH: &[&str] = &["spec", "replicas"];
+/// The paths of a resource; none if it has no `scale` subresource in any version.
+pub fn replicas_paths<'r>(row: &Resource<'r>) -> Vec<(&'r str, Vec<&'r str>)> {
+    if let Some(custom) = row.custom {
+        let path = |version: &'r CustomVersion| {
+            let names = version.scale.iter().flat_map(|scale| &scale.spec_replicas);
+            (version.api_version.as_str(), names.map(String::as_str).collect())
+        };
+        return custom.kind.versions.iter().map(path).collect();
+    }
+    let path = |version: &&'static str| (*version, vec!["spec", "replicas"]);
+    of_builtin(row.group, row.plural).iter().map(path).collect()
+}
+
+/// The versions of the built-in resources that have a `scale` subresource; none for others.
+fn of_builtin(group: &str, plural: &str) -> &'static [&'static str] {
     match (group, plural) {
         ("apps", "deployments" | "statefulsets") => {
-            &[("apps/v1", PATH), ("apps/v1beta1", PATH), ("apps/v1beta2", PATH)]
+            &["apps/v1", "apps/v1beta1", "apps/v1beta2"]
         }
-        ("apps", "replicasets") => &[("apps/v1", PATH), ("apps/v1beta2", PATH)],
-        ("", "replicationcontrollers") => &[("v1", PATH)],
+        ("apps", "replicasets") => &["apps/v1", "apps/v1beta2"],
+        ("", "replicationcontrollers") => &["v1"],
         _ => &[],
     }
 }

@@ -220,6 +220,66 @@ impl ScalePaths {
             selector: selector.then(|| path("labelSelectorPath")),
         }
     }
+
+    /// The replicas at one of the paths; `None` if there is nothing.
+    ///
+    /// # Errors
+    /// There is something else, in the words of Go's `unstructured` accessors.
+    pub fn replicas_at(object: &Object, path: &[String]) -> Result<Option<i64>, String> {
+        match value_at(object, path)? {
+            None => Ok(None),
+            Some(value) => match value.as_i64() {
+                Some(replicas) => Ok(Some(replicas)),
+                None => Err(not_a(path, value, "int64")),
+            },
+        }
+    }
+
+    /// The selector at its path; empty if there is nothing.
+    ///
+    /// # Errors
+    /// There is something else.
+    pub fn selector_at<'o>(object: &'o Object, path: &[String]) -> Result<&'o str, String> {
+        match value_at(object, path)? {
+            None => Ok(""),
+            Some(value) => value.as_str().ok_or_else(|| not_a(path, value, "string")),
+        }
+    }
+}
+
+/// What is at a path.
+fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>, String> {
+    let Some((first, rest)) = path.split_first() else { return Ok(None) };
+    let mut at = object.get(first);
+    for (depth, name) in rest.iter().enumerate() {
+        at = match at {
+            Some(Value::Object(members)) => members.get(name),
+            None | Some(Value::Null) => return Ok(None),
+            Some(other) => {
+                let before = path.get(..=depth).unwrap_or(path);
+                return Err(not_a(before, other, "map[string]interface {}"));
+            }
+        };
+    }
+    Ok(at)
+}
+
+fn not_a(path: &[String], value: &Value, wanted: &str) -> String {
+    let found = match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    };
+    let shown = match value {
+        Value::Null => "<nil>".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    format!(".{} accessor error: {shown} is of the type {found}, expected {wanted}", path.join("."))
 }
 
 impl PrinterColumn {

@@ -226,7 +226,7 @@ pub fn validate_update(
     given: &Given,
 ) -> ErrorList {
     if row.message.open {
-        return custom::validate_type(row, new);
+        return custom::validate_update(row, subresource, new, old);
     }
     if let Some(rules) = given_rules(row.group, row.plural) {
         return (rules.update)(subresource, new, old, given);

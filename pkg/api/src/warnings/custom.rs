@@ -98,7 +98,7 @@ fn is_recognized(kind: &str, format: &str) -> bool {
 
 /// What upstream warns of when a custom object is created, or replaces an old one (but not its status
 /// alone): new finalizers without a domain.
-pub fn custom_object(new: &Object, old: Option<&Object>) -> Vec<String> {
+pub(super) fn custom_object(new: &Object, old: Option<&Object>) -> Vec<String> {
     let finalizers =
         |object| child(object, "metadata").into_iter().flat_map(|meta| texts(meta, "finalizers"));
     if child(new, "metadata").is_none_or(|meta| list(meta, "finalizers").is_empty()) {

@@ -126,6 +126,12 @@ fn still_wanted(call: &Call<'_>) -> Result<(), Box<Status>> {
     }
 }
 
+impl Admission<'_> {
+    fn scale_of(&self, object: &Object) -> Result<Object, Box<Status>> {
+        Ok(strategy::scale_of(self.call.main(), object).map_err(Status::unmapped)?)
+    }
+}
+
 fn operation(old: Option<&Object>) -> Operation {
     if old.is_some() { Operation::Update } else { Operation::Create }
 }
@@ -137,9 +143,9 @@ impl Admit for Admission<'_> {
         match old {
             // What was sent is the Scale, which has been merged into its parent by now.
             Some(old) if view::scales(self.call) => {
-                let (mut scale, old) = (strategy::scale_of(new), strategy::scale_of(old));
+                let (mut scale, old) = (self.scale_of(new)?, self.scale_of(old)?);
                 self.edit(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale)).await?;
-                view::put_scale(new, &scale)?;
+                view::put_scale(self.call.main(), new, &scale)?;
             }
             old => {
                 let generate_name = match self.name {
@@ -161,7 +167,7 @@ impl Admit for Admission<'_> {
         }
         match old {
             Some(old) if view::scales(self.call) => {
-                let (new, old) = (strategy::scale_of(new), strategy::scale_of(old));
+                let (new, old) = (self.scale_of(new)?, self.scale_of(old)?);
                 self.judge(&self.attributes(Operation::Update, Some(&old)), Some(&new)).await?;
             }
             old => {

@@ -33,7 +33,11 @@ pub(crate) async fn get(call: &mut Call<'_>) -> Result<Response, Box<Status>> {
         Act::Scale => {
             let object =
                 codec::decode(storage, StoredRef::element(&element)).map_err(crate::encode::failed)?;
-            call.reply()?.tree(200, &strategy::scale_of(&object))
+            if let Some(path) = strategy::missing_replicas(call.main(), &object) {
+                let text = format!("the spec replicas field {path:?} does not exist");
+                return Err(Status::internal_error(text).into());
+            }
+            call.reply()?.tree(200, &strategy::scale_of(call.main(), &object).map_err(Status::unmapped)?)
         }
         _ if element.size() > HEAVY_READ_BYTES => {
             let main = Arc::clone(&call.route.main);

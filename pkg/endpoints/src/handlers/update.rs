@@ -132,7 +132,8 @@ pub(super) fn answer(call: &mut Call<'_>, outcome: UpdateOutcome) -> Result<Resp
     let code = if outcome.created { 201 } else { 200 };
     if call.endpoint().act == Act::Scale {
         let object = codec::decode(storage, outcome.stored.as_ref()).map_err(crate::encode::failed)?;
-        return call.reply()?.tree(code, &strategy::scale_of(&object));
+        let scale = strategy::scale_of(call.main(), &object).map_err(Status::bad_request)?;
+        return call.reply()?.tree(code, &scale);
     }
     call.reply()?.stored(code, storage, outcome.stored.as_ref())
 }

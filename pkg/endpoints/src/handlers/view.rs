@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
-use api::managed_fields::{ReplicasPaths, replicas_paths, to_parent, to_scale};
-use api::resources::Act;
+use api::managed_fields::{replicas_paths, to_parent, to_scale};
+use api::resources::{Act, Resource};
+use apimachinery::field::ErrorList;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use registry::{meta, strategy};
@@ -25,13 +26,12 @@ pub(super) fn of<'o>(call: &Call<'_>, object: &'o Object) -> Result<Cow<'o, Obje
     if !scales(call) {
         return Ok(Cow::Borrowed(object));
     }
-    let mut view = strategy::scale_of(object);
-    to_scale(object, paths(call), &mut view).map_err(Status::unmapped)?;
+    let mut view = strategy::scale_of(call.main(), object).map_err(Status::unmapped)?;
+    if strategy::missing_replicas(call.main(), object).is_some() {
+        schema::object::set(&mut view, &["spec", "replicas"], strategy::NO_REPLICAS);
+    }
+    to_scale(object, &replicas_paths(call.main()), &mut view).map_err(Status::unmapped)?;
     Ok(Cow::Owned(view))
-}
-
-fn paths(call: &Call<'_>) -> ReplicasPaths<'static> {
-    replicas_paths(call.main().group, call.main().plural)
 }
 
 /// A view as the endpoint's version shows it.
@@ -54,8 +54,8 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
     }
     let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
     let mut object = old.clone();
-    put_scale(&mut object, &edited)?;
-    to_parent(&edited, paths(call), call.main().group_version, &mut object).map_err(Status::unmapped)?;
+    put_scale(call.main(), &mut object, &edited)?;
+    to_parent(&edited, &replicas_paths(call.main()), call.main().group_version, &mut object).map_err(Status::unmapped)?;
     Ok(object)
 }
 
@@ -63,12 +63,21 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
 ///
 /// # Errors
 /// 422 for a Scale that asks for the impossible.
-pub(super) fn put_scale(object: &mut Object, scale: &Object) -> Result<(), Box<Status>> {
-    let errors = strategy::validate_scale(scale);
+pub(super) fn put_scale(
+    row: &Resource<'_>,
+    object: &mut Object,
+    scale: &Object,
+) -> Result<(), Box<Status>> {
+    let wanted = schema::object::get_i64(scale, &["spec", "replicas"]);
+    if let Some(path) = strategy::missing_replicas(row, object).filter(|_| wanted == Some(strategy::NO_REPLICAS)) {
+        return Err(Status::bad_request(format!("the spec replicas field {path:?} cannot be empty")).into());
+    }
+    // What is wrong with a custom object, its schema tells.
+    let errors = if row.custom.is_some() { ErrorList::new() } else { strategy::validate_scale(scale) };
     if !errors.is_empty() {
         let kind = GroupKind::new("autoscaling", "Scale");
         return Err(Status::invalid(&kind, meta::text(scale, "name"), &errors).into());
     }
-    strategy::apply_scale(object, scale);
+    strategy::apply_scale(row, object, scale);
     Ok(())
 }

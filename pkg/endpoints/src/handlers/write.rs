@@ -61,6 +61,9 @@ impl<'c> Writer<'c> {
         let options = ApplyOptions { manager: &self.manager, force, now: self.now };
         let row = self.endpoint;
         fields.apply(live, configuration, options, |object| {
+            if let Some(custom) = row.custom.filter(|_| row.message.open) {
+                return custom.kind.default(row.kind_group_version, object);
+            }
             api::defaults::apply(row.kind_group_version, row.kind, object, self.gates);
             api::defaults::stamp_taints(row.kind_group_version, row.kind, object, self.now);
         })

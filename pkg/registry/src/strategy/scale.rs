@@ -1,5 +1,7 @@
 //! The `scale` subresource: `autoscaling/v1` Scale as a view on an object's replicas.
 
+use api::resources::Resource;
+use api::resources::custom::ScalePaths;
 use api::validation::{NameRule, validate_object_meta};
 use apimachinery::field;
 use apimachinery::labels::Selector;
@@ -8,19 +10,47 @@ use serde_json::{Value, json};
 
 use crate::meta;
 
+/// The replicas of a Scale whose object says nothing of them. Nobody may ask for so many.
+pub const NO_REPLICAS: i64 = i32::MIN as i64;
+
 /// The Scale of an object that has replicas. Metadata is the object's own, reduced to what names it.
-pub fn scale_of(object: &Object) -> Object {
+///
+/// # Errors
+/// What a custom object has where its replicas should be, if that is something else.
+pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, String> {
+    match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
+        None => Ok(builtin(object)),
+        Some(paths) => {
+            let replicas = |path| Ok::<_, String>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)));
+            let (wanted, there) = (replicas(&paths.spec_replicas)?, replicas(&paths.status_replicas)?);
+            let selector = paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
+            Ok(scale(object, wanted, there, selector.to_owned()))
+        }
+    }
+}
+
+/// The path at which a custom object should have its replicas, if it has none there.
+pub fn missing_replicas(row: &Resource<'_>, object: &Object) -> Option<String> {
+    let path = &row.custom?.version.scale.as_ref()?.spec_replicas;
+    let missing = ScalePaths::replicas_at(object, path).is_ok_and(|replicas| replicas.is_none());
+    missing.then(|| format!(".{}", path.join(".")))
+}
+
+fn builtin(object: &Object) -> Object {
+    let number =
+        |parent: &str| object.get(parent).and_then(|p| p.get("replicas")).cloned().unwrap_or(Value::from(0));
+    scale(object, number("spec"), number("status"), selector_text(object))
+}
+
+fn scale(object: &Object, wanted: Value, there: Value, selector: String) -> Object {
     let metadata = meta::metadata(object);
     let kept = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
     let metadata: Object = kept
         .iter()
         .filter_map(|name| metadata?.get(*name).map(|v| ((*name).to_owned(), v.clone())))
         .collect();
-    let number =
-        |parent: &str| object.get(parent).and_then(|p| p.get("replicas")).cloned().unwrap_or(Value::from(0));
     let mut status = Object::new();
-    status.insert("replicas".to_owned(), number("status"));
-    let selector = selector_text(object);
+    status.insert("replicas".to_owned(), there);
     if !selector.is_empty() {
         status.insert("selector".to_owned(), Value::from(selector));
     }
@@ -28,7 +58,7 @@ pub fn scale_of(object: &Object) -> Object {
         "kind": "Scale",
         "apiVersion": "autoscaling/v1",
         "metadata": metadata,
-        "spec": {"replicas": number("spec")},
+        "spec": {"replicas": wanted},
         "status": status,
     });
     match scale {
@@ -38,10 +68,18 @@ pub fn scale_of(object: &Object) -> Object {
 }
 
 /// Puts the replicas (and the resource version, which is the precondition) of a Scale into an object.
-pub fn apply_scale(object: &mut Object, scale: &Object) {
+pub fn apply_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) {
     let replicas = scale.get("spec").and_then(|s| s.get("replicas")).cloned().unwrap_or(Value::from(0));
-    if let Some(spec) = super::child(object, "spec") {
-        spec.insert("replicas".to_owned(), replicas);
+    match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
+        Some(paths) => {
+            let path: Vec<&str> = paths.spec_replicas.iter().map(String::as_str).collect();
+            schema::object::set(object, &path, replicas);
+        }
+        None => {
+            if let Some(spec) = super::child(object, "spec") {
+                spec.insert("replicas".to_owned(), replicas);
+            }
+        }
     }
     let version = meta::text(scale, "resourceVersion").to_owned();
     if !version.is_empty() {

@@ -13,16 +13,20 @@ fn with(entries: Value) -> schema::object::Object {
 }
 
 #[track_caller]
+fn deployments() -> &'static crate::resources::Resource<'static> {
+    crate::resources::find("apps", "v1", "deployments", "").unwrap()
+}
+
 fn check_to_scale(parent: Value, expected: Value) {
     let mut scale = object(json!({}));
-    to_scale(&with(parent), replicas_paths("apps", "deployments"), &mut scale).unwrap();
+    to_scale(&with(parent), &replicas_paths(deployments()), &mut scale).unwrap();
     assert_eq!(entries_of(&scale), expected);
 }
 
 #[track_caller]
 fn check_to_parent(parent: Value, scale: Value, expected: Value) {
     let mut parent = with(parent);
-    to_parent(&with(scale), replicas_paths("apps", "deployments"), "apps/v1", &mut parent).unwrap();
+    to_parent(&with(scale), &replicas_paths(deployments()), "apps/v1", &mut parent).unwrap();
     assert_eq!(entries_of(&parent), expected);
 }
 

@@ -1,27 +1,137 @@
-//! Custom resources, as far as no definition is needed to judge them (upstream's
-//! `registry/customresource/validator.go`).
+//! Custom resources, as their definition has them (upstream's `registry/customresource/{strategy,validator}.go`).
 
-use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, ErrorType, Path};
+use cel::eval::PER_CALL_LIMIT;
+use cel::structural::RunOptions;
 use schema::object::Object;
+use serde_json::Value;
 
 use crate::resources::Resource;
+use crate::resources::custom::{CustomVersion, ScalePaths};
 use crate::tree::text;
 use crate::validation::{NameRule, validate_object_meta};
 
+/// What all rules may cost for one object.
+const COST_MAX: i64 = 10_000_000;
+
 /// What is wrong with a new object.
 pub(super) fn validate(row: &Resource, new: &Object) -> ErrorList {
-    match validate_type(row, new) {
-        errors if errors.is_empty() => {
-            validate_object_meta(new, row.namespaced, NameRule::DnsSubdomain, &Path::root("metadata"))
-        }
-        errors => errors,
+    let mut errors = validate_type(row, new);
+    if !errors.is_empty() {
+        return errors;
     }
+    let path = Path::root("metadata");
+    errors.append(validate_object_meta(new, row.namespaced, NameRule::DnsSubdomain, &path));
+    let Some(custom) = row.custom else { return errors };
+    let version = custom.version;
+    if let Some(schema) = version.structural() {
+        errors.append(schema.validate(new));
+    }
+    scale(version, new, true, &mut errors);
+    if let Some(schema) = version.structural() {
+        errors.append(schema.validate_embedded(new));
+        errors.append(schema.validate_lists(new));
+    }
+    rules(version, new, None, &mut errors);
+    errors
+}
+
+/// What is wrong with an object that is to replace another through a subresource.
+pub(super) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
+    let mut errors = validate_type(row, new);
+    if !errors.is_empty() {
+        return errors;
+    }
+    let Some(custom) = row.custom else { return errors };
+    let version = custom.version;
+    let of_status = subresource == "status";
+    if let Some(schema) = version.structural() {
+        match (of_status, new.get("status")) {
+            (true, Some(status)) => errors.append(schema.validate_status_update(status, old.get("status"))),
+            (true, None) => {}
+            (false, _) => errors.append(schema.validate_update(new, old)),
+        }
+    }
+    scale(version, new, !of_status, &mut errors);
+    if let Some(schema) = version.structural() {
+        if !of_status {
+            errors.append(schema.validate_embedded(new));
+        }
+        let repeated = schema.validate_lists(new);
+        // What was wrong before may stay.
+        if !repeated.is_empty() && schema.validate_lists(old).is_empty() {
+            errors.append(repeated);
+        }
+    }
+    rules(version, new, Some(old), &mut errors);
+    errors
 }
 
 /// What is wrong with what an object says it is. Its version was checked, and converted, before.
-pub(super) fn validate_type(row: &Resource, new: &Object) -> ErrorList {
+fn validate_type(row: &Resource, new: &Object) -> ErrorList {
     match text(new, "kind") {
         kind if kind == row.kind => ErrorList::new(),
         kind => [Error::invalid(&Path::root("kind"), kind, format!("must be {}", row.kind))].into(),
     }
+}
+
+/// Validates what a Scale shows; what is wanted only if that may have changed.
+fn scale(version: &CustomVersion, new: &Object, wanted: bool, errors: &mut ErrorList) {
+    let Some(paths) = &version.scale else { return };
+    if wanted {
+        replicas(&paths.spec_replicas, new, errors);
+    }
+    replicas(&paths.status_replicas, new, errors);
+    if let Some(path) = &paths.selector
+        && let Err(error) = ScalePaths::selector_at(new, path)
+    {
+        errors.push(Error::invalid(&Path::root(&dotted(path)), "", error));
+    }
+}
+
+fn replicas(path: &[String], new: &Object, errors: &mut ErrorList) {
+    let (value, detail) = match ScalePaths::replicas_at(new, path) {
+        Err(error) => (0, error),
+        Ok(Some(value)) if value < 0 => (value, "should be a non-negative integer".to_owned()),
+        Ok(Some(value)) if value > i64::from(i32::MAX) => {
+            (value, format!("should be less than or equal to {}", i32::MAX))
+        }
+        Ok(_) => return,
+    };
+    errors.push(Error::invalid(&Path::root(&dotted(path)), value, detail));
+}
+
+/// A path as definitions write it.
+fn dotted(path: &[String]) -> String {
+    path.iter().fold(String::new(), |text, name| text + "." + name)
+}
+
+/// Runs the rules, unless the object is not even what they may rely on.
+fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &mut ErrorList) {
+    let Some(rules) = version.rules() else { return };
+    let blocks = |error: &Error| {
+        matches!(
+            error.kind(),
+            ErrorType::NotSupported
+                | ErrorType::Required
+                | ErrorType::TooLong
+                | ErrorType::TooMany
+                | ErrorType::TypeInvalid
+        )
+    };
+    if errors.iter().any(blocks) {
+        let detail = "some validation rules were not checked because the object was invalid; correct the existing \
+                      errors to complete validation";
+        errors.push(Error::invalid(&Path::NIL, BadValue::from(&Value::Null), detail));
+        return;
+    }
+    let options = RunOptions {
+        ratcheting: old.is_some(),
+        budget: COST_MAX,
+        call_limit: PER_CALL_LIMIT,
+        cancel: None,
+    };
+    let value = |object: &Object| Value::Object(object.clone());
+    let findings = rules.run(&Path::NIL, &value(new), old.map(value).as_ref(), options);
+    errors.extend(findings.errors);
 }
