@@ -40,7 +40,7 @@ pub struct Group {
 }
 
 /// A served version of a group.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Version {
     /// For example `v1`.
     pub name: String,
@@ -111,9 +111,19 @@ impl Catalog {
         Catalog { groups }
     }
 
-    /// The same with `group` instead of the group of its name, or without that group if it has no versions.
+    /// The same with `group` instead of the group of its name, or without that group if it has no versions. Built-in
+    /// versions of the group stay, and come first.
     #[must_use]
     pub fn with(&self, mut group: Group) -> Self {
+        if let Some(known) = self.group(&group.name)
+            && known.versions.iter().any(|version| version.owner == Owner::Builtin)
+        {
+            let own = known.versions.iter().filter(|version| version.owner == Owner::Builtin).cloned();
+            let mut versions: Vec<Version> = own.collect();
+            let others = group.versions.into_iter().filter(|version| known.builtin(&version.name).is_none());
+            versions.extend(others);
+            group = Group { priority: known.priority, versions, ..group };
+        }
         for version in &mut group.versions {
             version.endpoints.sort_by(|a, b| a.key().cmp(&b.key()));
         }
@@ -168,6 +178,11 @@ impl Group {
     /// A version.
     pub fn version(&self, name: &str) -> Option<&Version> {
         self.versions.iter().find(|version| version.name == name)
+    }
+
+    /// A version that this server itself answers for.
+    fn builtin(&self, name: &str) -> Option<&Version> {
+        self.version(name).filter(|version| version.owner == Owner::Builtin)
     }
 
     /// `v1` or `apps/v1`.

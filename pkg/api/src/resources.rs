@@ -340,6 +340,9 @@ impl<'a> Resource<'a> {
     /// The text of the `Warning` header that every answer of the endpoint carries, errors included,
     /// once its kind is deprecated.
     pub fn deprecation_warning(&self) -> Option<String> {
+        if let Some(custom) = self.custom {
+            return custom.version.deprecated.clone();
+        }
         self.lifecycle.warning(self.kind_group_version, self.kind)
     }
 }

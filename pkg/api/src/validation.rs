@@ -12,6 +12,7 @@ mod immutable;
 mod int_or_percent;
 mod ip;
 pub mod kinds;
+pub use kinds::definitions;
 mod name_rule;
 mod node_selector;
 mod object_meta;

@@ -24,6 +24,7 @@ use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
 use storage::Storage;
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
@@ -32,6 +33,7 @@ use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
 use crate::custom_kinds::CustomKinds;
+use crate::custom_resources::CustomResources;
 use crate::features::FeatureMetrics;
 use crate::namespaces::Namespaces;
 use crate::network::SystemNetwork;
@@ -121,6 +123,9 @@ pub(crate) async fn build(
     let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
     let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served), Arc::clone(&watch_metrics));
+    let (custom_resources, following_definitions) =
+        CustomResources::new(&registry, custom_kinds.clone()).map_err(RunError::Bootstrap)?;
+    let (definitions_served, all_defined) = oneshot::channel();
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins(config, &registry, &authorizer, &namespaces),
@@ -156,13 +161,21 @@ pub(crate) async fn build(
         cache_driver,
         background: Box::pin(async move {
             let followers = async {
-                tokio::join!(followed, following_namespaces.run(), following_ranges.run(), keep_fresh(signer))
+                tokio::join!(
+                    followed,
+                    following_namespaces.run(),
+                    following_ranges.run(),
+                    following_definitions.run(),
+                    custom_resources.run(definitions_served),
+                    keep_fresh(signer)
+                )
             };
             tokio::join!(background, repairs.keep_repairing(), followers);
         }),
         before_stop,
         cache_filled: Box::pin(async move {
-            tokio::join!(delegator.ready(), authorizers_ready);
+            // The channel closes when the server is told to stop.
+            _ = tokio::join!(delegator.ready(), authorizers_ready, all_defined);
         }),
         authorizer,
         custom_kinds,

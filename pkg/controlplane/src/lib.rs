@@ -10,6 +10,7 @@ mod bootstrap;
 mod bootstrap_secrets;
 pub mod config;
 pub mod custom_kinds;
+mod custom_resources;
 pub mod features;
 mod identity_lease;
 mod kubernetes_service;

@@ -283,9 +283,10 @@ impl Client {
 
     /// Fills in what every write of the object has to say.
     fn complete(&self, old: Option<&Object>, object: &mut Object) {
-        object.insert("apiVersion".to_owned(), self.row.group_version.into());
+        let version = self.row.storage.map_or(self.row.group_version, |storage| storage.group_version);
+        object.insert("apiVersion".to_owned(), version.into());
         object.insert("kind".to_owned(), self.row.kind.into());
-        api::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
+        api::defaults::apply(version, self.row.kind, object, self.registry.gates());
         let Some(fields) = self.fields() else { return };
         if let Err(error) = fields.update(old, object, self.manager, self.now()) {
             tracing::error!(kind = self.row.kind, error, "managed fields could not be updated");

@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use apimachinery::kube_version;
 use cel::env::Environment;
 use cel::structural::Validator;
 use schema::json;
@@ -23,6 +24,8 @@ pub struct CustomKind {
     pub list_kind: String,
     /// Nothing is pruned: the definition is older than schemas.
     pub preserve_unknown_fields: bool,
+    /// The definition is being deleted: nothing is created any more.
+    pub terminating: bool,
     /// In the order of the definition.
     pub versions: Box<[CustomVersion]>,
 }
@@ -38,7 +41,7 @@ pub struct CustomVersion {
     pub served: bool,
     /// Whether objects are stored in it.
     pub storage: bool,
-    /// What clients are warned of, if the version is deprecated; empty for upstream's own words.
+    /// What clients are warned of, if the version is deprecated.
     pub deprecated: Option<String>,
     /// The JSON text of `openAPIV3Schema`, if there is one.
     pub schema_text: Option<Box<str>>,
@@ -96,17 +99,23 @@ pub struct Custom<'a> {
 }
 
 impl CustomKind {
-    /// Reads the spec of a stored definition, which says at the top what all versions agree on. `minor` is that
-    /// of the release whose expressions rules may use.
-    pub fn of_stored(spec: &Object, list_kind: &str, minor: u32) -> Self {
+    /// Reads the spec of a stored definition, which says at the top what all versions agree on. `names` are those
+    /// that it goes by, `minor` is that of the release whose expressions rules may use.
+    pub fn of_stored(spec: &Object, names: &Names, terminating: bool, minor: u32) -> Self {
         let preserve_unknown_fields = flag(spec, "preserveUnknownFields");
         let group = text(spec, "group");
         let versions = children(spec, "versions").map(|version| CustomVersion {
             minor,
             preserve_unknown_fields,
+            deprecated: deprecation(spec, names, version),
             ..CustomVersion::read(group, spec, version)
         });
-        CustomKind { list_kind: list_kind.to_owned(), preserve_unknown_fields, versions: versions.collect() }
+        CustomKind {
+            list_kind: names.list_kind.clone(),
+            preserve_unknown_fields,
+            terminating,
+            versions: versions.collect(),
+        }
     }
 
     /// The version with an `apiVersion`.
@@ -141,6 +150,22 @@ impl CustomKind {
     }
 }
 
+/// The warning about a deprecated version: the definition's own, or one that names a better version.
+fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String> {
+    if !flag(version, "deprecated") {
+        return None;
+    }
+    if let Some(warning) = version.get("deprecationWarning").and_then(Value::as_str) {
+        return Some(warning.to_owned());
+    }
+    let (group, kind, own) = (text(spec, "group"), &names.kind, text(version, "name"));
+    let others = children(spec, "versions").filter(|other| flag(other, "served") && !flag(other, "deprecated"));
+    let better = others.map(|other| text(other, "name")).filter(|name| kube_version::compare(own, name).is_lt());
+    let better = better.max_by(|a, b| kube_version::compare(a, b));
+    let instead = better.map(|better| format!("; use {group}/{better} {kind}")).unwrap_or_default();
+    Some(format!("{group}/{own} {kind} is deprecated{instead}"))
+}
+
 impl CustomVersion {
     fn read(group: &str, spec: &Object, version: &Object) -> Self {
         let name = text(version, "name").to_owned();
@@ -160,7 +185,7 @@ impl CustomVersion {
             name,
             served: flag(version, "served"),
             storage: flag(version, "storage"),
-            deprecated: flag(version, "deprecated").then(|| text(version, "deprecationWarning").to_owned()),
+            deprecated: None,
             schema_text: schema.map(|schema| schema.to_string().into()),
             status: subresources.is_some_and(|all| all.contains_key("status")),
             scale: subresources.and_then(|all| child(all, "scale")).map(ScalePaths::read),

@@ -15,6 +15,10 @@ mod coordination;
 mod cron_job;
 mod custom;
 mod custom_resource;
+/// What definitions are told of themselves, besides whether they are valid.
+pub mod definitions {
+    pub use super::custom_resource::{approval_reason, is_protected, violations};
+}
 mod daemon_set;
 mod deployment;
 mod device;

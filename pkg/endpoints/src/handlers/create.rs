@@ -1,8 +1,8 @@
 //! POST.
 
 use api::options::CreateOptions;
-use api::resources::{Act, Builtin};
-use apimachinery::gvk::GroupKind;
+use api::resources::{Act, Builtin, Resource};
+use apimachinery::gvk::{GroupKind, GroupResource};
 use apimachinery::status::Status;
 use registry::generic::CreateRequest;
 use registry::{Target, meta};
@@ -25,6 +25,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());
     }
     let row = call.main();
+    may_create(row, "")?;
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
@@ -102,4 +103,17 @@ fn namespace_of(call: &Call<'_>, name: &str) -> String {
         Some(Builtin::Namespace) => name.to_owned(),
         _ => call.info.namespace.clone(),
     }
+}
+
+/// Nothing is created any more of a custom resource whose definition is being deleted.
+///
+/// # Errors
+/// 403.
+pub(super) fn may_create(row: &Resource<'_>, name: &str) -> Result<(), Box<Status>> {
+    if !row.custom.is_some_and(|custom| custom.kind.terminating) {
+        return Ok(());
+    }
+    let resource = GroupResource::new(row.group, row.plural);
+    let reason = "create not allowed while custom resource definition is terminating";
+    Err(Status::forbidden(&resource, name, reason).into())
 }

@@ -2,10 +2,11 @@
 
 use api::tree;
 use apimachinery::features::Gate;
+use apimachinery::time::UnixTime;
 use schema::object::{self, Object};
 use serde_json::{Value, json};
 
-use super::{Context, Strategy, child};
+use super::{Context, SpecialDelete, Strategy, child};
 use crate::meta;
 
 /// Of a service account's secrets only the names count
@@ -69,6 +70,41 @@ impl Strategy for CustomResourceDefinitions {
         if subresource.is_empty() {
             store_storage_version(new);
         }
+    }
+
+    fn special_delete(&self, definition: &Object) -> Option<SpecialDelete> {
+        (!meta::is_deleting(definition)).then_some(SpecialDelete::Begin)
+    }
+
+    fn begin_special_delete(&self, definition: &mut Object, now: UnixTime) {
+        begin_cleanup(definition, now);
+    }
+}
+
+/// The finalizer of a definition that is deleted: its objects go before it does.
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+fn begin_cleanup(definition: &mut Object, now: UnixTime) {
+    meta::set_deletion_seconds(definition, now.seconds);
+    let finalizers = child(definition, "metadata")
+        .map(|metadata| metadata.entry("finalizers").or_insert_with(|| Value::Array(Vec::new())));
+    if let Some(Value::Array(finalizers)) = finalizers
+        && !finalizers.iter().any(|name| name == CLEANUP)
+    {
+        finalizers.push(CLEANUP.into());
+    }
+    let pending = json!({
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": UnixTime { nanos: 0, ..now }.rfc3339().to_string(),
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    let conditions = child(definition, "status")
+        .map(|status| status.entry("conditions").or_insert_with(|| Value::Array(Vec::new())));
+    if let Some(Value::Array(conditions)) = conditions {
+        conditions.retain(|condition| condition["type"] != "Terminating");
+        conditions.push(pending);
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{Story, entry};
 use crate::managed_fields::FieldManager;
-use crate::resources::custom::CustomKind;
+use crate::resources::custom::{CustomKind, Names};
 use crate::resources::{CustomTexts, Handle, Resource};
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ fn story(version: &str, schema: &Value) -> Story {
     let version_of =
         |name: &str| json!({"name": name, "served": true, "schema": {"openAPIV3Schema": schema}});
     let spec = json!({"group": "example.com", "versions": [version_of("v1"), version_of("v2")]});
-    let kind = Arc::new(CustomKind::of_stored(spec.as_object().unwrap(), "WidgetList", 36));
+    let kind = Arc::new(CustomKind::of_stored(spec.as_object().unwrap(), &Names::default(), false, 36));
     let row = |version: &str| {
         let texts = CustomTexts {
             group: "example.com".to_owned(),

@@ -24,7 +24,8 @@ use crate::validation::expression::Releases;
 use crate::validation::immutable::IMMUTABLE;
 use crate::validation::{NameRule, validate_object_meta, validate_object_meta_update};
 use ::schema::object::{Object, get_object, get_str};
-use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use apimachinery::field::{BadValue, Error, ErrorList, Path, aggregate};
+use apimachinery::go_quote::quote;
 use rules::Stored;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -159,11 +160,58 @@ fn approval(definition: &Object) -> (Approval, &str) {
     (state, annotation)
 }
 
-fn approval_error(new: &Object, old: Option<&Object>) -> Option<Error> {
-    let group = get_str(new, &["spec", "group"]).unwrap_or_default();
+/// Whether a group is Kubernetes' own.
+pub fn is_protected(group: &str) -> bool {
     let protects =
         |domain: &str| group.strip_suffix(domain).is_some_and(|g| g.is_empty() || g.ends_with('.'));
-    if !["k8s.io", "kubernetes.io"].into_iter().any(protects) {
+    ["k8s.io", "kubernetes.io"].into_iter().any(protects)
+}
+
+/// What the condition `KubernetesAPIApprovalPolicyConformant` should say: status, reason, message; `None` for
+/// groups of others.
+pub fn approval_reason(definition: &Object) -> Option<(&'static str, &'static str, String)> {
+    if !is_protected(get_str(definition, &["spec", "group"]).unwrap_or_default()) {
+        return None;
+    }
+    let words = format!("protected groups must have approval annotation \"{APPROVAL}\"");
+    let (state, annotation) = approval(definition);
+    Some(match state {
+        Approval::Missing => ("False", "MissingAnnotation", format!("{words}, {KEP}")),
+        Approval::Bypassed => ("False", "UnapprovedAnnotation", format!("not approved: {}", quote(annotation))),
+        Approval::Approved => ("True", "ApprovedAnnotation", format!("approved in {annotation}")),
+        Approval::Invalid => {
+            let message = format!("{words} with either a URL or a reason starting with \"unapproved\", {KEP}");
+            ("False", "InvalidAnnotation", message)
+        }
+    })
+}
+
+/// What the condition `NonStructuralSchema` should say of a definition that is older than the rule: status, reason,
+/// message; `None` if there is nothing to say.
+pub fn violations(definition: &Object) -> Option<(&'static str, &'static str, String)> {
+    let spec = child(definition, "spec")?;
+    let mut errors = ErrorList::new();
+    if maybe_flag(spec, "preserveUnknownFields") == Some(true) {
+        errors.push(Error::invalid(&Path::root("spec.preserveUnknownFields"), true, "must be false"));
+    }
+    for (index, version) in children(spec, "versions").enumerate() {
+        let holder = child(version, "schema").or_else(|| child(spec, "validation"));
+        let Some(schema) = holder.and_then(|holder| child(holder, "openAPIV3Schema")) else { continue };
+        if let Some(refusal) = structural::refusal(schema) {
+            let name = text(version, "name");
+            let message = format!("failed to check validation schema for version {name}: {refusal}");
+            return Some(("Unknown", "StructuralError", message));
+        }
+        let versions = Path::root("spec.versions");
+        let path = versions.index(index);
+        errors.append(structural::validate(&path.child("schema.openAPIV3Schema"), schema));
+    }
+    aggregate(errors.iter()).map(|message| ("True", "Violations", message))
+}
+
+fn approval_error(new: &Object, old: Option<&Object>) -> Option<Error> {
+    let group = get_str(new, &["spec", "group"]).unwrap_or_default();
+    if !is_protected(group) {
         return None;
     }
     let (state, annotation) = approval(new);

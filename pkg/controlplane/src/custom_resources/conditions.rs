@@ -1,0 +1,230 @@
+//! What a definition's status should say.
+
+use ::api::resources::custom::Names;
+use ::api::tree::{child, children_mut, text};
+use ::api::validation::definitions::{approval_reason, is_protected, violations};
+use apimachinery::time::UnixTime;
+use registry::meta;
+use schema::object::{Object, set};
+use serde_json::{Value, json};
+
+use super::definitions::Definition;
+use super::names::Taken;
+
+/// Judges one definition.
+pub(super) struct Judge<'j, T> {
+    /// The definition that was seen. Another one of its name is looked at when it is seen.
+    pub(super) uid: &'j str,
+    /// The names that are taken in its group.
+    pub(super) taken: T,
+    /// Whether this server serves its resource.
+    pub(super) serves: bool,
+    /// The time.
+    pub(super) now: UnixTime,
+}
+
+/// A condition.
+struct Condition {
+    kind: &'static str,
+    status: &'static str,
+    reason: &'static str,
+    message: String,
+}
+
+impl Condition {
+    fn new(kind: &'static str, status: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+        Condition { kind, status, reason, message: message.into() }
+    }
+}
+
+impl<T: Fn() -> Taken> Judge<'_, T> {
+    /// Whether a look at the whole definition may lead to a write.
+    pub(super) fn has_to_write(&self, definition: &Definition) -> bool {
+        definition.wanted != definition.accepted
+            || definition.is("NamesAccepted") && !definition.is("Established") && self.serves
+            || is_protected(&definition.group)
+            || definition.condition("NonStructuralSchema").is_some()
+    }
+
+    /// The definition as it should be; `None` if it is.
+    pub(super) fn wanted(&self, current: &Object) -> Option<Object> {
+        if meta::text(current, "uid") != self.uid {
+            return None;
+        }
+        let mut new = current.clone();
+        self.accept_names(&mut new);
+        self.establish(&mut new);
+        self.approve(&mut new);
+        self.check_structure(&mut new);
+        (&new != current).then_some(new)
+    }
+
+    /// Gives the definition the names that are free.
+    fn accept_names(&self, definition: &mut Object) {
+        let names = |holder: &str, name: &str| {
+            child(definition, holder).and_then(|holder| child(holder, name)).map(Names::read).unwrap_or_default()
+        };
+        let (wanted, before) = (names("spec", "names"), names("status", "acceptedNames"));
+        if wanted == before {
+            return;
+        }
+        let (accepted, conflict) = free_names(wanted, before, &(self.taken)());
+        set(definition, &["status", "acceptedNames"], tree_of(&accepted));
+        let is_established = is_true(definition, "Established");
+        let accepted = match conflict {
+            Some((reason, message)) => Condition::new("NamesAccepted", "False", reason, message),
+            None => Condition::new("NamesAccepted", "True", "NoConflicts", "no conflicts found"),
+        };
+        let has_names = accepted.status == "True";
+        self.set_condition(definition, accepted);
+        if !is_established {
+            let (reason, message) = match has_names {
+                true => ("Installing", "the initial names have been accepted"),
+                false => ("NotAccepted", "not all names are accepted"),
+            };
+            self.set_condition(definition, Condition::new("Established", "False", reason, message));
+        }
+    }
+
+    /// Says that the resource is there, once it is.
+    fn establish(&self, definition: &mut Object) {
+        if !self.serves || is_true(definition, "Established") || !is_true(definition, "NamesAccepted") {
+            return;
+        }
+        let message = "the initial names have been accepted";
+        self.set_condition(
+            definition,
+            Condition::new("Established", "True", "InitialNamesAccepted", message),
+        );
+    }
+
+    /// Says whether a definition in a group of Kubernetes' own is approved (KEP-1111).
+    fn approve(&self, definition: &mut Object) {
+        if let Some((status, reason, message)) = approval_reason(definition) {
+            let kind = "KubernetesAPIApprovalPolicyConformant";
+            self.set_condition(definition, Condition::new(kind, status, reason, message));
+        }
+    }
+
+    /// Says what of an old definition's schemas is not structural.
+    fn check_structure(&self, definition: &mut Object) {
+        match violations(definition) {
+            Some((status, reason, message)) => {
+                self.set_condition(definition, Condition::new("NonStructuralSchema", status, reason, message));
+            }
+            None => remove_condition(definition, "NonStructuralSchema"),
+        }
+    }
+
+    fn set_condition(&self, definition: &mut Object, condition: Condition) {
+        set_condition(definition, condition, self.now);
+    }
+}
+
+/// The names of those that are asked for which are free, and what is wrong with the others.
+fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'static str, String)>) {
+    let mut conflict = None;
+    let mut accepted = Names { categories: wanted.categories, ..before.clone() };
+    let in_use = |name: &str| format!("{name:?} is already in use");
+    let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
+        true => conflict = Some((reason, in_use(&name))),
+        false => *slot = name,
+    };
+    let used = |name: &str| taken.resources.contains(name);
+    take(&mut accepted.plural, wanted.plural.clone(), used(&wanted.plural), "PluralConflict");
+    take(&mut accepted.singular, wanted.singular.clone(), used(&wanted.singular), "SingularConflict");
+    let taken_short = |name: &&String| !before.short_names.contains(name) && used(name);
+    let short: Vec<String> = wanted.short_names.iter().filter(taken_short).map(|name| in_use(name)).collect();
+    if short.is_empty() {
+        accepted.short_names = wanted.short_names;
+    }
+    let used = |name: &str| taken.kinds.contains(name);
+    let of_short = (!short.is_empty()).then(|| ("ShortNamesConflict", aggregate(short)));
+    if of_short.is_some() {
+        conflict = of_short;
+    }
+    let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
+        true => conflict = Some((reason, in_use(&name))),
+        false => *slot = name,
+    };
+    take(&mut accepted.kind, wanted.kind.clone(), used(&wanted.kind), "KindConflict");
+    take(&mut accepted.list_kind, wanted.list_kind.clone(), used(&wanted.list_kind), "ListKindConflict");
+    (accepted, conflict)
+}
+
+/// Several errors as upstream prints them.
+fn aggregate(mut errors: Vec<String>) -> String {
+    match errors.len() {
+        1 => errors.pop().unwrap_or_default(),
+        _ => format!("[{}]", errors.join(", ")),
+    }
+}
+
+fn tree_of(names: &Names) -> Value {
+    let mut tree = json!({
+        "plural": names.plural, "singular": names.singular, "kind": names.kind, "listKind": names.list_kind,
+    });
+    for (name, list) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+        if !list.is_empty() {
+            tree[name] = json!(list);
+        }
+    }
+    for name in ["plural", "singular", "kind", "listKind"] {
+        let Value::Object(members) = &mut tree else { continue };
+        if members.get(name).is_some_and(|value| value == "") && !matches!(name, "plural" | "kind") {
+            members.remove(name);
+        }
+    }
+    tree
+}
+
+/// Whether a condition of a tree is true.
+pub(super) fn is_true(definition: &Object, kind: &str) -> bool {
+    let status = child(definition, "status");
+    let conditions = status.into_iter().flat_map(|status| ::api::tree::children(status, "conditions"));
+    conditions.filter(|condition| text(condition, "type") == kind).any(|condition| text(condition, "status") == "True")
+}
+
+/// Sets a condition. Its time moves on if its status does.
+fn set_condition(definition: &mut Object, condition: Condition, now: UnixTime) {
+    let Condition { kind, status, reason, message } = condition;
+    let time = Value::from(UnixTime { nanos: 0, ..now }.rfc3339().to_string());
+    if let Some(holder) = ::api::tree::child_mut(definition, "status")
+        && let Some(known) = children_mut(holder, "conditions").find(|known| text(known, "type") == kind)
+    {
+        if text(known, "status") != status || known.get("lastTransitionTime").is_none_or(Value::is_null) {
+            known.insert("lastTransitionTime".to_owned(), time);
+        }
+        for (name, value) in [("status", status), ("reason", reason), ("message", &message)] {
+            known.insert(name.to_owned(), value.into());
+        }
+        return;
+    }
+    let condition = json!({
+        "type": kind, "status": status, "lastTransitionTime": time, "reason": reason, "message": message,
+    });
+    match schema::object::get_list(definition, &["status", "conditions"]) {
+        [] => set(definition, &["status", "conditions"], vec![condition]),
+        known => {
+            let mut all = known.to_vec();
+            all.push(condition);
+            set(definition, &["status", "conditions"], all);
+        }
+    }
+}
+
+/// Sets the condition of a definition that is deleted.
+pub(super) fn set_terminating(
+    definition: &mut Object,
+    (status, reason, message): (&'static str, &'static str, String),
+    now: UnixTime,
+) {
+    set_condition(definition, Condition::new("Terminating", status, reason, message), now);
+}
+
+fn remove_condition(definition: &mut Object, kind: &str) {
+    let Some(status) = ::api::tree::child_mut(definition, "status") else { return };
+    if let Some(Value::Array(conditions)) = status.get_mut("conditions") {
+        conditions.retain(|condition| condition["type"] != kind);
+    }
+}

@@ -1,0 +1,115 @@
+//! The definitions there are: of each what decides whether it is served, and its bytes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ::api::resources::custom::Names;
+use ::api::tree::{child, children, text, texts};
+use bytes::Bytes;
+use registry::follow::{Change, View};
+use registry::meta;
+use schema::object::Object;
+
+/// The finalizer of every definition that is deleted: its objects go first.
+pub(super) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.k8s.io";
+
+/// All definitions.
+#[derive(Clone, Default)]
+pub(crate) struct Definitions {
+    by_name: BTreeMap<Box<str>, Arc<Definition>>,
+    changes: u64,
+}
+
+impl Definitions {
+    /// How many changes this view has taken in.
+    pub(super) fn changes(&self) -> u64 {
+        self.changes
+    }
+
+    /// All of them, by name.
+    pub(super) fn all(&self) -> Vec<Arc<Definition>> {
+        self.by_name.values().map(Arc::clone).collect()
+    }
+}
+
+impl View for Definitions {
+    fn apply(&mut self, change: &Change) {
+        self.changes += 1;
+        match (change.object(), change.bytes()) {
+            (Some(object), Some(bytes)) => {
+                let definition = Definition::read(object, bytes.clone());
+                self.by_name.insert(change.name().into(), Arc::new(definition));
+            }
+            _ => _ = self.by_name.remove(change.name()),
+        }
+    }
+}
+
+/// A definition.
+#[derive(Debug, Clone)]
+pub(crate) struct Definition {
+    pub(super) name: String,
+    pub(super) uid: String,
+    pub(super) revision: i64,
+    pub(super) generation: i64,
+    pub(super) group: String,
+    pub(super) namespaced: bool,
+    /// Names that are asked for.
+    pub(super) wanted: Names,
+    /// Names that it has.
+    pub(super) accepted: Names,
+    /// Types and statuses of its conditions.
+    conditions: Vec<(String, String)>,
+    /// It is deleted, and its objects go first.
+    waits_for_cleanup: bool,
+    /// The stored form, in JSON.
+    pub(super) bytes: Bytes,
+}
+
+impl Definition {
+    /// Reads a stored definition.
+    pub(super) fn read(object: &Object, bytes: Bytes) -> Self {
+        let empty = Object::new();
+        let spec = child(object, "spec").unwrap_or(&empty);
+        let status = child(object, "status").unwrap_or(&empty);
+        let names = |holder: &Object, name: &str| child(holder, name).map(Names::read).unwrap_or_default();
+        let conditions = children(status, "conditions");
+        let metadata = meta::metadata(object).unwrap_or(&empty);
+        Definition {
+            name: text(metadata, "name").to_owned(),
+            uid: text(metadata, "uid").to_owned(),
+            revision: text(metadata, "resourceVersion").parse().unwrap_or_default(),
+            generation: meta::generation(object),
+            group: text(spec, "group").to_owned(),
+            namespaced: text(spec, "scope") != "Cluster",
+            wanted: names(spec, "names"),
+            accepted: names(status, "acceptedNames"),
+            conditions: conditions.map(|it| (text(it, "type").into(), text(it, "status").into())).collect(),
+            waits_for_cleanup: meta::is_deleting(object)
+                && texts(metadata, "finalizers").any(|name| name == CLEANUP_FINALIZER),
+            bytes,
+        }
+    }
+
+    /// Whether a condition is there, and its status.
+    pub(super) fn condition(&self, kind: &str) -> Option<&str> {
+        self.conditions.iter().find(|(known, _)| known == kind).map(|(_, status)| status.as_str())
+    }
+
+    /// Whether a condition is true.
+    pub(super) fn is(&self, kind: &str) -> bool {
+        self.condition(kind) == Some("True")
+    }
+
+    /// Whether requests may find its resource.
+    pub(super) fn may_be_served(&self) -> bool {
+        let accepted = &self.accepted;
+        let named = [&accepted.plural, &accepted.singular, &accepted.kind, &accepted.list_kind];
+        (self.is("NamesAccepted") || self.is("Established")) && named.iter().all(|name| !name.is_empty())
+    }
+
+    /// Whether its objects have to be deleted before it can go.
+    pub(super) fn waits_for_cleanup(&self) -> bool {
+        self.waits_for_cleanup
+    }
+}

@@ -1,0 +1,135 @@
+//! What is defined becomes what is served.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::sync::Arc;
+
+use ::api::catalog::{self, CustomResource};
+use ::api::resources::Handle;
+use ::api::resources::custom::{CustomKind, Names};
+use ::api::tree::child;
+use apimachinery::kube_version;
+
+use super::definitions::Definition;
+use crate::custom_kinds::CustomKinds;
+
+/// Keeps what is served as definitions say.
+pub(super) struct Serving {
+    kinds: CustomKinds,
+    /// The minor number of the release whose expressions rules may use.
+    minor: u32,
+    /// By the definition's name.
+    served: BTreeMap<String, Served>,
+}
+
+/// A resource that is served, and what of its definition it was made from.
+struct Served {
+    group: String,
+    made_from: MadeFrom,
+    resource: CustomResource,
+}
+
+/// What rows follow from.
+#[derive(PartialEq, Eq, Clone)]
+struct MadeFrom {
+    uid: String,
+    generation: i64,
+    names: Names,
+    /// Nothing may be created any more.
+    terminating: bool,
+}
+
+impl MadeFrom {
+    fn of(definition: &Definition) -> Self {
+        MadeFrom {
+            uid: definition.uid.clone(),
+            generation: definition.generation,
+            names: definition.accepted.clone(),
+            terminating: definition.is("Terminating"),
+        }
+    }
+
+    /// Whether what is stored is read in the same way.
+    fn reads_as(&self, other: &MadeFrom) -> bool {
+        (&self.uid, self.generation, &self.names) == (&other.uid, other.generation, &other.names)
+    }
+}
+
+impl Serving {
+    /// Nothing yet.
+    pub(super) fn new(kinds: CustomKinds, minor: u32) -> Self {
+        Serving { kinds, minor, served: BTreeMap::new() }
+    }
+
+    /// Serves what these define, and nothing else.
+    pub(super) fn serve(&mut self, definitions: &[Arc<Definition>]) {
+        let mut groups = BTreeSet::new();
+        let mut stays = HashSet::new();
+        for definition in definitions.iter().filter(|definition| definition.may_be_served()) {
+            stays.insert(definition.name.as_str());
+            let made_from = MadeFrom::of(definition);
+            let before = self.served.get(&definition.name);
+            if before.is_some_and(|before| before.made_from == made_from) {
+                continue;
+            }
+            let Some(resource) = rows(definition, &made_from, self.minor) else { continue };
+            if !before.is_some_and(|before| before.made_from.reads_as(&made_from)) {
+                self.kinds.install(&resource);
+            }
+            groups.insert(definition.group.clone());
+            let served = Served { group: definition.group.clone(), made_from, resource };
+            self.served.insert(definition.name.clone(), served);
+        }
+        let gone: Vec<String> =
+            self.served.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
+        let gone: Vec<Served> = gone.iter().filter_map(|name| self.served.remove(name)).collect();
+        groups.extend(gone.iter().map(|served| served.group.clone()));
+        self.publish(&groups);
+        // Who looks for it does not find it any more.
+        gone.iter().for_each(|served| self.kinds.retire(&served.resource));
+    }
+
+    fn publish(&self, groups: &BTreeSet<String>) {
+        if groups.is_empty() {
+            return;
+        }
+        let mut resources: HashMap<&str, Vec<CustomResource>> = HashMap::new();
+        for served in self.served.values().filter(|served| groups.contains(&served.group)) {
+            resources.entry(&served.group).or_default().push(served.resource.clone());
+        }
+        for group in groups {
+            let resources = resources.remove(group.as_str()).unwrap_or_default();
+            let rows = resources.iter().flat_map(|resource| &resource.served);
+            let versions: BTreeSet<String> = rows.map(|row| row.row().version.to_owned()).collect();
+            let mut versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+            versions.sort_by(|a, b| kube_version::compare(b, a));
+            self.kinds.serve(group, &versions, &resources);
+        }
+    }
+
+    /// Whether the resource of a definition is served as the definition has it.
+    pub(super) fn serves(&self, definition: &Definition) -> bool {
+        let served = self.served.get(&definition.name);
+        served.is_some_and(|served| served.made_from == MadeFrom::of(definition))
+    }
+
+    /// The row that the objects of a definition are stored by.
+    pub(super) fn stored_row(&self, definition: &Definition) -> Option<Handle> {
+        self.served.get(&definition.name).map(|served| served.resource.stored.clone())
+    }
+}
+
+/// The rows of a definition. What cannot be read is not served, which the log is told.
+fn rows(definition: &Definition, made_from: &MadeFrom, minor: u32) -> Option<CustomResource> {
+    let read = schema::json::decode_untyped(&definition.bytes);
+    let read = read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
+    let value = read.ok()?.value;
+    let spec = child(value.as_object()?, "spec")?;
+    let kind = CustomKind::of_stored(spec, &definition.accepted, made_from.terminating, minor);
+    let definition = catalog::Definition {
+        group: &definition.group,
+        names: &definition.accepted,
+        namespaced: definition.namespaced,
+        kind: Arc::new(kind),
+    };
+    definition.resource()
+}
