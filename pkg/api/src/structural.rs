@@ -97,7 +97,16 @@ impl Structural {
     }
 }
 
-/// What is wrong with a value of a node. `path` is that of the value.
+/// What is wrong with a default of a node, which may be a whole object. `path` is that of the value. Only if it and
+/// objects within say what they are, it is held against its schema.
+pub(crate) fn faults_of_default(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
+    match embedded::validate(path, node, value, is_object) {
+        errors if errors.is_empty() => check::faults(path, node, value, Correlation::NONE),
+        errors => errors,
+    }
+}
+
+/// What is wrong with a value of a node.
 pub(crate) fn faults(path: &Path<'_>, node: &Node, value: &Value) -> ErrorList {
     check::faults(path, node, value, Correlation::NONE)
 }

@@ -42,11 +42,33 @@ mod tests {
 
     #[test]
     fn stable_versions_come_before_others_and_names_last() {
-        let mut versions =
-            ["v1alpha1", "foo10", "v10", "v1", "v11beta2", "v3beta1", "v2", "foo1", "v12alpha1", "v0", "v1beta"];
+        let mut versions = [
+            "v1alpha1",
+            "foo10",
+            "v10",
+            "v1",
+            "v11beta2",
+            "v3beta1",
+            "v2",
+            "foo1",
+            "v12alpha1",
+            "v0",
+            "v1beta",
+        ];
         versions.sort_by(|a, b| compare(b, a));
-        let ordered =
-            ["v10", "v2", "v1", "v0", "v11beta2", "v3beta1", "v12alpha1", "v1alpha1", "foo1", "foo10", "v1beta"];
+        let ordered = [
+            "v10",
+            "v2",
+            "v1",
+            "v0",
+            "v11beta2",
+            "v3beta1",
+            "v12alpha1",
+            "v1alpha1",
+            "foo1",
+            "foo10",
+            "v1beta",
+        ];
         assert_eq!(versions, ordered);
     }
 }

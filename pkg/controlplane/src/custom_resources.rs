@@ -49,7 +49,10 @@ impl CustomResources {
     ///
     /// # Errors
     /// Definitions are not served.
-    pub(crate) fn new(registry: &Registry, kinds: CustomKinds) -> Result<(Self, Following<Definitions>), String> {
+    pub(crate) fn new(
+        registry: &Registry,
+        kinds: CustomKinds,
+    ) -> Result<(Self, Following<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
         let (follower, following) = Follower::new(registry, plural, row.into_iter().collect());

@@ -101,6 +101,24 @@ impl Expected<'_> {
         }
     }
 
+    /// An error of decoding as it is told. Of a custom resource upstream reads metadata by itself.
+    fn worded(self, error: json::Error) -> json::Error {
+        match (self.custom, error) {
+            (Some(_), json::Error::Type(mut wrong)) => {
+                match wrong.field.strip_prefix("metadata.") {
+                    Some(field) => wrong.field = field.to_owned(),
+                    None if wrong.field == "metadata" => {
+                        wrong.field.clear();
+                        wrong.struct_name = "".into();
+                    }
+                    None => {}
+                }
+                json::Error::Type(wrong)
+            }
+            (_, error) => error,
+        }
+    }
+
     /// Leaves of a decoded body what its definition knows, and tells what that was not.
     fn coerce(self, api_version: &str, kind: &str, object: &mut Object) -> Result<Vec<String>, String> {
         let own_group = split_api_version(api_version).0 == split_api_version(self.api_version).0;
@@ -182,8 +200,14 @@ fn decode_json(
     mut strict: Vec<String>,
 ) -> Result<Decoded, Box<Status>> {
     let head = json::type_meta(text).map_err(|e| unrecognized(expected, &e.to_string(), body))?;
+    if expected.custom.is_some() && head.kind.is_empty() {
+        let cause = format!("Object 'Kind' is missing in '{}'", String::from_utf8_lossy(body));
+        return Err(unrecognized(expected, &cause, body));
+    }
     let kind = if head.kind.is_empty() { expected.kind } else { &*head.kind };
     let api_version = match split_api_version(&head.api_version) {
+        // Nobody fills in what a custom resource is.
+        ("", "") if expected.custom.is_some() => "",
         ("", "") => expected.api_version,
         (group, "") if group == split_api_version(expected.api_version).0 => expected.api_version,
         (_, "") => return Err(cannot_be_handled(expected, "", kind, &missing_version(body))),
@@ -194,7 +218,7 @@ fn decode_json(
     let message = expected.registered(api_version, kind).map_err(refused)?;
     let decoded = json::decode_within(message, text, Room::of_body(body.len())).map_err(|e| match e {
         json::Error::NoRoom(e) => too_large(e),
-        e => refused(e.to_string()),
+        e => refused(expected.worded(e).to_string()),
     })?;
     check_convertible(expected, message, api_version, kind).map_err(refused)?;
     let mut object = decoded.object;
@@ -231,7 +255,8 @@ pub(crate) fn decode_patched(text: &[u8], expected: Expected<'_>) -> Result<Deco
     }
     let api_version = head.api_version.strip_prefix('/').unwrap_or(&head.api_version);
     let message = expected.registered(api_version, kind)?;
-    let decoded = json::decode_within(message, text, Room::of_body(text.len())).map_err(|e| e.to_string())?;
+    let decoded = json::decode_within(message, text, Room::of_body(text.len()))
+        .map_err(|e| expected.worded(e).to_string())?;
     check_convertible(expected, message, api_version, kind)?;
     let mut object = decoded.object;
     let mut warnings: Vec<String> = decoded.strict.iter().map(ToString::to_string).collect();

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use api::conversion::held_as_member;
-use api::structural::Coercion;
 use api::resources::{Encoding, Resource, Storage as StorageRow};
+use api::structural::Coercion;
 use apimachinery::status::Status;
 use memchr::memmem;
 use registry::{Budget, Element, Memo, StoredRef, codec};

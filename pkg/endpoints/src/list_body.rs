@@ -115,7 +115,10 @@ impl Json {
             for part in [",\"kind\":\"", &kind, "\",\"metadata\":"] {
                 out.extend_from_slice(part.as_bytes());
             }
-            json_write::encode(&LIST_META, &self.meta, out).map_err(failed)?;
+            // It is a map of upstream's, which has what was set, empty or not.
+            let mut meta = self.meta.clone();
+            meta.entry("continue").or_insert_with(|| "".into());
+            out.extend_from_slice(Value::Object(meta).to_string().as_bytes());
         }
         out.extend_from_slice(b"}\n");
         Ok(())

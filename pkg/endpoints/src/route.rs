@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use api::catalog::{Catalog, Endpoint, Owner};
+use api::catalog::{Catalog, Endpoint, Owner, Version};
 use api::resources::Resource;
+use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 
@@ -74,6 +75,9 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
         // Nothing is served there any more, but requests are still authorized as what they ask for.
         return Err(Status::unknown_path().into());
     }
+    if version.owner == Owner::Custom {
+        return custom(version, method, info);
+    }
     let served = version.find(&info.resource, &info.subresource).ok_or_else(Status::unknown_path)?;
     let main = version.find(&info.resource, "").unwrap_or(served);
     let route = |action| Route { endpoint: Arc::clone(served), main: Arc::clone(main), action };
@@ -97,6 +101,42 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
     }
     let action = action(method, info, endpoint, named).ok_or_else(Status::method_not_allowed)?;
     Ok(route(action))
+}
+
+/// Finds the route to a custom resource. Upstream's handler of those knows resources and verbs where its router knows
+/// paths and methods: what is not there is nobody's, HEAD is a GET, and refusals name the verb.
+fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Result<Route, NoRoute> {
+    let main = version.find(&info.resource, "").ok_or(NoRoute::UnknownGroup)?;
+    let namespaced = main.row.row().namespaced;
+    let across_namespaces = matches!(&*info.verb, "list" | "watch");
+    if namespaced != info.namespaced_path && !(namespaced && across_namespaces) {
+        return Err(NoRoute::UnknownGroup);
+    }
+    let resource = GroupResource::new(&*info.group, &*info.resource);
+    let name = info.parts.get(1).map_or("", |name| &**name);
+    let endpoint =
+        version.find(&info.resource, &info.subresource).ok_or_else(|| Status::not_found(&resource, name))?;
+    let row = main.row.row();
+    if let Some(custom) = row.custom {
+        let stored = row.stored_form().group_version;
+        custom.kind.check_conversion(stored, row.group_version).map_err(Status::unmapped)?;
+    }
+    let action = match &*info.verb {
+        "get" => Action::Get,
+        "list" => Action::List,
+        "watch" if info.watch_segment => Action::Watch,
+        "watch" => Action::List,
+        "create" => Action::Create,
+        "update" => Action::Update,
+        "patch" => Action::Patch,
+        "delete" => Action::Delete,
+        "deletecollection" => Action::DeleteCollection,
+        _ => return Err(Status::method_not_supported(&resource, &info.verb).into()),
+    };
+    if !endpoint.row.row().serves(&info.verb) || *method == http::Method::OPTIONS {
+        return Err(Status::method_not_supported(&resource, &info.verb).into());
+    }
+    Ok(Route { endpoint: Arc::clone(endpoint), main: Arc::clone(main), action })
 }
 
 fn action(method: &http::Method, info: &RequestInfo, endpoint: &Resource, named: bool) -> Option<Action> {

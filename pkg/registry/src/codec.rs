@@ -141,7 +141,13 @@ pub(crate) fn decode_stored(row: &StorageRow, value: &[u8], gates: &Gates) -> Re
 
 /// Makes of a stored custom object what a reader sees: without what no schema knows, with the defaults that have come
 /// since, and with a generation, which very old objects lack.
-fn complete_custom(kind: &CustomKind, row: &StorageRow, from: &str, object: &mut Object) -> Result<(), String> {
+fn complete_custom(
+    kind: &CustomKind,
+    row: &StorageRow,
+    from: &str,
+    object: &mut Object,
+) -> Result<(), String> {
+    kind.check_conversion(from, row.group_version)?;
     kind.coerce(from, object, Coercion::Lenient)?;
     kind.default(from, object);
     if from != row.group_version {

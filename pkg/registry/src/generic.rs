@@ -34,6 +34,7 @@ use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 use cacher::Delegator;
 use schema::object::Object;
+use serde_json::Value;
 use storage::Turns;
 
 use crate::StoredRef;
@@ -91,6 +92,14 @@ impl Target<'_> {
         let stored = self.row.storage.as_ref().map(|storage| storage.group_version);
         let group = stored.map_or(self.row.group, |version| version.split_once('/').map_or("", |it| it.0));
         GroupKind::new(group, self.row.kind)
+    }
+
+    /// The kind that errors about an object name. A custom object is whatever it says it is.
+    pub(crate) fn kind_of(&self, object: &Object) -> GroupKind {
+        match object.get("kind").and_then(Value::as_str).filter(|_| self.row.message.open) {
+            Some(kind) => GroupKind::new(self.row.group, kind),
+            None => self.group_kind(),
+        }
     }
 }
 

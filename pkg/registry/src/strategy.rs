@@ -265,8 +265,7 @@ fn desired_state_changed(row: &Resource, new: &Object, old: &Object) -> bool {
         Some(Builtin::EndpointSlice) => differs("labels"),
         _ => false,
     };
-    counted
-        || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
+    counted || desired.into_iter().any(|m| !equal_members(m.field, new.get(m.name), old.get(m.name)))
 }
 
 /// What is wrong with an object that is about to replace `old`.

@@ -80,6 +80,9 @@ impl Definition<'_> {
     }
 }
 
+/// In the order in which upstream lists them.
+const VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+
 /// `apiVersion` of Scale.
 const SCALE: &str = "autoscaling/v1";
 
@@ -94,6 +97,7 @@ fn complete<'a>(row: Resource<'a>, texts: &'a CustomTexts, namespaced: bool, sta
     match texts.subresource.as_str() {
         "" => Resource {
             storage: Some(texts.storage()),
+            verbs: VERBS,
             sets_generation: true,
             reset_fields: if status { &[".status"] } else { &[] },
             ..row

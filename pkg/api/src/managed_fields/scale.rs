@@ -34,9 +34,7 @@ pub fn replicas_paths<'r>(row: &Resource<'r>) -> Vec<(&'r str, Vec<&'r str>)> {
 /// The versions of the built-in resources that have a `scale` subresource; none for others.
 fn of_builtin(group: &str, plural: &str) -> &'static [&'static str] {
     match (group, plural) {
-        ("apps", "deployments" | "statefulsets") => {
-            &["apps/v1", "apps/v1beta1", "apps/v1beta2"]
-        }
+        ("apps", "deployments" | "statefulsets") => &["apps/v1", "apps/v1beta1", "apps/v1beta2"],
         ("apps", "replicasets") => &["apps/v1", "apps/v1beta2"],
         ("", "replicationcontrollers") => &["v1"],
         _ => &[],

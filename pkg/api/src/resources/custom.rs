@@ -26,6 +26,8 @@ pub struct CustomKind {
     pub preserve_unknown_fields: bool,
     /// The definition is being deleted: nothing is created any more.
     pub terminating: bool,
+    /// Versions differ in more than their name: a webhook knows how. There is no asking it yet.
+    pub converts_by_webhook: bool,
     /// In the order of the definition.
     pub versions: Box<[CustomVersion]>,
 }
@@ -114,7 +116,23 @@ impl CustomKind {
             list_kind: names.list_kind.clone(),
             preserve_unknown_fields,
             terminating,
+            converts_by_webhook: child(spec, "conversion")
+                .is_some_and(|it| text(it, "strategy") == "Webhook"),
             versions: versions.collect(),
+        }
+    }
+
+    /// What stands between an object of one version and another: nothing, or why they cannot be converted.
+    ///
+    /// # Errors
+    /// The version is not the definition's (any more), or only a webhook could.
+    pub fn check_conversion(&self, from: &str, to: &str) -> Result<(), String> {
+        if self.version(from).is_none() {
+            return Err(format!("request to convert CR from an invalid group/version: {from}"));
+        }
+        match self.converts_by_webhook && from != to {
+            true => Err(format!("conversion from {from} to {to} needs a webhook, which is not supported")),
+            false => Ok(()),
         }
     }
 
@@ -159,8 +177,10 @@ fn deprecation(spec: &Object, names: &Names, version: &Object) -> Option<String>
         return Some(warning.to_owned());
     }
     let (group, kind, own) = (text(spec, "group"), &names.kind, text(version, "name"));
-    let others = children(spec, "versions").filter(|other| flag(other, "served") && !flag(other, "deprecated"));
-    let better = others.map(|other| text(other, "name")).filter(|name| kube_version::compare(own, name).is_lt());
+    let others =
+        children(spec, "versions").filter(|other| flag(other, "served") && !flag(other, "deprecated"));
+    let better =
+        others.map(|other| text(other, "name")).filter(|name| kube_version::compare(own, name).is_lt());
     let better = better.max_by(|a, b| kube_version::compare(a, b));
     let instead = better.map(|better| format!("; use {group}/{better} {kind}")).unwrap_or_default();
     Some(format!("{group}/{own} {kind} is deprecated{instead}"))

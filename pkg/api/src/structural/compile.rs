@@ -89,7 +89,11 @@ impl Node {
 
 fn limits(schema: &Object, literals: Literals) -> Limits {
     let kind = match text(schema, "type") {
-        _ if flag(schema, "x-kubernetes-int-or-string") => Kind::IntOrString,
+        _ if flag(schema, "x-kubernetes-int-or-string") => match literals {
+            Literals::Plain => Kind::IntOrString,
+            // Defaults are held against what is structural in a schema, where such a value has no type.
+            Literals::Texts => Kind::Any,
+        },
         "array" => Kind::Array,
         "boolean" => Kind::Boolean,
         "integer" => Kind::Integer,

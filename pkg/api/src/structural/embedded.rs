@@ -16,6 +16,20 @@ pub(super) fn validate_members(node: &Node, object: &Object) -> ErrorList {
     errors
 }
 
+/// What is wrong with a value that is an object itself, and with those within.
+pub(super) fn validate(path: &Path<'_>, node: &Node, value: &Value, is_object: bool) -> ErrorList {
+    let mut errors = ErrorList::new();
+    if let Value::Object(object) = value
+        && is_object
+    {
+        embedded(path, object, &mut errors);
+        members(path, node, object, &mut errors);
+    } else {
+        below(path, node, value, &mut errors);
+    }
+    errors
+}
+
 fn members(path: &Path<'_>, node: &Node, object: &Object, errors: &mut ErrorList) {
     for (name, value) in object {
         match (node.property(name), &node.additional) {

@@ -14,7 +14,8 @@ pub(super) enum Fault {
 
 /// Whether a number has no fraction, with the precision that Go allows for.
 pub(super) fn is_whole(number: &Number) -> bool {
-    number.as_f64().is_some_and(|number| number.fract() == 0.0)
+    const MAX: f64 = 9_007_199_254_740_991.0;
+    number.as_f64().is_some_and(|number| number.fract() == 0.0 && number.abs() <= MAX)
 }
 
 /// Whether two values are the same, whole numbers and fractions alike.

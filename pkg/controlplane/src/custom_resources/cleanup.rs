@@ -43,7 +43,8 @@ impl Cleanup {
     pub(super) async fn run(&self, definition: &Definition, row: Option<Handle>) {
         // It is never closed.
         let Ok(_slot) = self.slots.acquire().await else { return };
-        let progress = ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned());
+        let progress =
+            ("True", "InstanceDeletionInProgress", "CustomResource deletion is in progress".to_owned());
         if !self.tell(definition, &progress, false).await {
             return;
         }
@@ -81,7 +82,8 @@ impl Cleanup {
                     return Err(failed("InstanceDeletionCheck")(text.to_owned()));
                 }
                 Err(status) => {
-                    let text = format!("could not confirm zero CustomResources remaining: {}", status.message);
+                    let text =
+                        format!("could not confirm zero CustomResources remaining: {}", status.message);
                     return Err(failed("InstanceDeletionCheck")(text));
                 }
             }

@@ -32,7 +32,12 @@ struct Condition {
 }
 
 impl Condition {
-    fn new(kind: &'static str, status: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(
+        kind: &'static str,
+        status: &'static str,
+        reason: &'static str,
+        message: impl Into<String>,
+    ) -> Self {
         Condition { kind, status, reason, message: message.into() }
     }
 }
@@ -62,7 +67,10 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
     /// Gives the definition the names that are free.
     fn accept_names(&self, definition: &mut Object) {
         let names = |holder: &str, name: &str| {
-            child(definition, holder).and_then(|holder| child(holder, name)).map(Names::read).unwrap_or_default()
+            child(definition, holder)
+                .and_then(|holder| child(holder, name))
+                .map(Names::read)
+                .unwrap_or_default()
         };
         let (wanted, before) = (names("spec", "names"), names("status", "acceptedNames"));
         if wanted == before {
@@ -110,7 +118,10 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
     fn check_structure(&self, definition: &mut Object) {
         match violations(definition) {
             Some((status, reason, message)) => {
-                self.set_condition(definition, Condition::new("NonStructuralSchema", status, reason, message));
+                self.set_condition(
+                    definition,
+                    Condition::new("NonStructuralSchema", status, reason, message),
+                );
             }
             None => remove_condition(definition, "NonStructuralSchema"),
         }
@@ -126,10 +137,11 @@ fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'
     let mut conflict = None;
     let mut accepted = Names { categories: wanted.categories, ..before.clone() };
     let in_use = |name: &str| format!("{name:?} is already in use");
-    let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
-        true => conflict = Some((reason, in_use(&name))),
-        false => *slot = name,
-    };
+    let mut take =
+        |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
+            true => conflict = Some((reason, in_use(&name))),
+            false => *slot = name,
+        };
     let used = |name: &str| taken.resources.contains(name);
     take(&mut accepted.plural, wanted.plural.clone(), used(&wanted.plural), "PluralConflict");
     take(&mut accepted.singular, wanted.singular.clone(), used(&wanted.singular), "SingularConflict");
@@ -143,10 +155,11 @@ fn free_names(wanted: Names, before: Names, taken: &Taken) -> (Names, Option<(&'
     if of_short.is_some() {
         conflict = of_short;
     }
-    let mut take = |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
-        true => conflict = Some((reason, in_use(&name))),
-        false => *slot = name,
-    };
+    let mut take =
+        |slot: &mut String, name: String, used: bool, reason: &'static str| match used && *slot != name {
+            true => conflict = Some((reason, in_use(&name))),
+            false => *slot = name,
+        };
     take(&mut accepted.kind, wanted.kind.clone(), used(&wanted.kind), "KindConflict");
     take(&mut accepted.list_kind, wanted.list_kind.clone(), used(&wanted.list_kind), "ListKindConflict");
     (accepted, conflict)
@@ -182,7 +195,9 @@ fn tree_of(names: &Names) -> Value {
 pub(super) fn is_true(definition: &Object, kind: &str) -> bool {
     let status = child(definition, "status");
     let conditions = status.into_iter().flat_map(|status| ::api::tree::children(status, "conditions"));
-    conditions.filter(|condition| text(condition, "type") == kind).any(|condition| text(condition, "status") == "True")
+    conditions
+        .filter(|condition| text(condition, "type") == kind)
+        .any(|condition| text(condition, "status") == "True")
 }
 
 /// Sets a condition. Its time moves on if its status does.

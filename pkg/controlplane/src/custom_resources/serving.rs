@@ -121,7 +121,8 @@ impl Serving {
 /// The rows of a definition. What cannot be read is not served, which the log is told.
 fn rows(definition: &Definition, made_from: &MadeFrom, minor: u32) -> Option<CustomResource> {
     let read = schema::json::decode_untyped(&definition.bytes);
-    let read = read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
+    let read =
+        read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
     let value = read.ok()?.value;
     let spec = child(value.as_object()?, "spec")?;
     let kind = CustomKind::of_stored(spec, &definition.accepted, made_from.terminating, minor);

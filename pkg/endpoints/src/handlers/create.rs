@@ -25,7 +25,6 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "CreateOptions"), "", &errors).into());
     }
     let row = call.main();
-    may_create(row, "")?;
     let validation = FieldValidation::parse(&options.field_validation);
     call.trace.span.event("About to convert to expected version");
     let decoded = body::decode(&bytes, format, expected(call), validation)?;
@@ -40,6 +39,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     wipe_system_fields(&mut object);
     call.warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     let own_name = meta::text(&object, "name").to_owned();
+    may_create(row, &own_name)?;
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
     Writer::of(call, &options.field_manager).track(None, &mut object);

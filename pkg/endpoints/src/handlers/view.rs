@@ -55,7 +55,8 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
     let old = old.ok_or_else(|| Status::not_found(&call.target().group_resource(), call.name()))?;
     let mut object = old.clone();
     put_scale(call.main(), &mut object, &edited)?;
-    to_parent(&edited, &replicas_paths(call.main()), call.main().group_version, &mut object).map_err(Status::unmapped)?;
+    to_parent(&edited, &replicas_paths(call.main()), call.main().group_version, &mut object)
+        .map_err(Status::unmapped)?;
     Ok(object)
 }
 
@@ -63,13 +64,11 @@ pub(super) fn merge(call: &Call<'_>, old: Option<&Object>, edited: Object) -> Re
 ///
 /// # Errors
 /// 422 for a Scale that asks for the impossible.
-pub(super) fn put_scale(
-    row: &Resource<'_>,
-    object: &mut Object,
-    scale: &Object,
-) -> Result<(), Box<Status>> {
+pub(super) fn put_scale(row: &Resource<'_>, object: &mut Object, scale: &Object) -> Result<(), Box<Status>> {
     let wanted = schema::object::get_i64(scale, &["spec", "replicas"]);
-    if let Some(path) = strategy::missing_replicas(row, object).filter(|_| wanted == Some(strategy::NO_REPLICAS)) {
+    if let Some(path) =
+        strategy::missing_replicas(row, object).filter(|_| wanted == Some(strategy::NO_REPLICAS))
+    {
         return Err(Status::bad_request(format!("the spec replicas field {path:?} cannot be empty")).into());
     }
     // What is wrong with a custom object, its schema tells.

@@ -179,7 +179,7 @@ impl Registry {
         strategy::prepare_for_create(target.row, object, &context);
         let errors = strategy::validate(target.row, object, &context);
         if !errors.is_empty() {
-            return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
+            return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }
         api::warnings::on_create(target.row, object, self.gates())
             .into_iter()

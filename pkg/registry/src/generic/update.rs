@@ -202,7 +202,7 @@ impl Attempts<'_, '_> {
         strategy::prepare_for_update(endpoint, target.row, object, old, &context);
         let errors = strategy::validate_update(endpoint, target.row, object, old, &context);
         if !errors.is_empty() {
-            return Err(Status::invalid(&target.group_kind(), meta::text(object, "name"), &errors).into());
+            return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }
         let warnings = warnings::on_update(target.row, endpoint.subresource, object, old, &settings.gates);
         warnings.into_iter().for_each(|text| admit.warn(text));

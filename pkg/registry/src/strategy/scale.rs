@@ -21,9 +21,11 @@ pub fn scale_of(row: &Resource<'_>, object: &Object) -> Result<Object, String> {
     match row.custom.and_then(|custom| custom.version.scale.as_ref()) {
         None => Ok(builtin(object)),
         Some(paths) => {
-            let replicas = |path| Ok::<_, String>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)));
+            let replicas =
+                |path| Ok::<_, String>(Value::from(ScalePaths::replicas_at(object, path)?.unwrap_or(0)));
             let (wanted, there) = (replicas(&paths.spec_replicas)?, replicas(&paths.status_replicas)?);
-            let selector = paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
+            let selector =
+                paths.selector.as_ref().map_or(Ok(""), |path| ScalePaths::selector_at(object, path))?;
             Ok(scale(object, wanted, there, selector.to_owned()))
         }
     }

@@ -125,12 +125,8 @@ fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &m
         errors.push(Error::invalid(&Path::NIL, BadValue::from(&Value::Null), detail));
         return;
     }
-    let options = RunOptions {
-        ratcheting: old.is_some(),
-        budget: COST_MAX,
-        call_limit: PER_CALL_LIMIT,
-        cancel: None,
-    };
+    let options =
+        RunOptions { ratcheting: old.is_some(), budget: COST_MAX, call_limit: PER_CALL_LIMIT, cancel: None };
     let value = |object: &Object| Value::Object(object.clone());
     let findings = rules.run(&Path::NIL, &value(new), old.map(value).as_ref(), options);
     errors.extend(findings.errors);

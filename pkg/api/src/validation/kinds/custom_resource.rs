@@ -177,10 +177,13 @@ pub fn approval_reason(definition: &Object) -> Option<(&'static str, &'static st
     let (state, annotation) = approval(definition);
     Some(match state {
         Approval::Missing => ("False", "MissingAnnotation", format!("{words}, {KEP}")),
-        Approval::Bypassed => ("False", "UnapprovedAnnotation", format!("not approved: {}", quote(annotation))),
+        Approval::Bypassed => {
+            ("False", "UnapprovedAnnotation", format!("not approved: {}", quote(annotation)))
+        }
         Approval::Approved => ("True", "ApprovedAnnotation", format!("approved in {annotation}")),
         Approval::Invalid => {
-            let message = format!("{words} with either a URL or a reason starting with \"unapproved\", {KEP}");
+            let message =
+                format!("{words} with either a URL or a reason starting with \"unapproved\", {KEP}");
             ("False", "InvalidAnnotation", message)
         }
     })

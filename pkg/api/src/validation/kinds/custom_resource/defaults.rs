@@ -39,7 +39,10 @@ fn node(
         if pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
             errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
         }
-        errors.append(structural::faults(&path, compiled, &default));
+        errors.append(match metadata {
+            false => structural::faults_of_default(&path, compiled, &default, embedded),
+            true => structural::faults(&path, compiled, &default),
+        });
     }
     // There are none for the values of maps.
     if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
