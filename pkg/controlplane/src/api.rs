@@ -70,8 +70,6 @@ pub struct Api {
     pub authorizer: Arc<dyn Authorizer>,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
-    /// Takes custom resources in.
-    pub custom_kinds: CustomKinds,
 }
 
 /// Work to be done at start, listed in health as `poststarthook/NAME`.
@@ -124,7 +122,7 @@ pub(crate) async fn build(
     let paths = paths(&served, openid.is_some());
     let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served), Arc::clone(&watch_metrics));
     let (custom_resources, following_definitions) =
-        CustomResources::new(&registry, custom_kinds.clone()).map_err(RunError::Bootstrap)?;
+        CustomResources::new(&registry, custom_kinds).map_err(RunError::Bootstrap)?;
     let (definitions_served, all_defined) = oneshot::channel();
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
@@ -178,7 +176,6 @@ pub(crate) async fn build(
             _ = tokio::join!(delegator.ready(), authorizers_ready, all_defined);
         }),
         authorizer,
-        custom_kinds,
     })
 }
 

@@ -30,7 +30,6 @@ use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
 
 use crate::api::{self, Process};
 use crate::config::Config;
-use crate::custom_kinds::CustomKinds;
 use crate::system::{SystemClock, heavy_pool};
 use crate::tasks::Tasks;
 pub use error::RunError;
@@ -65,7 +64,6 @@ pub struct Running {
     store: Store,
     recorder: Option<telemetry::Provider>,
     config: Config,
-    custom_kinds: CustomKinds,
 }
 
 /// Runs a server until it is told to stop by SIGTERM or SIGINT; a second signal ends the process at
@@ -164,7 +162,6 @@ pub(crate) async fn start_under(
         store,
         recorder: recorder.map(|recorder| recorder.provider),
         config,
-        custom_kinds: api.custom_kinds,
     })
 }
 
@@ -207,11 +204,6 @@ impl Running {
     /// The first hook's that failed.
     pub async fn ready(&mut self) -> Result<(), RunError> {
         (&mut self.ready).await.map_err(|_| RunError::Bootstrap("a start hook panicked".to_owned()))?
-    }
-
-    /// Takes custom resources in.
-    pub fn custom_kinds(&self) -> &CustomKinds {
-        &self.custom_kinds
     }
 
     /// The store, for tests that look behind the server's back.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
 mod custom;
+mod definitions;
 mod kubelet;
 mod roles;
 mod walk;

@@ -8,7 +8,6 @@ use endpoints::heavy::HeavyPool;
 use storage::Storage;
 
 use crate::config::Config;
-use crate::custom_kinds::CustomKinds;
 use crate::run::{RunError, Running, start_under, system_env};
 
 /// A server on a free port of this machine. Its files are removed when it is dropped; call
@@ -87,11 +86,6 @@ impl TestServer {
     /// The threads of heavy requests, to keep them busy.
     pub fn heavy(&self) -> HeavyPool {
         self.running.heavy().clone()
-    }
-
-    /// Takes custom resources in.
-    pub fn custom_kinds(&self) -> &CustomKinds {
-        self.running.custom_kinds()
     }
 
     /// Where the server's files are.

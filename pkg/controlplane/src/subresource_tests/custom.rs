@@ -1,51 +1,23 @@
 //! A kind that is made while the server runs goes through the same verbs as the built-in ones.
 
-use ::api::catalog::CustomResource;
-use ::api::resources::{CustomTexts, Handle, Resource};
 use serde_json::{Value, json};
 
-use super::started;
-use crate::test_cluster::TestServer;
+use super::{definitions, started};
+use crate::test_client::Client;
 
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// The row of a version of the kind; objects are stored in `example.com/v1`.
-fn row(version: &str, number: u16, subresource: &str) -> Handle {
-    let texts = CustomTexts {
-        group: "example.com".to_owned(),
-        version: version.to_owned(),
-        group_version: format!("example.com/{version}"),
-        plural: "widgets".to_owned(),
-        subresource: subresource.to_owned(),
-        kind: "Widget".to_owned(),
-        kind_group_version: format!("example.com/{version}"),
-        storage_version: "example.com/v1".to_owned(),
-        prefix: "example.com/widgets".to_owned(),
-        field_selectors: vec![("metadata.name".to_owned(), "metadata.name".to_owned())],
-        columns: vec![("Name".to_owned(), "string".to_owned(), "name".to_owned(), 0)],
-        number,
-        ..CustomTexts::default()
+/// Defines the kind: objects are stored in `example.com/v1`, and everything is kept.
+async fn define(client: &Client) {
+    let version = |name: &str, storage: bool| {
+        let schema = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        json!({
+            "name": name, "served": true, "storage": storage, "subresources": {"status": {}},
+            "schema": {"openAPIV3Schema": schema},
+        })
     };
-    Handle::custom(texts, |row, texts| match texts.subresource.as_str() {
-        "" => Resource {
-            storage: Some(texts.storage()),
-            sets_generation: true,
-            allow_unconditional_update: false,
-            reset_fields: &[".status"],
-            ..row
-        },
-        _ => Resource { verbs: &["get", "patch", "update"], reset_fields: &[".metadata", ".spec"], ..row },
-    })
-}
-
-fn serve(server: &TestServer) -> CustomResource {
-    let rows = [("v1", 0, ""), ("v1", 0, "status"), ("v2", 1, ""), ("v2", 1, "status")];
-    let served: Vec<Handle> = rows.map(|(version, number, sub)| row(version, number, sub)).into();
-    let resource = CustomResource { stored: served[0].clone(), served };
-    let kinds = server.custom_kinds();
-    kinds.install(&resource);
-    kinds.serve("example.com", &["v2", "v1"], std::slice::from_ref(&resource));
-    resource
+    let spec = json!({"versions": [version("v1", true), version("v2", false)]});
+    definitions::define(client, "widgets", "Widget", spec).await;
 }
 
 fn widget(name: &str) -> Value {
@@ -59,11 +31,11 @@ fn widget(name: &str) -> Value {
 async fn a_custom_kind_goes_through_all_verbs_in_all_its_versions() {
     let (server, client) = started().await;
     assert_eq!(client.text("GET", WIDGETS).await, (404, "404 page not found\n".to_owned()));
-    serve(&server);
+    define(&client).await;
 
     let made = client.ok("POST", WIDGETS, widget("a")).await;
     assert_eq!((&made["metadata"]["generation"], &made["status"]), (&json!(1), &Value::Null));
-    assert_eq!(made["spec"], widget("a")["spec"], "nothing is pruned without a schema");
+    assert_eq!(made["spec"], widget("a")["spec"], "nothing is pruned");
     let one = format!("{WIDGETS}/a");
     let changed = client.ok("PATCH", &one, json!({"spec": {"size": 2}})).await;
     assert_eq!(changed["metadata"]["generation"], 2);
@@ -90,7 +62,7 @@ async fn a_custom_kind_goes_through_all_verbs_in_all_its_versions() {
 #[tokio::test]
 async fn a_custom_kind_is_stored_as_json_in_the_order_of_names() {
     let (server, client) = started().await;
-    serve(&server);
+    define(&client).await;
     client
         .ok("POST", &WIDGETS.replace("/v1/", "/v2/"), {
             let mut widget = widget("a");
@@ -112,7 +84,7 @@ async fn a_custom_kind_is_stored_as_json_in_the_order_of_names() {
 #[tokio::test]
 async fn what_is_no_widget_is_refused() {
     let (server, client) = started().await;
-    serve(&server);
+    define(&client).await;
     let refused = async |change: Value| {
         let mut widget = widget("a");
         for (name, value) in change.as_object().unwrap() {
@@ -128,21 +100,5 @@ async fn what_is_no_widget_is_refused() {
     assert_eq!(code, 400);
     assert!(message.starts_with("the API version in the data (example.com/v2) does not match"), "{message}");
     assert_eq!(refused(json!({"metadata": {"name": "A"}})).await.0, 422);
-    server.stop().await;
-}
-
-#[tokio::test]
-async fn a_retired_kind_is_gone_and_what_it_stored_comes_back_with_it() {
-    let (server, client) = started().await;
-    let resource = serve(&server);
-    client.ok("POST", WIDGETS, widget("a")).await;
-    let kinds = server.custom_kinds();
-    kinds.serve("example.com", &[], &[]);
-    kinds.retire(&resource);
-    assert_eq!(client.text("GET", WIDGETS).await, (404, "404 page not found\n".to_owned()));
-    drop(resource);
-    serve(&server);
-    let back = client.ok("GET", &format!("{WIDGETS}/a"), Value::Null).await;
-    assert_eq!(back["spec"]["size"], 1);
     server.stop().await;
 }

@@ -1,0 +1,255 @@
+//! Custom resource definitions over a whole server: what is defined is served, as it is defined.
+
+use serde_json::{Value, json};
+use tokio::task::yield_now;
+use tokio::time::{Duration, timeout};
+
+use super::started;
+use crate::test_client::Client;
+
+const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+/// How long a definition may take until it is what it should be, which takes milliseconds.
+const WAIT_MAX: Duration = Duration::from_secs(30);
+
+fn definition(plural: &str, kind: &str, spec: Value) -> Value {
+    let mut definition = json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.example.com")},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": plural, "singular": kind.to_lowercase(), "kind": kind},
+        },
+    });
+    for (name, value) in spec.as_object().unwrap() {
+        definition["spec"][name] = value.clone();
+    }
+    definition
+}
+
+/// A spec of one version with a schema of `spec`.
+fn one_version(schema: Value) -> Value {
+    let schema = json!({"type": "object", "properties": {
+        "spec": schema, "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+    }});
+    json!({"versions": [{
+        "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }]})
+}
+
+/// Waits until a definition is as `holds` wants it; `None` is one that is gone.
+async fn until(client: &Client, plural: &str, holds: impl Fn(Option<&Value>) -> bool) {
+    let path = format!("{DEFINITIONS}/{plural}.example.com");
+    let looking = async {
+        loop {
+            let (code, found) = client.send("GET", &path, Value::Null).await;
+            if holds((code == 200).then_some(&found)) {
+                return;
+            }
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, looking).await.expect("the definition did not change in time");
+}
+
+/// The status and reason of a condition.
+fn condition(definition: &Value, kind: &str) -> Option<(String, String)> {
+    let conditions = definition["status"]["conditions"].as_array()?;
+    let condition = conditions.iter().find(|condition| condition["type"] == kind)?;
+    let text = |name: &str| condition[name].as_str().unwrap().to_owned();
+    Some((text("status"), text("reason")))
+}
+
+fn is(definition: Option<&Value>, kind: &str, status: &str, reason: &str) -> bool {
+    let found = definition.and_then(|definition| condition(definition, kind));
+    found == Some((status.to_owned(), reason.to_owned()))
+}
+
+/// Creates a definition in `example.com` and waits until it is established.
+pub(super) async fn define(client: &Client, plural: &str, kind: &str, spec: Value) {
+    client.make(DEFINITIONS, definition(plural, kind, spec)).await;
+    until(client, plural, |it| is(it, "Established", "True", "InitialNamesAccepted")).await;
+}
+
+fn objects(plural: &str) -> String {
+    format!("/apis/example.com/v1/namespaces/default/{plural}")
+}
+
+fn object(kind: &str, name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": kind, "metadata": {"name": name}, "spec": spec})
+}
+
+#[tokio::test]
+async fn objects_of_an_established_definition_are_pruned_defaulted_and_validated() {
+    let (server, client) = started().await;
+    let schema = json!({"type": "object", "properties": {
+        "size": {"type": "integer", "minimum": 1}, "color": {"type": "string", "default": "red"},
+    }});
+    define(&client, "widgets", "Widget", one_version(schema)).await;
+    let path = objects("widgets");
+    let made = client.ok("POST", &path, object("Widget", "a", json!({"size": 1, "nope": 2}))).await;
+    assert_eq!(made["spec"], json!({"size": 1, "color": "red"}));
+    let (code, status) = client
+        .send("POST", &format!("{path}?fieldValidation=Strict"), object("Widget", "b", json!({"nope": 2})))
+        .await;
+    assert_eq!(code, 400);
+    assert!(status["message"].as_str().unwrap().ends_with(r#"unknown field "spec.nope""#), "{status}");
+    let (code, status) = client.send("POST", &path, object("Widget", "b", json!({"size": 0}))).await;
+    let message = r#"Widget.example.com "b" is invalid: spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"#;
+    assert_eq!((code, &status["message"]), (422, &json!(message)));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn rules_judge_objects_and_what_did_not_change_is_spared() {
+    let (server, client) = started().await;
+    let rule = |rule: &str| json!([{"rule": rule}]);
+    let with_rules = |rules: Value| {
+        one_version(json!({
+            "type": "object", "properties": {
+                "a": {"type": "integer", "x-kubernetes-validations": rules}, "b": {"type": "integer"},
+            },
+        }))
+    };
+    define(&client, "widgets", "Widget", with_rules(rule("self < 10"))).await;
+    let path = objects("widgets");
+    client.make(&path, object("Widget", "a", json!({"a": 5}))).await;
+    let (code, status) = client.send("POST", &path, object("Widget", "b", json!({"a": 10}))).await;
+    let message = r#"Widget.example.com "b" is invalid: spec.a: Invalid value: 10: failed rule: self < 10"#;
+    assert_eq!((code, &status["message"]), (422, &json!(message)));
+
+    let stricter = json!({"spec": with_rules(rule("self < 3"))});
+    client.ok("PATCH", &format!("{DEFINITIONS}/widgets.example.com"), stricter).await;
+    let refused = async {
+        while client.send("PATCH", &format!("{path}/a?dryRun=All"), json!({"spec": {"a": 4}})).await.0 != 422
+        {
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, refused).await.expect("the new rule does not count");
+    let changed = client.ok("PATCH", &format!("{path}/a"), json!({"spec": {"b": 1}})).await;
+    assert_eq!(changed["spec"], json!({"a": 5, "b": 1}));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn names_are_given_to_who_asks_first_and_are_free_again_when_it_goes() {
+    let (server, client) = started().await;
+    let anything = || one_version(json!({"type": "object"}));
+    define(&client, "widgets", "Widget", anything()).await;
+    client.make(DEFINITIONS, definition("gadgets", "Widget", anything())).await;
+    until(&client, "gadgets", |it| is(it, "NamesAccepted", "False", "ListKindConflict")).await;
+    until(&client, "gadgets", |it| is(it, "Established", "False", "NotAccepted")).await;
+    assert_eq!(client.text("GET", &objects("gadgets")).await.0, 404);
+    client.ok("DELETE", &format!("{DEFINITIONS}/widgets.example.com"), Value::Null).await;
+    until(&client, "gadgets", |it| is(it, "Established", "True", "InitialNamesAccepted")).await;
+    client.get(&objects("gadgets")).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_definition_takes_its_objects_along_and_waits_for_their_finalizers() {
+    let (server, client) = started().await;
+    define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
+    let path = objects("widgets");
+    let mut kept = object("Widget", "kept", json!({}));
+    kept["metadata"]["finalizers"] = json!(["example.com/mine"]);
+    client.make(&path, kept).await;
+    client.make(&path, object("Widget", "other", json!({}))).await;
+    let deleted = client.ok("DELETE", &format!("{DEFINITIONS}/widgets.example.com"), Value::Null).await;
+    assert!(is(Some(&deleted), "Terminating", "True", "InstanceDeletionPending"), "{deleted}");
+    until(&client, "widgets", |it| is(it, "Terminating", "True", "InstanceDeletionInProgress")).await;
+    client.eventually(&format!("{path}/other"), 404).await;
+    let refused = async {
+        loop {
+            let (code, status) = client.send("POST", &path, object("Widget", "new", json!({}))).await;
+            if code == 403 {
+                return status;
+            }
+            yield_now().await;
+        }
+    };
+    let status = timeout(WAIT_MAX, refused).await.expect("objects are still made");
+    let message = r#"widgets.example.com "new" is forbidden: create not allowed while custom resource definition is terminating"#;
+    assert_eq!(status["message"], message);
+    client.ok("PATCH", &format!("{path}/kept"), json!({"metadata": {"finalizers": null}})).await;
+    until(&client, "widgets", |it| it.is_none()).await;
+    let gone = async {
+        while client.text("GET", &path).await != (404, "404 page not found\n".to_owned()) {
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, gone).await.expect("the resource is still served");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn replicas_of_a_custom_resource_are_where_its_definition_says() {
+    let (server, client) = started().await;
+    let mut spec = one_version(json!({"type": "object", "properties": {"count": {"type": "integer"}}}));
+    spec["versions"][0]["subresources"]["scale"] = json!({
+        "specReplicasPath": ".spec.count", "statusReplicasPath": ".status.there", "labelSelectorPath": ".status.selector",
+    });
+    define(&client, "widgets", "Widget", spec).await;
+    let one = format!("{}/a", objects("widgets"));
+    client.make(&objects("widgets"), object("Widget", "a", json!({}))).await;
+    let (code, status) = client.send("GET", &format!("{one}/scale"), Value::Null).await;
+    assert_eq!((code, status["reason"].as_str()), (500, Some("InternalError")), "{status}");
+    client.ok("PATCH", &one, json!({"spec": {"count": 2}})).await;
+    client.ok("PATCH", &format!("{one}/status"), json!({"status": {"there": 1, "selector": "a=b"}})).await;
+    let scale = client.get(&format!("{one}/scale")).await;
+    assert_eq!(
+        (&scale["spec"], &scale["status"]),
+        (&json!({"replicas": 2}), &json!({"replicas": 1, "selector": "a=b"}))
+    );
+    client.ok("PATCH", &format!("{one}/scale"), json!({"spec": {"replicas": 3}})).await;
+    assert_eq!(client.get(&one).await["spec"]["count"], 3);
+    let (code, _) = client.send("PATCH", &format!("{one}/scale"), json!({"spec": {"replicas": -1}})).await;
+    assert_eq!(code, 422);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn versions_that_only_a_webhook_can_convert_are_refused_rather_than_mixed_up() {
+    let (server, client) = started().await;
+    let mut spec = one_version(json!({"type": "object"}));
+    let mut other = spec["versions"][0].clone();
+    (other["name"], other["storage"]) = (json!("v2"), json!(false));
+    spec["versions"].as_array_mut().unwrap().push(other);
+    spec["conversion"] = json!({"strategy": "Webhook", "webhook": {
+        "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/convert"},
+    }});
+    define(&client, "widgets", "Widget", spec).await;
+    client.make(&objects("widgets"), object("Widget", "a", json!({"x": 1}))).await;
+    let path = objects("widgets").replace("/v1/", "/v2/");
+    for (method, path) in
+        [("GET", format!("{path}/a")), ("GET", path.clone()), ("DELETE", format!("{path}/a"))]
+    {
+        assert_eq!(client.send(method, &path, Value::Null).await.0, 500, "{method} {path}");
+    }
+    client.get(&format!("{}/a", objects("widgets"))).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_version_that_is_not_served_any_more_is_nobodys() {
+    let (server, client) = started().await;
+    let mut spec = one_version(json!({"type": "object"}));
+    let mut other = spec["versions"][0].clone();
+    (other["name"], other["storage"]) = (json!("v2"), json!(false));
+    spec["versions"].as_array_mut().unwrap().push(other);
+    define(&client, "widgets", "Widget", spec.clone()).await;
+    let path = objects("widgets").replace("/v1/", "/v2/");
+    client.get(&path).await;
+    assert_eq!(client.get("/apis/example.com").await["preferredVersion"]["version"], "v2");
+    spec["versions"][1]["served"] = json!(false);
+    client.ok("PATCH", &format!("{DEFINITIONS}/widgets.example.com"), json!({"spec": spec})).await;
+    let gone = async {
+        while client.text("GET", &path).await.0 != 404 {
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, gone).await.expect("the version is still served");
+    assert_eq!(client.get("/apis/example.com").await["preferredVersion"]["version"], "v1");
+    server.stop().await;
+}
