@@ -32,6 +32,7 @@ use crate::authenticators::authenticator;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
+use crate::api_services::ApiServices;
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::CustomResources;
 use crate::features::FeatureMetrics;
@@ -120,10 +121,7 @@ pub(crate) async fn build(
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
     let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
-    let custom_kinds = CustomKinds::new(registry.clone(), Arc::clone(&served), Arc::clone(&watch_metrics));
-    let (custom_resources, following_definitions) =
-        CustomResources::new(&registry, custom_kinds).map_err(RunError::Bootstrap)?;
-    let (definitions_served, all_defined) = oneshot::channel();
+    let (custom_resources, all_defined) = custom_resources(&registry, &served, &watch_metrics)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins(config, &registry, &authorizer, &namespaces),
@@ -163,8 +161,7 @@ pub(crate) async fn build(
                     followed,
                     following_namespaces.run(),
                     following_ranges.run(),
-                    following_definitions.run(),
-                    custom_resources.run(definitions_served),
+                    custom_resources,
                     keep_fresh(signer)
                 )
             };
@@ -177,6 +174,23 @@ pub(crate) async fn build(
         }),
         authorizer,
     })
+}
+
+/// What serves definitions and registers what is served while it runs, and what is told when all that was defined at start is served.
+fn custom_resources(
+    registry: &Registry,
+    served: &Arc<Served>,
+    watches: &Arc<WatchMetrics>,
+) -> Result<(BoxFuture<'static, ()>, oneshot::Receiver<()>), RunError> {
+    let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), Arc::clone(watches));
+    let (custom, following) = CustomResources::new(registry, kinds).map_err(RunError::Bootstrap)?;
+    let (first, all_defined) = oneshot::channel();
+    let (services, following_services) =
+        ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
+    let run = async move {
+        tokio::join!(following.run(), custom.run(first), following_services.run(), services.run());
+    };
+    Ok((Box::pin(run), all_defined))
 }
 
 /// The verbs over what `delegator` reads and writes.

@@ -10,7 +10,7 @@ use registry::Registry;
 /// Takes custom resources in and lets them go. Requests see a change from the next one on; those under way keep
 /// what they began with.
 #[derive(Clone)]
-pub struct CustomKinds {
+pub(crate) struct CustomKinds {
     registry: Registry,
     served: Arc<Served>,
     watches: Arc<WatchMetrics>,
@@ -23,18 +23,18 @@ impl CustomKinds {
 
     /// Stores a resource and caches what is stored. One with the same storage prefix is let go first, with its
     /// watches. [`serve`](Self::serve) it afterwards.
-    pub fn install(&self, resource: &CustomResource) {
+    pub(crate) fn install(&self, resource: &CustomResource) {
         self.registry.install(resource.stored.clone(), &resource.served);
     }
 
     /// Serves these resources of a group, which are installed, and no other; none at all removes the group.
     /// `versions` are the group's in order of preference.
-    pub fn serve(&self, group: &str, versions: &[&str], resources: &[CustomResource]) {
+    pub(crate) fn serve(&self, group: &str, versions: &[&str], resources: &[CustomResource]) {
         self.served.change(|catalog| catalog.with(Group::custom(group, versions, resources)));
     }
 
     /// Ends the watches of a resource that is no longer served, and frees its cache. What is stored stays.
-    pub fn retire(&self, resource: &CustomResource) {
+    pub(crate) fn retire(&self, resource: &CustomResource) {
         self.registry.retire(resource.stored.row().stored_form().prefix);
         resource.served.iter().for_each(|version| self.watches.forget(version.row()));
     }

@@ -18,10 +18,11 @@ use std::time::Duration;
 use ::api::resources::{self, Handle};
 use registry::follow::{Follower, Following};
 use registry::{Client, Registry};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::api_services::CustomVersions;
 use crate::custom_kinds::CustomKinds;
 use cleanup::Cleanup;
 use conditions::Judge;
@@ -42,6 +43,7 @@ pub(crate) struct CustomResources {
     cleaning: HashSet<String>,
     cleanups: JoinSet<String>,
     accepted: Accepted,
+    versions: watch::Sender<CustomVersions>,
 }
 
 impl CustomResources {
@@ -64,10 +66,16 @@ impl CustomResources {
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Accepted::default(),
+            versions: watch::Sender::default(),
             follower,
             status,
         };
         Ok((custom, following))
+    }
+
+    /// What is served, as long as this runs.
+    pub(crate) fn versions(&self) -> watch::Receiver<CustomVersions> {
+        self.versions.subscribe()
     }
 
     /// Serves definitions until this is dropped. `first` is told when all that was defined at start is served.
@@ -87,6 +95,12 @@ impl CustomResources {
             let (changes, definitions) = self.follower.read(|view| (view.changes(), view.all()));
             seen = Some(changes);
             self.serving.serve(&definitions);
+            let served = self.serving.versions();
+            self.versions.send_if_modified(|before| {
+                let differs = *before != served;
+                *before = served;
+                differs
+            });
             if let Some(first) = first.take() {
                 // Who waits for it may have gone.
                 _ = first.send(());

@@ -3,13 +3,14 @@
 
 pub mod admission;
 pub mod api;
+mod api_services;
 mod authentication_info;
 mod authenticators;
 mod authorizers;
 mod bootstrap;
 mod bootstrap_secrets;
 pub mod config;
-pub mod custom_kinds;
+mod custom_kinds;
 mod custom_resources;
 pub mod features;
 mod identity_lease;

@@ -10,6 +10,7 @@ use ::api::tree::child;
 use apimachinery::kube_version;
 
 use super::definitions::Definition;
+use crate::api_services::CustomVersions;
 use crate::custom_kinds::CustomKinds;
 
 /// Keeps what is served as definitions say.
@@ -104,6 +105,12 @@ impl Serving {
             versions.sort_by(|a, b| kube_version::compare(b, a));
             self.kinds.serve(group, &versions, &resources);
         }
+    }
+
+    /// The group versions that are served.
+    pub(super) fn versions(&self) -> CustomVersions {
+        let rows = self.served.values().flat_map(|served| &served.resource.served);
+        rows.map(|row| (row.row().group.to_owned(), row.row().version.to_owned())).collect()
     }
 
     /// Whether the resource of a definition is served as the definition has it.
