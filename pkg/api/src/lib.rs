@@ -5,6 +5,7 @@ pub mod conversion;
 pub mod defaults;
 pub mod descriptions;
 pub mod fields;
+pub mod jsonpath;
 pub mod managed_fields;
 pub mod meta;
 pub mod options;
