@@ -14,6 +14,7 @@ mod cell;
 mod certificates;
 mod coordination;
 mod core;
+mod custom;
 mod descriptions;
 mod discovery;
 mod events;
@@ -40,6 +41,7 @@ use serde_json::{Map, Value};
 use view::{Doubt, View};
 
 pub use cell::Cell;
+pub use custom::{ColumnDefinition, CustomPrinter};
 pub use descriptions::{column_descriptions, status_column_descriptions};
 
 /// Makes the cells of one object; ages count up to the given time.
@@ -53,7 +55,7 @@ pub struct Printer {
 }
 
 /// The part of a row that is made from the object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Row<'a> {
     /// One for each column, in their order.
     pub cells: Vec<Cell<'a>>,

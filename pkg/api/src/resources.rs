@@ -111,7 +111,7 @@ pub struct Resource<'a> {
     pub index_fields: &'a [&'a str],
     /// Paths that updates through this endpoint leave alone, so that no manager owns them.
     pub reset_fields: &'static [&'static str],
-    /// Columns of the Table answer; empty for subresources.
+    /// Columns of the Table answer; empty for subresources, and for custom resources, whose definitions say them.
     pub columns: &'a [Column<'a>],
     /// Lists and watches go through the watch cache.
     pub watch_cache: bool,

@@ -63,7 +63,6 @@ impl Definition<'_> {
             storage_version: storage_version.to_owned(),
             prefix: format!("{group}/{}", names.plural),
             field_selectors: selectors(version, *namespaced),
-            columns: Vec::new(),
             number: u16::try_from(number).unwrap_or(u16::MAX),
             definition: Some(Arc::clone(kind)),
         };

@@ -1,17 +1,21 @@
 //! One cell of a row.
 
-use schema::json_write::{write_integer, write_string};
+use schema::json_write::{write_double, write_integer, write_string};
 use std::borrow::Cow;
 
 /// What a row shows in one column.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Cell<'a> {
     /// Text, taken from the object where it stands there.
     Text(Cow<'a, str>),
     /// An integer.
     Int(i64),
+    /// Any number; a finite one.
+    Number(f64),
     /// A boolean.
     Flag(bool),
+    /// Nothing to show.
+    Null,
 }
 
 impl Cell<'_> {
@@ -20,7 +24,9 @@ impl Cell<'_> {
         match self {
             Cell::Text(text) => write_string(text.as_bytes(), out),
             Cell::Int(number) => write_integer(*number, out),
+            Cell::Number(number) if write_double(*number, out).is_ok() => {}
             Cell::Flag(flag) => out.extend_from_slice(if *flag { b"true" } else { b"false" }),
+            Cell::Number(_) | Cell::Null => out.extend_from_slice(b"null"),
         }
     }
 }

@@ -6,6 +6,7 @@ use super::*;
 use crate::resources;
 use serde_json::json;
 
+mod custom;
 mod in_place;
 mod pods;
 

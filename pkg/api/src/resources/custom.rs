@@ -14,6 +14,7 @@ use schema::structured_merge::model::Schema;
 use serde_json::Value;
 
 use super::merge_schema::merge_schema;
+use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
 use crate::tree::{child, children, flag, text, texts};
 
@@ -61,6 +62,7 @@ pub struct CustomVersion {
     structural: OnceLock<Option<Structural>>,
     rules: OnceLock<Option<Validator>>,
     merge: OnceLock<Option<Schema>>,
+    printer: OnceLock<CustomPrinter>,
 }
 
 /// Where an object has what its Scale shows. Members, one within the other.
@@ -216,6 +218,7 @@ impl CustomVersion {
             structural: OnceLock::new(),
             rules: OnceLock::new(),
             merge: OnceLock::new(),
+            printer: OnceLock::new(),
         }
     }
 
@@ -244,6 +247,11 @@ impl CustomVersion {
             Validator::new(&self.schema()?, true, &stored, self.minor)
         });
         compiled.as_ref()
+    }
+
+    /// What prints the rows of Tables.
+    pub fn printer(&self) -> &CustomPrinter {
+        self.printer.get_or_init(|| CustomPrinter::new(&self.columns))
     }
 
     /// How objects merge; none if the schema does not say, so that it follows from what they are.

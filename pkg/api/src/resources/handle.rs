@@ -8,7 +8,7 @@ use schema::custom::CUSTOM_RESOURCE;
 use self_cell::self_cell;
 
 use super::custom::{Custom, CustomKind};
-use super::{Column, Encoding, Resource, Storage};
+use super::{Encoding, Resource, Storage};
 
 /// A row that can be kept. Cloning it allocates nothing.
 #[derive(Clone)]
@@ -30,7 +30,6 @@ impl Handle {
             short_names: texts.short_names.iter().map(String::as_str).collect(),
             categories: texts.categories.iter().map(String::as_str).collect(),
             field_selectors: texts.field_selectors.iter().map(|(l, p)| (l.as_str(), p.as_str())).collect(),
-            columns: texts.columns.iter().map(column).collect(),
         });
         Handle::Custom(Arc::new(CustomRow(Cell::new(texts, |texts| {
             let (texts, lists) = (texts.borrow_owner(), texts.borrow_dependent());
@@ -91,8 +90,6 @@ pub struct CustomTexts {
     pub prefix: String,
     /// Field selector labels, each with the path that it selects on.
     pub field_selectors: Vec<(String, String)>,
-    /// Columns of the Table answer: name, type, format, priority.
-    pub columns: Vec<(String, String, String, i32)>,
     /// The position of the version in its definition.
     pub number: u16,
     /// The definition.
@@ -124,7 +121,6 @@ struct Lists<'a> {
     short_names: Vec<&'a str>,
     categories: Vec<&'a str>,
     field_selectors: Vec<(&'a str, &'a str)>,
-    columns: Vec<Column<'a>>,
 }
 
 self_cell!(
@@ -146,10 +142,6 @@ self_cell!(
 /// A row together with the texts that it borrows.
 pub struct CustomRow(Cell);
 
-fn column((name, kind, format, priority): &(String, String, String, i32)) -> Column<'_> {
-    Column { name, kind, format, priority: *priority }
-}
-
 fn row<'a>(texts: &'a CustomTexts, lists: &'a Lists<'a>) -> Resource<'a> {
     Resource {
         group: &texts.group,
@@ -164,7 +156,6 @@ fn row<'a>(texts: &'a CustomTexts, lists: &'a Lists<'a>) -> Resource<'a> {
         categories: &lists.categories,
         storage_version_hash: &texts.storage_version_hash,
         field_selectors: &lists.field_selectors,
-        columns: &lists.columns,
         message: &CUSTOM_RESOURCE,
         custom: texts.custom(),
         custom_version: texts.number,
@@ -183,7 +174,6 @@ mod tests {
             group_version: "example.com/v1".to_owned(),
             plural: "widgets".to_owned(),
             short_names: vec!["wd".to_owned()],
-            columns: vec![("Size".to_owned(), "integer".to_owned(), String::new(), 1)],
             ..CustomTexts::default()
         };
         let handle = Handle::custom(texts, |row, _| Resource { namespaced: false, ..row });
@@ -191,12 +181,8 @@ mod tests {
         let alive = Arc::downgrade(row);
         let kept = handle.clone();
         drop(handle);
-        let Resource { plural, namespaced, short_names, columns, .. } = kept.row();
+        let Resource { plural, namespaced, short_names, .. } = kept.row();
         assert_eq!((*plural, *namespaced, *short_names), ("widgets", false, &["wd"][..]));
-        assert_eq!(
-            columns.iter().map(|column| (column.name, column.priority)).collect::<Vec<_>>(),
-            [("Size", 1)]
-        );
         drop(kept);
         assert!(alive.upgrade().is_none());
     }

@@ -2,9 +2,13 @@
 //! itself wrote (`pkg/schema/testdata`).
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
+use std::sync::Arc;
+
 use super::*;
+use api::catalog::Definition;
 use api::printers::{Printer, Subject, column_descriptions};
 use api::resources::Resource;
+use api::resources::custom::{CustomKind, Names};
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
 use serde_json::{Value, json};
@@ -206,4 +210,80 @@ fn a_status_has_the_table_of_its_object_and_a_scale_its_own() {
     let names: Vec<&Value> =
         table["columnDefinitions"].as_array().unwrap().iter().map(|column| &column["name"]).collect();
     assert_eq!(names, ["Name", "Desired", "Available", "Age"]);
+}
+
+/// The rows of a custom resource in one version: itself, `scale` and `status`.
+fn custom_rows() -> Vec<Handle> {
+    let spec = json!({
+        "group": "example.com",
+        "versions": [{
+            "name": "v1", "served": true, "storage": true,
+            "subresources": {
+                "status": {},
+                "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+            },
+            "additionalPrinterColumns": [
+                {"name": "Size", "type": "integer", "jsonPath": ".spec.size", "priority": 1},
+                {"name": "Note", "type": "string", "jsonPath": ".spec.note", "description": "Its note."},
+            ],
+        }],
+    });
+    let names =
+        json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
+    let names = Names::read(names.as_object().unwrap());
+    let kind = Arc::new(CustomKind::of_stored(spec.as_object().unwrap(), &names, false, 36));
+    let definition = Definition { group: "example.com", names: &names, namespaced: true, kind };
+    let mut rows = definition.resource().unwrap().served;
+    rows.sort_by_key(|handle| handle.row().subresource.to_owned());
+    rows
+}
+
+fn table_of(endpoint: &Handle, object: &Value, include: IncludeObject) -> Value {
+    let mut out = Vec::new();
+    write_tree(endpoint, object.as_object().unwrap(), request(include), &mut out).unwrap();
+    serde_json::from_slice(&out).unwrap()
+}
+
+#[test]
+fn a_custom_resource_shows_the_columns_of_its_definition_also_through_its_status() {
+    let rows = custom_rows();
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "w", "resourceVersion": "5"}, "spec": {"size": 3, "note": "<n>"},
+    });
+    let table = table_of(&rows[0], &widget, IncludeObject::Object);
+    assert_eq!(table["rows"], json!([{"cells": ["w", 3, "<n>"], "object": widget}]));
+    let described = "Custom resource definition column (in JSONPath format): .spec.size";
+    assert_eq!(
+        table["columnDefinitions"][1],
+        json!({"name": "Size", "type": "integer", "format": "", "description": described, "priority": 1})
+    );
+    assert_eq!(table["columnDefinitions"][2]["description"], "Its note.");
+    assert_eq!(table_of(&rows[2], &widget, IncludeObject::Object), table);
+    let partial = table_of(&rows[0], &widget, IncludeObject::Metadata);
+    assert_eq!(partial["rows"][0]["object"]["kind"], "PartialObjectMetadata");
+}
+
+#[test]
+fn an_empty_table_of_custom_resources_has_empty_rows() {
+    let mut table = Writer::new(&custom_rows()[0], request(IncludeObject::None));
+    let mut out = Vec::new();
+    table.begin(&Object::new(), true, &mut out).unwrap();
+    table.end(&mut out);
+    assert!(out.ends_with(b",\"rows\":[]}"));
+}
+
+#[test]
+fn the_scale_of_a_custom_resource_shows_counts_as_they_are_written() {
+    let rows = custom_rows();
+    let scale = json!({
+        "apiVersion": "autoscaling/v1", "kind": "Scale",
+        "metadata": {"name": "w", "resourceVersion": "5", "creationTimestamp": "2024-01-02T02:04:05Z"},
+        "spec": {"replicas": 0}, "status": {"replicas": 0},
+    });
+    let table = table_of(&rows[1], &scale, IncludeObject::None);
+    assert_eq!(table["rows"], json!([{"cells": ["w", null, 0, "60m"], "object": null}]));
+    let columns = table["columnDefinitions"].as_array().unwrap();
+    let columns: Vec<_> = columns.iter().map(|column| [&column["name"], &column["format"]]).collect();
+    assert_eq!(columns, [["Name", "name"], ["Desired", ""], ["Available", ""], ["Age", ""]]);
 }

@@ -3,7 +3,7 @@
 //! An object in its canonical message goes from bytes to row without a tree: its printer reads the
 //! members that the columns show in place, and what the row carries is transcoded.
 
-use api::printers::{Printer, Row, RowCondition, Subject};
+use api::printers::{Cell, ColumnDefinition, CustomPrinter, Printer, Row, RowCondition, Subject};
 use api::resources::Handle;
 use apimachinery::status::Status;
 use schema::builtin::{
@@ -40,6 +40,8 @@ pub(crate) struct Writer {
     endpoint: Handle,
     request: TableRequest,
     printer: Printer,
+    /// Prints Scales of custom resources.
+    scales: Option<CustomPrinter>,
     rows: bool,
 }
 
@@ -48,7 +50,15 @@ impl Writer {
     pub(crate) fn new(endpoint: &Handle, request: TableRequest) -> Writer {
         let row = endpoint.row();
         let printer = Printer::of(row.group_version, row.table().1);
-        Writer { endpoint: endpoint.clone(), request, printer, rows: false }
+        let scales = row.custom.is_some() && row.subresource == "scale";
+        let scales = scales.then(CustomPrinter::of_scales);
+        Writer { endpoint: endpoint.clone(), request, printer, scales, rows: false }
+    }
+
+    /// What prints the rows of a custom resource.
+    fn custom(&self) -> Option<&CustomPrinter> {
+        let own = || self.endpoint.row().custom.map(|custom| custom.version.printer());
+        self.scales.as_ref().or_else(own)
     }
 
     /// Appends all that stands in front of the rows. `metadata` is the list's `ListMeta`, or for one
@@ -100,7 +110,7 @@ impl Writer {
     /// Appends all that stands behind the rows.
     pub(crate) fn end(&mut self, out: &mut Vec<u8>) {
         // Upstream's default table convertor leaves the rows of an empty list nil.
-        out.extend_from_slice(match (self.rows, self.printer.is_own()) {
+        out.extend_from_slice(match (self.rows, self.printer.is_own() || self.custom().is_some()) {
             (true, _) => b"]}",
             (false, true) => b"[]}",
             (false, false) => b"null}",
@@ -108,24 +118,20 @@ impl Writer {
     }
 
     fn columns(&self, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        if let Some(custom) = self.custom() {
+            return definitions(custom.columns(), out);
+        }
         let endpoint = self.endpoint.row();
         let (columns, name) = endpoint.table();
-        let mut descriptions = api::printers::column_descriptions(endpoint.group, name);
-        out.push(b'[');
-        for (at, column) in columns.iter().enumerate() {
-            if at > 0 {
-                out.push(b',');
-            }
-            let mut definition = Object::new();
-            definition.insert("name".to_owned(), column.name.into());
-            definition.insert("type".to_owned(), column.kind.into());
-            definition.insert("format".to_owned(), column.format.into());
-            definition.insert("description".to_owned(), descriptions.next().into());
-            definition.insert("priority".to_owned(), json!(column.priority));
-            json_write::encode(&COLUMN, &definition, out).map_err(failed)?;
-        }
-        out.push(b']');
-        Ok(())
+        let descriptions = api::printers::column_descriptions(endpoint.group, name);
+        let builtin = columns.iter().zip(descriptions).map(|(column, description)| ColumnDefinition {
+            name: column.name,
+            kind: column.kind,
+            format: column.format,
+            description,
+            priority: column.priority,
+        });
+        definitions(builtin, out)
     }
 
     /// What stands in front of a row.
@@ -148,8 +154,31 @@ impl Writer {
                 &tree
             }
         };
+        if let Some(custom) = self.custom() {
+            return self.print_custom(custom, object, out);
+        }
         let subject = Subject::tree(object);
         values(&self.printer.row(&subject, self.request.now).map_err(unreadable)?, out);
+        Ok(())
+    }
+
+    /// The same for a custom resource, or its Scale. Paths see an object as it is written: what a Scale has that is
+    /// zero is not there.
+    fn print_custom(
+        &self,
+        printer: &CustomPrinter,
+        object: &Object,
+        out: &mut Vec<u8>,
+    ) -> Result<(), Box<Status>> {
+        let message = self.endpoint.row().message;
+        if message.open {
+            cells(&printer.cells(object, self.request.now), out);
+            return Ok(());
+        }
+        let mut written = Vec::new();
+        json_write::encode(message, object, &mut written).map_err(failed)?;
+        let written = serde_json::from_slice(&written).map_err(unreadable)?;
+        cells(&printer.cells(&written, self.request.now), out);
         Ok(())
     }
 
@@ -200,16 +229,43 @@ fn unreadable(error: impl std::fmt::Display) -> Box<Status> {
     failed(format_args!("unable to decode an object from storage: {error}"))
 }
 
-/// Appends the opening brace of a row, and what its printer made.
-fn values(row: &Row<'_>, out: &mut Vec<u8>) {
+/// Appends the definitions of columns.
+fn definitions<'a>(
+    columns: impl Iterator<Item = ColumnDefinition<'a>>,
+    out: &mut Vec<u8>,
+) -> Result<(), Box<Status>> {
+    out.push(b'[');
+    for (at, column) in columns.enumerate() {
+        if at > 0 {
+            out.push(b',');
+        }
+        let mut definition = Object::new();
+        definition.insert("name".to_owned(), column.name.into());
+        definition.insert("type".to_owned(), column.kind.into());
+        definition.insert("format".to_owned(), column.format.into());
+        definition.insert("description".to_owned(), column.description.into());
+        definition.insert("priority".to_owned(), json!(column.priority));
+        json_write::encode(&COLUMN, &definition, out).map_err(failed)?;
+    }
+    out.push(b']');
+    Ok(())
+}
+
+/// Appends the opening brace of a row, and its cells.
+fn cells(cells: &[Cell<'_>], out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"cells\":[");
-    for (at, cell) in row.cells.iter().enumerate() {
+    for (at, cell) in cells.iter().enumerate() {
         if at > 0 {
             out.push(b',');
         }
         cell.write(out);
     }
     out.push(b']');
+}
+
+/// Appends the opening brace of a row, and what its printer made.
+fn values(row: &Row<'_>, out: &mut Vec<u8>) {
+    cells(&row.cells, out);
     if let Some(RowCondition { condition_type, status, reason, message }) = row.condition {
         let members = [
             ("[{\"type\":", condition_type),

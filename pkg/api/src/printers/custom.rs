@@ -1,0 +1,151 @@
+//! The rows of custom resources: cells are what the paths of `additionalPrinterColumns` select.
+
+use apimachinery::duration::human_duration;
+use apimachinery::time::{UnixTime, parse_time};
+use serde_json::{Map, Value};
+
+use super::cell::Cell;
+use super::descriptions::column_descriptions;
+use super::format::UNKNOWN;
+use crate::jsonpath::{Found, JsonPath, Work};
+use crate::resources::custom::PrinterColumn;
+
+/// What prints the rows of a custom resource in one version: read once, used for every object.
+#[derive(Debug)]
+pub struct CustomPrinter {
+    columns: Vec<(PrinterColumn, JsonPath)>,
+}
+
+impl CustomPrinter {
+    /// The printer of these columns; without any it shows the age. Columns behind one whose path cannot be read are
+    /// not shown, which only definitions from before validation have.
+    pub fn new(columns: &[PrinterColumn]) -> Self {
+        match columns {
+            [] => Self::of(&[age()]),
+            columns => Self::of(columns),
+        }
+    }
+
+    /// The printer of `autoscaling/v1` Scales of custom resources.
+    pub fn of_scales() -> Self {
+        let replicas = |name: &str, description: &str, path: &str| PrinterColumn {
+            name: name.to_owned(),
+            kind: "integer".to_owned(),
+            description: description.to_owned(),
+            json_path: path.to_owned(),
+            ..PrinterColumn::default()
+        };
+        Self::of(&[
+            replicas("Desired", "Number of desired replicas", ".spec.replicas"),
+            replicas("Available", "Number of actual replicas", ".status.replicas"),
+            age(),
+        ])
+    }
+
+    fn of(columns: &[PrinterColumn]) -> Self {
+        let read = columns.iter().map_while(|column| {
+            let path = JsonPath::of(&column.json_path).ok()?;
+            let mut column = column.clone();
+            if column.description.is_empty() {
+                column.description =
+                    format!("Custom resource definition column (in JSONPath format): {}", column.json_path);
+            }
+            Some((column, path))
+        });
+        CustomPrinter { columns: read.collect() }
+    }
+
+    /// The columns as Tables describe them. The name comes first, whatever the definition says.
+    pub fn columns(&self) -> impl Iterator<Item = ColumnDefinition<'_>> {
+        let name = ColumnDefinition {
+            name: "Name",
+            kind: "string",
+            format: "name",
+            description: of_metadata(0),
+            priority: 0,
+        };
+        let own = self.columns.iter().map(|(column, _)| ColumnDefinition {
+            name: &column.name,
+            kind: &column.kind,
+            format: &column.format,
+            description: &column.description,
+            priority: column.priority,
+        });
+        std::iter::once(name).chain(own)
+    }
+
+    /// The cells of an object; ages count up to `now`.
+    pub fn cells<'a>(&'a self, object: &'a Map<String, Value>, now: UnixTime) -> Vec<Cell<'a>> {
+        let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
+        let mut work = Work::default();
+        let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
+            Ok(Some(found)) => cell(&column.kind, found, now),
+            Ok(None) | Err(_) => Cell::Null,
+        });
+        std::iter::once(name.unwrap_or_default().into()).chain(own).collect()
+    }
+}
+
+/// A column as a Table describes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ColumnDefinition<'a> {
+    /// Heading.
+    pub name: &'a str,
+    /// OpenAPI type of the cells.
+    pub kind: &'a str,
+    /// OpenAPI format; `name` marks the column that identifies the object.
+    pub format: &'a str,
+    /// What it shows.
+    pub description: &'a str,
+    /// 0 is always shown, others on request (`-o wide`).
+    pub priority: i32,
+}
+
+/// The description of the name (0) or of the time of creation (1), which any object has.
+fn of_metadata(column: usize) -> &'static str {
+    column_descriptions("", "").nth(column).unwrap_or_default()
+}
+
+fn age() -> PrinterColumn {
+    PrinterColumn {
+        name: "Age".to_owned(),
+        kind: "date".to_owned(),
+        description: of_metadata(1).to_owned(),
+        json_path: ".metadata.creationTimestamp".to_owned(),
+        ..PrinterColumn::default()
+    }
+}
+
+/// What a column of a type shows of a value. All but texts is shown as nothing where it is of another type.
+fn cell<'a>(kind: &str, found: Found<'a>, now: UnixTime) -> Cell<'a> {
+    match (kind, found) {
+        ("string", Found::Text(text)) => text.into(),
+        ("string", found) => found.text().into(),
+        ("integer", Found::Int(number)) => number.into(),
+        ("integer", Found::Float(number)) => go_int64(number).into(),
+        #[expect(clippy::cast_precision_loss, reason = "as upstream has it")]
+        ("number", Found::Int(number)) => Cell::Number(number as f64),
+        ("number", Found::Float(number)) => Cell::Number(number),
+        ("boolean", Found::Bool(flag)) => flag.into(),
+        ("date", Found::Text(text)) => since(text, now).into(),
+        _ => Cell::Null,
+    }
+}
+
+/// Go's conversion, which has one result for all that does not fit.
+#[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
+fn go_int64(number: f64) -> i64 {
+    const END: f64 = 9_223_372_036_854_775_808.0;
+    if (-END..END).contains(&number) { number as i64 } else { i64::MIN }
+}
+
+fn since(text: &str, now: UnixTime) -> String {
+    if matches!(text, "" | "null") {
+        return UNKNOWN.to_owned();
+    }
+    match parse_time(text) {
+        Ok(time) if time.is_go_zero() => UNKNOWN.to_owned(),
+        Ok(time) => human_duration(now.nanos_since(time)),
+        Err(_) => "<invalid>".to_owned(),
+    }
+}
