@@ -17,7 +17,7 @@ mod v3;
 use std::io::{Read as _, Write as _};
 use std::sync::{Arc, OnceLock};
 
-use api::resources::Resource;
+use api::catalog::Catalog;
 use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
@@ -32,7 +32,6 @@ use sha2::{Digest, Sha512};
 
 use crate::negotiate::Formats;
 use content::{Content, Subject};
-pub use custom::{CustomResource, custom_document};
 use headers::{
     Body, DAY_SECONDS, accepted, content_type, empty, hash_parameter, http_date, moved, takes_gzip,
     unless_known,
@@ -45,10 +44,7 @@ const PROTOBUF_V2: [&str; 2] =
 const PROTOBUF_V3: [&str; 2] =
     ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
 
-/// Tells whether a row is served.
-pub type IsServed = dyn Fn(&Resource) -> bool + Send + Sync;
-
-/// A document of OpenAPI 3.0 that is made elsewhere: by [`custom_document`], or by another server.
+/// A document of OpenAPI 3.0 that another server made.
 #[derive(Debug, Clone)]
 pub struct Published {
     /// Path below `/openapi/v3/`, for example `apis/example.com/v1`.
@@ -58,13 +54,14 @@ pub struct Published {
 }
 
 /// The documents for one state of the served API. Each is made when it is first asked for. Kept is its
-/// entity tag, and what took longest to make, in compressed form: the document of everything, and what
-/// was made into protobuf. That is under 3 MB if a client asks for every one of them in every form.
+/// entity tag, and what took longest to make, in compressed form: the document of everything, those of
+/// custom resources, and what was made into protobuf. That is under 3 MB if a client asks for every one of
+/// them in every form, and for custom resources a tenth of their schemas.
 pub struct OpenApi {
-    served: Arc<IsServed>,
+    catalog: Arc<Catalog>,
     clock: Arc<dyn Clock>,
-    /// Sorted by path.
-    documents: Vec<Entry>,
+    /// Sorted by path. Shared with those for other states in which their groups are the same.
+    documents: Vec<Arc<Entry>>,
     index: OnceLock<(Tag, Bytes)>,
     swagger: OnceLock<(Tag, Gzip)>,
     swagger_protobuf: OnceLock<(Tag, Gzip)>,
@@ -77,6 +74,8 @@ struct Entry {
     path: String,
     source: Written,
     tag: OnceLock<Tag>,
+    /// Kept if it is about custom resources, whose schemas have to be read for it.
+    json: OnceLock<Gzip>,
     protobuf: OnceLock<Gzip>,
 }
 
@@ -84,6 +83,13 @@ struct Entry {
 enum Written {
     /// Written for every request.
     Here(Subject),
+    /// Written of the definitions of a version.
+    Custom {
+        /// Name of the group.
+        group: String,
+        /// Name of the version.
+        version: String,
+    },
     /// Made elsewhere.
     Elsewhere(Bytes),
 }
@@ -126,7 +132,27 @@ impl Gzip {
 
 impl Entry {
     fn new(path: String, source: Written) -> Self {
-        Entry { path, source, tag: OnceLock::new(), protobuf: OnceLock::new() }
+        Entry { path, source, tag: OnceLock::new(), json: OnceLock::new(), protobuf: OnceLock::new() }
+    }
+
+    /// The documents about what a catalog holds.
+    fn all(catalog: &Catalog) -> impl Iterator<Item = Entry> {
+        let builtin = Subject::all(catalog).into_iter();
+        let builtin = builtin.map(|subject| Entry::new(subject.path(), Written::Here(subject)));
+        let custom = custom::versions(catalog).map(|(group, version)| {
+            let (group, version) = (group.to_owned(), version.name.clone());
+            Entry::new(format!("apis/{group}/{version}"), Written::Custom { group, version })
+        });
+        builtin.chain(custom)
+    }
+
+    /// The group that the document is about; none for one that never changes.
+    fn group(&self) -> Option<&str> {
+        match &self.source {
+            Written::Here(subject) => subject.group(),
+            Written::Custom { group, .. } => Some(group),
+            Written::Elsewhere(_) => None,
+        }
     }
 
     /// The document as protobuf.
@@ -142,22 +168,57 @@ impl Entry {
 
 impl OpenApi {
     /// Nothing is written yet. The clock is for the `Last-Modified` and `Expires` headers.
-    pub fn new(served: Arc<IsServed>, published: Vec<Published>, clock: Arc<dyn Clock>) -> Self {
-        let builtin = Subject::all(&*served).into_iter();
-        let builtin = builtin.map(|subject| Entry::new(subject.path(), Written::Here(subject)));
-        let published =
-            published.into_iter().map(|Published { path, json }| Entry::new(path, Written::Elsewhere(json)));
-        let mut documents: Vec<Entry> = builtin.chain(published).collect();
-        documents.sort_by(|a, b| a.path.cmp(&b.path));
+    pub fn new(catalog: Arc<Catalog>, clock: Arc<dyn Clock>) -> Self {
+        let documents = Entry::all(&catalog).map(Arc::new).collect();
+        Self::of(catalog, clock, documents)
+    }
+
+    /// The documents for another state of the API. Those of groups that are the same in both are taken over
+    /// with what was made of them.
+    #[must_use]
+    pub fn with_catalog(&self, catalog: Arc<Catalog>) -> Self {
+        let same = |group: &str| match (self.catalog.group(group), catalog.group(group)) {
+            // Both are alive, so that one address is one group.
+            (Some(before), Some(now)) => std::ptr::eq(before, now),
+            (before, now) => before.is_none() && now.is_none(),
+        };
+        let kept = |entry: Entry| {
+            let known = self.entry(&entry.path).filter(|_| entry.group().is_none_or(same));
+            known.map_or_else(|| Arc::new(entry), Arc::clone)
+        };
+        let documents = Entry::all(&catalog).map(kept).collect();
         OpenApi {
-            served,
+            formats: self.formats,
+            ..Self::of(Arc::clone(&catalog), Arc::clone(&self.clock), documents)
+        }
+    }
+
+    fn of(catalog: Arc<Catalog>, clock: Arc<dyn Clock>, documents: Vec<Arc<Entry>>) -> Self {
+        OpenApi {
+            catalog,
             clock,
-            documents,
+            documents: sorted(documents),
             index: OnceLock::new(),
             swagger: OnceLock::new(),
             swagger_protobuf: OnceLock::new(),
             formats: Formats::default(),
         }
+    }
+
+    /// Has these documents served beside its own.
+    #[must_use]
+    pub fn publishing(mut self, published: Vec<Published>) -> Self {
+        let published =
+            published.into_iter().map(|Published { path, json }| Entry::new(path, Written::Elsewhere(json)));
+        self.documents.extend(published.map(Arc::new));
+        self.documents = sorted(self.documents);
+        self
+    }
+
+    /// The document at a path below `/openapi/v3/`.
+    fn entry(&self, path: &str) -> Option<&Arc<Entry>> {
+        let found = self.documents.binary_search_by(|entry| entry.path.as_str().cmp(path));
+        found.ok().and_then(|at| self.documents.get(at))
     }
 
     /// Has the documents list the media types of these formats.
@@ -188,8 +249,7 @@ impl OpenApi {
     }
 
     fn respond_document(&self, request: &Parts, path: &str) -> Response<Bytes> {
-        let found = self.documents.binary_search_by(|entry| entry.path.as_str().cmp(path));
-        let Some(entry) = found.ok().and_then(|at| self.documents.get(at)) else {
+        let Some(entry) = self.entry(path) else {
             return empty(StatusCode::NOT_FOUND);
         };
         let [new, old] = PROTOBUF_V3;
@@ -208,7 +268,7 @@ impl OpenApi {
         let mut response = match asked {
             Some(hash) if hash != tag.hash => moved(&location(&entry.path, tag), tag),
             _ => unless_known(&request.headers, tag, || {
-                let document = || written.unwrap_or_else(|| self.document(entry));
+                let document = || self.kept(entry, written);
                 Body::Plain(if json { document() } else { entry.protobuf(document) })
             }),
         };
@@ -253,7 +313,7 @@ impl OpenApi {
         let form = if json { &self.swagger } else { &self.swagger_protobuf };
         let mut made = None;
         let kept = form.get_or_init(|| {
-            let written = v2::document(&Content::of_everything(&*self.served, self.formats));
+            let written = v2::document(&Content::of_everything(&self.catalog, self.formats));
             let tag = Tag::of(&written, &*self.clock);
             let form = match json {
                 true => written,
@@ -267,10 +327,25 @@ impl OpenApi {
     fn document(&self, entry: &Entry) -> Bytes {
         match &entry.source {
             Written::Here(subject) => {
-                v3::document(&Content::of_subject(*subject, &*self.served, self.formats)).into()
+                v3::document(&Content::of_subject(*subject, &self.catalog, self.formats)).into()
+            }
+            Written::Custom { group, version } => {
+                let version = self.catalog.group(group).and_then(|group| group.version(version));
+                version.map(|version| v3::document(&Content::of_custom(version)).into()).unwrap_or_default()
             }
             Written::Elsewhere(json) => json.clone(),
         }
+    }
+
+    /// The document, which may be `written` already, for somebody who reads it.
+    fn kept(&self, entry: &Entry, written: Option<Bytes>) -> Bytes {
+        let write = || written.unwrap_or_else(|| self.document(entry));
+        if !matches!(entry.source, Written::Custom { .. }) {
+            return write();
+        }
+        let mut made = None;
+        let kept = entry.json.get_or_init(|| Gzip::of(made.insert(write())));
+        made.unwrap_or_else(|| kept.plain())
     }
 
     /// The list of documents, each under the hash of what it says.
@@ -288,6 +363,13 @@ impl OpenApi {
         });
         w.into_bytes()
     }
+}
+
+/// By path; of two at the same path the first stays, which is built in.
+fn sorted(mut documents: Vec<Arc<Entry>>) -> Vec<Arc<Entry>> {
+    documents.sort_by(|a, b| a.path.cmp(&b.path));
+    documents.dedup_by(|later, first| later.path == first.path);
+    documents
 }
 
 /// How long a document that is asked for by its hash may be kept: for ever, as far as HTTP allows.

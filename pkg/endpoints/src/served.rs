@@ -35,20 +35,21 @@ pub struct Generation {
 }
 
 impl Generation {
-    fn new(catalog: Arc<Catalog>, about: &Description) -> Self {
+    fn first(catalog: Arc<Catalog>, about: &Description) -> Self {
+        let open_api = OpenApi::new(Arc::clone(&catalog), Arc::clone(&about.clock));
+        Generation::new(catalog, open_api.in_formats(about.formats), about)
+    }
+
+    /// The generation after this one. The documents of groups that did not change are not made again.
+    fn next(&self, catalog: Catalog, about: &Description) -> Self {
+        let catalog = Arc::new(catalog);
+        Generation::new(Arc::clone(&catalog), self.open_api.with_catalog(catalog), about)
+    }
+
+    fn new(catalog: Arc<Catalog>, open_api: OpenApi, about: &Description) -> Self {
         let groups = discovery::groups_of(&catalog);
-        let (address, formats) = (about.server_address.clone(), about.formats);
-        let known = Arc::clone(&catalog);
-        let open_api = OpenApi::new(
-            Arc::new(move |row: &api::resources::Resource<'_>| known.serves(row)),
-            Vec::new(),
-            Arc::clone(&about.clock),
-        );
-        Generation {
-            discovery: Discovery::new(groups, address, &about.version).in_formats(formats),
-            open_api: open_api.in_formats(formats),
-            catalog,
-        }
+        let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
+        Generation { discovery: discovery.in_formats(about.formats), open_api, catalog }
     }
 
     /// The answer to a request for a document that describes the API; `None` when the path names none.
@@ -83,7 +84,7 @@ pub struct Served {
 impl Served {
     /// Serves a catalog.
     pub fn new(catalog: Catalog, about: Description) -> Self {
-        let first = Generation::new(Arc::new(catalog), &about);
+        let first = Generation::first(Arc::new(catalog), &about);
         Served { current: ArcSwap::from_pointee(first), about }
     }
 
@@ -94,7 +95,6 @@ impl Served {
 
     /// Replaces the catalog by what `change` makes of it, which may be asked again if another change is faster.
     pub fn change(&self, change: impl Fn(&Catalog) -> Catalog) {
-        self.current
-            .rcu(|generation| Arc::new(Generation::new(Arc::new(change(&generation.catalog)), &self.about)));
+        self.current.rcu(|generation| Arc::new(generation.next(change(&generation.catalog), &self.about)));
     }
 }

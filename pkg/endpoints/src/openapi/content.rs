@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use api::catalog::{Catalog, Version};
 use api::descriptions::description;
-use api::resources;
+use api::resources::{self, Resource};
 use apimachinery::gvk::split_api_version;
 use schema::builtin::{
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
@@ -13,9 +14,8 @@ use schema::builtin::{
 };
 use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
 use schema::table::Message;
-use serde_json::Value;
 
-use super::IsServed;
+use super::custom::{self, Definition};
 use super::media_types;
 use super::model::{Answer, Operation, PathItem, Queries};
 use super::names;
@@ -30,21 +30,36 @@ const UNVERSIONED: [&str; 5] = ["APIGroup", "APIGroupList", "APIResourceList", "
 
 /// Paths, and the types that they speak of.
 #[derive(Debug)]
-pub(super) struct Content {
+pub(super) struct Content<'a> {
     /// Sorted by path.
     pub(super) paths: Vec<PathItem>,
     /// Of built-in types, by name.
     pub(super) definitions: BTreeMap<&'static str, &'static Message>,
     /// Of custom resources, by name.
-    pub(super) custom: BTreeMap<String, Value>,
+    pub(super) custom: BTreeMap<String, Definition<'a>>,
     /// Title and version of the document.
     pub(super) info: (&'static str, &'static str),
     /// Whether it says how to authenticate.
     pub(super) security: bool,
-    /// The group versions that the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed
-    /// under; none for all.
-    group_version: Option<&'static str>,
+    /// Where the kinds of every group (`DeleteOptions`, `WatchEvent`) are listed.
+    listed: Listed,
 }
+
+/// The group versions under which a kind is listed that every group has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    /// All.
+    Everywhere,
+    /// Those that clients know that are made for built-in resources alone: upstream asks their scheme about
+    /// custom resources.
+    InClients,
+    /// `v1` and this one.
+    In(&'static str),
+}
+
+/// The groups that those clients do not know.
+const NOT_IN_CLIENTS: [&str; 4] =
+    ["admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"];
 
 /// What one document is about; named after the path below `/openapi/v3/`.
 #[derive(Debug, Clone, Copy)]
@@ -80,8 +95,18 @@ impl Subject {
         }
     }
 
-    /// Every subject of an API in which `served` rows are served, sorted by path.
-    pub(super) fn all(served: &IsServed) -> Vec<Subject> {
+    /// The group that it is about; none for one that is always the same.
+    pub(super) fn group(self) -> Option<&'static str> {
+        match self {
+            Subject::Group(name) => Some(name),
+            Subject::GroupVersion(group, _) => Some(group.name),
+            _ => None,
+        }
+    }
+
+    /// Every subject that this server has built in, as far as the catalog has it, sorted by path.
+    pub(super) fn all(catalog: &Catalog) -> Vec<Subject> {
+        let served = |row: &Resource<'_>| catalog.serves(row);
         let mut all = vec![
             Subject::Api,
             Subject::Apis,
@@ -160,35 +185,37 @@ impl Subject {
     }
 }
 
-impl Content {
+impl<'a> Content<'a> {
     /// What one document of OpenAPI 3.0 holds.
-    pub(super) fn of_subject(subject: Subject, served: &IsServed, formats: Formats) -> Content {
+    pub(super) fn of_subject(subject: Subject, catalog: &Catalog, formats: Formats) -> Self {
         let group_version = match subject {
             Subject::GroupVersion(group, version) => {
                 group.versions.iter().find(|v| v.version == version).map(|v| v.group_version)
             }
-            _ => Some("v1"),
+            _ => None,
         };
-        Content::new(&[subject], served, formats, group_version)
+        Content::new(&[subject], catalog, formats, Listed::In(group_version.unwrap_or("v1")))
     }
 
-    /// What the Swagger 2.0 document holds.
-    pub(super) fn of_everything(served: &IsServed, formats: Formats) -> Content {
-        Content::new(&Subject::all(served), served, formats, None)
+    /// What the Swagger 2.0 document holds. What is built in comes first where a definition claims the same.
+    pub(super) fn of_everything(catalog: &'a Catalog, formats: Formats) -> Self {
+        let mut content = Content::new(&Subject::all(catalog), catalog, formats, Listed::Everywhere);
+        let (paths, custom) = of_versions(custom::versions(catalog).map(|(_, version)| version));
+        content.definitions.extend(definitions_of(&paths));
+        content.paths.extend(paths);
+        content.paths.sort_by(|a, b| a.path.cmp(&b.path));
+        content.paths.dedup_by(|later, first| later.path == first.path);
+        content.custom = custom;
+        content
     }
 
-    fn new(
-        subjects: &[Subject],
-        served: &IsServed,
-        formats: Formats,
-        group_version: Option<&'static str>,
-    ) -> Content {
+    fn new(subjects: &[Subject], catalog: &Catalog, formats: Formats, listed: Listed) -> Self {
         let (mut paths, queries) = (Vec::new(), Queries::new());
         for subject in subjects {
             let document = paths.len();
             paths.push(subject.document().into_item());
             if let Subject::GroupVersion(group, version) = subject {
-                let rows = group.resources_of(version).iter().filter(|row| served(row));
+                let rows = group.resources_of(version).iter().filter(|row| catalog.serves(row));
                 paths.extend(rows.flat_map(|row| paths::of_row(row, &queries)));
                 if formats.cbor {
                     paths.iter_mut().skip(document).for_each(media_types::add_cbor);
@@ -198,11 +225,12 @@ impl Content {
         paths.sort_by(|a, b| a.path.cmp(&b.path));
         let custom = BTreeMap::new();
         let info = ("Kubernetes", VERSION);
-        Content { definitions: definitions_of(&paths), custom, info, security: true, paths, group_version }
+        Content { definitions: definitions_of(&paths), custom, info, security: true, paths, listed }
     }
 
     /// What the document of a version of custom resources holds.
-    pub(super) fn of_custom(mut paths: Vec<PathItem>, custom: BTreeMap<String, Value>) -> Content {
+    pub(super) fn of_custom(version: &'a Version) -> Self {
+        let (mut paths, custom) = of_versions(std::iter::once(version));
         paths.sort_by(|a, b| a.path.cmp(&b.path));
         let mut definitions = definitions_of(&paths);
         // The schemas of custom resources refer to these, whatever the operations do.
@@ -211,19 +239,23 @@ impl Content {
             &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA,
         ]));
         let info = ("Kubernetes CRD Swagger", "v0.1.0");
-        Content { definitions, custom, info, security: false, paths, group_version: Some("v1") }
+        Content { definitions, custom, info, security: false, paths, listed: Listed::InClients }
     }
 
     /// Writes the object with all definitions.
     pub(super) fn definitions(&self, dialect: Dialect, w: &mut Writer) {
+        let builtin = self.definitions.iter().map(|(name, message)| (*name, Either::Builtin(message)));
+        let custom = self.custom.iter().map(|(name, custom)| (name.as_str(), Either::Custom(custom)));
+        let all: BTreeMap<&str, Either<'_>> = custom.chain(builtin).collect();
         w.object(|w| {
-            for (name, message) in &self.definitions {
+            for (name, either) in all {
                 w.key(name);
-                definition(message, dialect, &self.kinds(message), description, w);
-            }
-            for (name, schema) in &self.custom {
-                w.key(name);
-                w.raw(&schema.to_string());
+                match either {
+                    Either::Builtin(message) => {
+                        definition(message, dialect, &self.kinds(message), description, w);
+                    }
+                    Either::Custom(custom) => custom.write(dialect, w),
+                }
             }
         });
     }
@@ -233,10 +265,15 @@ impl Content {
         let mut kinds = Vec::new();
         for full in message.info.kinds {
             let Some((version, kind)) = full.rsplit_once('/') else { continue };
-            match (version, self.group_version) {
+            match (version, self.listed) {
                 ("*", _) if UNVERSIONED.contains(&kind) => kinds.push(gvk("v1", kind)),
-                ("*", Some(own)) => kinds.extend(["v1", own].map(|version| gvk(version, kind))),
-                ("*", None) => kinds.extend(group_versions().map(|version| gvk(version, kind))),
+                ("*", Listed::In(own)) => kinds.extend(["v1", own].map(|version| gvk(version, kind))),
+                ("*", listed) => {
+                    let all = group_versions().map(|version| gvk(version, kind));
+                    let known =
+                        |gvk: &Gvk<'_>| listed == Listed::Everywhere || !NOT_IN_CLIENTS.contains(&gvk.group);
+                    kinds.extend(all.filter(known));
+                }
                 (version, _) => kinds.push(gvk(version, kind)),
             }
         }
@@ -244,6 +281,25 @@ impl Content {
         kinds.dedup();
         kinds
     }
+}
+
+/// A definition of either origin.
+enum Either<'a> {
+    Builtin(&'static Message),
+    Custom(&'a Definition<'a>),
+}
+
+/// The paths and definitions of versions of custom resources.
+fn of_versions<'a>(
+    versions: impl Iterator<Item = &'a Version>,
+) -> (Vec<PathItem>, BTreeMap<String, Definition<'a>>) {
+    let queries = Queries::new();
+    let (mut paths, mut definitions) = (Vec::new(), BTreeMap::new());
+    for resource in versions.flat_map(custom::resources) {
+        paths.extend(resource.paths(&queries));
+        definitions.extend(resource.definitions());
+    }
+    (paths, definitions)
 }
 
 fn gvk(api_version: &'static str, kind: &'static str) -> Gvk<'static> {

@@ -1,41 +1,56 @@
-//! The OpenAPI 3.0 document of a version of custom resources.
+//! What documents say of custom resources.
 
-use std::collections::BTreeMap;
+mod schema;
 
-use api::descriptions::of_any_object;
-use schema::builtin::{
-    IO_K8S_API_AUTOSCALING_V1_SCALE, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA,
-    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
+use ::schema::builtin::{
+    IO_K8S_API_AUTOSCALING_V1_SCALE, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA as LIST_META,
 };
-use schema::openapi::Dialect;
+use ::schema::json::decode_untyped;
+use ::schema::json_write;
+use ::schema::openapi::{Dialect, Writer};
+use api::catalog::{Catalog, Owner, Version};
+use api::descriptions::of_any_object;
+use api::resources::Resource;
 use serde_json::{Map, Value, json};
 
-use super::content::Content;
+use self::schema::{published, reference, referring_member, text_member};
 use super::model::{Answer, Body, Kind, Operation, Parameter, PathItem, Queries, Text};
 use super::names;
 use super::paths::{CREATED, DELETE_OPTIONS, OK, OK_ACCEPTED, OK_CREATED, PATCH, STATUS, Scope, parameters};
 
 /// A custom resource in one version.
 #[derive(Debug, Clone, Copy)]
-pub struct CustomResource<'a> {
+pub(super) struct CustomResource<'a> {
     /// API group.
-    pub group: &'a str,
+    pub(super) group: &'a str,
     /// Version.
-    pub version: &'a str,
+    pub(super) version: &'a str,
     /// Plural name.
-    pub plural: &'a str,
+    pub(super) plural: &'a str,
     /// Kind.
-    pub kind: &'a str,
+    pub(super) kind: &'a str,
     /// Kind of a list.
-    pub list_kind: &'a str,
+    pub(super) list_kind: &'a str,
     /// Whether objects live in namespaces.
-    pub namespaced: bool,
+    pub(super) namespaced: bool,
     /// Whether there is a `status` subresource.
-    pub status: bool,
+    pub(super) status: bool,
     /// Whether there is a `scale` subresource.
-    pub scale: bool,
-    /// The structural schema of the version; none where there is none or it is not structural.
-    pub schema: Option<&'a Value>,
+    pub(super) scale: bool,
+    /// The JSON text of the structural schema of the version, if it has one.
+    pub(super) schema: Option<&'a str>,
+    /// Whether the definition has members kept that the schema does not know.
+    pub(super) preserve_unknown_fields: bool,
+    /// The paths that field selectors may name, without the dot in front.
+    pub(super) selectable: &'a [String],
+}
+
+/// The definition of a custom resource, or of lists of it. The schema is read when it is written: in a document of
+/// everything there may be thousands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Definition<'a> {
+    resource: CustomResource<'a>,
+    list: bool,
 }
 
 /// Where upstream sends readers of a list's description.
@@ -46,32 +61,69 @@ const CONVENTIONS: &str =
 const LIST_METADATA: &str = "Standard list metadata. More info: \
     https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds";
 
-/// What upstream says of these members of an embedded resource.
-const EMBEDDED: [(&str, &str); 2] = [
-    (
-        "apiVersion",
-        "apiVersion defines the versioned schema of this representation of an object. More info: \
-         https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#resources",
-    ),
-    (
-        "kind",
-        "kind is a string value representing the type of this object. In CamelCase. More info: \
-         https://git.k8s.io/community/contributors/devel/sig-architecture/api-conventions.md#types-kinds",
-    ),
-];
-
 const OBJECTS: &[&str] = &["application/json", "application/yaml"];
 /// Strategic merge needs Go types.
 const PATCHES: &[&str] =
     &["application/json-patch+json", "application/merge-patch+json", "application/apply-patch+yaml"];
 
-/// The document of all custom resources of one group version.
-pub fn custom_document(resources: &[CustomResource<'_>]) -> Vec<u8> {
-    let queries = Queries::new();
-    let paths = resources.iter().flat_map(|resource| resource.paths(&queries)).collect();
-    let definitions: BTreeMap<String, Value> =
-        resources.iter().flat_map(CustomResource::definitions).collect();
-    super::v3::document(&Content::of_custom(paths, definitions))
+/// The versions of groups that definitions have, with the names of their groups.
+pub(super) fn versions(catalog: &Catalog) -> impl Iterator<Item = (&str, &Version)> {
+    let versions = catalog.groups().flat_map(|group| group.versions.iter().map(|v| (group.name.as_str(), v)));
+    versions.filter(|(_, version)| version.owner == Owner::Custom)
+}
+
+/// The custom resources of a version.
+pub(super) fn resources(version: &Version) -> impl Iterator<Item = CustomResource<'_>> {
+    version.endpoints.iter().filter_map(|endpoint| CustomResource::of(endpoint.row.row()))
+}
+
+impl<'a> CustomResource<'a> {
+    /// The one that a row is about, unless it is a subresource.
+    fn of(row: &'a Resource<'a>) -> Option<Self> {
+        let custom = row.custom.filter(|_| row.subresource.is_empty())?;
+        Some(CustomResource {
+            group: row.group,
+            version: row.version,
+            plural: row.plural,
+            kind: row.kind,
+            list_kind: &custom.kind.list_kind,
+            namespaced: row.namespaced,
+            status: custom.version.status,
+            scale: custom.version.scale.is_some(),
+            schema: custom.version.schema_text.as_deref(),
+            preserve_unknown_fields: custom.kind.preserve_unknown_fields,
+            selectable: &custom.version.selectable,
+        })
+    }
+
+    /// Its definitions, with their names.
+    pub(super) fn definitions(self) -> [(String, Definition<'a>); 2] {
+        let definition = |list| Definition { resource: self, list };
+        [
+            (self.definition_name(self.kind), definition(false)),
+            (self.definition_name(self.list_kind), definition(true)),
+        ]
+    }
+}
+
+impl Definition<'_> {
+    /// Writes it.
+    pub(super) fn write(&self, dialect: Dialect, w: &mut Writer) {
+        let resource = &self.resource;
+        let mut schema = if self.list { resource.list_schema(dialect) } else { resource.schema(dialect) };
+        let kind = if self.list { resource.list_kind } else { resource.kind };
+        let kinds = json!([{ "group": resource.group, "kind": kind, "version": resource.version }]);
+        schema.insert("x-kubernetes-group-version-kind".to_owned(), kinds);
+        if !resource.selectable.is_empty() {
+            let fields = resource.selectable.iter().map(|path| json!({ "fieldPath": path }));
+            schema.insert("x-kubernetes-selectable-fields".to_owned(), fields.collect());
+        }
+        let mut text = Vec::new();
+        // Neither fails: no decoder lets in what JSON cannot say.
+        let written = json_write::untyped(&Value::Object(schema), &mut text);
+        let text = written.ok().and_then(|()| String::from_utf8(text).ok());
+        w.raw(text.as_deref().unwrap_or("{}"));
+    }
 }
 
 impl CustomResource<'_> {
@@ -82,40 +134,33 @@ impl CustomResource<'_> {
         words.join(".")
     }
 
-    fn definitions(&self) -> [(String, Value); 2] {
-        let own = self.definition_name(self.kind);
-        let mut object = self.schema.map_or_else(|| json!({ "type": "object" }), with_embedded_resources);
-        if let (Some(_), Some(schema)) = (self.schema, object.as_object_mut()) {
-            add_object_members(schema, ["apiVersion", "kind"].map(|name| (name, of_any_object(name))));
-        }
-        object["x-kubernetes-group-version-kind"] = self.kinds(self.kind);
-        let list = json!({
-            "description": format!("{} is a list of {}", self.list_kind, self.kind),
-            "type": "object",
-            "required": ["items"],
-            "properties": {
-                "apiVersion": text_member(of_any_object("apiVersion")),
-                "items": {
-                    "description": format!("List of {}. More info: {CONVENTIONS}", self.plural),
-                    "type": "array",
-                    "items": reference(&own),
-                },
-                "kind": text_member(of_any_object("kind")),
-                "metadata": {
-                    "description": LIST_METADATA,
-                    "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA.name)],
-                },
+    fn schema(&self, dialect: Dialect) -> Map<String, Value> {
+        let schema = self.schema.and_then(|text| decode_untyped(text.as_bytes()).ok());
+        published(schema.map(|decoded| decoded.value), self.preserve_unknown_fields, dialect)
+    }
+
+    fn list_schema(&self, dialect: Dialect) -> Map<String, Value> {
+        let properties = json!({
+            "apiVersion": text_member(of_any_object("apiVersion")),
+            "items": {
+                "description": format!("List of {}. More info: {CONVENTIONS}", self.plural),
+                "type": "array",
+                "items": reference(&self.definition_name(self.kind), dialect),
             },
-            "x-kubernetes-group-version-kind": self.kinds(self.list_kind),
+            "kind": text_member(of_any_object("kind")),
+            "metadata": referring_member(LIST_META.name, LIST_METADATA, dialect),
         });
-        [(own, object), (self.definition_name(self.list_kind), list)]
+        let description = format!("{} is a list of {}", self.list_kind, self.kind);
+        Map::from_iter([
+            ("description".to_owned(), description.into()),
+            ("type".to_owned(), "object".into()),
+            ("required".to_owned(), json!(["items"])),
+            ("properties".to_owned(), properties),
+        ])
     }
 
-    fn kinds(&self, kind: &str) -> Value {
-        json!([{ "group": self.group, "kind": kind, "version": self.version }])
-    }
-
-    fn paths(&self, queries: &Queries) -> Vec<PathItem> {
+    /// Its paths, with their operations.
+    pub(super) fn paths(&self, queries: &Queries) -> Vec<PathItem> {
         let root = format!("/apis/{}/{}", self.group, self.version);
         let within = if self.namespaced { "/namespaces/{namespace}" } else { "" };
         let scope = if self.namespaced { Scope::Namespace } else { Scope::Cluster };
@@ -263,59 +308,4 @@ impl CustomResource<'_> {
 
 fn word(scope: Scope) -> &'static str {
     if scope == Scope::Namespace { "Namespaced" } else { "" }
-}
-
-fn reference(name: &str) -> Value {
-    let target = [Dialect::V3.reference_prefix(), name].concat();
-    json!({ "$ref": target })
-}
-
-/// What every object has, whatever its schema says of it; with the texts of `apiVersion` and `kind`.
-fn add_object_members(schema: &mut Map<String, Value>, type_meta: [(&str, &str); 2]) {
-    let properties = schema.entry("properties").or_insert_with(|| json!({}));
-    if let Some(properties) = properties.as_object_mut() {
-        for (name, description) in type_meta {
-            properties.insert(name.to_owned(), text_member(description));
-        }
-        let metadata = json!({
-            "description": of_any_object("metadata"),
-            "allOf": [reference(IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA.name)],
-        });
-        properties.insert("metadata".to_owned(), metadata);
-    }
-}
-
-/// `apiVersion` or `kind`.
-fn text_member(description: &str) -> Value {
-    json!({ "description": description, "type": "string" })
-}
-
-/// A copy of a schema in which embedded resources have the members of objects. The depth is bounded
-/// by that of the CustomResourceDefinition, which was decoded under a limit.
-fn with_embedded_resources(schema: &Value) -> Value {
-    let Some(members) = schema.as_object() else { return schema.clone() };
-    let mut out = Map::new();
-    for (name, value) in members {
-        let value = match (name.as_str(), value.as_object()) {
-            ("properties", Some(properties)) => properties
-                .iter()
-                .map(|(name, value)| (name.clone(), with_embedded_resources(value)))
-                .collect(),
-            ("items" | "additionalProperties", _) => with_embedded_resources(value),
-            _ => value.clone(),
-        };
-        out.insert(name.clone(), value);
-    }
-    if out.get("x-kubernetes-embedded-resource") == Some(&Value::Bool(true)) {
-        add_object_members(&mut out, EMBEDDED);
-        let required = out.entry("required").or_insert_with(|| json!([]));
-        if let Some(required) = required.as_array_mut() {
-            for name in ["kind", "apiVersion"].map(Value::from) {
-                if !required.contains(&name) {
-                    required.push(name);
-                }
-            }
-        }
-    }
-    Value::Object(out)
 }

@@ -30,8 +30,11 @@ fn clock() -> Arc<TestClock> {
 }
 
 fn open_api(off_by_default: bool) -> OpenApi {
-    let served = move |row: &Resource| row.off_by_default == off_by_default;
-    OpenApi::new(Arc::new(served), Vec::new(), clock())
+    OpenApi::new(Arc::new(builtin(off_by_default)), clock())
+}
+
+fn builtin(off_by_default: bool) -> Catalog {
+    Catalog::builtin(|row| row.off_by_default == off_by_default)
 }
 
 fn get(api: &OpenApi, uri: &str, headers: &[(&str, &str)]) -> Option<Response<Bytes>> {
@@ -166,7 +169,7 @@ fn as_published(value: &mut Value) {
 
 #[test]
 fn documents_equal_those_that_upstream_publishes() {
-    let api = OpenApi::new(Arc::new(|_: &Resource| true), Vec::new(), clock());
+    let api = OpenApi::new(Arc::new(Catalog::builtin(|_| true)), clock());
     let api = api.in_formats(Formats { cbor: true, ..Formats::default() });
     let differs = |path: &str, digest: &str| {
         let mut document = body(&get(&api, &format!("/openapi/{path}"), &[]).unwrap());
@@ -218,7 +221,7 @@ fn every_reference_of_a_document_leads_somewhere() {
 /// The definitions of all documents of OpenAPI 3.0, by name.
 fn definitions(off_by_default: bool) -> Map<String, Value> {
     let api = open_api(off_by_default);
-    let subjects = Subject::all(&move |row: &Resource| row.off_by_default == off_by_default);
+    let subjects = Subject::all(&builtin(off_by_default));
     let documents =
         subjects.into_iter().map(|s| get(&api, &format!("/openapi/v3/{}", s.path()), &[]).unwrap());
     let mut all = Map::new();
@@ -408,7 +411,7 @@ fn paths_and_media_types_that_are_not_served_are_refused() {
 #[test]
 fn published_documents_are_served_beside_the_built_in_ones() {
     let published = Published { path: "apis/example.com/v1".to_owned(), json: Bytes::from_static(b"{}") };
-    let api = OpenApi::new(Arc::new(|row: &Resource| !row.off_by_default), vec![published], clock());
+    let api = open_api(false).publishing(vec![published]);
     assert_eq!(get(&api, "/openapi/v3/apis/example.com/v1", &[]).unwrap().body(), "{}");
     let index = body(&get(&api, "/openapi/v3", &[]).unwrap());
     assert!(index["paths"]["apis/example.com/v1"]["serverRelativeURL"].is_string());

@@ -10,7 +10,7 @@ use super::content::Content;
 use super::model::{Answer, Body, Operation, Parameter, PathItem, Place};
 
 /// The whole document.
-pub(super) fn document(content: &Content) -> Vec<u8> {
+pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let shared = Shared::of(content);
     let mut w = Writer::new();
     w.object(|w| {
@@ -112,7 +112,7 @@ struct Shared<'a> {
 }
 
 impl<'a> Shared<'a> {
-    fn of(content: &'a Content) -> Self {
+    fn of(content: &'a Content<'_>) -> Self {
         let operations = content.paths.iter().flat_map(|item| &item.operations);
         let parameters = operations.flat_map(|operation| {
             let bodies = operation.body.iter().map(AnyParameter::Body);

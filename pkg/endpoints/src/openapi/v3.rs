@@ -6,7 +6,7 @@ use super::content::Content;
 use super::model::{Answer, Operation, Parameter, PathItem, Place};
 
 /// The whole document.
-pub(super) fn document(content: &Content) -> Vec<u8> {
+pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
     let mut w = Writer::new();
     w.object(|w| {
         w.text("openapi", "3.0.0");

@@ -1,91 +1,168 @@
-//! The documents of custom resources.
+//! The documents of custom resources. `testdata/openapi-custom.json.gz` is a definition with a bit of everything, and
+//! what upstream's builder makes of it.
 
 use super::*;
+use api::catalog::{Definition, Group};
+use api::resources::custom::{CustomKind, Names};
 
-fn widget(schema: Option<&Value>) -> CustomResource<'_> {
-    CustomResource {
-        group: "toys.example.com",
-        version: "v1",
-        plural: "widgets",
-        kind: "Widget",
-        list_kind: "WidgetList",
-        namespaced: true,
-        status: true,
-        scale: true,
-        schema,
+/// A group with these definitions, whose specs are given, and no other.
+fn group(specs: &[Value]) -> Group {
+    let name = specs[0]["group"].as_str().unwrap();
+    let mut versions: Vec<&str> = Vec::new();
+    let mut resources = Vec::new();
+    for spec in specs {
+        versions.extend(spec["versions"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()));
+        let names = Names::read(spec["names"].as_object().unwrap());
+        let kind = CustomKind::of_stored(spec.as_object().unwrap(), &names, false, 36);
+        let namespaced = spec["scope"] == "Namespaced";
+        let definition = Definition { group: name, names: &names, namespaced, kind: Arc::new(kind) };
+        resources.extend(definition.resource());
+    }
+    versions.sort_unstable();
+    versions.dedup();
+    Group::custom(name, &versions, &resources)
+}
+
+/// A definition of one version.
+fn spec(group: &str, kind: &str, schema: &Value) -> Value {
+    let plural = format!("{}s", kind.to_lowercase());
+    json!({
+        "group": group, "scope": "Namespaced",
+        "names": {"plural": plural, "singular": plural, "kind": kind, "listKind": format!("{kind}List")},
+        "versions": [{
+            "name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": schema},
+        }],
+    })
+}
+
+fn serving(specs: &[Value]) -> OpenApi {
+    OpenApi::new(Arc::new(builtin(false).with(group(specs))), clock())
+}
+
+fn recorded() -> Value {
+    let mut text = String::new();
+    let packed = include_bytes!("../../../testdata/openapi-custom.json.gz");
+    GzDecoder::new(packed.as_slice()).read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+/// Where two values differ.
+fn differences(path: &str, want: &Value, got: &Value, out: &mut Vec<String>) {
+    match (want, got) {
+        (Value::Object(want), Value::Object(got)) => {
+            let mut names: Vec<&String> = want.keys().chain(got.keys()).collect();
+            names.sort_unstable();
+            names.dedup();
+            for name in names {
+                let member = |members: &Map<String, Value>| members.get(name).cloned().unwrap_or_default();
+                differences(&format!("{path}/{name}"), &member(want), &member(got), out);
+            }
+        }
+        _ if want == got => {}
+        _ if want.as_f64().is_some() && want.as_f64() == got.as_f64() => {}
+        _ => out.push(format!("{path}: {want} is {got}")),
     }
 }
 
-fn custom(schema: Option<&Value>) -> Value {
-    reduced(&serde_json::from_slice(&custom_document(&[widget(schema)])).unwrap())
-}
-
-fn keys(object: &Value) -> Vec<&str> {
-    object.as_object().unwrap().keys().map(String::as_str).collect()
-}
-
-#[test]
-fn a_custom_document_has_the_types_that_its_schemas_need() {
-    let schema = json!({
-        "type": "object",
-        "properties": {
-            "spec": { "type": "object", "properties": { "size": { "type": "integer", "default": 3 } } },
-            "template": { "type": "object", "x-kubernetes-embedded-resource": true, "required": ["spec"] },
-        },
-    });
-    let got = custom(Some(&schema));
-    let meta = "DeleteOptions FieldsV1 ListMeta ManagedFieldsEntry ObjectMeta OwnerReference Patch Preconditions \
-                ShardInfo Status StatusCause StatusDetails Time";
-    let meta = meta.split_whitespace().map(|name| format!("io.k8s.apimachinery.pkg.apis.meta.v1.{name}"));
-    let scale = ["Scale", "ScaleSpec", "ScaleStatus"].map(|name| format!("io.k8s.api.autoscaling.v1.{name}"));
-    let own = ["Widget", "WidgetList"].map(|name| format!("com.example.toys.v1.{name}"));
-    let mut want: Vec<String> = scale.into_iter().chain(meta).chain(own).collect();
-    want.sort();
-    assert_eq!(keys(&got["schemas"]), want);
-
-    let widget = &got["schemas"]["com.example.toys.v1.Widget"];
-    assert_eq!(widget["properties"]["spec"], schema["properties"]["spec"]);
-    assert_eq!(widget["properties"]["template"]["required"], json!(["spec", "kind", "apiVersion"]));
-    assert!(widget["properties"]["metadata"]["allOf"].is_array());
-    let bare = &custom(None)["schemas"]["com.example.toys.v1.Widget"];
-    assert_eq!(keys(bare), ["type", "x-kubernetes-group-version-kind"]);
+/// How the documents of a group version differ from recorded ones of its own.
+fn compared(api: &OpenApi, swagger: &Value, group_version: &str, want: &Value) -> Vec<String> {
+    let mut out = Vec::new();
+    let uri = format!("/openapi/v3/apis/{group_version}");
+    differences("v3", &want["v3"], &body(&get(api, &uri, &[]).unwrap()), &mut out);
+    for part in ["paths", "definitions", "parameters"] {
+        for (name, want) in want["v2"][part].as_object().unwrap() {
+            // What is built in is listed with the kinds of all groups there.
+            if !(part == "definitions" && name.starts_with("io.k8s.")) {
+                differences(&format!("v2/{part}/{name}"), want, &swagger[part][name], &mut out);
+            }
+        }
+    }
+    out
 }
 
 #[test]
-fn custom_operations_are_named_like_the_built_in_ones() {
-    let got = custom(None);
-    let root = "/apis/toys.example.com/v1";
-    let collection = format!("{root}/namespaces/{{namespace}}/widgets");
-    let item = format!("{collection}/{{name}}");
-    let (scale, status, all) = (format!("{item}/scale"), format!("{item}/status"), format!("{root}/widgets"));
-    assert_eq!(keys(&got["paths"]), [&collection, &item, &scale, &status, &all]);
-    let id = |path: &str, method: &str| got["paths"][path][method]["operationId"].clone();
-    assert_eq!(id(&collection, "delete"), "deleteToysExampleComV1CollectionNamespacedWidget");
-    assert_eq!(id(&collection, "post"), "createToysExampleComV1NamespacedWidget");
-    assert_eq!(id(&all, "get"), "listToysExampleComV1WidgetForAllNamespaces");
-    assert_eq!(id(&status, "put"), "replaceToysExampleComV1NamespacedWidgetStatus");
-    let parameter = |(name, ty)| json!({ "name": name, "in": "query", "type": ty, "uniqueItems": true });
-    let parameters = [
-        ("dryRun", "string"),
-        ("fieldManager", "string"),
-        ("fieldValidation", "string"),
-        ("force", "boolean"),
-    ];
-    assert_eq!(
-        got["paths"][&scale]["patch"],
-        json!({
-            "operationId": "patchToysExampleComV1NamespacedWidgetScale",
-            "tags": ["toysExampleCom_v1"],
-            "action": "patch",
-            "gvk": ["toys.example.com", "v1", "Widget"],
-            "parameters": parameters.map(parameter),
-            "body": [["#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.Patch",
-                      ["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"]]],
-            "bodyRequired": true,
-            "responses": {
-                "200": [["#/components/schemas/io.k8s.api.autoscaling.v1.Scale", ["application/json", "application/yaml"]]],
-                "401": null,
-            },
-        })
+fn documents_of_custom_resources_say_what_upstreams_say() {
+    let recorded = recorded();
+    let api = serving(&[recorded["definition"].clone()]);
+    let swagger = body(&get(&api, "/openapi/v2", &[]).unwrap());
+    for (version, want) in recorded["documents"].as_object().unwrap() {
+        let found = compared(&api, &swagger, &format!("toys.example.com/{version}"), want);
+        assert_eq!(found, Vec::<String>::new(), "{version}");
+    }
+}
+
+#[test]
+fn a_definition_without_a_schema_promises_nothing() {
+    let api = serving(&[spec("toys.example.com", "Widget", &Value::Null)]);
+    let document = body(&get(&api, "/openapi/v3/apis/toys.example.com/v1", &[]).unwrap());
+    let widget = document["components"]["schemas"]["com.example.toys.v1.Widget"].as_object().unwrap();
+    assert_eq!(widget.keys().collect::<Vec<_>>(), ["type", "x-kubernetes-group-version-kind"]);
+}
+
+#[test]
+fn the_index_and_the_document_of_everything_have_custom_resources() {
+    let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "description": "<a>"}}});
+    let api =
+        serving(&[spec("toys.example.com", "Widget", &schema), spec("toys.example.com", "Doll", &schema)]);
+    let index = body(&get(&api, "/openapi/v3", &[]).unwrap());
+    let url = index["paths"]["apis/toys.example.com/v1"]["serverRelativeURL"].as_str().unwrap();
+    assert!(index["paths"].get("apis/toys.example.com").is_none(), "upstream has no document of the group");
+    let document = body(&get(&api, url, &[]).unwrap());
+    let schemas = document["components"]["schemas"].as_object().unwrap();
+    assert!(
+        ["Doll", "DollList", "Widget"]
+            .iter()
+            .all(|kind| schemas.contains_key(&format!("com.example.toys.v1.{kind}")))
     );
+    let swagger = body(&get(&api, "/openapi/v2", &[]).unwrap());
+    let text = swagger.to_string();
+    for reference in text.split("\"$ref\":\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+        assert!(swagger.pointer(reference.strip_prefix('#').unwrap()).is_some(), "{reference}");
+    }
+    let widget = &swagger["definitions"]["com.example.toys.v1.Widget"];
+    assert_eq!(widget["properties"]["spec"]["description"], "<a>");
+    assert!(swagger["paths"]["/apis/toys.example.com/v1/namespaces/{namespace}/dolls/{name}"].is_object());
+}
+
+#[test]
+fn a_custom_document_is_the_same_however_often_it_is_read() {
+    let api = serving(&[spec("toys.example.com", "Widget", &json!({"type": "object"}))]);
+    let uri = "/openapi/v3/apis/toys.example.com/v1";
+    let accept = [("accept", "application/com.github.proto-openapi.spec.v3.v1.0+protobuf")];
+    let [first, second] = [(); 2].map(|()| get(&api, uri, &[]).unwrap());
+    assert!(!first.body().is_empty());
+    assert_eq!(first.body(), second.body());
+    let [first, second] = [(); 2].map(|()| get(&api, uri, &accept).unwrap());
+    assert!(!first.body().is_empty());
+    assert_eq!(first.body(), second.body());
+}
+
+#[test]
+fn a_definition_that_comes_leaves_the_documents_of_other_groups_as_they_are() {
+    let widgets = spec("toys.example.com", "Widget", &json!({"type": "object"}));
+    let catalog = builtin(false).with(group(std::slice::from_ref(&widgets)));
+    let before = OpenApi::new(Arc::new(catalog.clone()), clock());
+    let other = catalog.with(group(&[spec("other.example.com", "Doll", &json!({"type": "object"}))]));
+    let after = before.with_catalog(Arc::new(other.clone()));
+    let same = |before: &OpenApi, after: &OpenApi, path: &str| {
+        Arc::ptr_eq(before.entry(path).unwrap(), after.entry(path).unwrap())
+    };
+    assert!(before.documents.iter().all(|entry| same(&before, &after, &entry.path)));
+    assert!(before.entry("apis/other.example.com/v1").is_none());
+    assert!(after.entry("apis/other.example.com/v1").is_some());
+
+    let tag = |api: &OpenApi, path: &str| {
+        header(&get(api, &format!("/openapi/v3/{path}"), &[]).unwrap(), "etag").to_owned()
+    };
+    let path = "apis/toys.example.com/v1";
+    let old = tag(&after, path);
+    let changed = json!({"type": "object", "properties": {"spec": {"type": "object"}}});
+    let third =
+        after.with_catalog(Arc::new(other.with(group(&[spec("toys.example.com", "Widget", &changed)]))));
+    assert!(!same(&after, &third, path));
+    assert_ne!(tag(&third, path), old);
+    assert!(same(&after, &third, "apis/other.example.com/v1") && same(&after, &third, "apis/apps/v1"));
+    let without = Group { versions: Vec::new(), ..group(&[widgets]) };
+    let last = third.with_catalog(Arc::new(other.with(without)));
+    assert!(last.entry(path).is_none());
 }
