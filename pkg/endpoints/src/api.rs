@@ -294,8 +294,9 @@ fn negotiated(
 
 /// What can be made of an endpoint's answers. Subresources other than these two, and what is only ever
 /// created, have no tables.
-fn offer(endpoint: &Resource) -> Offer {
-    let tables = !endpoint.columns.is_empty() || matches!(endpoint.subresource, "status" | "scale");
+pub(crate) fn offer(endpoint: &Resource) -> Offer {
+    let custom = endpoint.custom.is_some();
+    let tables = custom || !endpoint.columns.is_empty() || matches!(endpoint.subresource, "status" | "scale");
     if tables { Offer::Tables } else { Offer::Metadata }
 }
 

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::*;
+use crate::negotiate::Offer;
 use api::catalog::Definition;
 use api::printers::{Printer, Subject, column_descriptions};
 use api::resources::Resource;
@@ -286,4 +287,9 @@ fn the_scale_of_a_custom_resource_shows_counts_as_they_are_written() {
     let columns = table["columnDefinitions"].as_array().unwrap();
     let columns: Vec<_> = columns.iter().map(|column| [&column["name"], &column["format"]]).collect();
     assert_eq!(columns, [["Name", "name"], ["Desired", ""], ["Available", ""], ["Age", ""]]);
+}
+
+#[test]
+fn custom_resources_and_their_subresources_offer_tables() {
+    assert!(custom_rows().iter().all(|handle| crate::api::offer(handle.row()) == Offer::Tables));
 }
