@@ -11,6 +11,9 @@ pub fn convert_label<'l>(row: &Resource, label: &'l str) -> Result<&'l str, Stri
     if row.field_selectors.iter().any(|(known, _)| *known == label) {
         return Ok(label);
     }
+    if row.custom.is_some() {
+        return Err(format!("field label not supported: {label}"));
+    }
     let common = ["metadata.name", "metadata.namespace"];
     if row.field_selectors.iter().all(|(known, _)| common.contains(known)) {
         let quoted = apimachinery::go_quote::quote(label);

@@ -233,6 +233,8 @@ impl Dispatch for Api {
             Err(status) => (Err(status), deprecation),
         };
         answer.unwrap_or_else(|status| {
+            // A Status has all forms, whatever it is about.
+            let formats = Formats { custom: false, ..formats };
             trace.refused(|| respond::status_in(formats, &parts.headers, None, &status, &warnings))
         })
     }

@@ -38,7 +38,7 @@ impl Format {
 pub struct Formats {
     /// `CBORServingAndStorage` (KEP-4222; alpha, off by default).
     pub cbor: bool,
-    /// Custom resources are spoken of: they have no wire form, so there is no protobuf.
+    /// Custom resources are spoken of: they have no wire form, so of them there is only metadata in protobuf.
     pub custom: bool,
 }
 
@@ -51,21 +51,23 @@ impl Formats {
 
     /// The formats of objects, in the server's order of preference.
     fn all(self) -> &'static [Format] {
-        match (self.custom, self.cbor) {
-            (false, false) => &[Format::Json, Format::Yaml, Format::Protobuf],
-            (false, true) => &[Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor],
-            (true, false) => &[Format::Json, Format::Yaml],
-            (true, true) => &[Format::Json, Format::Yaml, Format::Cbor],
+        match self.cbor {
+            false => &[Format::Json, Format::Yaml, Format::Protobuf],
+            true => &[Format::Json, Format::Yaml, Format::Protobuf, Format::Cbor],
         }
+    }
+
+    /// Whether answers have a representation.
+    fn can_be(self, representation: Representation) -> bool {
+        let metadata = matches!(representation.transform, Transform::PartialObject | Transform::PartialList);
+        !self.custom || representation.format != Format::Protobuf || metadata
     }
 
     /// The media types that a 406 or 415 lists.
     pub fn media_types(self) -> &'static [&'static str] {
-        match (self.custom, self.cbor) {
-            (false, false) => &[JSON, YAML, PROTOBUF],
-            (false, true) => &[JSON, YAML, PROTOBUF, CBOR],
-            (true, false) => &[JSON, YAML],
-            (true, true) => &[JSON, YAML, CBOR],
+        match self.cbor {
+            false => &[JSON, YAML, PROTOBUF],
+            true => &[JSON, YAML, PROTOBUF, CBOR],
         }
     }
 
@@ -183,6 +185,10 @@ pub enum Offer {
 /// # Errors
 /// 406.
 pub fn produces(headers: &HeaderMap, streams: bool, formats: Formats) -> Result<(), Box<Status>> {
+    if formats.custom {
+        // Upstream's router has nothing to say about them.
+        return Ok(());
+    }
     let accept = header::text_or_empty(headers, ACCEPT);
     let streams = if streams { formats.stream_media_types() } else { &[] };
     let all: Vec<&str> = formats.media_types().iter().chain(streams).copied().collect();
@@ -210,9 +216,10 @@ pub fn output(
     let accept = header::text_or_empty(headers, ACCEPT);
     let picked = match accept.as_ref() {
         "" => Some((Representation::JSON, false)),
-        header => accept_clauses(header)
-            .iter()
-            .find_map(|clause| formats.all().iter().find_map(|format| accepted(clause, *format, offer))),
+        header => accept_clauses(header).iter().find_map(|clause| {
+            let mut all = formats.all().iter().filter_map(|format| accepted(clause, *format, offer));
+            all.find(|(representation, _)| formats.can_be(*representation))
+        }),
     };
     let Some((mut representation, pretty_param)) = picked else {
         return Err(not_acceptable(formats.media_types()));
@@ -294,7 +301,8 @@ pub fn input(headers: &HeaderMap, formats: Formats) -> Result<Format, Box<Status
         return Ok(Format::Json);
     }
     let media_type = header::media_type(&header).unwrap_or_default();
-    let found = formats.all().iter().find(|format| format.media_type() == media_type);
+    let read = |format: &&Format| !formats.custom || **format != Format::Protobuf;
+    let found = formats.all().iter().filter(read).find(|format| format.media_type() == media_type);
     found.copied().ok_or_else(|| Box::new(Status::unsupported_media_type(formats.media_types())))
 }
 

@@ -78,6 +78,13 @@ impl From<&Handle> for ApiResource {
     }
 }
 
+/// What upstream lists of a custom resource whose definition is being deleted.
+const ENDING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+
+fn is_ending(row: &Resource<'_>) -> bool {
+    row.subresource.is_empty() && row.custom.is_some_and(|custom| custom.kind.terminating)
+}
+
 /// Describes a row; `text` keeps its words.
 fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResource {
     let foreign = (row.kind_group_version != row.group_version)
@@ -89,11 +96,24 @@ fn described<'r>(row: &Resource<'r>, text: impl Fn(&'r str) -> Text) -> ApiResou
         namespaced: row.namespaced,
         kind_group_version: foreign,
         kind: text(row.kind),
-        verbs: row.verbs.into(),
+        verbs: if is_ending(row) { ENDING_VERBS.into() } else { row.verbs.into() },
         short_names: row.short_names.iter().map(|name| text(name)).collect(),
         categories: row.categories.iter().map(|name| text(name)).collect(),
         storage_version_hash: text(row.storage_version_hash),
     }
+}
+
+/// The resources of a version in the order in which upstream lists them: of custom resources the status comes before
+/// the scale.
+fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
+    let mut rows: Vec<&Handle> = version.endpoints.iter().map(|endpoint| &endpoint.row).collect();
+    if version.owner == Owner::Custom {
+        rows.sort_by_key(|handle| {
+            let row = handle.row();
+            (row.plural, row.subresource == "scale", row.subresource)
+        });
+    }
+    rows.into_iter().map(ApiResource::from).collect()
 }
 
 /// The groups of a catalog.
@@ -106,7 +126,7 @@ pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
             Owner::Proxied { .. } => Source::Proxied,
         },
         stale: version.owner == (Owner::Proxied { stale: true }),
-        resources: version.endpoints.iter().map(|endpoint| ApiResource::from(&endpoint.row)).collect(),
+        resources: resources_of(version),
     };
     let groups = catalog.groups().map(|group| Group {
         name: group.name.clone().into(),
