@@ -4,9 +4,12 @@
 
 use std::sync::Arc;
 
+use api::catalog::{Definition, Group};
+use api::resources::custom::{CustomKind, Names};
 use api::resources::{self, Encoding, Resource, Storage as StorageRow};
 use registry::{Element, codec};
 use schema::proto::{self, Envelope};
+use serde_json::Value;
 
 /// Elements of one storage, and an endpoint that serves them.
 pub(crate) struct Stored {
@@ -54,4 +57,22 @@ fn element(storage: &StorageRow, bytes: &[u8]) -> Option<Arc<Element>> {
     let value = codec::encode(storage, &object).ok()?;
     let revision = 1000 + i64::try_from(value.len()).unwrap();
     Some(Element::of(&format!("/registry/{}/ns/{}", storage.prefix, value.len()), value, revision))
+}
+
+/// A group with these definitions, whose specs are given, and no other.
+pub(crate) fn custom_group(specs: &[Value]) -> Group {
+    let name = specs[0]["group"].as_str().unwrap();
+    let mut versions: Vec<&str> = Vec::new();
+    let mut resources = Vec::new();
+    for spec in specs {
+        versions.extend(spec["versions"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()));
+        let names = Names::read(spec["names"].as_object().unwrap());
+        let kind = CustomKind::of_stored(spec.as_object().unwrap(), &names, false, 36);
+        let namespaced = spec["scope"] == "Namespaced";
+        let definition = Definition { group: name, names: &names, namespaced, kind: Arc::new(kind) };
+        resources.extend(definition.resource());
+    }
+    versions.sort_unstable();
+    versions.dedup();
+    Group::custom(name, &versions, &resources)
 }

@@ -254,3 +254,26 @@ fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
     assert_eq!(kinds[0], &json!({ "group": "example.com", "version": "v1", "kind": "Widget" }));
     assert_eq!(kinds[1], &json!({ "group": "", "version": "", "kind": "Widget" }));
 }
+
+#[test]
+fn the_status_of_a_custom_resource_comes_in_front_of_its_scale() {
+    let subresources = json!({
+        "status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"},
+    });
+    let spec = json!({
+        "group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "versions": [{"name": "v1", "served": true, "storage": true, "subresources": subresources}],
+    });
+    let catalog = api::catalog::Catalog::default().with(crate::testing::custom_group(&[spec]));
+    let discovery = Discovery::new(groups_of(&catalog), String::new(), &VersionInfo::of_this_build());
+    let list = json_of(&get(&discovery, "/apis/example.com/v1", &[]));
+    let names: Vec<_> =
+        list["resources"].as_array().unwrap().iter().map(|resource| &resource["name"]).collect();
+    assert_eq!(names, ["widgets", "widgets/status", "widgets/scale"]);
+    let all = json_of(&get(&discovery, "/apis", &[("accept", V2)]));
+    let resource = &all["items"][0]["versions"][0]["resources"][0];
+    let names: Vec<_> =
+        resource["subresources"].as_array().unwrap().iter().map(|sub| &sub["subresource"]).collect();
+    assert_eq!(names, ["status", "scale"]);
+}

@@ -2,14 +2,10 @@
 //! itself wrote (`pkg/schema/testdata`).
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may say what must hold")]
 
-use std::sync::Arc;
-
 use super::*;
 use crate::negotiate::Offer;
-use api::catalog::Definition;
 use api::printers::{Printer, Subject, column_descriptions};
 use api::resources::Resource;
-use api::resources::custom::{CustomKind, Names};
 use schema::proto::{self, Envelope};
 use schema::{builtin, json_write};
 use serde_json::{Value, json};
@@ -216,7 +212,8 @@ fn a_status_has_the_table_of_its_object_and_a_scale_its_own() {
 /// The rows of a custom resource in one version: itself, `scale` and `status`.
 fn custom_rows() -> Vec<Handle> {
     let spec = json!({
-        "group": "example.com",
+        "group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
         "versions": [{
             "name": "v1", "served": true, "storage": true,
             "subresources": {
@@ -229,12 +226,9 @@ fn custom_rows() -> Vec<Handle> {
             ],
         }],
     });
-    let names =
-        json!({"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"});
-    let names = Names::read(names.as_object().unwrap());
-    let kind = Arc::new(CustomKind::of_stored(spec.as_object().unwrap(), &names, false, 36));
-    let definition = Definition { group: "example.com", names: &names, namespaced: true, kind };
-    let mut rows = definition.resource().unwrap().served;
+    let group = crate::testing::custom_group(&[spec]);
+    let endpoints = group.versions[0].endpoints.iter();
+    let mut rows: Vec<Handle> = endpoints.map(|endpoint| endpoint.row.clone()).collect();
     rows.sort_by_key(|handle| handle.row().subresource.to_owned());
     rows
 }

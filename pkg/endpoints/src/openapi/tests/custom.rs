@@ -2,26 +2,8 @@
 //! what upstream's builder makes of it.
 
 use super::*;
-use api::catalog::{Definition, Group};
-use api::resources::custom::{CustomKind, Names};
-
-/// A group with these definitions, whose specs are given, and no other.
-fn group(specs: &[Value]) -> Group {
-    let name = specs[0]["group"].as_str().unwrap();
-    let mut versions: Vec<&str> = Vec::new();
-    let mut resources = Vec::new();
-    for spec in specs {
-        versions.extend(spec["versions"].as_array().unwrap().iter().map(|v| v["name"].as_str().unwrap()));
-        let names = Names::read(spec["names"].as_object().unwrap());
-        let kind = CustomKind::of_stored(spec.as_object().unwrap(), &names, false, 36);
-        let namespaced = spec["scope"] == "Namespaced";
-        let definition = Definition { group: name, names: &names, namespaced, kind: Arc::new(kind) };
-        resources.extend(definition.resource());
-    }
-    versions.sort_unstable();
-    versions.dedup();
-    Group::custom(name, &versions, &resources)
-}
+use crate::testing::custom_group as group;
+use api::catalog::Group;
 
 /// A definition of one version.
 fn spec(group: &str, kind: &str, schema: &Value) -> Value {
