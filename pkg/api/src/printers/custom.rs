@@ -16,9 +16,12 @@ pub struct CustomPrinter {
     columns: Vec<(PrinterColumn, JsonPath)>,
 }
 
+/// How much text the cells of one row may show before the last one of them, in bytes.
+const TEXT_BYTES_MAX: usize = 4 << 20;
+
 impl CustomPrinter {
-    /// The printer of these columns; without any it shows the age. Columns behind one whose path cannot be read are
-    /// not shown, which only definitions from before validation have.
+    /// The printer of these columns; without any it shows the age. Validation does not read their paths: a column whose
+    /// path cannot be read is not shown, nor are those behind it.
     pub fn new(columns: &[PrinterColumn]) -> Self {
         match columns {
             [] => Self::of(&[age()]),
@@ -74,13 +77,20 @@ impl CustomPrinter {
         std::iter::once(name).chain(own)
     }
 
-    /// The cells of an object; ages count up to `now`.
+    /// The cells of an object; ages count up to `now`. Columns show nothing once those in front of them have shown
+    /// more than an object can be: any number of them may show all of it.
     pub fn cells<'a>(&'a self, object: &'a Map<String, Value>, now: UnixTime) -> Vec<Cell<'a>> {
         let name = object.get("metadata").and_then(|metadata| metadata.get("name")).and_then(Value::as_str);
-        let mut work = Work::default();
+        let (mut work, mut room) = (Work::default(), TEXT_BYTES_MAX);
         let own = self.columns.iter().map(|(column, path)| match path.first(object, &mut work) {
-            Ok(Some(found)) => cell(&column.kind, found, now),
-            Ok(None) | Err(_) => Cell::Null,
+            Ok(Some(found)) if room > 0 => {
+                let cell = cell(&column.kind, found, now);
+                if let Cell::Text(text) = &cell {
+                    room = room.saturating_sub(text.len());
+                }
+                cell
+            }
+            _ => Cell::Null,
         });
         std::iter::once(name.unwrap_or_default().into()).chain(own).collect()
     }
@@ -123,7 +133,6 @@ fn cell<'a>(kind: &str, found: Found<'a>, now: UnixTime) -> Cell<'a> {
         ("string", found) => found.text().into(),
         ("integer", Found::Int(number)) => number.into(),
         ("integer", Found::Float(number)) => go_int64(number).into(),
-        #[expect(clippy::cast_precision_loss, reason = "as upstream has it")]
         ("number", Found::Int(number)) => Cell::Number(number as f64),
         ("number", Found::Float(number)) => Cell::Number(number),
         ("boolean", Found::Bool(flag)) => flag.into(),
@@ -133,7 +142,6 @@ fn cell<'a>(kind: &str, found: Found<'a>, now: UnixTime) -> Cell<'a> {
 }
 
 /// Go's conversion, which has one result for all that does not fit.
-#[expect(clippy::cast_possible_truncation, reason = "that is what it is for")]
 fn go_int64(number: f64) -> i64 {
     const END: f64 = 9_223_372_036_854_775_808.0;
     if (-END..END).contains(&number) { number as i64 } else { i64::MIN }

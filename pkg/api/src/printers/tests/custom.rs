@@ -108,3 +108,14 @@ fn a_scale_shows_both_counts_and_its_age() {
     });
     assert_eq!(json_of(&printer.cells(scale.as_object().unwrap(), NOW)), json!(["w", 3, 0, "60m"]));
 }
+
+#[test]
+fn a_thousand_columns_of_a_large_object_show_no_more_than_a_few_of_it() {
+    let large = "x".repeat(1 << 20);
+    let object = json!({"metadata": {"name": "w"}, "spec": {"a": large}});
+    let columns: Vec<PrinterColumn> = (0..1000).map(|_| column("c", "string", ".spec")).collect();
+    let printer = CustomPrinter::new(&columns);
+    let cells = printer.cells(object.as_object().unwrap(), NOW);
+    assert_eq!(cells.len(), 1001);
+    assert_eq!(cells.iter().filter(|cell| **cell != Cell::Null).count(), 1 + 4);
+}
