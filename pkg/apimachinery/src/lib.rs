@@ -12,6 +12,7 @@ pub mod fields;
 pub mod go_json;
 pub mod go_quote;
 pub mod gvk;
+pub mod histogram;
 pub mod kube_version;
 pub mod labels;
 pub mod names;

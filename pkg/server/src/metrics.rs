@@ -3,7 +3,6 @@
 //! [`requests`] has the families about requests; the others are single numbers.
 
 mod answered;
-mod histogram;
 mod requests;
 
 use std::fmt::Write;

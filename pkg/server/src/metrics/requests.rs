@@ -15,10 +15,9 @@ use std::time::Duration;
 use http::header::CONTENT_TYPE;
 use http::request::Parts;
 
+use apimachinery::histogram::Histogram;
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
-
-use super::histogram::Histogram;
 
 /// A resource or subresource that the server knows, as labels name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,10 +1,11 @@
-//! A histogram with fixed bounds, counted without locks.
+//! A histogram with fixed bounds, counted without locks, as metrics pages show it.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counts by upper bound, and beyond the last one.
-pub(super) struct Histogram<const N: usize> {
+#[derive(Debug)]
+pub struct Histogram<const N: usize> {
     counts: [AtomicU64; N],
     beyond: AtomicU64,
     sum: AtomicU64,
@@ -22,7 +23,7 @@ impl<const N: usize> Default for Histogram<N> {
 
 impl<const N: usize> Histogram<N> {
     /// Counts `value`, which is in the unit of the bounds, and adds `amount` to the sum.
-    pub(super) fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
+    pub fn observe(&self, bounds: &[(&str, u64); N], value: u64, amount: u64) {
         let bucket = bounds.partition_point(|&(_, bound)| bound < value);
         self.counts.get(bucket).unwrap_or(&self.beyond).fetch_add(1, Relaxed);
         self.sum.fetch_add(amount, Relaxed);
@@ -30,7 +31,7 @@ impl<const N: usize> Histogram<N> {
 
     /// Writes the histogram without the buckets below the bound number `from`. `unit` of the sum is
     /// one.
-    pub(super) fn write(
+    pub fn write(
         &self,
         out: &mut String,
         name: &str,
@@ -54,8 +55,13 @@ impl<const N: usize> Histogram<N> {
         );
     }
 
+    /// How often something was observed.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().chain([&self.beyond]).map(|count| count.load(Relaxed)).sum()
+    }
+
     /// Whether nothing was observed.
-    pub(super) fn is_empty(&self) -> bool {
-        self.beyond.load(Relaxed) == 0 && self.counts.iter().all(|count| count.load(Relaxed) == 0)
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
     }
 }
