@@ -4,6 +4,7 @@
 //! (`--etcd-servers`, `--service-account-issuer` and its keys, a way to authenticate), this server
 //! starts without it.
 
+mod authorization;
 mod checks;
 mod compatibility;
 
@@ -12,7 +13,6 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use apimachinery::features::{Gate, Gates};
-use authorization::Mode;
 use controlplane::config::{
     AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig,
     KubeletConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
@@ -87,8 +87,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         storage,
         watch_cache,
         authentication,
-        authorization_modes: checks::modes(flags),
-        authorization_policy_file: path(flags, "authorization-policy-file"),
+        authorization: authorization::config(flags)?,
         admission: AdmissionConfig {
             enabled: flags.list("enable-admission-plugins"),
             disabled: flags.list("disable-admission-plugins"),
@@ -151,7 +150,7 @@ fn storage(flags: &Flags, data_dir: &std::path::Path) -> StorageConfig {
 
 fn authentication(flags: &Flags) -> AuthenticationConfig {
     let wanted = flags.bool("anonymous-auth");
-    let everyone_may = checks::modes(flags).contains(&Mode::AlwaysAllow);
+    let everyone_may = authorization::everyone_may(flags);
     if wanted && everyone_may && flags.is_given("anonymous-auth") {
         tracing::warn!("anonymous requests are refused, because AlwaysAllow would let them do anything");
     }

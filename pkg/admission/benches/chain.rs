@@ -100,7 +100,7 @@ fn chain() -> Option<Chain> {
         Box::new(NamespaceLifecycle::new(objects(), memory.clone())?),
         Box::new(LimitRanger::new(objects())?),
         Box::new(ServiceAccount::new(objects(), Arc::new(Dice))?),
-        Box::new(PodSecurity::new(objects())?),
+        Box::new(PodSecurity::new(objects(), Arc::default())?),
         Box::new(Priority::new(objects())?),
         Box::new(DefaultTolerationSeconds::new(300, 300)),
         Box::new(RuntimeClass::new(objects())?),

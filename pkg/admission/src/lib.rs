@@ -76,7 +76,7 @@ pub use outside::Outside;
 pub use owner_references::OwnerReferencesPermissionEnforcement;
 pub use pod_node_selector::PodNodeSelector;
 pub use pod_resize::PodResizeValidator;
-pub use pod_security::PodSecurity;
+pub use pod_security::{PodSecurity, PodSecurityFigures};
 pub use pod_toleration_restriction::PodTolerationRestriction;
 pub use pod_topology_labels::PodTopologyLabels;
 pub use priority::Priority;

@@ -9,7 +9,7 @@ use api::resources;
 use api::tree::{child, children, flag, list, text};
 use apimachinery::status::Status;
 use async_trait::async_trait;
-use authorization::{Authorizer, Decision};
+use authorization::Authorizer;
 use schema::object::Object;
 
 use crate::{Attributes, Notes, Plugin, Verdict};
@@ -25,12 +25,10 @@ impl OwnerReferencesPermissionEnforcement {
         OwnerReferencesPermissionEnforcement { authorizer }
     }
 
-    /// Why a user may not do something; `None` if they may.
+    /// Why a user may not do something, with Go's form of what went wrong; `None` if they may.
     async fn refusal(&self, wanted: authorization::Attributes<'_>) -> Option<String> {
-        match self.authorizer.decide(wanted).await {
-            Decision::Allow(_) => None,
-            Decision::Deny(reason) | Decision::NoOpinion(reason) => Some(reason),
-        }
+        let refused = self.authorizer.decide(wanted).await.outcome().err()?;
+        Some(format!("{}, {}", refused.reason, refused.error.as_deref().unwrap_or("<nil>")))
     }
 
     async fn may_block(&self, a: &Attributes<'_>, owner: &Object) -> Verdict {
@@ -38,7 +36,7 @@ impl OwnerReferencesPermissionEnforcement {
             if let Some(reason) = self.refusal(wanted).await {
                 return Err(a.forbidden(&format!(
                     "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set \
-                     finalizers on: {reason}, <nil>"
+                     finalizers on: {reason}"
                 )));
             }
         }
@@ -66,7 +64,7 @@ impl Plugin for OwnerReferencesPermissionEnforcement {
         if !a.creates()
             && let Some(reason) = self.refusal(to_delete(a)).await
         {
-            let cause = format!("cannot set an ownerRef on a resource you can't delete: {reason}, <nil>");
+            let cause = format!("cannot set an ownerRef on a resource you can't delete: {reason}");
             return Err(a.forbidden(&cause));
         }
         let blocking = newly_blocking(new, old);

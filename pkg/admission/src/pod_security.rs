@@ -3,6 +3,7 @@
 //! is no configuration file, and audit annotations have nowhere to go yet.
 
 mod checks;
+mod figures;
 mod names;
 mod policy;
 mod standard;
@@ -21,6 +22,8 @@ use async_trait::async_trait;
 use schema::object::Object;
 
 use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+use figures::Mode;
+pub use figures::PodSecurityFigures;
 use policy::{Level, LevelVersion, Policy};
 use standard::{Violation, violations};
 
@@ -33,15 +36,16 @@ const IGNORED: [&str; 8] = ["exec", "attach", "binding", "eviction", "log", "por
 /// The plugin.
 pub struct PodSecurity {
     objects: Arc<dyn Objects>,
+    figures: Arc<PodSecurityFigures>,
     namespaces: &'static Resource<'static>,
     pods: &'static Resource<'static>,
 }
 
 impl PodSecurity {
-    /// Looks namespaces and pods up in `objects`. `None` if they are not served.
-    pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
+    /// Looks namespaces and pods up in `objects`, and counts in `figures`. `None` if they are not served.
+    pub fn new(objects: Arc<dyn Objects>, figures: Arc<PodSecurityFigures>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
-        Some(PodSecurity { objects, namespaces, pods: resources::find("", "v1", "pods", "")? })
+        Some(PodSecurity { objects, figures, namespaces, pods: resources::find("", "v1", "pods", "")? })
     }
 
     async fn judge_namespace(&self, a: &Attributes<'_>, namespace: &Object, notes: &mut Notes) -> Verdict {
@@ -118,24 +122,38 @@ impl PodSecurity {
         notes: &mut Notes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
-        let namespace = match self.objects.find(self.namespaces, "", a.namespace).await? {
-            Some(namespace) => namespace,
-            None if is_pod => {
-                return Err(
-                    Status::internal_error(format!("failed to lookup namespace {:?}", a.namespace)).into()
-                );
-            }
-            None => return Ok(()),
+        let Some(namespace) = self.objects.find(self.namespaces, "", a.namespace).await? else {
+            self.figures.failed(true, a);
+            let unknown = || Status::internal_error(format!("failed to lookup namespace {:?}", a.namespace));
+            return if is_pod { Err(unknown().into()) } else { Ok(()) };
         };
-        let (policy, _) = Policy::of(&namespace);
+        let (policy, errors) = Policy::of(&namespace);
+        if errors.is_empty() && policy.is_privileged() {
+            if is_pod {
+                self.figures.evaluated(true, policy.enforce, Mode::Enforce, a);
+            }
+            return Ok(());
+        }
         if is_pod && a.old.is_some_and(|old| !is_significant(object, old)) {
             return Ok(());
         }
         let Some(spec) = child(template, "spec") else { return Ok(()) };
-        if is_pod && let Some(cause) = detail(&violations(policy.enforce, template, spec)) {
+        if !errors.is_empty() {
+            self.figures.failed(false, a);
+        }
+        let cause = |policy| detail(&violations(policy, template, spec));
+        let refused = if is_pod { cause(policy.enforce) } else { None };
+        if is_pod {
+            self.figures.evaluated(refused.is_none(), policy.enforce, Mode::Enforce, a);
+        }
+        if policy.audit.level != Level::Privileged && cause(policy.audit).is_some() {
+            self.figures.evaluated(false, policy.audit, Mode::Audit, a);
+        }
+        if let Some(cause) = refused {
             return Err(a.forbidden(&format!("violates PodSecurity \"{}\": {cause}", policy.enforce)));
         }
-        if let Some(cause) = detail(&violations(policy.warn, template, spec)) {
+        if let Some(cause) = cause(policy.warn) {
+            self.figures.evaluated(false, policy.warn, Mode::Warn, a);
             notes.warn(format!("would violate PodSecurity \"{}\": {cause}", policy.warn));
         }
         Ok(())

@@ -1,5 +1,7 @@
 //! The authorizer contract, the trivial authorizers, and the proof that a request passed.
 
+mod union;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,6 +14,8 @@ use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
 
 use crate::{Attributes, Rules};
 
+pub use union::{Member, Union};
+
 /// What one authorizer says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Decision {
@@ -21,6 +25,58 @@ pub enum Decision {
     Deny(String),
     /// Not my business; ask the next one. The reason ends up in the refusal.
     NoOpinion(String),
+    /// It could not be found out.
+    Failed(Failure),
+}
+
+/// An authorizer that could not find out, and what is to be done about it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// Whether the answer is no, whatever others would say; if not, the next one is asked.
+    pub denied: bool,
+    /// Why it is no, where that is known; may be empty.
+    pub reason: String,
+    /// What went wrong.
+    pub error: String,
+}
+
+/// Why something is not allowed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Refused {
+    /// Whether somebody said no; if not, nobody said yes.
+    pub denied: bool,
+    /// In the authorizer's words; may be empty.
+    pub reason: String,
+    /// What went wrong while it was found out, if anything did.
+    pub error: Option<String>,
+}
+
+impl Refused {
+    /// What went wrong and why not, in one text (upstream's `error: reason`).
+    pub fn explained(self) -> String {
+        match self.error {
+            None => self.reason,
+            Some(error) if self.reason.is_empty() => error,
+            Some(error) => format!("{error}: {}", self.reason),
+        }
+    }
+}
+
+impl Decision {
+    /// Whether it is a yes, and why, or why not.
+    ///
+    /// # Errors
+    /// [`Refused`] for everything but a yes.
+    pub fn outcome(self) -> Result<Arc<str>, Refused> {
+        match self {
+            Decision::Allow(reason) => Ok(reason),
+            Decision::Deny(reason) => Err(Refused { denied: true, reason, error: None }),
+            Decision::NoOpinion(reason) => Err(Refused { denied: false, reason, error: None }),
+            Decision::Failed(Failure { denied, reason, error }) => {
+                Err(Refused { denied, reason, error: Some(error) })
+            }
+        }
+    }
 }
 
 /// Decides about requests.
@@ -55,32 +111,47 @@ impl Authorized {
     }
 }
 
+/// Why a request is not authorized.
+#[derive(Debug)]
+pub enum Unauthorized {
+    /// Upstream's 403.
+    Forbidden(Box<Status>),
+    /// Nobody knows whether it may pass; what went wrong.
+    Failed(String),
+}
+
 /// Asks whether a user may do what a request asks for.
 ///
 /// # Errors
-/// As [`require`].
+/// [`Unauthorized`].
 pub async fn authorize(
     authorizer: &dyn Authorizer,
     user: UserInfo,
     info: &RequestInfo,
-) -> Result<Authorized, Box<Status>> {
-    let reason = require(authorizer, Attributes::of_request(&user, info)).await?;
-    Ok(Authorized { user, reason })
+) -> Result<Authorized, Unauthorized> {
+    let attributes = Attributes::of_request(&user, info);
+    match authorizer.decide(attributes).await.outcome() {
+        Ok(reason) => Ok(Authorized { user, reason }),
+        Err(Refused { error: Some(error), .. }) => Err(Unauthorized::Failed(error)),
+        Err(refused) => Err(Unauthorized::Forbidden(Box::new(forbidden(attributes, &refused.reason)))),
+    }
 }
 
 /// Asks `authorizer` and turns anything but `Allow`, whose reason it returns, into upstream's 403
-/// (apiserver `endpoints/handlers/responsewriters/errors.go`).
+/// (apiserver `endpoints/handlers/responsewriters/errors.go`), and a failure into a 500.
 ///
 /// # Errors
-/// The `Forbidden` Status.
+/// The Status.
 pub async fn require(
     authorizer: &dyn Authorizer,
     attributes: Attributes<'_>,
 ) -> Result<Arc<str>, Box<Status>> {
-    match authorizer.decide(attributes).await {
-        Decision::Allow(reason) => Ok(reason),
-        Decision::Deny(reason) | Decision::NoOpinion(reason) => Err(Box::new(forbidden(attributes, &reason))),
-    }
+    authorizer.decide(attributes).await.outcome().map_err(|refused| {
+        Box::new(match refused.error {
+            Some(error) => Status::internal_error(error),
+            None => forbidden(attributes, &refused.reason),
+        })
+    })
 }
 
 /// Upstream's 403 for a request that is refused with a reason, which may be empty. Names come from the
@@ -158,40 +229,6 @@ impl Authorizer for MastersOnly {
 
     async fn rules(&self, user: &UserInfo, _: &str) -> Rules {
         if user.in_group(GROUP_MASTERS) { Rules::everything() } else { Rules::default() }
-    }
-}
-
-/// Asks several authorizers in order; the first with an opinion decides. Without one, their reasons
-/// are joined, one per line.
-pub struct Union(Vec<Arc<dyn Authorizer>>);
-
-impl Union {
-    /// Asks `authorizers` in this order.
-    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
-        Union(authorizers)
-    }
-}
-
-#[async_trait]
-impl Authorizer for Union {
-    async fn decide(&self, attributes: Attributes<'_>) -> Decision {
-        let mut reasons: Vec<String> = Vec::new();
-        for authorizer in &self.0 {
-            match authorizer.decide(attributes).await {
-                Decision::NoOpinion(reason) if reason.is_empty() => {}
-                Decision::NoOpinion(reason) => reasons.push(reason),
-                opinion => return opinion,
-            }
-        }
-        Decision::NoOpinion(reasons.join("\n"))
-    }
-
-    async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
-        let mut all = Rules::default();
-        for authorizer in &self.0 {
-            all.extend(authorizer.rules(user, namespace).await);
-        }
-        all
     }
 }
 

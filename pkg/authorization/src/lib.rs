@@ -3,16 +3,22 @@
 mod abac;
 mod attributes;
 mod authorizer;
+pub mod config;
+mod figures;
 mod mode;
 pub mod node;
 pub mod rbac;
+mod reload;
 mod rules;
+pub mod webhook;
 
 pub use abac::Policies;
 pub use attributes::Attributes;
 pub use authorizer::{
-    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, MastersOnly, Union, authorize, forbidden,
-    require,
+    AlwaysAllow, AlwaysDeny, Authorized, Authorizer, Decision, Failure, MastersOnly, Member, Refused,
+    Unauthorized, Union, authorize, forbidden, require,
 };
-pub use mode::{Means, Mode};
+pub use figures::{Figures, Series};
+pub use mode::{Connect, Means, Mode};
+pub use reload::{Reloadable, Reloaded};
 pub use rules::{PathRule, ResourceRule, Rules};

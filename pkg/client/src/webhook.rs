@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::go_quote::quote;
+use apimachinery::time::format_duration;
 use bytes::Bytes;
 use http::header::{ACCEPT, CONTENT_TYPE, RETRY_AFTER};
 use http::{Method, Request, Response, StatusCode, Uri};
@@ -34,6 +35,7 @@ pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
 pub struct Webhook {
     client: Client,
     url: Uri,
+    limits: Limits,
     initial_wait: Duration,
     chance: Chance,
 }
@@ -45,6 +47,8 @@ pub struct Attempt {
     pub code: Option<u16>,
     /// How long it took.
     pub took: Duration,
+    /// Whether it had no answer in time, by our clock or by the webhook's own words.
+    pub timed_out: bool,
 }
 
 /// Why a webhook gave no answer that counts. The text is the one that upstream's client has.
@@ -66,7 +70,20 @@ impl Webhook {
     /// [`Error::Credentials`].
     pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: Chance) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
-        Ok(Webhook { client, url: kubeconfig.server, initial_wait, chance })
+        let webhook = Webhook { client, url: kubeconfig.server, limits: LIMITS, initial_wait, chance };
+        Ok(webhook.with_timeout(LIMITS.total))
+    }
+
+    /// The same with another limit on how long an attempt may take, 30 s otherwise. The webhook is told in its URL.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        let nanos = i64::try_from(timeout.as_nanos()).unwrap_or(i64::MAX);
+        let target = format!("{}?timeout={}", self.url.path(), format_duration(nanos));
+        let mut parts = self.url.clone().into_parts();
+        parts.path_and_query = target.parse().ok();
+        self.url = Uri::from_parts(parts).unwrap_or(self.url);
+        self.limits.total = timeout;
+        self
     }
 
     /// Posts a JSON body and reads the JSON that comes back. `tell` hears of every attempt.
@@ -94,9 +111,10 @@ impl Webhook {
             .header(ACCEPT, "application/json, */*")
             .body(body.clone())
             .map_err(|error| failed(error.to_string()))?;
-        let outcome = self.client.call(request, &LIMITS).await;
+        let outcome = self.client.call(request, &self.limits).await;
         let code = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
-        tell(Attempt { code, took: began.elapsed() });
+        let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
+        tell(Attempt { code, took: began.elapsed(), timed_out });
         match outcome {
             Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
             Ok(answer) => Err(refused(&answer)),

@@ -9,8 +9,8 @@ use admission::{
     DenyServiceExternalIPs, ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger,
     NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator,
     NodeRestriction, Objects, Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize,
-    Plugin, PodNodeSelector, PodResizeValidator, PodSecurity, PodTolerationRestriction, PodTopologyLabels,
-    Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
+    Plugin, PodNodeSelector, PodResizeValidator, PodSecurity, PodSecurityFigures, PodTolerationRestriction,
+    PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
     TaintNodesByCondition, Writes,
 };
 use apimachinery::features::{Gate, Gates};
@@ -128,6 +128,8 @@ pub(crate) struct Parts<'c> {
     pub(crate) outside: Arc<dyn Outside>,
     pub(crate) namespaces: Arc<dyn Namespaces>,
     pub(crate) authorizer: Arc<dyn Authorizer>,
+    /// Where `PodSecurity` counts.
+    pub(crate) pod_security: Arc<PodSecurityFigures>,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
 }
@@ -161,7 +163,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), parts.gates)?),
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
-        "PodSecurity" => Box::new(PodSecurity::new(objects())?),
+        "PodSecurity" => Box::new(PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?),
         "PodNodeSelector" => Box::new(PodNodeSelector::new(objects())?),
         "Priority" => Box::new(Priority::new(objects())?),
         "DefaultTolerationSeconds" => {
@@ -270,6 +272,7 @@ mod tests {
             outside: Arc::new(crate::system::SystemOutside),
             namespaces: Arc::new(Nothing),
             authorizer: Arc::new(authorization::AlwaysAllow),
+            pod_security: Arc::default(),
             pods: &PodConfig {
                 allow_privileged: true,
                 not_ready_toleration_seconds: 300,

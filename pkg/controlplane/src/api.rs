@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::admission::Chain;
+use ::admission::{Chain, PodSecurityFigures};
 use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
 use apimachinery::features::{Gate, Gates};
@@ -20,7 +20,7 @@ use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::served::{Description, Served};
-use futures::future::BoxFuture;
+use futures::future::{self, BoxFuture};
 use registry::Registry;
 use server::metrics::Collector;
 use storage::Storage;
@@ -28,11 +28,11 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::api_services::ApiServices;
 use crate::authenticators::authenticator;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
-use crate::api_services::ApiServices;
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::CustomResources;
 use crate::features::FeatureMetrics;
@@ -115,16 +115,16 @@ pub(crate) async fn build(
     let watch_metrics = Arc::new(WatchMetrics::default());
     let keys = service_account_keys::load(config).await?;
     let authenticator = authenticator(config, &keys, &registry)?;
-    let openid = openid(config, &address, &keys);
-    let signer = keys.verifying.clone();
-    let Authorizers { authorizer, roles, collector, ready: authorizers_ready, followed } =
+    let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
+    let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
     let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
     let (custom_resources, all_defined) = custom_resources(&registry, &served, &watch_metrics)?;
+    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
-        admission: plugins(config, &registry, &authorizer, &namespaces),
+        admission,
         authorizer: Arc::clone(&authorizer),
         roles: roles.shared(),
         authenticator: authenticator.clone(),
@@ -146,7 +146,7 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.push(repairs.hook());
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
-    collectors.extend(collector);
+    collectors.extend(of_authorizers.into_iter().chain([of_admission]));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
@@ -156,15 +156,8 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let followers = async {
-                tokio::join!(
-                    followed,
-                    following_namespaces.run(),
-                    following_ranges.run(),
-                    custom_resources,
-                    keep_fresh(signer)
-                )
-            };
+            let views = future::join(following_namespaces.run(), following_ranges.run());
+            let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers);
         }),
         before_stop,
@@ -236,24 +229,26 @@ fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>
     Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
 }
 
-/// What may change and refuse writes.
+/// What may change and refuse writes, and its figures.
 fn plugins(
     config: &Config,
     registry: &Registry,
     authorizer: &Arc<dyn Authorizer>,
     namespaces: &Namespaces,
-) -> Chain {
+) -> (Chain, Arc<dyn Collector>) {
     let objects = Arc::new(StoredObjects::new(registry.clone()));
+    let pod_security = Arc::new(PodSecurityFigures::default());
     let parts = admission::Parts {
         objects: objects.clone(),
         writes: objects,
         outside: Arc::new(SystemOutside),
         namespaces: namespaces.shared(),
         authorizer: Arc::clone(authorizer),
+        pod_security: Arc::clone(&pod_security),
         pods: &config.pods,
         gates: config.gates,
     };
-    admission::chain(&config.admission, &parts)
+    (admission::chain(&config.admission, &parts), Arc::new(PodSecurityCollector(pod_security)))
 }
 
 /// What is served at start.
@@ -343,6 +338,15 @@ impl Collector for CacheMetrics {
 struct Watches(Arc<WatchMetrics>);
 
 impl Collector for Watches {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// The figures of `PodSecurity`.
+struct PodSecurityCollector(Arc<PodSecurityFigures>);
+
+impl Collector for PodSecurityCollector {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
     }

@@ -193,7 +193,8 @@ impl ApiServices {
         let wanted: Vec<Wanted> = of_custom(&self.custom.borrow_and_update()).collect();
         let mut done = true;
         for wanted in &wanted {
-            let as_wanted = |seen: &Seen| seen.managed != wanted.managed || seen.priorities == wanted.priorities;
+            let as_wanted =
+                |seen: &Seen| seen.managed != wanted.managed || seen.priorities == wanted.priorities;
             let name = wanted.name();
             if !self.follower.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
                 done &= self.keep_one(wanted).await;
@@ -227,7 +228,8 @@ impl ApiServices {
             Some(new)
         };
         let kept = self.client.keep("", &wanted.name(), &change).await;
-        kept.inspect_err(|status| tracing::warn!(error = status.message, "an APIService could not be kept")).is_ok()
+        kept.inspect_err(|status| tracing::warn!(error = status.message, "an APIService could not be kept"))
+            .is_ok()
     }
 
     async fn remove(&self, name: &str, uid: String) -> bool {

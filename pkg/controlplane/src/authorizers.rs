@@ -1,17 +1,23 @@
 //! Who decides what users may do, as configured, and what it decides by.
 
+mod calls;
+mod reload;
+
+use std::path::Path;
 use std::sync::Arc;
 
 use ::api::catalog::Catalog;
-use authorization::{Authorizer, Means, Mode, Policies};
+use authorization::{Authorizer, Figures, Means, Mode, Policies, Reloadable};
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
 
-use crate::config::Config;
+use crate::config::{AuthorizationConfig, Config};
 use crate::node_graph::{self, Nodes};
 use crate::roles::StoredRoles;
 use crate::run::RunError;
+use crate::system::SystemClock;
+use reload::Follower;
 
 /// What decides, and what keeps it current.
 pub(crate) struct Authorizers {
@@ -19,8 +25,8 @@ pub(crate) struct Authorizers {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Roles and bindings.
     pub(crate) roles: StoredRoles,
-    /// Its figures.
-    pub(crate) collector: Option<Arc<dyn Collector>>,
+    /// Their figures.
+    pub(crate) collectors: Vec<Arc<dyn Collector>>,
     /// Done when everything is known that decisions are made by. Until then nobody has anything.
     pub(crate) ready: BoxFuture<'static, ()>,
     /// Keeps what decisions are made by current while it runs.
@@ -40,33 +46,84 @@ impl Authorizers {
     ) -> Result<Self, RunError> {
         let (roles, roles_followed) = StoredRoles::new(registry);
         let nodes = Nodes::new(config, registry, catalog);
-        let means = Means {
-            roles: roles.shared(),
-            graph: nodes.graph(),
-            nodes: node_graph::policy(config.gates).map_err(RunError::Bootstrap)?,
-            policies: policies(config)?,
+        let figures = Arc::new(Figures::default());
+        let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(Arc::clone(&figures)))];
+        collectors.extend(nodes.collector());
+        let means = means(config, &roles, &nodes, figures)?;
+        let (authorizer, follower) = match chosen {
+            Some(chosen) => (chosen, None),
+            None => configured(&config.authorization, means)?,
         };
-        let authorizer = chosen.unwrap_or_else(|| Mode::authorizer(&config.authorization_modes, &means));
-        let collector = nodes.collector();
+        collectors.extend(follower.as_ref().map(Follower::collector));
         let (nodes_ready, nodes_followed) = nodes.split();
         let known = roles.clone();
         Ok(Authorizers {
             authorizer,
             roles,
-            collector,
+            collectors,
             ready: Box::pin(async move {
                 tokio::join!(known.ready(), nodes_ready);
             }),
             followed: Box::pin(async move {
-                tokio::join!(roles_followed.run(), nodes_followed);
+                let file_followed = async {
+                    if let Some(follower) = follower {
+                        follower.run().await;
+                    }
+                };
+                tokio::join!(roles_followed.run(), nodes_followed, file_followed);
             }),
         })
     }
 }
 
-/// The policies of the mode ABAC; none without a file.
-fn policies(config: &Config) -> Result<Policies, RunError> {
-    let Some(path) = &config.authorization_policy_file else { return Ok(Policies::default()) };
+/// The figures of authorizers, on the metrics page.
+struct Counted(Arc<Figures>);
+
+impl Collector for Counted {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// What authorizers decide by. Modes that are not there at start cannot be added later, as upstream's cannot.
+fn means(
+    config: &Config,
+    roles: &StoredRoles,
+    nodes: &Nodes,
+    figures: Arc<Figures>,
+) -> Result<Means, RunError> {
+    let has = |mode| config.authorization.configuration.has(mode);
+    let policy = node_graph::policy(config.gates).map_err(RunError::Bootstrap)?;
+    let path = config.authorization.policy_file.as_deref();
+    Ok(Means {
+        roles: has(Mode::Rbac).then(|| roles.shared()),
+        nodes: nodes.graph().map(|graph| (graph, policy)),
+        policies: has(Mode::Abac).then(|| policies(path.unwrap_or(Path::new("")))).transpose()?,
+        connect: Box::new(calls::connect),
+        clock: Arc::new(SystemClock),
+        figures,
+    })
+}
+
+/// The authorizer of a configuration, and what replaces it when the configuration's file changes.
+fn configured(
+    config: &AuthorizationConfig,
+    means: Means,
+) -> Result<(Arc<dyn Authorizer>, Option<Follower>), RunError> {
+    let Some(file) = config.file.clone() else {
+        let union = means.authorizer(&config.configuration).map_err(RunError::Configuration)?;
+        return Ok((Arc::new(union), None));
+    };
+    let reloadable = Reloadable::new(means, config.configuration.clone(), file.text.clone());
+    let reloadable = Arc::new(reloadable.map_err(RunError::Configuration)?);
+    Ok((Arc::clone(&reloadable) as Arc<dyn Authorizer>, Some(Follower::new(file, reloadable))))
+}
+
+/// The policies of the mode ABAC.
+fn policies(path: &Path) -> Result<Policies, RunError> {
     let text = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
     Policies::parse(&path.display().to_string(), &text).map_err(RunError::Configuration)
 }
+
+#[cfg(test)]
+mod tests;

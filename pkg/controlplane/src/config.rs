@@ -1,14 +1,17 @@
 //! What a server is told: plain data, filled from flags by the binary and by hand in tests.
 
+mod authorization;
+
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::authorization::Mode;
 pub use api::runtime_config::RuntimeConfig;
 use apimachinery::features::Gates;
-use authorization::Mode;
+pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
 
@@ -23,10 +26,8 @@ pub struct Config {
     pub serving: ServingConfig,
     /// How clients prove who they are.
     pub authentication: AuthenticationConfig,
-    /// `--authorization-mode`, in order.
-    pub authorization_modes: Vec<Mode>,
-    /// The policies of the mode ABAC.
-    pub authorization_policy_file: Option<PathBuf>,
+    /// Who decides what users may do.
+    pub authorization: AuthorizationConfig,
     /// Which admission plugins run.
     pub admission: AdmissionConfig,
     /// How requests are treated on their way.
@@ -403,8 +404,7 @@ impl Config {
                 admin_kubeconfig: None,
             },
             authentication: AuthenticationConfig { anonymous: true, ..AuthenticationConfig::default() },
-            authorization_modes: vec![Mode::Node, Mode::Rbac],
-            authorization_policy_file: None,
+            authorization: AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac]),
             // Nobody makes the accounts that pods would need.
             admission: AdmissionConfig {
                 disabled: vec!["ServiceAccount".to_owned()],

@@ -113,7 +113,7 @@ impl Nodes {
     /// The graph of what a registry stores, if nodes are authorized by it. What `catalog` does not serve has no
     /// objects.
     pub(crate) fn new(config: &Config, registry: &Registry, catalog: &Catalog) -> Self {
-        if !config.authorization_modes.contains(&Mode::Node) {
+        if !config.authorization.configuration.has(Mode::Node) {
             return Nodes(None);
         }
         let rows = SOURCES.iter().filter_map(|(group, version, plural, _)| {
@@ -124,11 +124,8 @@ impl Nodes {
     }
 
     /// As the authorizer takes it.
-    pub(crate) fn graph(&self) -> Arc<dyn Graphs> {
-        match &self.0 {
-            Some((graph, _)) => Arc::new(graph.clone()),
-            None => Arc::new(Graph::default()),
-        }
+    pub(crate) fn graph(&self) -> Option<Arc<dyn Graphs>> {
+        self.0.as_ref().map(|(graph, _)| Arc::new(graph.clone()) as Arc<dyn Graphs>)
     }
 
     /// Its figures.

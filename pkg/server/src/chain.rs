@@ -11,20 +11,22 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures::FutureExt;
-use http::HeaderMap;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Uri};
 use http_body::Body as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use apimachinery::features::Gates;
+use apimachinery::go_quote::quote;
 use apimachinery::request_context::{AuditId, RequestContext};
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::trace::Span;
 use authentication::{Authenticated, Authenticator, Credentials};
-use authorization::{Authorizer, authorize};
+use authorization::{Authorizer, Unauthorized, authorize};
 use endpoints::dispatch::{Body, Dispatch, Request, Response};
 use endpoints::heavy::HeavyPool;
 
@@ -131,13 +133,27 @@ struct Incoming<'r> {
 enum Refusal {
     Status(Box<Status>),
     TooMany,
-    /// 500 with this text: upstream cannot say it in a Status yet.
+    /// 500 with this text: upstream does not say it in a Status.
     Unreadable(String),
 }
 
 impl From<Box<Status>> for Refusal {
     fn from(status: Box<Status>) -> Self {
         Refusal::Status(status)
+    }
+}
+
+/// The answer to a request that is not authorized. Upstream logs what went wrong, and tells the client.
+fn unauthorized(why: Unauthorized, uri: &Uri) -> Refusal {
+    match why {
+        Unauthorized::Forbidden(status) => Refusal::Status(status),
+        Unauthorized::Failed(error) => {
+            tracing::error!(%error, "nobody could say whether a request is authorized");
+            let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+            let text = format!("Internal Server Error: {}: {error}", quote(target));
+            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+            Refusal::Unreadable(format!("{text}\n"))
+        }
     }
 }
 
@@ -249,7 +265,8 @@ impl Chain {
         let authorizer = self.authorizer.as_ref();
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer).await?;
         let seat = self.seat(info, &actor)?;
-        let authorized = authorize(authorizer, actor.into_user(), info).await?;
+        let authorized = authorize(authorizer, actor.into_user(), info).await;
+        let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
         if info.is_resource || is_of_api(&info.path) {
             let request = Request { parts, body, context, authorized };
             return self.dispatch(request, seat).await;

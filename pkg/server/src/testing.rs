@@ -14,9 +14,10 @@ use apimachinery::clock::TestClock;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
+use authorization::config::Configuration;
 use authorization::node::{self, Graph};
 use authorization::rbac::Index;
-use authorization::{Means, Mode, Policies};
+use authorization::{Authorizer, Means, Mode, Policies};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
 use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
@@ -105,15 +106,20 @@ pub(crate) fn chain(script: &Arc<Script>, modes: &[Mode], options: ChainOptions)
     traced_chain(script, modes, options, None)
 }
 
-/// No roles, no nodes, no policies.
-fn nothing_known() -> Means {
+/// What modes decide by: no roles, no nodes, no policies, no webhook.
+fn authorizer(modes: &[Mode]) -> Arc<dyn Authorizer> {
     let features = node::Features { selectors: true, service_accounts: true, pod_certificates: true };
-    Means {
-        roles: Arc::new(Index::default()),
-        graph: Arc::new(Graph::default()),
-        nodes: node::Policy { rules: Vec::new(), features },
-        policies: Policies::default(),
-    }
+    let policy = node::Policy { rules: Vec::new(), features };
+    let means = Means {
+        roles: Some(Arc::new(Index::default())),
+        nodes: Some((Arc::new(Graph::default()), policy)),
+        policies: Some(Policies::default()),
+        connect: Box::new(|_| Err("there is no webhook".to_owned())),
+        clock: Arc::new(TestClock::default()),
+        figures: Arc::default(),
+    };
+    #[allow(clippy::unwrap_used)]
+    Arc::new(means.authorizer(&Configuration::of_modes(modes, None)).unwrap())
 }
 
 /// As [`chain`], recorded by `traces`.
@@ -138,7 +144,7 @@ pub(crate) fn traced_chain(
             anonymous: true,
             ..Authenticator::default()
         },
-        authorizer: Mode::authorizer(modes, &nothing_known()),
+        authorizer: authorizer(modes),
         dispatch: Arc::clone(script) as Arc<dyn Dispatch>,
         heavy,
         api_paths: Arc::new(|| vec!["/api".to_owned(), "/version".to_owned()]),

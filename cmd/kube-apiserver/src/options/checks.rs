@@ -1,12 +1,10 @@
 //! What upstream checks about flags at start, and what this server refuses to go without.
 
-use std::collections::BTreeSet;
-
 use apimachinery::features::{Gate, Gates};
-use authorization::Mode;
 use controlplane::admission::{State, known};
 use controlplane::config::Cidr;
 
+use super::authorization;
 use crate::flags::{Flags, Treatment};
 
 /// The range of Services where none is given.
@@ -25,7 +23,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     generic(flags, &mut errors);
     etcd(flags, &mut errors);
     serving(flags, &mut errors);
-    authorization_modes(flags, &mut errors);
+    authorization::errors(flags, &mut errors);
     admission(flags, gates, &mut errors);
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
@@ -114,41 +112,6 @@ fn tracing(flags: &Flags, errors: &mut Vec<String>) {
     let missing = |path: &&str| !std::path::Path::new(path).exists();
     if let Some(path) = flags.optional("tracing-config-file").filter(missing) {
         errors.push(format!("tracing-config-file {path} does not exist"));
-    }
-}
-
-/// The modes that the flag names; upstream's default allows everything.
-pub(super) fn modes(flags: &Flags) -> Vec<Mode> {
-    match flags.is_given("authorization-mode") {
-        true => flags.list("authorization-mode").iter().filter_map(|name| Mode::parse(name)).collect(),
-        false => vec![Mode::AlwaysAllow],
-    }
-}
-
-fn authorization_modes(flags: &Flags, errors: &mut Vec<String>) {
-    let names = flags.list("authorization-mode");
-    if flags.is_given("authorization-mode") && names.is_empty() {
-        errors.push("at least one authorization-mode must be passed".to_owned());
-    }
-    for name in &names {
-        match Mode::parse(name) {
-            None => errors.push(format!("authorization-mode {name:?} is not a valid mode")),
-            Some(Mode::Abac) if flags.optional("authorization-policy-file").is_none() => {
-                errors.push("authorization-mode ABAC's authorization policy file not passed".to_owned());
-            }
-            Some(Mode::Webhook) if flags.optional("authorization-webhook-config-file").is_none() => {
-                errors.push("authorization-mode Webhook's authorization config file not passed".to_owned());
-            }
-            Some(_) => {}
-        }
-    }
-    if names.iter().collect::<BTreeSet<_>>().len() < names.len() {
-        let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
-        errors.push(format!("authorization-mode [{}] has mode specified more than once", names.join(" ")));
-    }
-    let has = |mode: &str| names.iter().any(|name| name == mode);
-    if flags.optional("authorization-policy-file").is_some() && !has("ABAC") {
-        errors.push("cannot specify --authorization-policy-file without mode ABAC".to_owned());
     }
 }
 

@@ -328,3 +328,50 @@ fn headers_of_proxies_are_checked_as_upstream_checks_them() {
     );
     options(&format!("{both} --requestheader-allowed-names front")).unwrap();
 }
+
+#[test]
+fn who_authorizes_is_said_by_modes_or_by_a_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path.display().to_string()
+    };
+    let names = |line: &str| {
+        let configuration = options(line).unwrap().authorization.configuration;
+        configuration.authorizers.into_iter().map(|authorizer| authorizer.name).collect::<Vec<_>>()
+    };
+    assert_eq!(names(""), ["alwaysallow"]);
+    let kubeconfig = write("kubeconfig", "");
+    let webhook =
+        format!("--authorization-mode=RBAC,Webhook --authorization-webhook-config-file={kubeconfig}");
+    assert_eq!(names(&webhook), ["rbac", "default"]);
+    error(
+        &format!("{webhook} --authorization-webhook-version=v2"),
+        "unsupported webhook authorizer version \"v2\", supported versions are \"v1\", \"v1beta1\"",
+    );
+    error(
+        "--authorization-mode=Webhook",
+        "authorization-mode Webhook's authorization config file not passed",
+    );
+    error(
+        "--authorization-mode=RBAC --authorization-webhook-config-file=/x",
+        "cannot specify --authorization-webhook-config-file without mode Webhook",
+    );
+    let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
+    let good = write("good", &format!("{head}- {{type: AlwaysDeny, name: alwaysdeny}}\n"));
+    assert_eq!(names(&format!("--authorization-config={good}")), ["alwaysdeny"]);
+    assert!(options(&format!("--authorization-config={good}")).unwrap().authentication.anonymous);
+    for flag in ["--authorization-mode=RBAC", "--authorization-webhook-version=v1"] {
+        error(
+            &format!("--authorization-config={good} {flag}"),
+            "--authorization-config can not be specified when --authorization-mode or --authorization-webhook-* flags are defined",
+        );
+    }
+    let bad = write("bad", head);
+    error(
+        &format!("--authorization-config={bad}"),
+        "authorizers: Required value: at least one authorization mode must be defined",
+    );
+    error("--authorization-config=/nope", "open /nope: no such file or directory");
+}

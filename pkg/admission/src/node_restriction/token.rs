@@ -4,7 +4,6 @@ use api::tree::{child, children, list, text};
 use apimachinery::features::Gate;
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
-use authorization::Decision;
 use schema::object::Object;
 use serde_json::Value;
 
@@ -74,14 +73,16 @@ impl NodeRestriction {
             resource_request: true,
             ..authorization::Attributes::of_user(a.user)
         };
-        match self.authorizer.decide(wanted).await {
-            Decision::Allow(_) => Ok(()),
-            Decision::Deny(_) | Decision::NoOpinion(_) => Err(format!(
-                "audience {} not found in pod spec volume, {} is not authorized to request tokens for this audience",
-                quote(audience),
-                a.user.name
-            )),
-        }
+        let Err(refused) = self.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
+        let (audience, user) = (quote(audience), &a.user.name);
+        Err(match refused.error {
+            Some(error) => format!(
+                "audience {audience} not found in pod spec volume, error authorizing {user} to request tokens for this audience: {error}"
+            ),
+            None => format!(
+                "audience {audience} not found in pod spec volume, {user} is not authorized to request tokens for this audience"
+            ),
+        })
     }
 
     /// Whether a volume of the pod, or its driver, asks for tokens for an audience. What cannot be found out

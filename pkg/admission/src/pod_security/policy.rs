@@ -28,6 +28,15 @@ impl Level {
             _ => return None,
         })
     }
+
+    /// What labels call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Level::Privileged => "privileged",
+            Level::Baseline => "baseline",
+            Level::Restricted => "restricted",
+        }
+    }
 }
 
 /// A level as a minor version of Kubernetes defined it.
@@ -40,11 +49,7 @@ pub(super) struct LevelVersion {
 
 impl fmt::Display for LevelVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self.level {
-            Level::Privileged => "privileged",
-            Level::Baseline => "baseline",
-            Level::Restricted => "restricted",
-        })?;
+        f.write_str(self.level.name())?;
         match self.version {
             Some(minor) => write!(f, ":v1.{minor}"),
             None => f.write_str(":latest"),
@@ -52,21 +57,27 @@ impl fmt::Display for LevelVersion {
     }
 }
 
-/// What is refused, and what is warned of.
+/// What is refused, what is noted for auditors, and what is warned of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Policy {
     pub(super) enforce: LevelVersion,
+    pub(super) audit: LevelVersion,
     pub(super) warn: LevelVersion,
 }
 
 impl Policy {
+    /// Whether it lets everything pass, and says nothing.
+    pub(super) fn is_privileged(&self) -> bool {
+        [self.enforce, self.audit, self.warn].iter().all(|mode| mode.level == Level::Privileged)
+    }
+
     /// The policy of a namespace, with what is wrong with its labels. Where the level of what is enforced
     /// cannot be read, the strictest holds; where that of warnings cannot, there are none.
     pub(super) fn of(namespace: &Object) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
         let enforce = read(namespace, "enforce", Level::Restricted, &mut errors);
         let told = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
-        read(namespace, "audit", Level::Privileged, &mut errors);
+        let audit = read(namespace, "audit", Level::Privileged, &mut errors);
         let mut warn = read(namespace, "warn", Level::Privileged, &mut errors);
         // Whoever says what is enforced and nothing else is warned of as much.
         let has = |key: &str| meta::label(namespace, key).is_some();
@@ -76,7 +87,7 @@ impl Policy {
                 warn.version = enforce.version;
             }
         }
-        (Policy { enforce, warn }, errors)
+        (Policy { enforce, audit, warn }, errors)
     }
 }
 

@@ -137,7 +137,8 @@ fn namespace(labels: &[(&str, &str)]) -> Value {
 #[test]
 fn pods_keep_to_what_their_namespace_enforces_and_are_warned_of_the_rest() {
     let check = |labels: &[(&str, &str)], spec: Value, expected: Result<usize, &str>| {
-        let plugin = PodSecurity::new(Store::of([("namespaces", namespace(labels))])).unwrap();
+        let plugin =
+            PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::default()).unwrap();
         let pod = json!({"metadata": {"name": "p"}, "spec": spec});
         let got = Write::default().judged(&plugin, pod).map(|warnings| warnings.len());
         let refusal = |start: &str| format!("pods \"p\" is forbidden: violates PodSecurity {start}");
@@ -162,7 +163,8 @@ fn pods_keep_to_what_their_namespace_enforces_and_are_warned_of_the_rest() {
 #[test]
 fn an_update_without_new_images_passes() {
     let plugin =
-        PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))])).unwrap();
+        PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))]), Arc::default())
+            .unwrap();
     let pod = |image: &str| json!({"metadata": {"name": "p"}, "spec": {"hostPID": true, "containers": [{"image": image}]}});
     assert!(Write::default().over(pod("a")).judged(&plugin, pod("a")).is_ok());
     assert!(Write::default().over(pod("a")).judged(&plugin, pod("b")).is_err());
@@ -176,7 +178,8 @@ fn an_update_without_new_images_passes() {
 #[test]
 fn templates_are_only_warned_of() {
     let plugin =
-        PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))])).unwrap();
+        PodSecurity::new(Store::of([("namespaces", namespace(&[("enforce", "baseline")]))]), Arc::default())
+            .unwrap();
     let template = json!({"spec": {"hostPID": true}});
     let deployment = json!({"metadata": {"name": "d"}, "spec": {"template": template}});
     let got = Write::of("apps", "v1", "deployments").judged(&plugin, deployment);
@@ -191,7 +194,7 @@ fn a_namespace_that_gets_stricter_is_told_of_its_pods() {
     let pod = |name: &str| {
         ("pods", json!({"metadata": {"name": name, "namespace": "ns"}, "spec": {"hostPID": true}}))
     };
-    let plugin = PodSecurity::new(Store::of([pod("a"), pod("b")])).unwrap();
+    let plugin = PodSecurity::new(Store::of([pod("a"), pod("b")]), Arc::default()).unwrap();
     let namespaces = || Write::of("", "v1", "namespaces");
     let stricter = namespaces().over(namespace(&[])).judged(&plugin, namespace(&[("enforce", "baseline")]));
     let expected = [
@@ -205,7 +208,7 @@ fn a_namespace_that_gets_stricter_is_told_of_its_pods() {
 
 #[test]
 fn labels_that_cannot_be_read_are_invalid_when_they_are_new() {
-    let plugin = PodSecurity::new(Store::of([])).unwrap();
+    let plugin = PodSecurity::new(Store::of([]), Arc::default()).unwrap();
     let bad = || namespace(&[("enforce", "x"), ("warn-version", "1.2")]);
     let got = Write::of("", "v1", "namespaces").judged(&plugin, bad()).unwrap_err();
     assert_eq!(
@@ -215,4 +218,47 @@ fn labels_that_cannot_be_read_are_invalid_when_they_are_new() {
          metadata.labels[pod-security.kubernetes.io/warn-version]: Invalid value: \"1.2\": must be \"latest\" or \"v1.x\"]"
     );
     assert!(Write::of("", "v1", "namespaces").over(bad()).judged(&plugin, bad()).is_ok());
+}
+
+#[test]
+fn evaluations_and_what_hinders_them_are_counted() {
+    let check = |labels: &[(&str, &str)], expected: &[&str]| {
+        let figures = Arc::new(PodSecurityFigures::default());
+        let plugin =
+            PodSecurity::new(Store::of([("namespaces", namespace(labels))]), Arc::clone(&figures)).unwrap();
+        let pod = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}});
+        let _ = Write::default().judged(&plugin, pod);
+        let mut page = String::new();
+        figures.write(&mut page);
+        let counted = page
+            .lines()
+            .filter(|line| line.ends_with(" 1"))
+            .filter_map(|line| line.strip_prefix("pod_security_"));
+        let tail = ",request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1";
+        assert_eq!(
+            counted.filter_map(|line| line.strip_suffix(tail)).collect::<Vec<_>>(),
+            expected,
+            "{page}"
+        );
+    };
+    let evaluation = |decision: &str, mode: &str, level: &str, version: &str| {
+        format!(
+            "evaluations_total{{decision={decision:?},mode={mode:?},policy_level={level:?},policy_version={version:?}"
+        )
+    };
+    check(&[], &[&evaluation("allow", "enforce", "privileged", "latest")]);
+    check(
+        &[("enforce", "baseline"), ("enforce-version", "v1.30")],
+        &[&evaluation("deny", "enforce", "baseline", "v1.30")],
+    );
+    let both = [
+        evaluation("allow", "enforce", "privileged", "latest"),
+        evaluation("deny", "audit", "restricted", "future"),
+    ];
+    let both: Vec<&str> = both.iter().map(String::as_str).collect();
+    check(&[("audit", "restricted"), ("audit-version", "v1.99")], &both);
+    check(
+        &[("warn", "nonsense")],
+        &["errors_total{fatal=\"false\"", &evaluation("allow", "enforce", "privileged", "latest")],
+    );
 }

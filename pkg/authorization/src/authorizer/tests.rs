@@ -1,38 +1,78 @@
 //! Claims about decisions and about the texts of refusals.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::panic)]
 
 use super::*;
+use crate::config::{Configuration, WebhookConfiguration};
 use crate::node::{self, Features, Graph};
 use crate::rbac::Index;
-use crate::{Means, Mode, Policies};
+use crate::webhook::{Answer, Attempt, Caller, Conditions, Options, Version};
+use crate::{Failure, Means, Mode, Policies, Reloadable, Reloaded};
+use apimachinery::clock::TestClock;
 use apimachinery::query::Query;
 use apimachinery::request_info::request_info;
+use std::time::Duration;
 
 fn user(name: &str, groups: &[&str]) -> UserInfo {
     let groups = groups.iter().map(|&g| g.to_owned()).collect();
     UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
 }
 
-/// Without roles, policies and objects.
+/// Without roles, policies and objects, and with webhooks that are down.
 fn nothing() -> Means {
     let features = Features { selectors: true, service_accounts: true, pod_certificates: true };
+    let policy = node::Policy { rules: Vec::new(), features };
     Means {
-        roles: Arc::new(Index::default()),
-        graph: Arc::new(Graph::default()),
-        nodes: node::Policy { rules: Vec::new(), features },
-        policies: Policies::default(),
+        roles: Some(Arc::new(Index::default())),
+        nodes: Some((Arc::new(Graph::default()), policy)),
+        policies: Some(Policies::default()),
+        connect: Box::new(|_| Ok(Arc::new(Down))),
+        clock: Arc::new(TestClock::default()),
+        figures: Arc::default(),
     }
+}
+
+/// A webhook that does not answer.
+struct Down;
+
+#[async_trait]
+impl Caller for Down {
+    async fn ask(&self, _: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String> {
+        failed(Attempt { took: Duration::ZERO, timed_out: false });
+        Err("down".to_owned())
+    }
+}
+
+fn webhook(deny_on_error: bool) -> WebhookConfiguration {
+    let options = Options {
+        version: Version::V1,
+        authorized_ttl: Duration::ZERO,
+        unauthorized_ttl: Duration::ZERO,
+        deny_on_error,
+        conditions: Conditions::default(),
+    };
+    WebhookConfiguration { kubeconfig: "/x".into(), timeout: Duration::ZERO, options }
+}
+
+fn modes(modes: &[Mode], deny_on_error: bool) -> Configuration {
+    Configuration::of_modes(modes, Some(&webhook(deny_on_error)))
 }
 
 fn info(method: &str, path: &str) -> RequestInfo {
     request_info(method, path, &Query::default()).unwrap()
 }
 
+async fn refused(authorizer: &dyn Authorizer, user: UserInfo, info: &RequestInfo) -> Status {
+    match authorize(authorizer, user, info).await.unwrap_err() {
+        Unauthorized::Forbidden(status) => *status,
+        Unauthorized::Failed(error) => panic!("{error}"),
+    }
+}
+
 #[tokio::test]
 async fn refusals_read_as_upstreams() {
     async fn check(who: &str, method: &str, path: &str, expected: &str) {
         let (user, info) = (user(who, &[]), info(method, path));
-        let status = authorize(&MastersOnly, user, &info).await.unwrap_err();
+        let status = refused(&MastersOnly, user, &info).await;
         assert_eq!((status.code, status.reason, status.message.as_str()), (403, "Forbidden", expected));
     }
     check("alice", "GET", "/api", "forbidden: User \"alice\" cannot get path \"/api\"").await;
@@ -56,7 +96,7 @@ async fn refusals_read_as_upstreams() {
 #[tokio::test]
 async fn a_refusal_names_what_it_is_about() {
     let (user, info) = (user("a", &[]), info("GET", "/apis/apps/v1/namespaces/ns/deployments/web"));
-    let status = authorize(&AlwaysDeny, user, &info).await.unwrap_err();
+    let status = refused(&AlwaysDeny, user, &info).await;
     let details = status.details.unwrap();
     assert_eq!(
         (details.name.as_str(), details.group.as_str(), details.kind.as_str()),
@@ -71,11 +111,11 @@ async fn a_refusal_names_what_it_is_about() {
 
 #[tokio::test]
 async fn modes_decide_as_configured() {
-    async fn check(modes: &[Mode], groups: &[&str], expected: bool) {
+    async fn check(names: &[Mode], groups: &[&str], expected: bool) {
         let (user, info) = (user("u", groups), info("GET", "/api"));
-        let authorizer = Mode::authorizer(modes, &nothing());
-        let allowed = authorize(authorizer.as_ref(), user, &info).await.is_ok();
-        assert_eq!(allowed, expected, "{modes:?} {groups:?}");
+        let authorizer = nothing().authorizer(&modes(names, false)).unwrap();
+        let allowed = authorize(&authorizer, user, &info).await.is_ok();
+        assert_eq!(allowed, expected, "{names:?} {groups:?}");
     }
     const MASTERS: &[&str] = &["x", GROUP_MASTERS];
     const NOBODY: &[&str] = &["system:authenticated", "system:master"];
@@ -114,4 +154,48 @@ fn a_mode_is_known_by_its_exact_name() {
     check("AlwaysAllow", Some(Mode::AlwaysAllow));
     check("rbac", None);
     check("", None);
+}
+
+#[tokio::test]
+async fn one_that_fails_leaves_it_to_others_unless_it_denies() {
+    async fn check(names: &[Mode], deny_on_error: bool, expected: Decision) {
+        let user = user("u", &[]);
+        let authorizer = nothing().authorizer(&modes(names, deny_on_error)).unwrap();
+        assert_eq!(authorizer.decide(Attributes::of_user(&user)).await, expected, "{names:?}");
+    }
+    let failed = |denied, reason: &str| {
+        Decision::Failed(Failure { denied, reason: reason.to_owned(), error: "down".to_owned() })
+    };
+    let allowed = Decision::Allow(Arc::default());
+    check(&[Mode::Webhook, Mode::AlwaysAllow], false, allowed).await;
+    check(&[Mode::Webhook, Mode::AlwaysAllow], true, failed(true, "")).await;
+    check(&[Mode::Webhook, Mode::AlwaysDeny], false, failed(false, "Everything is forbidden.")).await;
+    check(&[Mode::Webhook, Mode::Webhook], false, failed(false, "")).await;
+    let (user, info) = (user("u", &[]), info("GET", "/api"));
+    let authorizer = nothing().authorizer(&modes(&[Mode::Webhook], false)).unwrap();
+    let error = authorize(&authorizer, user, &info).await.unwrap_err();
+    assert!(matches!(error, Unauthorized::Failed(error) if error == "down"));
+}
+
+#[tokio::test]
+async fn a_configuration_is_replaced_as_a_whole_or_not_at_all() {
+    let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: AuthorizationConfiguration\nauthorizers:\n";
+    let text = |authorizers: &str| format!("{head}{authorizers}").into_bytes();
+    let deny = text("- {type: AlwaysDeny, name: alwaysdeny}\n");
+    let both = text("- {type: AlwaysAllow, name: alwaysallow}\n- {type: AlwaysDeny, name: alwaysdeny}\n");
+    let config = Configuration::parse(&deny, &Default::default()).unwrap();
+    let means = Means { roles: None, ..nothing() };
+    let reloadable = Reloadable::new(means, config, deny.clone()).unwrap();
+    let (user, info) = (user("u", &[]), info("GET", "/api"));
+    let allowed = async || authorize(&reloadable, user.clone(), &info).await.is_ok();
+    assert_eq!((reloadable.reload(deny.clone()), allowed().await), (Reloaded::Unchanged, false));
+    assert_eq!((reloadable.reload(both.clone()), allowed().await), (Reloaded::Replaced, true));
+    let kept = |error: &str| Reloaded::Kept(error.to_owned());
+    let without = text("- {type: AlwaysAllow, name: alwaysallow}\n");
+    assert_eq!(reloadable.reload(without), kept("missing required types: [AlwaysDeny]"));
+    let late = text("- {type: AlwaysDeny, name: alwaysdeny}\n- {type: RBAC, name: rbac}\n");
+    let error = "authorizer type RBAC is not allowed if it was not enabled at initial server startup";
+    assert_eq!(reloadable.reload(late), kept(error));
+    assert!(allowed().await);
+    assert_eq!((reloadable.reload(deny), allowed().await), (Reloaded::Replaced, false));
 }

@@ -56,7 +56,23 @@ async fn nobody_there_is_told_with_the_url() {
     let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
     let failure = webhook(port).call(Bytes::new(), |_| {}).await.unwrap_err();
     let expected = format!(
-        "Post \"http://127.0.0.1:{port}/judge\": dial tcp 127.0.0.1:{port}: connect: connection refused"
+        "Post \"http://127.0.0.1:{port}/judge?timeout=30s\": dial tcp 127.0.0.1:{port}: connect: connection refused"
     );
     assert_eq!((failure.message, failure.code), (expected, None));
+}
+
+#[tokio::test]
+async fn a_webhook_is_told_how_long_it_has_and_then_it_is_over() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let attempts = Mutex::new(Vec::new());
+    let webhook = webhook(port).with_timeout(Duration::from_millis(20));
+    let failure =
+        webhook.call(Bytes::new(), |attempt| attempts.lock().unwrap().push(attempt)).await.unwrap_err();
+    let expected = format!("Post \"http://127.0.0.1:{port}/judge?timeout=20ms\": context deadline exceeded");
+    assert_eq!((failure.message, failure.code), (expected, None));
+    assert_eq!(
+        attempts.into_inner().unwrap().iter().map(|attempt| attempt.timed_out).collect::<Vec<_>>(),
+        [true]
+    );
 }

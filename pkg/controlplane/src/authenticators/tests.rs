@@ -105,7 +105,7 @@ async fn a_webhook_is_asked_once_about_a_token_that_nobody_else_knows() {
         assert_eq!(who(&client).await, Some(expected));
     }
     let asked = told.recv().await.unwrap();
-    assert!(asked.starts_with("POST /judge HTTP/1.1\r\n"), "{asked}");
+    assert!(asked.starts_with("POST /judge?timeout=30s HTTP/1.1\r\n"), "{asked}");
     let body: Value = serde_json::from_str(asked.split("\r\n\r\n").nth(1).unwrap()).unwrap();
     assert_eq!(body["spec"]["token"], "strange");
     assert!(told.try_recv().is_err(), "asked once");

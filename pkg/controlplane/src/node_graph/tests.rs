@@ -19,7 +19,7 @@ const SECRET: &str = "/api/v1/namespaces/default/secrets/s";
 #[tokio::test]
 async fn a_node_reads_a_secret_while_a_pod_on_it_refers_to_it() {
     let change = |config: &mut crate::config::Config| {
-        config.authorization_modes = vec![Mode::Node, Mode::Rbac];
+        config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac]);
         config.admission.disabled.push("ServiceAccount".to_owned());
         let tokens = config.authentication.token_file.as_ref().unwrap();
         let mut lines = std::fs::read_to_string(tokens).unwrap();

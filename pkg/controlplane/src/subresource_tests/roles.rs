@@ -26,7 +26,9 @@ fn binding(name: &str, role: &str) -> Value {
 
 #[tokio::test]
 async fn a_binding_counts_while_it_is_there() {
-    let change = |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Rbac];
+    let change = |config: &mut crate::config::Config| {
+        config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Rbac])
+    };
     let server = TestServer::start_with(change).await.unwrap();
     let (admin, nobody) = (Client::of(&server), Client::of(&server).with_token(server.nobody_token()));
     let (code, refused) = nobody.send("GET", MAPS, Value::Null).await;
@@ -49,7 +51,9 @@ async fn a_binding_counts_while_it_is_there() {
 
 #[tokio::test]
 async fn every_way_to_write_a_role_or_binding_is_checked_for_escalation() {
-    let change = |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Rbac];
+    let change = |config: &mut crate::config::Config| {
+        config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Rbac])
+    };
     let server = TestServer::start_with(change).await.unwrap();
     let (admin, nobody) = (Client::of(&server), Client::of(&server).with_token(server.nobody_token()));
     let verbs = ["create", "update", "patch", "get"];

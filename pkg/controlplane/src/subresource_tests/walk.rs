@@ -63,8 +63,9 @@ fn refusal(row: &Resource<'_>, verb: &str, name: &str) -> String {
 /// alike.
 #[tokio::test]
 async fn who_may_nothing_is_refused_everywhere_and_learns_nothing() {
-    let change =
-        |config: &mut crate::config::Config| config.authorization_modes = vec![Mode::Node, Mode::Rbac];
+    let change = |config: &mut crate::config::Config| {
+        config.authorization = crate::config::AuthorizationConfig::of_modes(&[Mode::Node, Mode::Rbac])
+    };
     let server = TestServer::start_with(change).await.unwrap();
     let nobody = Client::of(&server).with_token(server.nobody_token());
     let mut asked = 0;

@@ -13,7 +13,7 @@ use api::tree;
 use apimachinery::gvk::GroupResource;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
-use authorization::{Attributes, Decision};
+use authorization::Attributes;
 use schema::object::Object;
 
 use super::admission::Admission;
@@ -85,12 +85,13 @@ async fn may_create(call: &Call<'_>) -> Result<(), Box<Status>> {
         return Ok(());
     }
     let wanted = Attributes { verb: "create", ..Attributes::of_request(call.user, call.info) };
-    let reason = match call.api.authorizer.decide(wanted).await {
-        Decision::Allow(_) => return Ok(()),
-        Decision::Deny(reason) | Decision::NoOpinion(reason) => reason,
-    };
+    let Err(refused) = call.api.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
     let resource = GroupResource::new(wanted.group, wanted.resource);
-    Err(Status::forbidden(&resource, wanted.name, &reason).into())
+    Err(Box::new(match refused.error {
+        // Upstream hands the bare error on.
+        Some(error) => Status::failure(500, "", error),
+        None => Status::forbidden(&resource, wanted.name, &refused.reason),
+    }))
 }
 
 /// What follows the subresource in the path.

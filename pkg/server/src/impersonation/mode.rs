@@ -10,7 +10,7 @@ use apimachinery::status::Status;
 use apimachinery::user_info::{
     GROUP_AUTHENTICATED, GROUP_MASTERS, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, UserInfo,
 };
-use authorization::{Attributes, Authorizer, forbidden, require};
+use authorization::{Attributes, Authorizer, forbidden};
 
 use super::wanted::{Subject, Wanted, service_account};
 
@@ -158,7 +158,13 @@ struct Rights<'a> {
 
 impl<'a> Rights<'a> {
     async fn ask(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
-        require(self.authorizer, wanted).await.map(drop)
+        let refused = match self.authorizer.decide(wanted).await.outcome() {
+            Ok(_) => return Ok(()),
+            Err(refused) => refused,
+        };
+        // The older way keeps what went wrong to itself.
+        let why = if self.is_constrained() { refused.explained() } else { refused.reason };
+        Err(self.refuse(wanted, &why))
     }
 
     /// A refusal that no authorizer is needed for.

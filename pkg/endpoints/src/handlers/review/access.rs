@@ -8,7 +8,7 @@ use apimachinery::names::{is_label_key, is_label_value};
 use apimachinery::selectors::Selectors;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
-use authorization::{Attributes, Decision};
+use authorization::{Attributes, Refused};
 use registry::generic::Admit;
 use schema::object::{Object, get_object, get_str};
 use serde_json::{Value, json};
@@ -48,11 +48,11 @@ pub(super) async fn review(
     let user = if about == About::Sender { call.user } else { &named };
     let selectors = selectors::of(object);
     let wanted = question(object, user, &selectors);
-    let (allowed, denied, reason) = match call.api.authorizer.decide(wanted).await {
-        Decision::Allow(reason) => (true, false, reason.to_string()),
-        Decision::Deny(reason) => (false, true, reason),
-        Decision::NoOpinion(reason) => (false, false, reason),
-    };
+    let (allowed, Refused { denied, reason, error }) =
+        match call.api.authorizer.decide(wanted).await.outcome() {
+            Ok(reason) => (true, Refused { reason: reason.to_string(), ..Refused::default() }),
+            Err(refused) => (false, refused),
+        };
     let mut status = json!({"allowed": allowed});
     if denied {
         status["denied"] = true.into();
@@ -60,9 +60,10 @@ pub(super) async fn review(
     if !reason.is_empty() {
         status["reason"] = reason.into();
     }
-    let unread = selectors::unread(&selectors);
-    if !unread.is_empty() {
-        status["evaluationError"] = unread.join("; ").into();
+    let mut errors = Vec::from_iter(error);
+    errors.extend(selectors::unread(&selectors));
+    if !errors.is_empty() {
+        status["evaluationError"] = errors.join("; ").into();
     }
     Ok(status)
 }

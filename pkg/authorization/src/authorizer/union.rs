@@ -1,0 +1,94 @@
+//! Several authorizers as one.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::mem;
+use std::sync::Arc;
+
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+
+use crate::figures::Series;
+use crate::{Attributes, Authorizer, Decision, Failure, Rules};
+
+/// An authorizer among others.
+#[derive(Clone)]
+pub struct Member {
+    /// Who decides.
+    pub authorizer: Arc<dyn Authorizer>,
+    /// Where its decisions are counted, if they are.
+    pub series: Option<Arc<Series>>,
+}
+
+/// Asks several authorizers in order; the first with an opinion decides. Without one, their reasons
+/// are joined, one per line, and so is what went wrong.
+pub struct Union(Vec<Member>);
+
+impl Union {
+    /// Asks `authorizers` in this order, and counts nothing.
+    pub fn new(authorizers: Vec<Arc<dyn Authorizer>>) -> Self {
+        let member = |authorizer| Member { authorizer, series: None };
+        Union(authorizers.into_iter().map(member).collect())
+    }
+
+    /// Asks `members` in this order.
+    pub fn of_members(members: Vec<Member>) -> Self {
+        Union(members)
+    }
+}
+
+#[async_trait]
+impl Authorizer for Union {
+    async fn decide(&self, attributes: Attributes<'_>) -> Decision {
+        let (mut reasons, mut errors) = (Vec::new(), Vec::new());
+        for Member { authorizer, series } in &self.0 {
+            let decision = authorizer.decide(attributes).await;
+            if let Some(series) = series {
+                series.decided(&decision);
+            }
+            match decision {
+                Decision::NoOpinion(reason) => reasons.push(reason),
+                Decision::Failed(Failure { denied: false, reason, error }) => {
+                    reasons.push(reason);
+                    errors.push(error);
+                }
+                opinion => return opinion,
+            }
+        }
+        reasons.retain(|reason| !reason.is_empty());
+        let reason = reasons.join("\n");
+        match aggregate(errors) {
+            None => Decision::NoOpinion(reason),
+            Some(error) => Decision::Failed(Failure { denied: false, reason, error }),
+        }
+    }
+
+    async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
+        let (mut all, mut errors) = (Rules::default(), Vec::new());
+        for Member { authorizer, .. } in &self.0 {
+            let mut rules = authorizer.rules(user, namespace).await;
+            errors.push(mem::take(&mut rules.error));
+            all.extend(rules);
+        }
+        errors.retain(|error| !error.is_empty());
+        all.error = aggregate(errors).unwrap_or_default();
+        all
+    }
+}
+
+impl fmt::Debug for Union {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Union").field(&self.0.len()).finish()
+    }
+}
+
+/// Several errors as one text, as upstream joins them: each once.
+fn aggregate(mut errors: Vec<String>) -> Option<String> {
+    let mut seen = HashSet::new();
+    errors.retain(|error| seen.insert(error.clone()));
+    match errors.len() {
+        0 => None,
+        1 => errors.pop(),
+        _ => Some(format!("[{}]", errors.join(", "))),
+    }
+}

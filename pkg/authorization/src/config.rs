@@ -1,0 +1,112 @@
+//! Which authorizers are asked, in which order: `--authorization-mode`, or an `AuthorizationConfiguration` of
+//! `apiserver.config.k8s.io` (upstream's `pkg/kubeapiserver/authorizer`, apiserver
+//! `apis/apiserver/validation`).
+
+mod decode;
+mod validate;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use apimachinery::field;
+
+use crate::Mode;
+use crate::webhook::Options;
+
+/// Authorizers, in the order in which they are asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configuration {
+    /// At least one.
+    pub authorizers: Vec<Configured>,
+}
+
+/// One authorizer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Configured {
+    /// What it decides by.
+    pub mode: Mode,
+    /// What metrics call it.
+    pub name: String,
+    /// Who is asked, if the mode is [`Mode::Webhook`].
+    pub webhook: Option<WebhookConfiguration>,
+}
+
+/// A service that is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WebhookConfiguration {
+    /// The kubeconfig that says where it is.
+    pub kubeconfig: PathBuf,
+    /// How long it may take to answer.
+    pub timeout: Duration,
+    /// How it is asked, and what its answers are worth.
+    pub options: Options,
+}
+
+impl Configuration {
+    /// What `--authorization-mode` lists. `webhook` is what its flags say.
+    pub fn of_modes(modes: &[Mode], webhook: Option<&WebhookConfiguration>) -> Self {
+        let configured = |mode: &Mode| {
+            let webhook = webhook.filter(|_| *mode == Mode::Webhook).cloned();
+            let name = if webhook.is_some() { "default".to_owned() } else { mode.default_name() };
+            Configured { mode: *mode, name, webhook }
+        };
+        Configuration { authorizers: modes.iter().map(configured).collect() }
+    }
+
+    /// Reads and checks the text of a file, YAML or JSON. `required` are the modes that it must have.
+    ///
+    /// # Errors
+    /// What upstream says of the text.
+    pub fn parse(text: &[u8], required: &BTreeSet<Mode>) -> Result<Self, String> {
+        let file = decode::file(text)
+            .map_err(|error| format!("failed to load AuthorizationConfiguration from file: {error}"))?;
+        let config = validate::checked(&file).map_err(|errors| {
+            field::aggregate(&errors).unwrap_or_else(|| "the configuration is invalid".to_owned())
+        })?;
+        let mut errors = config.wrong_names();
+        let missing: Vec<&str> = required
+            .difference(&config.modes())
+            .filter(|mode| **mode != Mode::Webhook)
+            .map(|mode| mode.name())
+            .collect();
+        if !missing.is_empty() {
+            let mut missing = missing;
+            missing.sort_unstable();
+            errors.push(format!("missing required types: [{}]", missing.join(" ")));
+        }
+        match errors.as_slice() {
+            [] => Ok(config),
+            [one] => Err(one.clone()),
+            many => Err(format!("[{}]", many.join(", "))),
+        }
+    }
+
+    /// The modes of its authorizers.
+    pub fn modes(&self) -> BTreeSet<Mode> {
+        self.authorizers.iter().map(|configured| configured.mode).collect()
+    }
+
+    /// Whether an authorizer has a mode.
+    pub fn has(&self, mode: Mode) -> bool {
+        self.authorizers.iter().any(|configured| configured.mode == mode)
+    }
+
+    /// Only webhooks may be called what one likes.
+    fn wrong_names(&self) -> Vec<String> {
+        let named = self.authorizers.iter().filter(|configured| configured.mode != Mode::Webhook);
+        let wrong = named.filter(|configured| configured.name != configured.mode.default_name());
+        wrong
+            .map(|Configured { mode, name, .. }| {
+                format!(
+                    "expected name {} for authorizer {} instead of {name}",
+                    mode.default_name(),
+                    mode.name()
+                )
+            })
+            .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

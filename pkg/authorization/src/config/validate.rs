@@ -1,0 +1,199 @@
+//! What is wrong with an `AuthorizationConfiguration` (upstream's apiserver `apis/apiserver/validation`).
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path as FilePath, PathBuf};
+use std::time::Duration;
+
+use apimachinery::field::{BadValue, Error, Path};
+use apimachinery::names::name_is_dns_subdomain;
+use apimachinery::time::format_duration;
+use serde_json::json;
+
+use super::decode::{Authorizer, File, Webhook};
+use super::{Configuration, Configured, WebhookConfiguration};
+use crate::Mode;
+use crate::webhook::{Conditions, Options, Version};
+
+/// The longest that a webhook may be given to answer, in nanoseconds.
+const TIMEOUT_MAX_NANOS: i64 = 30 * 1_000_000_000;
+
+/// The configuration that a file describes.
+///
+/// # Errors
+/// Everything that is wrong with it.
+pub(super) fn checked(file: &File) -> Result<Configuration, Vec<Error>> {
+    let mut errors = Vec::new();
+    let list = Path::root("authorizers");
+    if file.authorizers.is_empty() {
+        errors.push(Error::required(&list, "at least one authorization mode must be defined"));
+    }
+    let mut authorizers: Vec<Configured> = Vec::new();
+    for (index, given) in file.authorizers.iter().enumerate() {
+        let path = list.index(index);
+        let Some(mode) = mode(given, &authorizers, &path, &mut errors) else { continue };
+        errors.extend(wrong_name(&given.name, &authorizers, &path.child("name")));
+        let webhook = match (mode, &given.webhook) {
+            (Mode::Webhook, Some(webhook)) => of_webhook(webhook, &path, &mut errors),
+            (Mode::Webhook, None) => {
+                errors.push(Error::required(&path.child("webhook"), "required when type=Webhook"));
+                None
+            }
+            (_, Some(_)) => {
+                let detail = "may only be specified when type=Webhook";
+                errors.push(Error::invalid(&path.child("webhook"), "non-null", detail));
+                None
+            }
+            (_, None) => None,
+        };
+        authorizers.push(Configured { mode, name: given.name.clone(), webhook });
+    }
+    if errors.is_empty() { Ok(Configuration { authorizers }) } else { Err(errors) }
+}
+
+fn mode(given: &Authorizer, before: &[Configured], path: &Path<'_>, errors: &mut Vec<Error>) -> Option<Mode> {
+    let (at, name) = (path.child("type"), given.mode.as_str());
+    if name.is_empty() {
+        errors.push(Error::required(&at, ""));
+        return None;
+    }
+    let Some(mode) = Mode::parse(name) else {
+        let mut known = Mode::ALL.map(Mode::name);
+        known.sort_unstable();
+        errors.push(Error::not_supported(&at, name, &known));
+        return None;
+    };
+    if mode != Mode::Webhook && before.iter().any(|other| other.mode == mode) {
+        errors.push(Error::duplicate(&at, name));
+        return None;
+    }
+    Some(mode)
+}
+
+fn wrong_name(name: &str, before: &[Configured], at: &Path<'_>) -> Option<Error> {
+    if name.is_empty() {
+        return Some(Error::required(at, ""));
+    }
+    if before.iter().any(|other| other.name == name) {
+        return Some(Error::duplicate(at, name));
+    }
+    let wrong = name_is_dns_subdomain(name, false);
+    let detail = || format!("authorizer name is invalid: {}", wrong.join(", "));
+    (!wrong.is_empty()).then(|| Error::invalid(at, name, detail()))
+}
+
+/// A webhook's configuration; `None` if something is wrong with it.
+fn of_webhook(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<WebhookConfiguration> {
+    let before = errors.len();
+    times(given, path, errors);
+    let version = version(given, path, errors);
+    match given.failure_policy.as_str() {
+        "NoOpinion" | "Deny" => {}
+        "" => errors.push(Error::required(&path.child("failurePolicy"), "")),
+        other => {
+            errors.push(Error::not_supported(&path.child("failurePolicy"), other, &["NoOpinion", "Deny"]));
+        }
+    }
+    let kubeconfig = kubeconfig(given, &path.child("connectionInfo"), errors);
+    let conditions = Conditions::compile(&given.conditions, &path.child("matchConditions"), errors);
+    if errors.len() > before {
+        return None;
+    }
+    let cached = |nanos: i64, cached: bool| if cached { nanos_of(nanos) } else { Duration::ZERO };
+    Some(WebhookConfiguration {
+        kubeconfig: kubeconfig?,
+        timeout: nanos_of(given.timeout),
+        options: Options {
+            version: version?,
+            authorized_ttl: cached(given.authorized_ttl, given.cache_authorized),
+            unauthorized_ttl: cached(given.unauthorized_ttl, given.cache_unauthorized),
+            deny_on_error: given.failure_policy == "Deny",
+            conditions,
+        },
+    })
+}
+
+fn nanos_of(nanos: i64) -> Duration {
+    Duration::from_nanos(u64::try_from(nanos).unwrap_or(0))
+}
+
+fn times(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) {
+    let at = path.child("timeout");
+    if given.timeout == 0 {
+        errors.push(Error::required(&at, ""));
+    } else if !(1..=TIMEOUT_MAX_NANOS).contains(&given.timeout) {
+        let detail = "must be > 0s and <= 30s";
+        errors.push(Error::invalid(&at, format_duration(given.timeout), detail));
+    }
+    let ttls = [("authorizedTTL", given.authorized_ttl), ("unauthorizedTTL", given.unauthorized_ttl)];
+    for (name, nanos) in ttls {
+        if nanos < 0 {
+            errors.push(Error::invalid(&path.child(name), format_duration(nanos), "must be > 0s"));
+        }
+    }
+}
+
+fn version(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<Version> {
+    let at = path.child("subjectAccessReviewVersion");
+    let version = Version::parse(&given.version);
+    match given.version.as_str() {
+        "" => errors.push(Error::required(&at, "")),
+        other if version.is_none() => errors.push(Error::not_supported(&at, other, &["v1", "v1beta1"])),
+        _ => {}
+    }
+    let at = path.child("matchConditionSubjectAccessReviewVersion");
+    match given.condition_version.as_str() {
+        "v1" => {}
+        "" if given.conditions.is_empty() => {}
+        "" => errors.push(Error::required(&at, "required if match conditions are specified")),
+        other => errors.push(Error::not_supported(&at, other, &["v1"])),
+    }
+    version
+}
+
+/// The file that says where a webhook is. Upstream takes `InClusterConfig`, too, and has no server that could be
+/// started with it.
+fn kubeconfig(given: &Webhook, path: &Path<'_>, errors: &mut Vec<Error>) -> Option<PathBuf> {
+    let (at, at_type) = (path.child("kubeConfigFile"), path.child("type"));
+    let file = given.kubeconfig.as_deref();
+    match given.connection.as_str() {
+        "" => errors.push(Error::required(&at_type, "")),
+        "InClusterConfig" => {
+            if let Some(file) = file {
+                errors.push(Error::invalid(&at, file, "can only be set when type=KubeConfigFile"));
+            }
+            errors.push(Error::invalid(&at_type, "InClusterConfig", "is not possible for this server"));
+        }
+        "KubeConfigFile" => match file.filter(|file| !file.is_empty()) {
+            None => errors.push(Error::required(&at, "")),
+            Some(file) => match unusable(FilePath::new(file)) {
+                None => return Some(PathBuf::from(file)),
+                Some(detail) => errors.push(Error::invalid(&at, file, detail)),
+            },
+        },
+        other => {
+            let (kind, file) = (json!(other), json!(file));
+            let shown = BadValue::Plain(format!("{{\"Type\":{kind},\"KubeConfigFile\":{file}}}"));
+            errors.push(Error::not_supported(&at_type, shown, &["InClusterConfig", "KubeConfigFile"]));
+        }
+    }
+    None
+}
+
+fn unusable(file: &FilePath) -> Option<String> {
+    if !file.is_absolute() {
+        return Some("must be an absolute path".to_owned());
+    }
+    match fs::metadata(file) {
+        Ok(metadata) if metadata.is_file() => None,
+        Ok(_) => Some("must be a regular file".to_owned()),
+        Err(error) => {
+            let why = match error.kind() {
+                ErrorKind::NotFound => "no such file or directory".to_owned(),
+                ErrorKind::PermissionDenied => "permission denied".to_owned(),
+                _ => error.to_string(),
+            };
+            Some(format!("error loading file: stat {}: {why}", file.display()))
+        }
+    }
+}

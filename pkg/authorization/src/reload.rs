@@ -1,0 +1,90 @@
+//! An authorizer that is replaced as a whole when its configuration changes (upstream's
+//! `pkg/kubeapiserver/authorizer/reload.go`).
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use apimachinery::user_info::UserInfo;
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+
+use crate::config::Configuration;
+use crate::{Attributes, Authorizer, Decision, Means, Mode, Rules, Union};
+
+/// What came of a look at the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Reloaded {
+    /// It says what it said before.
+    Unchanged,
+    /// It counts from now on.
+    Replaced,
+    /// It is not valid, for this reason, and what was before goes on.
+    Kept(String),
+}
+
+/// What was read last.
+struct Last {
+    text: Vec<u8>,
+    config: Configuration,
+}
+
+/// Decides as a configuration says that may be replaced.
+pub struct Reloadable {
+    means: Means,
+    /// What every configuration must have: the modes of the first one.
+    required: BTreeSet<Mode>,
+    last: Mutex<Last>,
+    current: ArcSwap<Union>,
+}
+
+impl Reloadable {
+    /// Begins with a configuration, which was read as `text`.
+    ///
+    /// # Errors
+    /// As [`Means::authorizer`].
+    pub fn new(means: Means, config: Configuration, text: Vec<u8>) -> Result<Self, String> {
+        let current = ArcSwap::from_pointee(means.authorizer(&config)?);
+        let required = config.modes();
+        Ok(Reloadable { means, required, last: Mutex::new(Last { text, config }), current })
+    }
+
+    /// Takes the text of a configuration, which is perhaps new.
+    pub fn reload(&self, text: Vec<u8>) -> Reloaded {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        if text == last.text {
+            return Reloaded::Unchanged;
+        }
+        last.text = text;
+        let config = match Configuration::parse(&last.text, &self.required) {
+            Ok(config) if config == last.config => return Reloaded::Unchanged,
+            Ok(config) => config,
+            Err(error) => return Reloaded::Kept(error),
+        };
+        last.config = config;
+        match self.means.authorizer(&last.config) {
+            Ok(union) => {
+                self.current.store(Arc::new(union));
+                Reloaded::Replaced
+            }
+            Err(error) => Reloaded::Kept(error),
+        }
+    }
+}
+
+#[async_trait]
+impl Authorizer for Reloadable {
+    async fn decide(&self, attributes: Attributes<'_>) -> Decision {
+        self.current.load_full().decide(attributes).await
+    }
+
+    async fn rules(&self, user: &UserInfo, namespace: &str) -> Rules {
+        self.current.load_full().rules(user, namespace).await
+    }
+}
+
+impl fmt::Debug for Reloadable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reloadable").field("required", &self.required).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,219 @@
+//! An external service is asked about each request that concerns it (upstream's `plugin/pkg/authorizer/webhook`). What
+//! it has said is remembered for a while.
+
+mod conditions;
+mod remembered;
+mod review;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use apimachinery::clock::Clock;
+use apimachinery::time::UnixTime;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use serde_json::Value;
+
+use crate::figures::{Ended, Series};
+use crate::{Attributes, Authorizer, Decision, Failure, Rules};
+
+pub use conditions::Conditions;
+use remembered::Remembered;
+use review::Verdict;
+pub use review::Version;
+
+/// An attempt to ask a service.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Attempt {
+    /// How long it took.
+    pub took: Duration,
+    /// Whether there was no answer in time.
+    pub timed_out: bool,
+}
+
+impl Attempt {
+    fn failed(self) -> Ended {
+        if self.timed_out { Ended::Timeout } else { Ended::Error }
+    }
+}
+
+/// What a service answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// The body.
+    pub body: Vec<u8>,
+    /// How long the attempt took that it came of.
+    pub took: Duration,
+}
+
+/// The way to a service.
+#[async_trait]
+pub trait Caller: Send + Sync + 'static {
+    /// Posts a review, and returns the answer. Tries again by itself what is worth it, gives up in time, and tells
+    /// `failed` of each attempt that brought no answer.
+    ///
+    /// # Errors
+    /// In words, what came of the last attempt.
+    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String>;
+}
+
+/// How a service is asked and what its answers are worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// What it speaks.
+    pub version: Version,
+    /// How long a permission is remembered; zero for not at all.
+    pub authorized_ttl: Duration,
+    /// How long a refusal is remembered; zero for not at all.
+    pub unauthorized_ttl: Duration,
+    /// Whether a request is refused, whatever others say, when the service fails.
+    pub deny_on_error: bool,
+    /// Which requests concern it.
+    pub conditions: Conditions,
+}
+
+/// The authorizer.
+pub struct Webhook {
+    caller: Arc<dyn Caller>,
+    options: Options,
+    clock: Arc<dyn Clock>,
+    series: Arc<Series>,
+    remembered: Mutex<Remembered>,
+}
+
+impl Webhook {
+    /// Asks through `caller`, remembers by `clock` and counts in `series`.
+    pub fn new(
+        caller: Arc<dyn Caller>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+        series: Arc<Series>,
+    ) -> Self {
+        Webhook { caller, options, clock, series, remembered: Mutex::default() }
+    }
+
+    /// Whether a request concerns the service.
+    fn concerns(&self, attributes: &Attributes<'_>) -> Result<bool, String> {
+        if self.options.conditions.is_empty() {
+            return Ok(true);
+        }
+        let began = self.clock.now();
+        let judged = self.options.conditions.judge(&review::for_conditions(attributes));
+        self.series.conditions_judged(since(self.clock.as_ref(), began));
+        match &judged.errors {
+            0 => {}
+            _ => self.series.conditions_failed(),
+        }
+        if judged.outcome == Ok(false) {
+            self.series.excluded();
+        }
+        judged.outcome
+    }
+
+    /// What the service says, or said a while ago.
+    async fn verdict(&self, attributes: &Attributes<'_>) -> Result<Verdict, String> {
+        let spec = review::spec(attributes, self.options.version);
+        let key = spec.to_string();
+        let remembered = || self.remembered.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(verdict) = remembered().get(&key, self.clock.now()) {
+            return Ok(verdict);
+        }
+        let verdict = self.ask(spec).await?;
+        let ttl = if verdict.allowed { self.options.authorized_ttl } else { self.options.unauthorized_ttl };
+        if review::is_small(attributes) {
+            remembered().put(key, verdict.clone(), self.clock.now(), ttl);
+        }
+        Ok(verdict)
+    }
+
+    async fn ask(&self, spec: Value) -> Result<Verdict, String> {
+        let version = self.options.version;
+        let last = Mutex::new(Ended::Error);
+        let mut pending = Pending {
+            series: &self.series,
+            clock: self.clock.as_ref(),
+            over: false,
+            began: self.clock.now(),
+        };
+        let failed = |attempt: Attempt| {
+            *last.lock().unwrap_or_else(PoisonError::into_inner) = attempt.failed();
+            self.series.called(attempt.failed(), attempt.took);
+        };
+        let answer = self.caller.ask(version.question(spec), &failed).await;
+        pending.over = true;
+        let verdict = answer.and_then(|answer| {
+            let verdict = version.verdict(&answer.body);
+            let ended = if verdict.is_ok() { Ended::Success } else { Ended::Error };
+            self.series.called(ended, answer.took);
+            verdict
+        });
+        if verdict.is_err() && !self.options.deny_on_error {
+            self.series.failed_open(*last.lock().unwrap_or_else(PoisonError::into_inner));
+        }
+        verdict
+    }
+
+    fn failure(&self, error: String) -> Decision {
+        Decision::Failed(Failure { denied: self.options.deny_on_error, reason: String::new(), error })
+    }
+}
+
+/// How long ago something began.
+fn since(clock: &dyn Clock, began: UnixTime) -> Duration {
+    Duration::from_nanos(u64::try_from(clock.now().nanos_since(began)).unwrap_or(0))
+}
+
+/// A question that is under way. It is counted as given up if nobody waits for its end.
+struct Pending<'w> {
+    series: &'w Series,
+    clock: &'w dyn Clock,
+    began: UnixTime,
+    over: bool,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.series.called(Ended::Canceled, since(self.clock, self.began));
+        }
+    }
+}
+
+impl fmt::Debug for Webhook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Webhook").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl Authorizer for Webhook {
+    async fn decide(&self, attributes: Attributes<'_>) -> Decision {
+        match self.concerns(&attributes) {
+            Ok(true) => {}
+            Ok(false) => return Decision::NoOpinion(String::new()),
+            Err(error) => return self.failure(error),
+        }
+        match self.verdict(&attributes).await {
+            Err(error) => self.failure(error),
+            Ok(Verdict { denied: true, allowed: true, reason }) => Decision::Failed(Failure {
+                denied: true,
+                reason: reason.to_string(),
+                error: "webhook subject access review returned both allow and deny response".to_owned(),
+            }),
+            Ok(Verdict { denied: true, reason, .. }) => Decision::Deny(reason.to_string()),
+            Ok(Verdict { allowed: true, reason, .. }) => Decision::Allow(reason),
+            Ok(Verdict { reason, .. }) => Decision::NoOpinion(reason.to_string()),
+        }
+    }
+
+    async fn rules(&self, _: &UserInfo, _: &str) -> Rules {
+        Rules {
+            error: "webhook authorizer does not support user rule resolution".to_owned(),
+            ..Rules::unknown()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

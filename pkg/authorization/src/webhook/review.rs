@@ -1,0 +1,197 @@
+//! Reviews as they go over the wire, and as match conditions see them.
+
+use std::sync::Arc;
+
+use apimachinery::go_quote::quote;
+use apimachinery::{fields, labels};
+use serde_json::{Map, Value, json};
+
+use crate::Attributes;
+
+/// How large what a client says about its request may be for the answer to be remembered, in bytes.
+const REMEMBERED_BYTES_MAX: usize = 10_000;
+
+/// The version of SubjectAccessReview that a service speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// `authorization.k8s.io/v1`.
+    V1,
+    /// `authorization.k8s.io/v1beta1`, which calls the groups `group`.
+    V1Beta1,
+}
+
+impl Version {
+    /// The version with a name.
+    pub fn parse(name: &str) -> Option<Self> {
+        match name {
+            "v1" => Some(Version::V1),
+            "v1beta1" => Some(Version::V1Beta1),
+            _ => None,
+        }
+    }
+
+    fn group_version(self) -> &'static str {
+        match self {
+            Version::V1 => "authorization.k8s.io/v1",
+            Version::V1Beta1 => "authorization.k8s.io/v1beta1",
+        }
+    }
+
+    /// The body of a question.
+    pub(super) fn question(self, spec: Value) -> Vec<u8> {
+        let review = json!({
+            "kind": "SubjectAccessReview",
+            "apiVersion": self.group_version(),
+            "metadata": {},
+            "spec": spec,
+            "status": {"allowed": false},
+        });
+        review.to_string().into_bytes()
+    }
+
+    /// What the body of an answer says.
+    ///
+    /// # Errors
+    /// It is no review.
+    pub(super) fn verdict(self, body: &[u8]) -> Result<Verdict, String> {
+        let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
+        let known = |found: &str, expected: &str| found.is_empty() || found == expected;
+        if !known(&meta.kind, "SubjectAccessReview") || !known(&meta.api_version, self.group_version()) {
+            return Err(format!(
+                "no kind {} is registered for version {}",
+                quote(&meta.kind),
+                quote(&meta.api_version)
+            ));
+        }
+        let answer: Value = serde_json::from_slice(body).map_err(|error| error.to_string())?;
+        let status = match answer.get("status") {
+            None | Some(Value::Null) => return Ok(Verdict::default()),
+            Some(status) => status.as_object().ok_or("the status of the review is no object")?,
+        };
+        let flag = |name: &str| match status.get(name) {
+            None | Some(Value::Null) => Ok(false),
+            Some(Value::Bool(flag)) => Ok(*flag),
+            Some(_) => Err(format!("status.{name} of the review is neither true nor false")),
+        };
+        let reason = status.get("reason").and_then(Value::as_str).unwrap_or("").into();
+        Ok(Verdict { allowed: flag("allowed")?, denied: flag("denied")?, reason })
+    }
+}
+
+/// What a service says of a request.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Verdict {
+    pub(super) allowed: bool,
+    pub(super) denied: bool,
+    pub(super) reason: Arc<str>,
+}
+
+/// Whether what a client says about its request is small enough to be remembered.
+pub(super) fn is_small(attributes: &Attributes<'_>) -> bool {
+    let a = attributes;
+    let texts = [a.namespace, a.verb, a.group, a.version, a.resource, a.subresource, a.name, a.path];
+    texts.iter().map(|text| text.len()).sum::<usize>() < REMEMBERED_BYTES_MAX
+}
+
+/// What a question is about, without what is empty, as upstream writes it.
+pub(super) fn spec(attributes: &Attributes<'_>, version: Version) -> Value {
+    let mut spec = Map::new();
+    let (user, a) = (attributes.user, attributes);
+    match a.resource_request {
+        true => {
+            let mut members = texts(&resource(a), false);
+            members.extend(selectors(a));
+            spec.insert("resourceAttributes".to_owned(), Value::Object(members));
+        }
+        false => {
+            let path = texts(&[("path", a.path), ("verb", a.verb)], false);
+            spec.insert("nonResourceAttributes".to_owned(), Value::Object(path));
+        }
+    }
+    spec.append(&mut texts(&[("user", &user.name), ("uid", &user.uid)], false));
+    let groups = match version {
+        Version::V1 => "groups",
+        Version::V1Beta1 => "group",
+    };
+    if !user.groups.is_empty() {
+        spec.insert(groups.to_owned(), json!(user.groups));
+    }
+    if !user.extra.is_empty() {
+        spec.insert("extra".to_owned(), json!(user.extra));
+    }
+    Value::Object(spec)
+}
+
+/// What a question is about, with what is empty, as match conditions see it.
+pub(super) fn for_conditions(attributes: &Attributes<'_>) -> Value {
+    let (user, a) = (attributes.user, attributes);
+    let mut request = texts(&[("user", &user.name), ("uid", &user.uid)], true);
+    request.insert("groups".to_owned(), json!(user.groups));
+    request.insert("extra".to_owned(), json!(user.extra));
+    match a.resource_request {
+        true => {
+            let mut members = texts(&resource(a), true);
+            members.extend(selectors(a));
+            request.insert("resourceAttributes".to_owned(), Value::Object(members));
+        }
+        false => {
+            let path = texts(&[("path", a.path), ("verb", a.verb)], true);
+            request.insert("nonResourceAttributes".to_owned(), Value::Object(path));
+        }
+    }
+    Value::Object(request)
+}
+
+fn resource<'a>(a: &Attributes<'a>) -> [(&'static str, &'a str); 7] {
+    [
+        ("namespace", a.namespace),
+        ("verb", a.verb),
+        ("group", a.group),
+        ("version", a.version),
+        ("resource", a.resource),
+        ("subresource", a.subresource),
+        ("name", a.name),
+    ]
+}
+
+/// The selectors of a request that require something.
+fn selectors(a: &Attributes<'_>) -> impl Iterator<Item = (String, Value)> {
+    let fields: Vec<Value> = a.selectors.fields.read.iter().map(field_requirement).collect();
+    let labels: Vec<Value> = a.selectors.labels.read.iter().filter_map(label_requirement).collect();
+    let both = [("fieldSelector", fields), ("labelSelector", labels)].into_iter();
+    both.filter(|(_, requirements)| !requirements.is_empty())
+        .map(|(name, requirements)| (name.to_owned(), json!({"requirements": requirements})))
+}
+
+fn field_requirement(requirement: &fields::Requirement) -> Value {
+    let operator = match requirement.operator {
+        fields::Operator::Equals => "In",
+        fields::Operator::NotEquals => "NotIn",
+    };
+    json!({"key": requirement.field, "operator": operator, "values": [requirement.value]})
+}
+
+/// `None` for what reviews cannot say; the question is the broader one then.
+fn label_requirement(requirement: &labels::Requirement) -> Option<Value> {
+    use labels::Operator;
+    let operator = match requirement.operator() {
+        Operator::Equals | Operator::DoubleEquals | Operator::In => "In",
+        Operator::NotEquals | Operator::NotIn => "NotIn",
+        Operator::Exists => "Exists",
+        Operator::DoesNotExist => "DoesNotExist",
+        Operator::GreaterThan | Operator::LessThan => return None,
+    };
+    let mut said = Map::new();
+    said.insert("key".to_owned(), requirement.key().into());
+    said.insert("operator".to_owned(), operator.into());
+    if !requirement.values().is_empty() {
+        said.insert("values".to_owned(), json!(requirement.values()));
+    }
+    Some(Value::Object(said))
+}
+
+/// Members that are texts; `all` for those that are empty, too.
+fn texts(members: &[(&str, &str)], all: bool) -> Map<String, Value> {
+    let given = members.iter().filter(|(_, text)| all || !text.is_empty());
+    given.map(|(name, text)| ((*name).to_owned(), Value::from(*text))).collect()
+}

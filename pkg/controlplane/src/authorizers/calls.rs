@@ -1,0 +1,60 @@
+//! The way to webhooks that authorize.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use authorization::config::WebhookConfiguration;
+use authorization::webhook::{Answer, Attempt, Caller};
+use client::kubeconfig::Kubeconfig;
+use client::webhook::Webhook;
+use tokio::sync::Semaphore;
+
+/// How long to wait before a webhook is asked again, in milliseconds, at first.
+const WAIT_MS: u64 = 500;
+/// How many questions one webhook is asked at a time; further ones wait. Watches are not counted by the limits on
+/// requests in flight, so there is one here.
+const CALLS_MAX: usize = 1024;
+
+/// A webhook behind a kubeconfig.
+struct Service {
+    webhook: Webhook,
+    calls: Semaphore,
+}
+
+/// The way to a webhook.
+///
+/// # Errors
+/// A kubeconfig that cannot be used.
+pub(super) fn connect(config: &WebhookConfiguration) -> Result<Arc<dyn Caller>, String> {
+    let kubeconfig = Kubeconfig::read(&config.kubeconfig)?;
+    let chance = Arc::new(|| rand::random_range(0.0..1.0));
+    let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)
+        .map_err(|error| error.to_string())?
+        .with_timeout(config.timeout);
+    Ok(Arc::new(Service { webhook, calls: Semaphore::new(CALLS_MAX) }))
+}
+
+#[async_trait]
+impl Caller for Service {
+    async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String> {
+        let _permit = self.calls.acquire().await.map_err(|error| error.to_string())?;
+        let last_nanos = AtomicU64::new(0);
+        let tell = |attempt: client::webhook::Attempt| match attempt.code {
+            Some(200..300) => {
+                last_nanos.store(u64::try_from(attempt.took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+            }
+            _ => failed(Attempt { took: attempt.took, timed_out: attempt.timed_out }),
+        };
+        match self.webhook.call(review.into(), tell).await {
+            Ok(body) => {
+                Ok(Answer { body: body.into(), took: Duration::from_nanos(last_nanos.load(Relaxed)) })
+            }
+            Err(failure) => {
+                tracing::error!(error = %failure, "failed to make webhook authorizer request");
+                Err(failure.message)
+            }
+        }
+    }
+}

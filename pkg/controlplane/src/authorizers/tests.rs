@@ -1,0 +1,159 @@
+//! Claims about authorizers that a file chooses, in a whole server.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::collections::BTreeSet;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::path::PathBuf;
+
+use authorization::config::Configuration;
+use authorization::{Decision, Figures, Means};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::ConfigurationFile;
+use crate::test_client::Client;
+use crate::test_cluster::{TestDir, TestServer};
+
+const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
+
+/// A webhook over plain HTTP that answers every question with `answer`, one after the other, until the process ends.
+fn webhook(answer: &'static str) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = Vec::new();
+            let mut buffer = [0; 4096];
+            while !request.ends_with(b"}}") {
+                let read = stream.read(&mut buffer).unwrap();
+                request.extend_from_slice(&buffer[..read]);
+                if read == 0 {
+                    break;
+                }
+            }
+            let head =
+                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
+            stream.write_all(format!("{head}{answer}").as_bytes()).unwrap();
+        }
+    });
+    format!("http://127.0.0.1:{port}/authorize")
+}
+
+/// A kubeconfig for a webhook, in a directory.
+fn kubeconfig(dir: &Path, name: &str, server: &str) -> PathBuf {
+    let path = dir.join(name);
+    let text = json!({
+        "clusters": [{"name": "c", "cluster": {"server": server}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c"}}],
+        "current-context": "x",
+    });
+    std::fs::write(&path, text.to_string()).unwrap();
+    path
+}
+
+/// The text of a configuration that asks a webhook about everybody but administrators.
+fn text(kubeconfig: &Path, policy: &str) -> Vec<u8> {
+    let webhook = json!({
+        "timeout": "5s", "failurePolicy": policy, "subjectAccessReviewVersion": "v1",
+        "matchConditionSubjectAccessReviewVersion": "v1",
+        "matchConditions": [{"expression": "request.user != 'nobody-else'"}],
+        "connectionInfo": {"type": "KubeConfigFile", "kubeConfigFile": kubeconfig},
+    });
+    let config = json!({
+        "apiVersion": "apiserver.config.k8s.io/v1", "kind": "AuthorizationConfiguration",
+        "authorizers": [{"type": "Webhook", "name": "w.example.com", "webhook": webhook}],
+    });
+    config.to_string().into_bytes()
+}
+
+/// A server that asks a webhook which gives this answer.
+async fn server(dir: &Path, answer: &'static str) -> TestServer {
+    let path = kubeconfig(dir, "kubeconfig", &webhook(answer));
+    let text = text(&path, "NoOpinion");
+    let configuration = Configuration::parse(&text, &BTreeSet::new()).unwrap();
+    let file = ConfigurationFile { path: dir.join("config"), text };
+    std::fs::write(&file.path, &file.text).unwrap();
+    let config = AuthorizationConfig { configuration, file: Some(file), policy_file: None };
+    TestServer::start_with(|to_change| to_change.authorization = config).await.unwrap()
+}
+
+async fn reviewed(client: &Client) -> Value {
+    let spec = json!({"user": "ann", "resourceAttributes": {"verb": "get", "resource": "pods"}});
+    client.ok("POST", REVIEWS, json!({"spec": spec})).await["status"].clone()
+}
+
+#[tokio::test]
+async fn a_webhook_decides_and_its_decisions_are_counted() {
+    let dir = TestDir::new().unwrap();
+    let server = server(dir.path(), r#"{"status": {"allowed": true, "reason": "because"}}"#).await;
+    let client = Client::of(&server);
+    assert_eq!(reviewed(&client).await, json!({"allowed": true, "reason": "because"}));
+    let metrics = client.text("GET", "/metrics").await.1;
+    for line in [
+        "apiserver_authorization_decisions_total{decision=\"allowed\",name=\"w.example.com\",type=\"Webhook\"} 1",
+        "apiserver_authorization_webhook_evaluations_total{name=\"w.example.com\",result=\"success\"} 1",
+    ] {
+        assert!(metrics.contains(line), "{line}");
+    }
+    assert!(
+        metrics.contains(
+            "apiserver_authorization_config_controller_last_config_info{apiserver_id_hash=\"sha256:"
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_webhook_that_fails_is_told_of_in_reviews_and_ends_other_requests_with_500() {
+    let dir = TestDir::new().unwrap();
+    let server = server(dir.path(), "nonsense").await;
+    let client = Client::of(&server);
+    let error =
+        "couldn't get version/kind; json parse error: invalid character 'o' in literal null (expecting 'u')";
+    assert_eq!(reviewed(&client).await, json!({"allowed": false, "evaluationError": error}));
+    let nobody = Client::of(&server).with_token("nobody-token");
+    let (code, text) = nobody.text("GET", "/api/v1/namespaces/a/pods?limit=1").await;
+    let expected = format!("Internal Server Error: \"/api/v1/namespaces/a/pods?limit=1\": {error}\n");
+    assert_eq!((code, text), (500, expected));
+}
+
+#[tokio::test]
+async fn a_new_file_counts_and_a_wrong_one_does_not() {
+    let dir = TestDir::new().unwrap();
+    let yes = kubeconfig(dir.path(), "yes", &webhook(r#"{"status": {"allowed": true}}"#));
+    let no = kubeconfig(dir.path(), "no", &webhook(r#"{"status": {"denied": true}}"#));
+    let first = text(&yes, "Deny");
+    let configuration = Configuration::parse(&first, &BTreeSet::new()).unwrap();
+    let file = ConfigurationFile { path: dir.path().join("config"), text: first };
+    let means = Means {
+        roles: None,
+        nodes: None,
+        policies: None,
+        connect: Box::new(calls::connect),
+        clock: Arc::new(SystemClock),
+        figures: Arc::new(Figures::default()),
+    };
+    let reloadable = Arc::new(Reloadable::new(means, configuration, file.text.clone()).unwrap());
+    let follower = Follower::new(file.clone(), Arc::clone(&reloadable));
+    let user = Default::default();
+    let allowed = async || {
+        matches!(reloadable.decide(authorization::Attributes::of_user(&user)).await, Decision::Allow(_))
+    };
+    let counted = |text: &str| {
+        let mut page = String::new();
+        follower.collector().collect(&mut page);
+        let mut totals = page.lines().filter(|line| line.contains("automatic_reloads_total{"));
+        totals.any(|line| line.ends_with(&format!("{text}\"}} 1")))
+    };
+    std::fs::write(&file.path, text(&no, "Deny")).unwrap();
+    assert!(allowed().await);
+    follower.look();
+    assert!(!allowed().await && counted("status=\"success") && !counted("status=\"failure"));
+    std::fs::write(&file.path, "authorizers: []").unwrap();
+    follower.look();
+    assert!(!allowed().await && counted("status=\"failure"));
+    std::fs::remove_file(&file.path).unwrap();
+    follower.look();
+    assert!(!allowed().await && !counted("status=\"failure"));
+}
