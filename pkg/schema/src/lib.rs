@@ -3,6 +3,7 @@
 
 pub mod builtin;
 pub mod cbor;
+pub mod configuration;
 pub mod custom;
 pub mod json;
 pub mod json_write;

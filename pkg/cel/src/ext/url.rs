@@ -43,6 +43,19 @@ pub fn parse_request_uri(text: &str) -> Result<(), String> {
     parse(text, true).map(drop).map_err(|error| format!("parse {}: {error}", Quoted(text)))
 }
 
+/// Parses any URL or reference, as `url.Parse` does.
+///
+/// # Errors
+///
+/// What Go says of it.
+pub fn parse_reference(text: &str) -> Result<Url, String> {
+    let context = |text: &str, error: String| format!("parse {}: {error}", Quoted(text));
+    let (before, fragment) = text.split_once('#').unwrap_or((text, ""));
+    let mut url = parse(before, false).map_err(|error| context(before, error))?;
+    url.fragment = unescape(fragment, Place::Fragment).map_err(|error| context(text, error))?;
+    Ok(url)
+}
+
 /// Parses a URL as the `url` function does.
 pub fn parse_url(text: &str) -> Result<Url, String> {
     let context = |error: String| format!("URL parse error during conversion from string: {error}");
@@ -256,6 +269,21 @@ impl Url {
     /// `getScheme`.
     pub fn scheme(&self) -> &str {
         &self.scheme
+    }
+
+    /// Whether it names a user.
+    pub fn has_user(&self) -> bool {
+        self.user.is_some()
+    }
+
+    /// Whether it has a query that says something.
+    pub fn has_query(&self) -> bool {
+        !self.query.is_empty()
+    }
+
+    /// Whether it has a fragment that says something.
+    pub fn has_fragment(&self) -> bool {
+        !self.fragment.is_empty()
     }
 
     /// `getHost`: with the port.
