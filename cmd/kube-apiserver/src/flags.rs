@@ -241,7 +241,7 @@ impl Flags {
             Kind::Float => self.float(flag.name).to_string(),
             Kind::Duration => format_duration(self.nanos(flag.name)),
             Kind::List | Kind::Array | Kind::Ints => format!("[{}]", self.list(flag.name).join(",")),
-            Kind::Pairs | Kind::Map | Kind::Gates => given.join(","),
+            Kind::Pair | Kind::Pairs | Kind::Map | Kind::Gates => given.join(","),
             _ => given.last().cloned().unwrap_or_default(),
         }
     }
@@ -250,7 +250,7 @@ impl Flags {
     pub(crate) fn list(&self, name: &str) -> Vec<String> {
         let Some(flag) = find(name) else { return Vec::new() };
         match (self.given.get(flag.name), flag.kind) {
-            (Some(values), Kind::Array | Kind::CertKey | Kind::Gates) => values.clone(),
+            (Some(values), Kind::Array | Kind::Pair | Kind::CertKey | Kind::Gates) => values.clone(),
             (Some(values), _) => {
                 values.iter().flat_map(|value| value::list(value).unwrap_or_default()).collect()
             }

@@ -7,6 +7,7 @@
 mod authorization;
 mod checks;
 mod compatibility;
+mod oidc;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
@@ -158,6 +159,9 @@ fn authentication(flags: &Flags) -> AuthenticationConfig {
         client_ca_file: path(flags, "client-ca-file"),
         token_file: path(flags, "token-auth-file"),
         anonymous: wanted && !everyone_may,
+        anonymous_is_given: flags.is_given("anonymous-auth"),
+        configuration_file: path(flags, "authentication-config"),
+        oidc: oidc::config(flags),
         request_header: RequestHeaderConfig {
             ca_file: path(flags, "requestheader-client-ca-file"),
             allowed_names: flags.list("requestheader-allowed-names"),

@@ -1,26 +1,21 @@
 //! What is known of tokens, remembered for a while, where finding it out is costly: somebody else is asked, or a
 //! lot is computed (upstream's `authentication/token/cache`).
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
-use sha2::{Digest, Sha256};
-use tokio::time::Instant;
 
 use crate::chain::{TokenAuthenticator, TokenUser};
+use crate::memory::{Key, Memory, key};
 
-/// How many tokens are remembered; the oldest is forgotten first.
-const TOKENS_MAX: usize = 4096;
 /// How many tokens are found out about at the same time; others are refused.
 const FLIGHTS_MAX: usize = 1024;
 
 type Outcome = Result<Option<TokenUser>, String>;
-/// A token and the audiences it was shown for. Tokens themselves are not kept.
-type Key = [u8; 32];
 
 /// An authenticator with a memory. Those who come with the same token at the same time wait for one answer.
 /// Errors are never remembered.
@@ -32,48 +27,45 @@ struct Inner {
     success: Duration,
     /// How long it is remembered that a token stands for nobody.
     failure: Duration,
-    state: Mutex<State>,
+    known: Memory<Option<TokenUser>>,
+    flights: Mutex<Flights>,
 }
 
-#[derive(Default)]
-struct State {
-    known: HashMap<Key, Known>,
-    /// The keys of `known`, those that were learned first in front.
-    order: VecDeque<Key>,
-    flights: HashMap<Key, Shared<BoxFuture<'static, Outcome>>>,
-}
-
-struct Known {
-    outcome: Option<TokenUser>,
-    until: Instant,
-}
+/// By token and the audiences it was shown for.
+type Flights = HashMap<Key, Shared<BoxFuture<'static, Outcome>>>;
 
 impl Cached {
     /// Remembers what `authenticator` says: for `success` whom a token stands for, for `failure` that it stands
     /// for nobody.
     pub fn new(authenticator: Arc<dyn TokenAuthenticator>, success: Duration, failure: Duration) -> Self {
-        Cached(Arc::new(Inner { authenticator, success, failure, state: Mutex::default() }))
+        Cached(Arc::new(Inner {
+            authenticator,
+            success,
+            failure,
+            known: Memory::default(),
+            flights: Mutex::default(),
+        }))
     }
 }
 
 #[async_trait]
 impl TokenAuthenticator for Cached {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Outcome {
-        let key = key(token, audiences);
+        let key = key(token, audiences.iter().map(String::as_str));
+        if let Some(outcome) = self.0.known.get(&key) {
+            return Ok(outcome);
+        }
         let flight = {
-            let mut state = self.0.state();
-            if let Some(known) = state.known.get(&key).filter(|known| Instant::now() < known.until) {
-                return Ok(known.outcome.clone());
-            }
-            let under_way = state.flights.get(&key).cloned();
+            let mut flights = self.0.flights();
+            let under_way = flights.get(&key).cloned();
             match under_way {
                 Some(flight) => flight,
-                None if state.flights.len() >= FLIGHTS_MAX => {
+                None if flights.len() >= FLIGHTS_MAX => {
                     return Err("too many tokens are being looked at".to_owned());
                 }
                 None => {
                     let flight = Arc::clone(&self.0).begin(key, token.to_owned(), audiences.to_vec());
-                    state.flights.insert(key, flight.clone());
+                    flights.insert(key, flight.clone());
                     flight
                 }
             }
@@ -83,8 +75,8 @@ impl TokenAuthenticator for Cached {
 }
 
 impl Inner {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn flights(&self) -> MutexGuard<'_, Flights> {
+        self.flights.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks, whether or not somebody goes on waiting for the answer.
@@ -99,30 +91,14 @@ impl Inner {
             let _landing = landing;
             let outcome = self.authenticator.authenticate(&token, &audiences).await;
             if let Ok(outcome) = &outcome {
-                self.learn(key, outcome.clone());
+                let lasts = if outcome.is_some() { self.success } else { self.failure };
+                self.known.learn(key, outcome.clone(), lasts);
             }
             outcome
         });
         let outcome =
             async move { asking.await.unwrap_or_else(|_| Err("the token cannot be judged".to_owned())) };
         outcome.boxed().shared()
-    }
-
-    fn learn(&self, key: Key, outcome: Option<TokenUser>) {
-        let lasts = if outcome.is_some() { self.success } else { self.failure };
-        if lasts.is_zero() {
-            return;
-        }
-        let mut state = self.state();
-        let until = Instant::now() + lasts;
-        if state.known.insert(key, Known { outcome, until }).is_none() {
-            state.order.push_back(key);
-        }
-        while state.order.len() > TOKENS_MAX {
-            if let Some(oldest) = state.order.pop_front() {
-                state.known.remove(&oldest);
-            }
-        }
     }
 }
 
@@ -134,17 +110,8 @@ struct Landing {
 
 impl Drop for Landing {
     fn drop(&mut self) {
-        self.inner.state().flights.remove(&self.key);
+        self.inner.flights().remove(&self.key);
     }
-}
-
-fn key(token: &str, audiences: &[String]) -> Key {
-    let mut digest = Sha256::new();
-    for text in std::iter::once(token).chain(audiences.iter().map(String::as_str)) {
-        digest.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_le_bytes());
-        digest.update(text);
-    }
-    digest.finalize().into()
 }
 
 #[cfg(test)]
@@ -230,16 +197,6 @@ mod tests {
         let (answers, ()) = tokio::join!(all, release);
         assert!(answers.iter().all(|answer| *answer == Ok(true)));
         assert_eq!(slow.asked.load(Ordering::SeqCst), 1);
-        assert!(cached.0.state().flights.is_empty(), "nothing is left of a flight");
-    }
-
-    #[tokio::test]
-    async fn no_more_is_remembered_than_may_be() {
-        let cached = Cached::new(Arc::new(Slow::default()), SECOND, SECOND * 1000);
-        for number in 0..TOKENS_MAX + 3 {
-            ask(&cached, &format!("{number}")).await.unwrap();
-        }
-        let state = cached.0.state();
-        assert_eq!((state.known.len(), state.order.len()), (TOKENS_MAX, TOKENS_MAX));
+        assert!(cached.0.flights().is_empty(), "nothing is left of a flight");
     }
 }

@@ -62,6 +62,8 @@ pub struct Credentials<'a> {
     pub authorization: Option<&'a str>,
     /// All headers, for what proxies and browsers say in theirs.
     pub headers: Option<&'a HeaderMap>,
+    /// What is asked for, on which it may depend whether that may be asked without any credential.
+    pub path: &'a str,
     /// Seconds since 1970; a certificate that has expired since the handshake is refused.
     pub now: i64,
 }
@@ -76,17 +78,56 @@ pub struct Authenticator {
     pub api_audiences: Vec<String>,
     /// The proxies that are believed, if any.
     pub request_headers: Option<Arc<RequestHeaders>>,
-    /// Whether a request without credentials is `system:anonymous` instead of a 401.
-    pub anonymous: bool,
+    /// Which requests without credentials are `system:anonymous` instead of a 401.
+    pub anonymous: Anonymous,
+}
+
+/// Why a request is from nobody.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unauthenticated {
+    /// It shows nothing that could prove anything.
+    NothingShown,
+    /// It shows something that is wrong.
+    Refused,
+}
+
+/// Both are the same to clients.
+impl From<Unauthenticated> for Box<Status> {
+    fn from(_: Unauthenticated) -> Self {
+        Box::new(Status::unauthorized())
+    }
+}
+
+/// Who may be anonymous.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Anonymous {
+    /// Nobody.
+    #[default]
+    Nobody,
+    /// Everybody.
+    Everybody,
+    /// Whoever asks for one of these paths.
+    Paths(Arc<[String]>),
+}
+
+impl Anonymous {
+    /// Whether whoever asks for this path may be anonymous.
+    pub fn may_ask(&self, path: &str) -> bool {
+        match self {
+            Anonymous::Nobody => false,
+            Anonymous::Everybody => true,
+            Anonymous::Paths(paths) => paths.iter().any(|one| one == path),
+        }
+    }
 }
 
 impl Authenticator {
     /// Finds out who sent a request.
     ///
     /// # Errors
-    /// 401 when no credential was accepted although one was presented, or when none was and anonymous
-    /// requests are off. The client learns nothing more; the log does.
-    pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Authenticated, Box<Status>> {
+    /// No credential was accepted although one was presented, or none was and anonymous requests are off. The
+    /// client learns nothing more than a 401; the log does.
+    pub async fn authenticate(&self, credentials: Credentials<'_>) -> Result<Authenticated, Unauthenticated> {
         let mut refused = false;
         for user in [self.proxied_user(credentials), certificate_user(credentials)] {
             match user {
@@ -109,9 +150,10 @@ impl Authenticator {
                 Err(reasons) => refused = refuse(&joined(reasons)),
             }
         }
-        match self.anonymous && !refused {
+        match !refused && self.anonymous.may_ask(credentials.path) {
             true => Ok(Authenticated::new(UserInfo::anonymous())),
-            false => Err(Box::new(Status::unauthorized())),
+            false if refused => Err(Unauthenticated::Refused),
+            false => Err(Unauthenticated::NothingShown),
         }
     }
 
@@ -145,8 +187,7 @@ impl Authenticator {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         match bearer_token(&format!("Bearer {token}")) {
             Some(token) => self.token_user(token, audiences).await.map(Some).map_err(joined),
-            None => Ok(self
-                .anonymous
+            None => Ok((self.anonymous == Anonymous::Everybody)
                 .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
         }
     }

@@ -14,6 +14,8 @@ mod cached;
 mod certificate;
 mod chain;
 mod csv;
+mod memory;
+pub mod oidc;
 mod proof;
 mod request_header;
 pub mod service_account;
@@ -26,7 +28,8 @@ pub use bootstrap_token::{BootstrapSecret, BootstrapSecrets, BootstrapTokens};
 pub use cached::Cached;
 pub use certificate::{CertificateError, ClientCertificate};
 pub use chain::{
-    Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator, TokenUser,
+    Anonymous, Authenticator, Credentials, PresentedCertificate, PresentedCertificates, TokenAuthenticator,
+    TokenUser, Unauthenticated,
 };
 pub use proof::Authenticated;
 pub use request_header::RequestHeaders;

@@ -7,8 +7,9 @@
 
 mod bound;
 mod claims;
+mod counters;
 mod discovery;
-mod es512;
+pub(crate) mod es512;
 mod external;
 mod issuer;
 mod keys;
@@ -23,6 +24,7 @@ use apimachinery::user_info::UserInfo;
 
 pub use bound::BoundTokens;
 pub use claims::{Claims, Grant, Reference, WARN_AFTER_SECONDS};
+pub use counters::TokenCounters;
 pub use discovery::{DiscoveryError, OpenIdDocuments, OpenIdMetadata};
 pub use external::{ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner};
 pub use issuer::{Issuer, Signer};

@@ -29,7 +29,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission;
 use crate::api_services::ApiServices;
-use crate::authenticators::authenticator;
+use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
@@ -114,7 +114,7 @@ pub(crate) async fn build(
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
     let watch_metrics = Arc::new(WatchMetrics::default());
     let keys = service_account_keys::load(config).await?;
-    let authenticator = authenticator(config, &keys, &registry)?;
+    let senders = authenticators(config, &keys, &registry)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
@@ -127,7 +127,7 @@ pub(crate) async fn build(
         admission,
         authorizer: Arc::clone(&authorizer),
         roles: roles.shared(),
-        authenticator: authenticator.clone(),
+        authenticator: senders.authenticator.clone(),
         token_requests: token_requests(config, keys)?,
         served,
         documents: openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>).collect(),
@@ -146,19 +146,19 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.push(repairs.hook());
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
-    collectors.extend(of_authorizers.into_iter().chain([of_admission]));
+    collectors.extend(of_authorizers.into_iter().chain([of_admission]).chain(senders.collectors));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
         paths,
         hooks,
-        authenticator,
+        authenticator: senders.authenticator,
         collectors,
         cache_driver,
         background: Box::pin(async move {
             let views = future::join(following_namespaces.run(), following_ranges.run());
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
-            tokio::join!(background, repairs.keep_repairing(), followers);
+            tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
         }),
         before_stop,
         cache_filled: Box::pin(async move {

@@ -1,16 +1,21 @@
 //! Everything that can prove an identity, in upstream's order. Of certificates the transport knows.
 
+mod openid;
+
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use apimachinery::clock::Clock;
-use authentication::service_account::{BoundTokens, LegacyTokens, TokenObjects};
+use authentication::service_account::{BoundTokens, LegacyTokens, TokenCounters, TokenObjects};
 use authentication::{
     Authenticator, BootstrapTokens, Cached, RequestHeaders, TokenAuthenticator, TokenFile, WebhookTokens,
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
+use futures::future::BoxFuture;
 use registry::Registry;
+use server::metrics::Collector;
 
 use crate::bootstrap_secrets::StoredBootstrapSecrets;
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
@@ -18,19 +23,30 @@ use crate::run::RunError;
 use crate::run::service_account_keys::ServiceAccountKeys;
 use crate::system::SystemClock;
 use crate::token_objects::StoredTokenObjects;
+use openid::OpenId;
 
+/// How long it is remembered whom a token of somebody else's stands for (upstream's time).
+const TOKENS_REMEMBERED: Duration = Duration::from_secs(10);
 /// How long to wait before a webhook is asked again, in milliseconds, at first.
 const WEBHOOK_WAIT_MS: u64 = 500;
 
-/// What the configuration asks for.
+/// What proves identities, and what goes with it.
+pub(crate) struct Authenticators {
+    pub(crate) authenticator: Authenticator,
+    /// What follows files that may change.
+    pub(crate) followed: BoxFuture<'static, ()>,
+    pub(crate) collectors: Vec<Arc<dyn Collector>>,
+}
+
+/// What the configuration asks for. Must be called within a runtime.
 ///
 /// # Errors
 /// A file that cannot be used.
-pub(crate) fn authenticator(
+pub(crate) fn authenticators(
     config: &Config,
     keys: &ServiceAccountKeys,
     registry: &Registry,
-) -> Result<Authenticator, RunError> {
+) -> Result<Authenticators, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
     let (authentication, accounts) = (&config.authentication, &config.service_accounts);
     if let Some(path) = &authentication.token_file {
@@ -40,23 +56,40 @@ pub(crate) fn authenticator(
     let objects: Arc<dyn TokenObjects> =
         Arc::new(StoredTokenObjects::new(registry).map_err(RunError::Bootstrap)?);
     let looked_up = accounts.lookup.then(|| Arc::clone(&objects));
-    tokens.push(Arc::new(LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up)));
-    let (issuers, clock): (_, Arc<dyn Clock>) = (accounts.issuers.clone(), Arc::new(SystemClock));
-    let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, Arc::clone(&clock));
+    let (counters, clock): (_, Arc<dyn Clock>) = (Arc::<TokenCounters>::default(), Arc::new(SystemClock));
+    let (counted, time) = (|| Arc::clone(&counters), || Arc::clone(&clock));
+    let legacy = LegacyTokens::new(keys.clone(), api_audiences.clone(), looked_up, time(), counted());
+    tokens.push(Arc::new(legacy));
+    let issuers = accounts.issuers.clone();
+    let bound = BoundTokens::new(issuers, keys.clone(), api_audiences.clone(), objects, time(), counted());
     tokens.push(Arc::new(bound));
     if authentication.bootstrap_tokens {
         let secrets = StoredBootstrapSecrets::new(registry).map_err(RunError::Bootstrap)?;
-        tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), clock)));
+        tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), Arc::clone(&clock))));
     }
+    let OpenId { tokens: of_issuers, anonymous, reloader, mut collectors } = OpenId::new(config, &clock)?;
+    collectors.push(Arc::new(Counted(counters)));
+    // Behind the tokens of this server, which nobody has to be asked about.
+    tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO)));
     if let Some(webhook) = &authentication.webhook {
         tokens.push(Arc::new(webhook_tokens(webhook, api_audiences.clone())?));
     }
-    Ok(Authenticator {
-        tokens,
-        api_audiences,
-        request_headers: request_headers(&authentication.request_header),
-        anonymous: authentication.anonymous,
-    })
+    let request_headers = request_headers(&authentication.request_header);
+    let authenticator = Authenticator { tokens, api_audiences, request_headers, anonymous };
+    let followed: BoxFuture<'static, ()> = match reloader {
+        Some(reloader) => Box::pin(reloader.run()),
+        None => Box::pin(std::future::ready(())),
+    };
+    Ok(Authenticators { authenticator, followed, collectors })
+}
+
+/// What is counted of tokens of service accounts.
+struct Counted(Arc<TokenCounters>);
+
+impl Collector for Counted {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
 }
 
 fn token_file(path: &Path) -> Result<TokenFile, RunError> {
@@ -65,12 +98,12 @@ fn token_file(path: &Path) -> Result<TokenFile, RunError> {
     file.map_err(|error| RunError::Credentials(error.to_string()))
 }
 
-/// Only what costs a call is remembered: all else is judged anew by objects in memory, so that a token ends with
-/// what it was made for.
+/// What costs a call is remembered. Tokens of this server are judged anew by objects in memory, so that one ends with
+/// what it was made for; of those only signatures are.
 fn webhook_tokens(config: &TokenWebhookConfig, api_audiences: Vec<String>) -> Result<Cached, RunError> {
     let kubeconfig = Kubeconfig::read(&config.config_file).map_err(RunError::Credentials)?;
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
-    let webhook = Webhook::new(kubeconfig, std::time::Duration::from_millis(WEBHOOK_WAIT_MS), chance)
+    let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
         .map_err(|error| RunError::Credentials(error.to_string()))?;
     let tokens =
         WebhookTokens::new(webhook, &config.version, api_audiences).map_err(RunError::Credentials)?;

@@ -21,6 +21,7 @@ use crate::authentication_info::AuthenticationInfo;
 use crate::config::Config;
 use crate::identity_lease::IdentityLease;
 use crate::kubernetes_service::KubernetesService;
+use crate::legacy_tokens::LegacyTokenTracking;
 use crate::service_cidr::DefaultServiceCidr;
 use crate::tasks::{First, Rounds, Tasks, until_done};
 use flow_control::FlowControl;
@@ -66,6 +67,7 @@ pub(crate) fn duties(
         Arc::new(information).hook(tasks),
         lease.hook(tasks),
         lease.collector_hook(tasks),
+        LegacyTokenTracking::new(registry)?.hook(tasks),
         roles(registry)?,
         priority_classes(registry)?,
         flow_control(registry, tasks)?,

@@ -11,6 +11,7 @@ use std::time::Duration;
 use ::authorization::Mode;
 pub use api::runtime_config::RuntimeConfig;
 use apimachinery::features::Gates;
+use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
@@ -202,14 +203,31 @@ pub struct AuthenticationConfig {
     pub client_ca_file: Option<PathBuf>,
     /// `--token-auth-file`.
     pub token_file: Option<PathBuf>,
-    /// `--anonymous-auth`.
+    /// `--anonymous-auth`, where a file does not say it.
     pub anonymous: bool,
+    /// Whether `--anonymous-auth` was given, so that a file may not say it too.
+    pub anonymous_is_given: bool,
+    /// `--authentication-config`: issuers of tokens, and who may be anonymous.
+    pub configuration_file: Option<PathBuf>,
+    /// One issuer of tokens, where there is no such file, and the authorities (`--oidc-ca-file`) that it is from.
+    pub oidc: Option<OidcConfig>,
     /// A proxy that says in headers who its clients are.
     pub request_header: RequestHeaderConfig,
     /// `--enable-bootstrap-token-auth`.
     pub bootstrap_tokens: bool,
     /// Who else is asked about tokens.
     pub webhook: Option<TokenWebhookConfig>,
+}
+
+/// One issuer of tokens (`--oidc-*`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OidcConfig {
+    /// What it is and what its tokens mean. Authorities are read from `ca_file`.
+    pub flags: OidcFlags,
+    /// `--oidc-ca-file`: authorities that its certificate has to be from, if not the system's.
+    pub ca_file: Option<PathBuf>,
+    /// `--oidc-signing-algs`.
+    pub signing_algorithms: Vec<String>,
 }
 
 /// Who else is asked about tokens (`--authentication-token-webhook-*`).

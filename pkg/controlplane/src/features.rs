@@ -66,6 +66,8 @@ pub const READ: &[Gate] = &[
     Gate::SELinuxMountReadWriteOncePod,
     Gate::ServiceAccountNodeAudienceRestriction,
     Gate::StorageVersionMigrator,
+    Gate::StructuredAuthenticationConfigurationEgressSelector,
+    Gate::StructuredAuthenticationConfigurationJWKSMetrics,
     Gate::SupplementalGroupsPolicy,
     Gate::TaintTolerationComparisonOperators,
     Gate::UserNamespacesHostNetworkSupport,

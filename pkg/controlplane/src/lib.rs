@@ -15,6 +15,7 @@ mod custom_resources;
 pub mod features;
 mod identity_lease;
 mod kubernetes_service;
+mod legacy_tokens;
 mod namespaces;
 mod network;
 mod node_graph;

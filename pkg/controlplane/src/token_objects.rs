@@ -10,11 +10,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use registry::client::{Client, Read};
 use registry::{Element, Registry, StoredRef, codec, meta};
-use schema::object::{Object, get_str};
+use schema::object::{Object, get_str, set};
 use schema::proto::{Envelope, meta::Header};
+use serde_json::Value;
 
 /// The label that says since when a secret's token does not count.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
+/// The label that says when a secret's token was used last.
+const LAST_USED: &str = "kubernetes.io/legacy-token-last-used";
 
 /// Looks objects up through the registry: in the watch cache, and only if they are not there in the
 /// store (upstream's `tokengetter`).
@@ -76,8 +79,36 @@ impl TokenObjects for StoredTokenObjects {
         let secret = codec::decode(storage, StoredRef::element(&element))?;
         let token = STANDARD.decode(get_str(&secret, &["data", "token"]).unwrap_or(""));
         let token = token.map_err(|error| error.to_string())?;
-        let invalid_since = get_str(&secret, &["metadata", "labels", INVALID_SINCE]).unwrap_or("").to_owned();
-        Ok(SecretState { state: state(&secret), token, invalid_since })
+        let label = |name| get_str(&secret, &["metadata", "labels", name]).unwrap_or("").to_owned();
+        let (invalid_since, last_used) = (label(INVALID_SINCE), label(LAST_USED));
+        Ok(SecretState { state: state(&secret), token, invalid_since, last_used })
+    }
+
+    async fn lists_secret(&self, namespace: &str, account: &str, secret: &str) -> bool {
+        let account = self.accounts.get(namespace, account, Read::Cached).await;
+        let Ok(Some(account)) = account else { return false };
+        let Some(Value::Array(listed)) = account.get("secrets") else { return false };
+        listed.iter().any(|listed| listed["name"] == secret)
+    }
+
+    async fn mark_used(&self, namespace: &str, name: &str, uid: &str, today: &str) {
+        let mut mark = |old: &Object| {
+            let mut marked = old.clone();
+            // Another secret by this name is none of ours.
+            if meta::text(old, "uid") == uid {
+                set(&mut marked, &["metadata", "labels", LAST_USED], today);
+            }
+            Ok(marked)
+        };
+        if let Err(status) = self.secrets.update(namespace, name, &mut mark).await {
+            let error = &status.message;
+            tracing::error!(
+                namespace,
+                name,
+                error,
+                "failed to label a legacy service account token with its last use"
+            );
+        }
     }
 }
 

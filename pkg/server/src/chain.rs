@@ -242,7 +242,7 @@ impl Chain {
 
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
     async fn steps(self: &Arc<Self>, mut incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
-        let sender = self.authenticate(&mut incoming.parts.headers, incoming.peer).await?;
+        let sender = self.authenticate(&mut incoming).await?;
         let Some(traces) = &self.traces else { return self.answer(incoming, sender).await };
         let span = traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env);
         match span.clone().within(pin!(self.answer(incoming, sender))).await {
@@ -276,23 +276,27 @@ impl Chain {
 
     /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
     /// behind can log or forward it.
-    async fn authenticate(&self, headers: &mut HeaderMap, peer: &Peer) -> Result<Authenticated, Box<Status>> {
+    async fn authenticate(&self, incoming: &mut Incoming<'_>) -> Result<Authenticated, Box<Status>> {
+        let (headers, peer) = (&mut incoming.parts.headers, incoming.peer);
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
         let credentials = Credentials {
             certificates: Some(peer.certificates()),
             authorization: authorization.as_deref(),
             headers: Some(headers),
+            path: &incoming.context.info.path,
             now,
         };
+        let began = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
+        self.metrics.authentications.count(sender.as_ref(), began.elapsed());
         self.authenticator.clear(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request
             // per connection.
             peer.retire_http2();
         }
-        sender
+        sender.map_err(Into::into)
     }
 
     fn seat(&self, info: &RequestInfo, actor: &Actor) -> Result<Seat, Refusal> {

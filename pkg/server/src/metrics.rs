@@ -3,6 +3,7 @@
 //! [`requests`] has the families about requests; the others are single numbers.
 
 mod answered;
+mod authentications;
 mod requests;
 
 use std::fmt::Write;
@@ -14,6 +15,7 @@ use endpoints::discovery::VersionInfo;
 use crate::process;
 
 pub(crate) use answered::Answered;
+use authentications::Authentications;
 use requests::Requests;
 pub use requests::ResourceLabels;
 
@@ -28,6 +30,7 @@ pub struct Metrics {
     build: VersionInfo,
     start_time_seconds: i64,
     requests: Requests,
+    pub(crate) authentications: Authentications,
     /// Requests that ended in a panic of ours.
     pub panics: AtomicU64,
     /// Requests refused because too many were under way.
@@ -48,6 +51,7 @@ impl Metrics {
             build,
             start_time_seconds,
             requests: Requests::new([]),
+            authentications: Authentications::default(),
             panics: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),
@@ -73,6 +77,7 @@ impl Metrics {
         let mut out = String::with_capacity(8 * 1024);
         self.write_build_info(&mut out);
         self.requests.write(&mut out);
+        self.authentications.write(&mut out);
         let _ = write!(
             out,
             "# HELP apiserver_current_inflight_requests [STABLE] Requests that hold a seat, by kind.\n\

@@ -141,7 +141,7 @@ pub(crate) fn traced_chain(
     let services = Services {
         authenticator: Authenticator {
             tokens: vec![Arc::new(tokens)],
-            anonymous: true,
+            anonymous: authentication::Anonymous::Everybody,
             ..Authenticator::default()
         },
         authorizer: authorizer(modes),

@@ -17,6 +17,8 @@ pub(crate) enum Kind {
     List,
     /// One text per time it is given.
     Array,
+    /// `key=value`, once per time it is given.
+    Pair,
     /// `key=value`, comma-separated.
     Pairs,
     /// `key=value` or `key`, comma-separated.
@@ -48,6 +50,10 @@ impl Kind {
     pub(crate) fn check(self, value: &str) -> Result<(), String> {
         match self {
             Kind::Text | Kind::Array | Kind::Map | Kind::Gates => Ok(()),
+            Kind::Pair => match value.is_empty() || value.contains('=') {
+                true => Ok(()),
+                false => Err("malformed pair, expect string=string".to_owned()),
+            },
             Kind::Bool => bool(value).map(drop),
             Kind::Int => int(value, 64).map(drop),
             Kind::Level => int(value, 32).map(drop),

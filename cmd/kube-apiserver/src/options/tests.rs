@@ -99,9 +99,7 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
     );
     for flag in [
         "audit-policy-file",
-        "oidc-issuer-url",
         "authorization-config",
-        "authentication-config",
         "egress-selector-config-file",
         "admission-control-config-file",
     ] {

@@ -9,7 +9,7 @@ fn authenticator(anonymous: bool) -> Authenticator {
     Authenticator {
         tokens: vec![Arc::new(Picky), Arc::new(Aware), Arc::new(TokenFile::parse("t", tokens).unwrap())],
         api_audiences: vec!["api".to_owned(), "too".to_owned()],
-        anonymous,
+        anonymous: if anonymous { Anonymous::Everybody } else { Anonymous::Nobody },
         request_headers: None,
     }
 }
@@ -51,9 +51,10 @@ async fn check(
     expected: Result<(&str, &[&str]), u16>,
 ) {
     let presented = PresentedCertificates { client: certificate.clone(), proxy: None };
-    let credentials = Credentials { certificates: Some(&presented), authorization, headers: None, now: 100 };
+    let credentials =
+        Credentials { certificates: Some(&presented), authorization, headers: None, path: "", now: 100 };
     let got = authenticator(anonymous).authenticate(credentials).await;
-    let got = got.map(|proof| (proof.user().name.clone(), proof.user().groups.clone())).map_err(|s| s.code);
+    let got = got.map(|proof| (proof.user().name.clone(), proof.user().groups.clone())).map_err(|_| 401);
     let expected = expected
         .map(|(name, groups)| (name.to_owned(), groups.iter().map(|&g| g.to_owned()).collect::<Vec<_>>()));
     assert_eq!(got, expected, "{anonymous} {certificate:?} {authorization:?}");
@@ -155,10 +156,11 @@ async fn a_proxy_speaks_for_others_and_its_certificate_for_itself() {
                 certificates: Some(&presented),
                 authorization: None,
                 headers: Some(&headers),
+                path: "",
                 now: 100,
             };
             let got = authenticator.authenticate(credentials).await;
-            assert_eq!(got.map(|got| got.user().name.clone()).map_err(|status| status.code), expected);
+            assert_eq!(got.map(|got| got.user().name.clone()).map_err(|_| 401), expected);
         };
     let name = |name: &str| Ok(name.to_owned());
     check(Some(holder("front", 200)), None, "ann", name("ann")).await;
@@ -183,4 +185,20 @@ async fn a_websocket_may_bring_its_token_among_its_subprotocols() {
     let credentials = Credentials { headers: Some(&headers), now: 100, ..Credentials::default() };
     let got = authenticator(true).authenticate(credentials).await.unwrap();
     assert_eq!(got.user().name, "ann");
+}
+
+#[tokio::test]
+async fn some_paths_may_be_all_that_strangers_may_ask_for() {
+    let anonymous = Anonymous::Paths(Arc::new(["/livez".to_owned()]));
+    let authenticator = Authenticator { anonymous, ..authenticator(false) };
+    let check = async |path: &str, authorization: Option<&str>, expected: Result<&str, u16>| {
+        let credentials = Credentials { authorization, path, ..Credentials::default() };
+        let got = authenticator.authenticate(credentials).await;
+        let got = got.map(|got| got.user().name.clone()).map_err(|_| 401);
+        assert_eq!(got, expected.map(str::to_owned), "{path}");
+    };
+    check("/livez", None, Ok("system:anonymous")).await;
+    check("/livez/ping", None, Err(401)).await;
+    check("/livez", Some("Bearer wrong"), Err(401)).await;
+    assert_eq!(authenticator.review(" ", &[]).await, Ok(None));
 }

@@ -8,6 +8,7 @@ use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 
 use super::claims::Claims;
+use super::counters::{TokenCounters, count};
 use super::verifier::{Verified, Verifier};
 use super::{ObjectKind, ObjectState, Reference, TokenObjects, VerificationKeys, note_binding, user};
 use crate::chain::{TokenAuthenticator, TokenUser};
@@ -23,6 +24,7 @@ pub struct BoundTokens {
     verifier: Verifier,
     objects: Arc<dyn TokenObjects>,
     clock: Arc<dyn Clock>,
+    counters: Arc<TokenCounters>,
 }
 
 impl BoundTokens {
@@ -34,9 +36,10 @@ impl BoundTokens {
         api_audiences: Vec<String>,
         objects: Arc<dyn TokenObjects>,
         clock: Arc<dyn Clock>,
+        counters: Arc<TokenCounters>,
     ) -> Self {
-        let verifier = Verifier { issuers, keys: keys.into(), implicit_audiences: api_audiences };
-        BoundTokens { verifier, objects, clock }
+        let verifier = Verifier::new(issuers, keys.into(), api_audiences);
+        BoundTokens { verifier, objects, clock, counters }
     }
 
     /// The user of a genuine token.
@@ -68,6 +71,12 @@ impl BoundTokens {
                 let found = self.objects.state(kind, namespace, &object.name).await;
                 check_bound(kind, object, found, deleted_before)?;
             }
+        }
+        if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
+            count(match UnixTime::from_seconds(warn_after) < now {
+                true => &self.counters.stale,
+                false => &self.counters.valid,
+            });
         }
         let mut user = user(namespace, account);
         note_binding(&mut user, &claims.id, binding.pod.as_ref(), binding.node.as_ref());

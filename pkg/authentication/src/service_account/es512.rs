@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 /// Its name in tokens.
-pub(super) const NAME: &str = "ES512";
+pub(crate) const NAME: &str = "ES512";
 
 #[derive(Serialize)]
 struct Header<'a> {
@@ -36,7 +36,7 @@ pub(super) fn encode(id: &str, claims: &impl Serialize, pkcs8: &[u8]) -> Result<
 }
 
 /// What a token says, if the owner of a key has signed it. The key is an uncompressed point.
-pub(super) fn decode(token: &str, point: &[u8]) -> Option<Value> {
+pub(crate) fn decode(token: &str, point: &[u8]) -> Option<Value> {
     let (message, signature) = token.rsplit_once('.')?;
     let (_, payload) = message.rsplit_once('.')?;
     let signature = URL_SAFE_NO_PAD.decode(signature).ok()?;

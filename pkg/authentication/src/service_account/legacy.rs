@@ -3,13 +3,16 @@
 
 use std::sync::Arc;
 
+use apimachinery::clock::Clock;
 use apimachinery::names::{name_is_dns_label, name_is_dns_subdomain};
+use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
 
 use super::claims::LegacyClaims;
+use super::counters::{TokenCounters, count};
 use super::verifier::{Verified, Verifier};
-use super::{ObjectKind, Reference, TokenObjects, USERNAME_PREFIX, VerificationKeys, user};
+use super::{ObjectKind, Reference, SecretState, TokenObjects, USERNAME_PREFIX, VerificationKeys, user};
 use crate::chain::{TokenAuthenticator, TokenUser};
 
 /// Who issued them.
@@ -17,11 +20,15 @@ const ISSUER: &str = "kubernetes/serviceaccount";
 /// The label that says since when a Secret's token does not count.
 const INVALID_SINCE: &str = "kubernetes.io/legacy-token-invalid-since";
 
+const SECONDS_OF_DAY: i64 = 86_400;
+
 /// Accepts the tokens of Secrets.
 pub struct LegacyTokens {
     verifier: Verifier,
     /// `None` where a signature is enough (`--service-account-lookup=false`).
     objects: Option<Arc<dyn TokenObjects>>,
+    clock: Arc<dyn Clock>,
+    counters: Arc<TokenCounters>,
 }
 
 impl LegacyTokens {
@@ -31,13 +38,11 @@ impl LegacyTokens {
         keys: impl Into<VerificationKeys>,
         api_audiences: Vec<String>,
         objects: Option<Arc<dyn TokenObjects>>,
+        clock: Arc<dyn Clock>,
+        counters: Arc<TokenCounters>,
     ) -> Self {
-        let verifier = Verifier {
-            issuers: vec![ISSUER.to_owned()],
-            keys: keys.into(),
-            implicit_audiences: api_audiences,
-        };
-        LegacyTokens { verifier, objects }
+        let verifier = Verifier::new(vec![ISSUER.to_owned()], keys.into(), api_audiences);
+        LegacyTokens { verifier, objects, clock, counters }
     }
 }
 
@@ -48,8 +53,9 @@ impl TokenAuthenticator for LegacyTokens {
         let Some(Verified { claims, audiences }) = verified else { return Ok(None) };
         check_claims(&claims)?;
         if let Some(objects) = &self.objects {
-            check_objects(&**objects, &claims, token).await?;
+            self.check_objects(&**objects, &claims, token).await?;
         }
+        count(&self.counters.legacy);
         let account = Reference { name: claims.account_name, uid: claims.account_uid };
         Ok(Some(TokenUser { user: user(&claims.namespace, &account), audiences }))
     }
@@ -82,33 +88,60 @@ fn split_username(username: &str) -> Option<(&str, &str)> {
     valid.then_some((namespace, name))
 }
 
-/// Whether the token is still in its Secret, and stands for a service account that is there.
-async fn check_objects(objects: &dyn TokenObjects, claims: &LegacyClaims, token: &str) -> Result<(), String> {
-    let LegacyClaims { namespace, secret_name, account_name, account_uid, .. } = claims;
-    let secret = objects.secret(namespace, secret_name).await.ok();
-    let secret = secret.filter(|secret| secret.state.deletion.is_none());
-    let secret = secret.ok_or("Token has been invalidated")?;
-    // By digest, so that the time it takes says nothing about how much of a guess was right.
-    if Sha256::digest(&secret.token) != Sha256::digest(token) {
-        return Err("Token does not match server's copy".to_owned());
-    }
-    let account = objects.state(ObjectKind::ServiceAccount, namespace, account_name).await?;
-    if account.deletion.is_some() {
-        return Err(format!("ServiceAccount {namespace}/{account_name} has been deleted"));
-    }
-    if account.uid != *account_uid {
-        let uid = account.uid;
-        return Err(format!("ServiceAccount UID ({uid}) does not match claim ({account_uid})"));
-    }
-    if !secret.invalid_since.is_empty() {
-        return Err(format!(
-            "the token in secret {namespace}/{secret_name} for service account {namespace}/{account_name} \
+impl LegacyTokens {
+    /// Whether the token is still in its Secret, and stands for a service account that is there. Its use is noted.
+    async fn check_objects(
+        &self,
+        objects: &dyn TokenObjects,
+        claims: &LegacyClaims,
+        token: &str,
+    ) -> Result<(), String> {
+        let LegacyClaims { namespace, secret_name, account_name, account_uid, .. } = claims;
+        let secret = objects.secret(namespace, secret_name).await.ok();
+        let secret = secret.filter(|secret| secret.state.deletion.is_none());
+        let secret = secret.ok_or("Token has been invalidated")?;
+        // By digest, so that the time it takes says nothing about how much of a guess was right.
+        if Sha256::digest(&secret.token) != Sha256::digest(token) {
+            return Err("Token does not match server's copy".to_owned());
+        }
+        let account = objects.state(ObjectKind::ServiceAccount, namespace, account_name).await?;
+        if account.deletion.is_some() {
+            return Err(format!("ServiceAccount {namespace}/{account_name} has been deleted"));
+        }
+        if account.uid != *account_uid {
+            let uid = account.uid;
+            return Err(format!("ServiceAccount UID ({uid}) does not match claim ({account_uid})"));
+        }
+        let invalid = !secret.invalid_since.is_empty();
+        count(match invalid {
+            true => &self.counters.invalid,
+            false if objects.lists_secret(namespace, account_name, secret_name).await => &self.counters.auto,
+            false => &self.counters.manual,
+        });
+        self.mark_used(objects, namespace, secret_name, &secret).await;
+        if invalid {
+            return Err(format!(
+                "the token in secret {namespace}/{secret_name} for service account {namespace}/{account_name} \
              has been marked invalid. Use tokens from the TokenRequest API or manually created secret-based \
              tokens, or remove the '{INVALID_SINCE}' label from the secret to temporarily allow use of this \
              token"
-        ));
+            ));
+        }
+        Ok(())
     }
-    Ok(())
+
+    /// Notes that the token of a Secret was used. Servers do not agree about when a day ends.
+    async fn mark_used(&self, objects: &dyn TokenObjects, namespace: &str, name: &str, secret: &SecretState) {
+        let now = self.clock.now();
+        let day = |seconds: i64| -> String {
+            let time = UnixTime { seconds, nanos: 0 };
+            time.rfc3339().to_string().chars().take(10).collect()
+        };
+        let (today, tomorrow) = (day(now.seconds), day(now.seconds.saturating_add(SECONDS_OF_DAY)));
+        if secret.last_used != today && secret.last_used != tomorrow {
+            objects.mark_used(namespace, name, &secret.state.uid, &today).await;
+        }
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,8 @@ pub struct SecretState {
     pub token: Vec<u8>,
     /// The label `kubernetes.io/legacy-token-invalid-since`; empty when absent.
     pub invalid_since: String,
+    /// The label `kubernetes.io/legacy-token-last-used`; empty when absent.
+    pub last_used: String,
 }
 
 /// Knows the objects that tokens name. An object may be seen as it was a moment ago, but none may be
@@ -70,4 +72,10 @@ pub trait TokenObjects: Send + Sync + 'static {
     /// # Errors
     /// As for [`state`](Self::state).
     async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, String>;
+
+    /// Whether a service account lists a secret among its own: it was made for it, not by somebody.
+    async fn lists_secret(&self, namespace: &str, account: &str, secret: &str) -> bool;
+
+    /// Notes on a secret that its token was used today. A failure is logged.
+    async fn mark_used(&self, namespace: &str, name: &str, uid: &str, today: &str);
 }

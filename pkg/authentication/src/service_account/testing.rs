@@ -92,6 +92,10 @@ pub(super) fn issue(key: &str, grant: Grant) -> String {
 pub(super) struct Objects {
     pub(super) states: Mutex<HashMap<(ObjectKind, String), ObjectState>>,
     pub(super) secret: Mutex<Option<SecretState>>,
+    /// Secrets that the service account lists.
+    pub(super) listed: Mutex<Vec<String>>,
+    /// The days on which secrets were marked as used.
+    pub(super) used: Mutex<Vec<String>>,
 }
 
 impl Objects {
@@ -113,5 +117,15 @@ impl TokenObjects for Objects {
     async fn secret(&self, namespace: &str, name: &str) -> Result<SecretState, String> {
         assert_eq!((namespace, name), ("ns", "tok"));
         self.secret.lock().unwrap().clone().ok_or_else(|| "not found".to_owned())
+    }
+
+    async fn lists_secret(&self, namespace: &str, account: &str, secret: &str) -> bool {
+        assert_eq!((namespace, account), ("ns", "sa"));
+        self.listed.lock().unwrap().iter().any(|listed| listed == secret)
+    }
+
+    async fn mark_used(&self, namespace: &str, name: &str, _: &str, today: &str) {
+        assert_eq!((namespace, name), ("ns", "tok"));
+        self.used.lock().unwrap().push(today.to_owned());
     }
 }

@@ -2,6 +2,8 @@
 //! business.
 
 use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
 
 use apimachinery::go_quote::quote;
 use base64::Engine;
@@ -15,17 +17,23 @@ use serde_json::Value;
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
 use super::{VerificationKeys, es512};
+use crate::memory::{Memory, key};
 
 /// What clients learn about a wrong signature (the text of upstream's JOSE library).
 const CRYPTO_FAILURE: &str = "go-jose/go-jose: error in cryptographic primitive";
 
+/// How long it is remembered that a signature is right (upstream's time for tokens that were accepted). What else has
+/// to hold is asked every time.
+const REMEMBERED: Duration = Duration::from_secs(10);
+
 /// Verifies the tokens of some issuers.
-#[derive(Clone)]
 pub(super) struct Verifier {
-    pub(super) issuers: Vec<String>,
-    pub(super) keys: VerificationKeys,
+    issuers: Vec<String>,
+    keys: VerificationKeys,
     /// Whom a token is meant for that does not say so.
-    pub(super) implicit_audiences: Vec<String>,
+    implicit_audiences: Vec<String>,
+    /// What genuine tokens say.
+    genuine: Memory<Arc<Value>>,
 }
 
 /// A genuine token.
@@ -71,6 +79,12 @@ struct Claimed {
 }
 
 impl Verifier {
+    /// Verifies tokens of `issuers` that were signed with one of `keys`. Those that do not say whom they are meant for
+    /// are meant for `implicit_audiences`.
+    pub(super) fn new(issuers: Vec<String>, keys: VerificationKeys, implicit_audiences: Vec<String>) -> Self {
+        Verifier { issuers, keys, implicit_audiences, genuine: Memory::default() }
+    }
+
     /// Verifies a token; `None` when it is none of these issuers'.
     ///
     /// # Errors
@@ -84,6 +98,28 @@ impl Verifier {
         if !self.issuers.contains(&claimed.issuer) {
             return Ok(None);
         }
+        let remembered = key(token, []);
+        let payload = match self.genuine.get(&remembered) {
+            Some(payload) => payload,
+            None => {
+                let Some(payload) = self.payload(token).await? else { return Ok(None) };
+                let payload = Arc::new(payload);
+                self.genuine.learn(remembered, Arc::clone(&payload), REMEMBERED);
+                payload
+            }
+        };
+        let public = Public::deserialize(&*payload).map_err(|error| error.to_string())?;
+        // What was read before anything was verified counts for nothing.
+        if !self.issuers.contains(&public.issuer) {
+            return Err(format!("token issuer {} is invalid", quote(&public.issuer)));
+        }
+        let audiences = self.meant_for(public.audiences, asked)?;
+        let claims = C::deserialize(&*payload).map_err(|error| error.to_string())?;
+        Ok(Some(Verified { claims, audiences }))
+    }
+
+    /// What a token says, if one of the keys has signed it; `None` for what is no token.
+    async fn payload(&self, token: &str) -> Result<Option<Value>, String> {
         let header = match header(token) {
             // Extensions that a verifier has to understand (RFC 7515, 4.1.11; RFC 7797): there are none here.
             Some(Ok(header)) if header.crit.is_some() || header.b64.is_some() => {
@@ -101,15 +137,8 @@ impl Verifier {
         if keys.peek().is_none() {
             return Err("invalid signature, no keys found".to_owned());
         }
-        let payload = keys.find_map(|key| genuine(token, &header.alg, key)).ok_or(CRYPTO_FAILURE)?;
-        let public = Public::deserialize(&payload).map_err(|error| error.to_string())?;
-        // What was read before anything was verified counts for nothing.
-        if !self.issuers.contains(&public.issuer) {
-            return Err(format!("token issuer {} is invalid", quote(&public.issuer)));
-        }
-        let audiences = self.meant_for(public.audiences, asked)?;
-        let claims = C::deserialize(&payload).map_err(|error| error.to_string())?;
-        Ok(Some(Verified { claims, audiences }))
+        let payload = keys.find_map(|key| genuine(token, &header.alg, key));
+        payload.map(Some).ok_or_else(|| CRYPTO_FAILURE.to_owned())
     }
 
     /// Those of the audiences asked about whom a token is meant for.

@@ -185,6 +185,7 @@ async fn start_hooks_are_listed_as_upstream_does() {
         "start-kube-apiserver-identity-lease-controller",
         "start-kube-apiserver-identity-lease-garbage-collector",
         "storage-readiness",
+        "start-legacy-token-tracking-controller",
         "start-service-ip-repair-controllers",
         "rbac/bootstrap-roles",
         "scheduling/bootstrap-system-priority-classes",

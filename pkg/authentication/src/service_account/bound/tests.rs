@@ -28,6 +28,7 @@ impl World {
             texts(&[API]),
             Arc::clone(&objects) as _,
             Arc::clone(&clock) as _,
+            Arc::default(),
         );
         World { tokens, objects, clock }
     }

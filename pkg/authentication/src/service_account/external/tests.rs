@@ -61,11 +61,8 @@ async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, String> {
 }
 
 async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, String> {
-    let verifier = crate::service_account::verifier::Verifier {
-        issuers: texts(&[ISSUER]),
-        keys: VerificationKeys::External(Arc::clone(keys)),
-        implicit_audiences: texts(&[API]),
-    };
+    let keys = VerificationKeys::External(Arc::clone(keys));
+    let verifier = crate::service_account::verifier::Verifier::new(texts(&[ISSUER]), keys, texts(&[API]));
     verifier.verify::<Claims>(token, &texts(&[API])).await.map(|found| found.is_some())
 }
 

@@ -1,6 +1,7 @@
 //! Claims about the tokens of Secrets.
 #![allow(clippy::unwrap_used)]
 
+use apimachinery::clock::TestClock;
 use serde_json::{Value, json};
 
 use super::*;
@@ -27,7 +28,18 @@ const ISSUER_OF_SECRETS: &str = super::ISSUER;
 
 async fn ask(token: &str, objects: Option<Arc<Objects>>) -> Result<Option<TokenUser>, String> {
     let objects = objects.map(|objects| objects as Arc<dyn TokenObjects>);
-    LegacyTokens::new(keys(&[RSA_PUBLIC]), texts(&[API]), objects).authenticate(token, &texts(&[API])).await
+    let counters = Arc::new(TokenCounters::default());
+    counted(token, objects, &counters).await
+}
+
+async fn counted(
+    token: &str,
+    objects: Option<Arc<dyn TokenObjects>>,
+    counters: &Arc<TokenCounters>,
+) -> Result<Option<TokenUser>, String> {
+    let clock = Arc::new(TestClock::at(now()));
+    let tokens = LegacyTokens::new(keys(&[RSA_PUBLIC]), texts(&[API]), objects, clock, Arc::clone(counters));
+    tokens.authenticate(token, &texts(&[API])).await
 }
 
 #[tokio::test]
@@ -98,4 +110,33 @@ async fn a_token_counts_as_long_as_its_secret_holds_it() {
                 'kubernetes.io/legacy-token-invalid-since' label from the secret to temporarily allow use of \
                 this token";
     check(Some(invalid), account("uid-sa", None), Err(text)).await;
+}
+
+#[tokio::test]
+async fn every_use_of_a_secrets_token_is_noted() {
+    let token = sign(RSA_PKCS1, &claims(&[]));
+    let counters = Arc::new(TokenCounters::default());
+    let check = async |invalid: &str, last_used: &str, listed: &[&str], marked: &[&str], counts: [u64; 4]| {
+        let objects = Arc::new(Objects::default());
+        let secret = SecretState {
+            token: token.clone().into_bytes(),
+            invalid_since: invalid.to_owned(),
+            last_used: last_used.to_owned(),
+            ..SecretState::default()
+        };
+        *objects.secret.lock().unwrap() = Some(secret);
+        *objects.listed.lock().unwrap() = texts(listed);
+        objects.put(ObjectKind::ServiceAccount, "sa", "uid-sa", None);
+        let _ = counted(&token, Some(Arc::clone(&objects) as Arc<dyn TokenObjects>), &counters).await;
+        assert_eq!(*objects.used.lock().unwrap(), texts(marked), "{last_used}");
+        let TokenCounters { invalid, auto, manual, legacy, .. } = &*counters;
+        let seen = [invalid, auto, manual, legacy];
+        assert_eq!(seen.map(|counter| counter.load(std::sync::atomic::Ordering::Relaxed)), counts);
+    };
+    let today = "1970-01-12";
+    check("", "", &["other"], &[today], [0, 0, 1, 1]).await;
+    check("", "1970-01-11", &["tok"], &[today], [0, 1, 1, 2]).await;
+    check("", today, &[], &[], [0, 1, 2, 3]).await;
+    check("", "1970-01-13", &[], &[], [0, 1, 3, 4]).await;
+    check("1970-01-02", "", &["tok"], &[today], [1, 1, 3, 4]).await;
 }

@@ -1,0 +1,208 @@
+//! Tokens of others: JSON Web Tokens of OpenID Connect issuers, as `--oidc-*` or an `AuthenticationConfiguration`
+//! describe them (upstream's `token/oidc`).
+//!
+//! What a genuine token means is pure (`claims`, `token`, `keys`); what an issuer publishes is fetched by `provider`,
+//! from the moment that the issuer is configured. Until it is found its tokens are refused.
+
+mod claims;
+mod config;
+mod distributed;
+mod expressions;
+mod flags;
+mod keys;
+mod metrics;
+mod provider;
+mod token;
+mod validate;
+mod verifier;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+use apimachinery::clock::Clock;
+use apimachinery::field::{Error, Path, aggregate};
+use arc_swap::ArcSwap;
+use async_trait::async_trait;
+use tokio::time::Instant;
+
+use crate::chain::{TokenAuthenticator, TokenUser};
+use claims::Meaning;
+pub use config::{
+    AnonymousAuth, AnonymousCondition, AuthenticationConfiguration, ClaimMappings, ClaimValidationRule,
+    Issuer, JwtAuthenticator, PrefixedClaimOrExpression,
+};
+use distributed::Distributed;
+use expressions::Compiler;
+pub use flags::OidcFlags;
+pub use keys::SIGNING_ALGORITHMS;
+pub use metrics::{Metrics, label_hash};
+use provider::Provider;
+use token::untrusted_issuer;
+use validate::Limits;
+use verifier::{Demands, Verifier};
+
+/// What decides about issuers besides their configuration.
+#[derive(Clone)]
+pub struct IssuerOptions {
+    /// What tokens may be signed with.
+    pub algorithms: Vec<String>,
+    /// The issuers of this server's own tokens, which nobody else may be.
+    pub own_issuers: Vec<String>,
+    /// Whether a configuration may say by which proxy an issuer is reached
+    /// (`StructuredAuthenticationConfigurationEgressSelector`). There are no such proxies here, so one that does is
+    /// refused in any case.
+    pub egress: bool,
+    /// The time by which tokens end.
+    pub clock: Arc<dyn Clock>,
+    /// What is counted.
+    pub metrics: Arc<Metrics>,
+}
+
+/// Everything that is wrong with a configuration, as one text. `own_issuers` are those of this server's own tokens.
+///
+/// # Errors
+/// What is wrong, in upstream's words.
+pub fn validate(
+    config: &AuthenticationConfiguration,
+    own_issuers: &[String],
+    egress: bool,
+) -> Result<(), Vec<Error>> {
+    let limits = Limits { disallowed: own_issuers.to_vec(), egress };
+    let errors = validate::validate(config, &limits);
+    if errors.is_empty() { Ok(()) } else { Err(errors) }
+}
+
+/// The issuers of one configuration. Dropping them ends what they do in the background.
+pub struct Issuers {
+    issuers: Vec<OneIssuer>,
+    metrics: Arc<Metrics>,
+}
+
+struct OneIssuer {
+    url: String,
+    meaning: Meaning,
+    verifier: Verifier,
+    distributed: Option<Distributed>,
+}
+
+impl Issuers {
+    /// Begins to look for the issuers of a configuration. Must be called within a runtime.
+    ///
+    /// # Errors
+    /// What is wrong with an issuer.
+    pub fn new(config: &AuthenticationConfiguration, options: &IssuerOptions) -> Result<Self, String> {
+        let compiler = Compiler::new();
+        let limits = Limits { disallowed: options.own_issuers.clone(), egress: options.egress };
+        let issuers = config.jwt.iter().map(|jwt| OneIssuer::new(&compiler, jwt, &limits, options));
+        Ok(Issuers { issuers: issuers.collect::<Result<_, _>>()?, metrics: Arc::clone(&options.metrics) })
+    }
+
+    /// Whether all issuers were found.
+    ///
+    /// # Errors
+    /// Which were not, and why, in upstream's words.
+    pub fn health(&self) -> Result<(), String> {
+        let problem = |issuer: &OneIssuer| {
+            let problem = issuer.verifier.problem()?;
+            Some(format!("oidc: authenticator for issuer {:?} is not healthy: {problem}", issuer.url))
+        };
+        let mut problems: Vec<String> = self.issuers.iter().filter_map(problem).collect();
+        match problems.len() {
+            0 => Ok(()),
+            1 => Err(problems.swap_remove(0)),
+            _ => Err(format!("[{}]", problems.join(", "))),
+        }
+    }
+
+    async fn authenticate(&self, token: &str) -> Result<Option<TokenUser>, String> {
+        let Some(claimed) = untrusted_issuer(token) else { return Ok(None) };
+        let Some(issuer) = self.issuers.iter().find(|issuer| issuer.url == claimed) else { return Ok(None) };
+        let began = Instant::now();
+        let user = issuer.user(token).await;
+        self.metrics.judged(&issuer.url, user.is_ok(), began.elapsed());
+        user.map(Some)
+    }
+}
+
+impl OneIssuer {
+    fn new(
+        compiler: &Compiler,
+        jwt: &JwtAuthenticator,
+        limits: &Limits,
+        options: &IssuerOptions,
+    ) -> Result<Self, String> {
+        let (expressions, errors) = validate::authenticator(compiler, jwt, &Path::NIL, limits);
+        if let Some(errors) = aggregate(&errors) {
+            return Err(errors);
+        }
+        let unsupported = options.algorithms.iter().find(|name| !SIGNING_ALGORITHMS.contains(&name.as_str()));
+        if let Some(name) = unsupported {
+            return Err(format!("oidc: unsupported signing alg: {name:?}"));
+        }
+        let selector = &jwt.issuer.egress_selector_type;
+        if !selector.is_empty() {
+            return Err(format!("oidc: egress lookup required with egress selector type {selector:?}"));
+        }
+        let provider = Provider::new(&jwt.issuer)?;
+        let demands = Demands {
+            audiences: jwt.issuer.audiences.clone(),
+            algorithms: options.algorithms.clone(),
+            clock: Arc::clone(&options.clock),
+            metrics: Arc::clone(&options.metrics),
+        };
+        let claim = jwt.claim_mappings.groups.claim.clone();
+        let distributed = (!claim.is_empty()).then(|| Distributed {
+            claim,
+            provider: provider.clone(),
+            demands: demands.clone(),
+            verifiers: Mutex::new(HashMap::new()),
+        });
+        let url = jwt.issuer.url.clone();
+        let verifier = Verifier::new(&url, demands, provider);
+        Ok(OneIssuer { url, meaning: Meaning { config: jwt.clone(), expressions }, verifier, distributed })
+    }
+
+    async fn user(&self, token: &str) -> Result<TokenUser, String> {
+        if !self.verifier.is_ready() {
+            return Err("oidc: authenticator not initialized".to_owned());
+        }
+        let verified = self.verifier.verify(token).await;
+        let mut claims = verified.map_err(|error| format!("oidc: verify token: {error}"))?;
+        if let Some(distributed) = &self.distributed {
+            let expanded = distributed.expand(&mut claims).await;
+            expanded.map_err(|error| format!("oidc: could not expand distributed claims: {error}"))?;
+        }
+        Ok(TokenUser { user: self.meaning.user(&claims)?, audiences: Vec::new() })
+    }
+}
+
+/// Accepts tokens of the issuers that are configured now. Clones share them.
+#[derive(Clone)]
+pub struct OidcTokens(Arc<ArcSwap<Issuers>>);
+
+impl OidcTokens {
+    /// Begins with these issuers.
+    pub fn new(issuers: Issuers) -> Self {
+        OidcTokens(Arc::new(ArcSwap::from_pointee(issuers)))
+    }
+
+    /// Goes on with other issuers. Tokens that are being judged are judged by the former ones.
+    pub fn replace(&self, issuers: Issuers) {
+        let issuers = Arc::new(issuers);
+        let former = self.0.swap(Arc::clone(&issuers));
+        for gone in &former.issuers {
+            if !issuers.issuers.iter().any(|issuer| issuer.url == gone.url) {
+                issuers.metrics.forget(&gone.url);
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl TokenAuthenticator for OidcTokens {
+    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+        // A copy of the pointer, for judging may take long.
+        let issuers = self.0.load_full();
+        issuers.authenticate(token).await
+    }
+}

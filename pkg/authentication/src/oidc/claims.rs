@@ -1,0 +1,263 @@
+//! What the claims of a genuine token come to: a user, or a refusal. Pure.
+
+use apimachinery::go_json::kind_of;
+use apimachinery::user_info::UserInfo;
+use cel::arena::Arena;
+use cel::value::Value;
+use serde_json::{Map, Number, Value as Json};
+
+use super::config::JwtAuthenticator;
+use super::expressions::Expression;
+use crate::EXTRA_CREDENTIAL_ID;
+
+/// The claims of a token by name.
+pub(super) type Claims = Map<String, Json>;
+
+/// The expressions of an issuer, ready to run.
+#[derive(Debug, Default)]
+pub(super) struct Expressions {
+    pub(super) username: Option<Expression>,
+    pub(super) groups: Option<Expression>,
+    pub(super) uid: Option<Expression>,
+    /// By key.
+    pub(super) extra: Vec<(String, Expression)>,
+    /// With what is said when they do not hold.
+    pub(super) claim_rules: Vec<(Expression, String)>,
+    pub(super) user_rules: Vec<(Expression, String)>,
+}
+
+/// What an issuer's tokens mean.
+#[derive(Debug)]
+pub(super) struct Meaning {
+    pub(super) config: JwtAuthenticator,
+    pub(super) expressions: Expressions,
+}
+
+const NO_LIST: &str = "expression must return a string or a list of strings";
+
+impl Meaning {
+    /// Whom claims stand for.
+    ///
+    /// # Errors
+    /// Why for nobody, in upstream's words. What they say of claims are names of claims, and their values where
+    /// upstream shows those.
+    pub(super) fn user(&self, claims: &Claims) -> Result<UserInfo, String> {
+        let seen = as_go_has_them(claims);
+        let user = UserInfo {
+            name: self.username(claims, &seen)?,
+            groups: self.groups(claims, &seen)?,
+            uid: self.uid(claims, &seen)?,
+            extra: self.extra(claims, &seen)?.into_iter().collect(),
+        };
+        self.check_required(claims)?;
+        check(&self.expressions.claim_rules, &seen)
+            .map_err(|error| format!("oidc: error evaluating claim validation expression: {error}"))?;
+        if !self.expressions.user_rules.is_empty() {
+            check(&self.expressions.user_rules, &as_data(&user))
+                .map_err(|error| format!("oidc: error evaluating user info validation rule: {error}"))?;
+        }
+        Ok(user)
+    }
+
+    fn username(&self, claims: &Claims, seen: &Claims) -> Result<String, String> {
+        let context = |error| format!("oidc: error evaluating username claim expression: {error}");
+        if let Some(expression) = &self.expressions.username {
+            return match expression.run(seen, &Arena::new()).map_err(context)? {
+                Value::String("") => Err("oidc: empty username via CEL expression is not allowed".to_owned()),
+                Value::String(name) => Ok(name.to_owned()),
+                _ => Err(context("username claim expression must return a string".to_owned())),
+            };
+        }
+        let mapping = &self.config.claim_mappings.username;
+        let claim = mapping.claim.as_str();
+        let name = text(claims, claim)
+            .map_err(|error| format!("oidc: parse username claims {}: {error}", quoted(claim)))?;
+        if claim == "email" {
+            match claims.get("email_verified") {
+                None | Some(Json::Bool(true)) => {}
+                Some(Json::Bool(false) | Json::Null) => return Err("oidc: email not verified".to_owned()),
+                Some(other) => {
+                    let error = mistyped(other, "bool");
+                    return Err(format!("oidc: parse 'email_verified' claim: {error}"));
+                }
+            }
+        }
+        Ok(format!("{}{name}", mapping.prefix.as_deref().unwrap_or_default()))
+    }
+
+    fn groups(&self, claims: &Claims, seen: &Claims) -> Result<Vec<String>, String> {
+        let mapping = &self.config.claim_mappings.groups;
+        if let Some(value) = claims.get(&mapping.claim).filter(|_| !mapping.claim.is_empty()) {
+            let groups = one_or_many(value)
+                .map_err(|error| format!("oidc: parse groups claim {}: {error}", quoted(&mapping.claim)))?;
+            let prefix = mapping.prefix.as_deref().unwrap_or_default();
+            return Ok(groups.into_iter().map(|group| format!("{prefix}{group}")).collect());
+        }
+        let Some(expression) = &self.expressions.groups else { return Ok(Vec::new()) };
+        let arena = Arena::new();
+        expression
+            .run(seen, &arena)
+            .and_then(texts)
+            .map_err(|error| format!("oidc: error evaluating group claim expression: {error}"))
+    }
+
+    fn uid(&self, claims: &Claims, seen: &Claims) -> Result<String, String> {
+        let claim = &self.config.claim_mappings.uid.claim;
+        if !claim.is_empty() {
+            return text(claims, claim)
+                .map(str::to_owned)
+                .map_err(|error| format!("oidc: parse uid claim {}: {error}", quoted(claim)));
+        }
+        let Some(expression) = &self.expressions.uid else { return Ok(String::new()) };
+        let context = |error| format!("oidc: error evaluating uid claim expression: {error}");
+        match expression.run(seen, &Arena::new()).map_err(context)? {
+            Value::String(uid) => Ok(uid.to_owned()),
+            _ => Err(context("uid claim expression must return a string".to_owned())),
+        }
+    }
+
+    fn extra(&self, claims: &Claims, seen: &Claims) -> Result<Vec<(String, Vec<String>)>, String> {
+        let mut extra = Vec::new();
+        if let Some(id) = claims.get("jti").and_then(Json::as_str).filter(|id| !id.is_empty()) {
+            extra.push((EXTRA_CREDENTIAL_ID.to_owned(), vec![format!("JTI={id}")]));
+        }
+        let mut arena = Arena::new();
+        for (key, expression) in &self.expressions.extra {
+            let context = |error| {
+                format!("oidc: error evaluating extra claim expression: {}: {error}", expression.text())
+            };
+            let values = texts(expression.run(seen, &arena)?).map_err(context)?;
+            if !values.is_empty() {
+                extra.push((key.clone(), values));
+            }
+            arena.reset();
+        }
+        Ok(extra)
+    }
+
+    fn check_required(&self, claims: &Claims) -> Result<(), String> {
+        for rule in self.config.claim_validation_rules.iter().filter(|rule| !rule.claim.is_empty()) {
+            let (claim, wanted) = (&rule.claim, &rule.required_value);
+            if !claims.contains_key(claim) {
+                return Err(format!("oidc: required claim {claim} not present in ID token"));
+            }
+            let given = text(claims, claim).map_err(|error| format!("oidc: parse claim {claim}: {error}"))?;
+            if given != wanted {
+                return Err(format!(
+                    "oidc: required claim {claim} value does not match. Got = {given}, want = {wanted}"
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether all rules hold.
+fn check(rules: &[(Expression, String)], data: &Claims) -> Result<(), String> {
+    let mut arena = Arena::new();
+    let mut failed = None;
+    // All are run before the first that fails is told of, for errors come first.
+    for (expression, message) in rules {
+        match expression.run(data, &arena)? {
+            Value::Bool(true) => {}
+            Value::Bool(false) => {
+                let text = || format!("validation expression '{}' failed: {message}", expression.text());
+                failed.get_or_insert_with(text);
+            }
+            _ => {
+                failed.get_or_insert_with(|| "validation expression must return a boolean".to_owned());
+            }
+        }
+        arena.reset();
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// A value of Go's `any` has floating-point numbers.
+fn as_go_has_them(claims: &Claims) -> Claims {
+    fn convert(value: &Json) -> Json {
+        match value {
+            Json::Number(number) => {
+                let float = number.as_f64().and_then(Number::from_f64);
+                float.map_or_else(|| value.clone(), Json::Number)
+            }
+            Json::Array(items) => items.iter().map(convert).collect(),
+            Json::Object(members) => {
+                Json::Object(members.iter().map(|(name, value)| (name.clone(), convert(value))).collect())
+            }
+            other => other.clone(),
+        }
+    }
+    claims.iter().map(|(name, value)| (name.clone(), convert(value))).collect()
+}
+
+/// A user as expressions see it.
+fn as_data(user: &UserInfo) -> Claims {
+    let extra: Map<String, Json> =
+        user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into())).collect();
+    let members = [
+        ("username", Json::from(user.name.as_str())),
+        ("uid", Json::from(user.uid.as_str())),
+        ("groups", Json::from(user.groups.clone())),
+        ("extra", Json::Object(extra)),
+    ];
+    members.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+/// A text, a list of texts or nothing. Empty texts are nothing.
+fn texts(value: Value<'_>) -> Result<Vec<String>, String> {
+    let values = match value {
+        Value::Null => return Ok(Vec::new()),
+        Value::String(text) => vec![text.to_owned()],
+        Value::List(list) => {
+            let mut values = Vec::with_capacity(list.len());
+            for place in 0..list.len() {
+                match list.get(place) {
+                    Some(Value::String(text)) => values.push(text.to_owned()),
+                    _ => return Err(NO_LIST.to_owned()),
+                }
+            }
+            values
+        }
+        _ => return Err(NO_LIST.to_owned()),
+    };
+    Ok(values.into_iter().filter(|text| !text.is_empty()).collect())
+}
+
+/// A claim that has to be a text.
+fn text<'c>(claims: &'c Claims, claim: &str) -> Result<&'c str, String> {
+    match claims.get(claim) {
+        None => Err("claim not present".to_owned()),
+        Some(Json::String(text)) => Ok(text),
+        Some(Json::Null) => Ok(""),
+        Some(other) => Err(mistyped(other, "string")),
+    }
+}
+
+/// A claim that is a text or a list of them.
+pub(super) fn one_or_many(value: &Json) -> Result<Vec<String>, String> {
+    let of_list = |item: &Json| match item {
+        Json::String(text) => Some(text.clone()),
+        Json::Null => Some(String::new()),
+        _ => None,
+    };
+    match value {
+        Json::Null => Ok(Vec::new()),
+        Json::String(text) => Ok(vec![text.clone()]),
+        Json::Array(items) => {
+            items.iter().map(of_list).collect::<Option<_>>().ok_or_else(|| mistyped(value, "string"))
+        }
+        other => Err(mistyped(other, "string")),
+    }
+}
+
+fn mistyped(value: &Json, wanted: &str) -> String {
+    format!("json: cannot unmarshal {} into Go value of type {wanted}", kind_of(value))
+}
+
+fn quoted(text: &str) -> String {
+    apimachinery::go_quote::quote(text)
+}
+
+#[cfg(test)]
+mod tests;

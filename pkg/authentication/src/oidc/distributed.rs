@@ -1,0 +1,109 @@
+//! Claims that are not in a token: it says where they are (OpenID Connect Core 1.0, 5.6.2). As in upstream, groups
+//! alone may be somewhere else.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use http::Uri;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::claims::Claims;
+use super::provider::Provider;
+use super::token::untrusted_issuer;
+use super::verifier::{Demands, Verifier};
+
+/// How many issuers of such claims there may be for one issuer of tokens.
+const ISSUERS_MAX: usize = 16;
+
+/// Finds a claim that is somewhere else.
+pub(super) struct Distributed {
+    /// The claim.
+    pub(super) claim: String,
+    pub(super) provider: Provider,
+    pub(super) demands: Demands,
+    /// By issuer.
+    pub(super) verifiers: Mutex<HashMap<String, Arc<Verifier>>>,
+}
+
+/// Where a claim is.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Source {
+    endpoint: String,
+    access_token: String,
+}
+
+impl Distributed {
+    /// Adds the claim to the others, if they say where it is.
+    ///
+    /// # Errors
+    /// Why it cannot be had, in upstream's words.
+    pub(super) async fn expand(&self, claims: &mut Claims) -> Result<(), String> {
+        if claims.contains_key(&self.claim) {
+            return Ok(());
+        }
+        let Some(source) = self.source(claims)? else { return Ok(()) };
+        let value = self.resolve(&source).await?;
+        claims.insert(self.claim.clone(), value);
+        Ok(())
+    }
+
+    fn source(&self, claims: &Claims) -> Result<Option<Source>, String> {
+        let Some(names) = claims.get("_claim_names") else { return Ok(None) };
+        let names: HashMap<String, String> = Deserialize::deserialize(names)
+            .map_err(|error| format!("oidc: error parsing distributed claim names: {error}"))?;
+        let sources = claims.get("_claim_sources").ok_or("oidc: no claim sources")?;
+        let mut sources: HashMap<String, Source> = Deserialize::deserialize(sources)
+            .map_err(|error| format!("oidc: could not parse claim sources: {error}"))?;
+        let Some(name) = names.get(&self.claim) else { return Ok(None) };
+        let source = sources.remove(name).ok_or_else(|| {
+            format!("id token _claim_names contained a source {name} missing in _claims_sources")
+        })?;
+        Ok(Some(source).filter(|source| !source.endpoint.is_empty()))
+    }
+
+    async fn resolve(&self, source: &Source) -> Result<Value, String> {
+        let (claim, endpoint) = (&self.claim, &source.endpoint);
+        let unreachable = |error: String| format!("while getting distributed claim {claim:?}: {error}");
+        let uri = Uri::try_from(endpoint).map_err(|error| unreachable(error.to_string()))?;
+        let bearer = Some(source.access_token.as_str()).filter(|token| !token.is_empty());
+        let body = self.provider.get(&uri, bearer).await.map_err(unreachable)?;
+        let token = std::str::from_utf8(&body)
+            .map_err(|_| unreachable("could not decode distributed claim response".to_owned()))?;
+        let issuer = untrusted_issuer(token).ok_or_else(|| {
+            format!(
+                "getting untrusted issuer from endpoint {endpoint} failed for claim {claim:?}: malformed token"
+            )
+        })?;
+        let verifier = self
+            .verifier(&issuer)
+            .map_err(|error| format!("verifying untrusted issuer {issuer} failed: {error}"))?;
+        let mut claims = verifier
+            .verify(token)
+            .await
+            .map_err(|error| format!("verify distributed claim token: {error}"))?;
+        claims.remove(claim).ok_or_else(|| {
+            format!("jwt returned by distributed claim endpoint {endpoint:?} did not contain claim: {claim}")
+        })
+    }
+
+    /// Who verifies an issuer's claims. The first who asks for an issuer comes too early.
+    fn verifier(&self, issuer: &str) -> Result<Arc<Verifier>, String> {
+        let mut verifiers = self.verifiers.lock().unwrap_or_else(PoisonError::into_inner);
+        let verifier = match verifiers.get(issuer) {
+            Some(verifier) => Arc::clone(verifier),
+            None if verifiers.len() >= ISSUERS_MAX => return Err("too many issuers of claims".to_owned()),
+            None => {
+                let provider = self.provider.of_other(issuer)?;
+                let verifier = Arc::new(Verifier::new(issuer, self.demands.clone(), provider));
+                verifiers.insert(issuer.to_owned(), Arc::clone(&verifier));
+                verifier
+            }
+        };
+        match verifier.is_ready() {
+            true => Ok(verifier),
+            false => Err(format!("verifier not initialized for issuer: {issuer:?}")),
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! Expressions over the claims of a token and over users.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use cel::arena::Arena;
+use cel::checked::Checked;
+use cel::compile::compile;
+use cel::env::{Environment, Provider};
+use cel::escaping::unescape;
+use cel::eval::{PER_CALL_LIMIT, evaluate};
+use cel::plan::Plan;
+use cel::syntax::{Expr, Kind, Literal};
+use cel::types::{Type, Types};
+use cel::value::{Map, Value};
+use serde_json::{Map as JsonMap, Value as Json};
+
+/// The type of `user`.
+const USER: &str = "kubernetes.UserInfo";
+/// The release whose functions there are: expressions of configuration files are held to no older one.
+const MINOR: u32 = 36;
+
+/// What an expression is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum About {
+    /// The claims of a token, as `claims`.
+    Claims,
+    /// Whom it stands for, as `user`.
+    User,
+}
+
+impl About {
+    fn variable(self) -> &'static str {
+        match self {
+            About::Claims => "claims",
+            About::User => "user",
+        }
+    }
+}
+
+/// Compiles expressions.
+pub(super) struct Compiler {
+    claims: Environment,
+    user: Environment,
+}
+
+/// An expression that can be run.
+#[derive(Debug)]
+pub(super) struct Expression {
+    text: String,
+    plan: Plan,
+}
+
+/// An expression, and which claims about mail it looks at.
+#[derive(Debug)]
+pub(super) struct Compiled {
+    pub(super) expression: Expression,
+    pub(super) uses_email: bool,
+    pub(super) uses_email_verified: bool,
+}
+
+/// Why an expression cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// It is wrong.
+    Invalid(String),
+    /// It is right, and cannot be run.
+    Internal(String),
+}
+
+/// Knows the fields of users.
+struct UserType(HashMap<&'static str, Type>);
+
+impl Provider for UserType {
+    fn find_type(&self, types: &mut Types, name: &str) -> Option<Type> {
+        (name == USER).then(|| types.object(name))
+    }
+
+    fn find_field(&self, _: &mut Types, object: &str, field: &str) -> Option<Type> {
+        self.0.get(field).copied().filter(|_| object == USER)
+    }
+}
+
+impl Compiler {
+    pub(super) fn new() -> Self {
+        let mut types = Types::new();
+        let claims = types.map(Type::STRING, Type::ANY);
+        let user = types.object(USER);
+        let texts = types.list(Type::STRING);
+        let extra = types.map(Type::STRING, texts);
+        let fields = [("username", Type::STRING), ("uid", Type::STRING), ("groups", texts), ("extra", extra)];
+        let environment = || Environment::of_release(MINOR);
+        let (types, nobody) = (Arc::new(types), Arc::new(UserType(HashMap::new())));
+        let known = Arc::new(UserType(fields.into_iter().collect()));
+        Compiler {
+            claims: environment().declare(Arc::clone(&types), nobody).variable("claims", claims),
+            user: environment().declare(types, known).variable("user", user),
+        }
+    }
+
+    /// Compiles an expression; `condition` if it has to be true or false.
+    ///
+    /// # Errors
+    /// What is wrong with it, in upstream's words.
+    pub(super) fn compile(&self, about: About, text: &str, condition: bool) -> Result<Compiled, Flaw> {
+        let env = match about {
+            About::Claims => &self.claims,
+            About::User => &self.user,
+        };
+        let issues = |issues| Flaw::Invalid(format!("compilation failed: {issues}"));
+        let mut checked = compile(env, text).map_err(issues)?;
+        if condition && checked.result() != Type::BOOL {
+            return Err(Flaw::Invalid("must evaluate to bool".to_owned()));
+        }
+        let uses_email = selects(&checked, "claims", "email");
+        let uses_email_verified = selects(&checked, "claims", "email_verified");
+        unescape_names(&mut checked);
+        let plan = Plan::new(&checked, &[about.variable()])
+            .map_err(|error| Flaw::Internal(format!("program instantiation failed: {error}")))?;
+        let expression = Expression { text: text.to_owned(), plan };
+        Ok(Compiled { expression, uses_email, uses_email_verified })
+    }
+}
+
+/// All nodes of an expression.
+fn nodes(checked: &Checked) -> Vec<Expr> {
+    let mut found: Vec<Expr> = checked.syntax.root().into_iter().collect();
+    let mut next = 0;
+    while let Some(expr) = found.get(next).copied() {
+        checked.syntax.for_each_child(expr, |child| found.push(child));
+        next += 1;
+    }
+    found
+}
+
+/// Whether an expression selects this field of this variable anywhere.
+fn selects(checked: &Checked, variable: &str, field: &str) -> bool {
+    let syntax = &checked.syntax;
+    let is_variable =
+        |expr: Expr| matches!(syntax.kind(expr), Kind::Ident(name) if syntax.name(name) == variable);
+    let is_field = |expr: Expr| matches!(syntax.kind(expr), Kind::Literal(Literal::String(text)) if syntax.name(text) == field);
+    nodes(checked).into_iter().any(|expr| match syntax.kind(expr) {
+        Kind::Select { operand, field: name, .. } => is_variable(operand) && syntax.name(name) == field,
+        Kind::Call { function, target: None, args } if syntax.name(function) == "_?._" => {
+            matches!(syntax.exprs(args), [of, name] if is_variable(*of) && is_field(*name))
+        }
+        _ => false,
+    })
+}
+
+/// Makes `a__dot__b` mean the member `a.b`, where it is written in an expression.
+fn unescape_names(checked: &mut Checked) {
+    for expr in nodes(checked) {
+        match checked.syntax.kind(expr) {
+            Kind::Select { operand, field, test } => {
+                if let Some(name) = meant(checked.syntax.name(field)) {
+                    let field = checked.syntax.intern(&name);
+                    checked.syntax.replace(expr, Kind::Select { operand, field, test });
+                }
+            }
+            Kind::Call { function, target: None, args }
+                if matches!(checked.syntax.name(function), "_[_]" | "_[?_]" | "_?._") =>
+            {
+                let Some(index) = checked.syntax.exprs(args).get(1).copied() else { continue };
+                if let Kind::Literal(Literal::String(text)) = checked.syntax.kind(index)
+                    && let Some(name) = meant(checked.syntax.name(text))
+                {
+                    let name = checked.syntax.intern(&name);
+                    checked.syntax.replace(index, Kind::Literal(Literal::String(name)));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The member that an identifier with escapes stands for.
+fn meant(identifier: &str) -> Option<String> {
+    unescape(identifier).map(|name| name.into_owned()).filter(|name| name != identifier)
+}
+
+impl Expression {
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Runs the expression on what it is about.
+    ///
+    /// # Errors
+    /// Why there is no value.
+    pub(super) fn run<'a>(
+        &'a self,
+        data: &'a JsonMap<String, Json>,
+        arena: &'a Arena,
+    ) -> Result<Value<'a>, String> {
+        let variable = Some(Value::Map(Map::Tree(data)));
+        evaluate(&self.plan, &[variable], arena, PER_CALL_LIMIT, None)
+            .result()
+            .map_err(|error| format!("expression '{}' resulted in error: {error}", self.text))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_expression_sees_what_it_is_about_and_nothing_else() {
+        let compiler = Compiler::new();
+        let check = |about: About, text: &str, condition: bool, expected: &str| {
+            let got = compiler.compile(about, text, condition).err();
+            let got = got.map_or(String::new(), |flaw| match flaw {
+                Flaw::Invalid(text) | Flaw::Internal(text) => text,
+            });
+            assert!(got.starts_with(expected) && got.is_empty() == expected.is_empty(), "{text}: {got}");
+        };
+        check(About::Claims, "claims.sub", false, "");
+        check(About::Claims, "claims.sub == 'a'", true, "");
+        check(About::Claims, "claims.sub", true, "must evaluate to bool");
+        check(
+            About::Claims,
+            "user.username",
+            false,
+            "compilation failed: ERROR: <input>:1:1: undeclared reference",
+        );
+        check(About::User, "user.username.startsWith('a') && user.extra['k'].size() > 0", true, "");
+        check(
+            About::User,
+            "user.name == 'a'",
+            true,
+            "compilation failed: ERROR: <input>:1:5: undefined field 'name'",
+        );
+        check(About::User, "user.groups", true, "must evaluate to bool");
+    }
+
+    #[test]
+    fn uses_of_mail_are_found_wherever_they_are() {
+        let compiler = Compiler::new();
+        let check = |text: &str, expected: (bool, bool)| {
+            let compiled = compiler.compile(About::Claims, text, false).unwrap();
+            assert_eq!((compiled.uses_email, compiled.uses_email_verified), expected, "{text}");
+        };
+        check("claims.sub", (false, false));
+        check("claims.email", (true, false));
+        check("claims.?email.orValue('')", (true, false));
+        check("[1].all(x, claims.email_verified == true && x > 0) ? claims.email : ''", (true, true));
+        check("has(claims.email_verified)", (false, true));
+        check("claims.a.email", (false, false));
+        check("claims['email']", (false, false));
+    }
+}

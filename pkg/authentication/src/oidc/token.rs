@@ -1,0 +1,144 @@
+//! A token that somebody shows: what it is signed with, and whether what it says holds now and here. Pure.
+
+use apimachinery::go_quote::quote;
+use apimachinery::time::UnixTime;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::claims::{Claims, one_or_many};
+
+/// By how much the clock of an issuer may be ahead of ours, in seconds.
+const LEEWAY_SECONDS: i64 = 60;
+/// An issuer that leaves the scheme out of its name in tokens.
+const GOOGLE: (&str, &str) = ("accounts.google.com", "https://accounts.google.com");
+
+/// What a token says of its signature.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub(super) struct Header {
+    #[serde(rename = "alg")]
+    pub(super) algorithm: String,
+    /// Which key it is signed with; empty if it does not say.
+    #[serde(rename = "kid", default)]
+    pub(super) key: String,
+    #[serde(default)]
+    crit: Option<Value>,
+    #[serde(default)]
+    b64: Option<Value>,
+}
+
+impl Header {
+    /// Reads the head of a token that may be signed with one of these algorithms.
+    ///
+    /// # Errors
+    /// In upstream's words, which are without the token.
+    pub(super) fn of(token: &str, allowed: &[String]) -> Result<Self, String> {
+        let malformed = || "oidc: malformed jwt".to_owned();
+        let (header, _) = token.split_once('.').ok_or_else(malformed)?;
+        let header = URL_SAFE_NO_PAD.decode(header).map_err(|_| malformed())?;
+        let header: Header = serde_json::from_slice(&header).map_err(|_| malformed())?;
+        // Extensions that a verifier has to understand (RFC 7515, 4.1.11; RFC 7797): there are none here.
+        if header.crit.is_some() || header.b64.is_some() {
+            return Err(malformed());
+        }
+        if !allowed.contains(&header.algorithm) {
+            let expected: Vec<String> = allowed.iter().map(|name| quote(name)).collect();
+            return Err(format!(
+                "oidc: id token signed with unsupported algorithm, expected [{}] got {}",
+                expected.join(" "),
+                quote(&header.algorithm)
+            ));
+        }
+        Ok(header)
+    }
+}
+
+/// Who claims to have issued a token. Nothing is known yet of who signed it.
+pub(super) fn untrusted_issuer(token: &str) -> Option<String> {
+    let mut parts = token.split('.');
+    let (Some(_), Some(payload), Some(_), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return None;
+    };
+    #[derive(Deserialize)]
+    struct Issued {
+        #[serde(default)]
+        iss: String,
+    }
+    let issued: Issued = serde_json::from_slice(&URL_SAFE_NO_PAD.decode(payload).ok()?).ok()?;
+    Some(if issued.iss == GOOGLE.0 { GOOGLE.1.to_owned() } else { issued.iss })
+}
+
+/// Whether genuine claims are this issuer's, for one of these audiences, and hold at this time.
+///
+/// # Errors
+/// Why not, in upstream's words.
+pub(super) fn check(
+    claims: &Claims,
+    issuer: &str,
+    audiences: &[String],
+    now: UnixTime,
+) -> Result<(), String> {
+    let unreadable = |what: &str| format!("oidc: failed to unmarshal claims: {what}");
+    let issued = match claims.get("iss") {
+        None | Some(Value::Null) => "",
+        Some(Value::String(issued)) => issued,
+        Some(_) => return Err(unreadable("iss is no text")),
+    };
+    if issued != issuer && (issued, issuer) != GOOGLE {
+        return Err(format!(
+            "oidc: id token issued by a different provider, expected {} got {}",
+            quote(issuer),
+            quote(issued)
+        ));
+    }
+    let given = claims.get("aud").map_or(Ok(Vec::new()), one_or_many).map_err(|error| unreadable(&error))?;
+    if !audiences.iter().any(|audience| given.contains(audience)) {
+        let list = |texts: &[String]| texts.iter().map(|text| quote(text)).collect::<Vec<_>>().join(" ");
+        return Err(match audiences {
+            [one] => format!("oidc: expected audience {} got [{}]", quote(one), list(&given)),
+            several => {
+                let mut sorted = several.to_vec();
+                sorted.sort_unstable();
+                format!("oidc: expected audience in [{}] got [{}]", list(&sorted), list(&given))
+            }
+        });
+    }
+    let expires = date(claims, "exp").map_err(unreadable)?;
+    if expires.is_none_or(|expires| expires < now.seconds || (expires == now.seconds && now.nanos > 0)) {
+        let shown = expires.map_or_else(|| "0001-01-01 00:00:00 +0000 UTC".to_owned(), printed);
+        return Err(format!("oidc: token is expired (Token Expiry: {shown})"));
+    }
+    match date(claims, "nbf").map_err(unreadable)? {
+        Some(begins) if now.seconds.saturating_add(LEEWAY_SECONDS) < begins => Err(format!(
+            "oidc: current time {} before the nbf (not before) time: {}",
+            printed(now.seconds),
+            printed(begins)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// A date in seconds since 1970, whose fraction does not count.
+fn date<'n>(claims: &Claims, name: &'n str) -> Result<Option<i64>, &'n str> {
+    match claims.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Number(number)) => {
+            Ok(Some(number.as_i64().unwrap_or_else(|| number.as_f64().unwrap_or_default() as i64)))
+        }
+        Some(_) => Err(name),
+    }
+}
+
+/// A point in time as Go prints it.
+fn printed(seconds: i64) -> String {
+    let text = UnixTime { seconds, nanos: 0 }.rfc3339().to_string();
+    match text.strip_suffix('Z').and_then(|text| text.split_once('T')) {
+        Some((date, time)) => format!("{date} {time} +0000 UTC"),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Issuers of tokens, and who may be anonymous: from flags, or from a file that may change while the server runs.
+
+mod reload;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use apimachinery::clock::Clock;
+use apimachinery::features::Gate;
+use apimachinery::field::{self, Error};
+use authentication::Anonymous;
+use authentication::oidc::{
+    AnonymousAuth, AuthenticationConfiguration, IssuerOptions, Issuers, Metrics, OidcTokens,
+    SIGNING_ALGORITHMS, validate,
+};
+use server::metrics::Collector;
+
+use crate::config::{AuthenticationConfig, Config, OidcConfig};
+use crate::identity_lease;
+use crate::run::RunError;
+pub(super) use reload::Reloader;
+
+/// What comes of `--authentication-config` and `--oidc-*`.
+pub(super) struct OpenId {
+    pub(super) tokens: OidcTokens,
+    pub(super) anonymous: Anonymous,
+    /// What follows the file, if there is one.
+    pub(super) reloader: Option<Reloader>,
+    pub(super) collectors: Vec<Arc<dyn Collector>>,
+}
+
+impl OpenId {
+    /// Reads the file, or what the flags say.
+    ///
+    /// # Errors
+    /// A configuration that cannot be used, in upstream's words.
+    pub(super) fn new(config: &Config, clock: &Arc<dyn Clock>) -> Result<Self, RunError> {
+        let wanted = &config.authentication;
+        let (read, text) = read(wanted)?;
+        let anonymous = anonymous(wanted, read.anonymous.as_ref())?;
+        let egress = config.gates.enabled(Gate::StructuredAuthenticationConfigurationEgressSelector);
+        // Upstream asks about its own issuers once more where it sets the others up.
+        let invalid = |errors: Vec<Error>| {
+            let errors = field::aggregate(&errors).unwrap_or_default();
+            RunError::Credentials(format!("invalid authentication configuration: {errors}"))
+        };
+        validate(&read, &[], egress).map_err(invalid)?;
+        let server = identity_lease::of_this_machine();
+        let keys = config.gates.enabled(Gate::StructuredAuthenticationConfigurationJWKSMetrics);
+        let metrics = Arc::new(Metrics::new(Arc::clone(clock), &server, keys));
+        let algorithms = match (&wanted.configuration_file, &wanted.oidc) {
+            (None, Some(oidc)) => oidc.signing_algorithms.clone(),
+            _ => SIGNING_ALGORITHMS.map(str::to_owned).to_vec(),
+        };
+        let options = IssuerOptions {
+            algorithms,
+            own_issuers: config.service_accounts.issuers.clone(),
+            egress,
+            clock: Arc::clone(clock),
+            metrics: Arc::clone(&metrics),
+        };
+        let issuers = Issuers::new(&read, &options).map_err(RunError::Credentials)?;
+        let tokens = OidcTokens::new(issuers);
+        let reloader = wanted
+            .configuration_file
+            .as_ref()
+            .map(|path| Reloader::new(path.clone(), text, read.anonymous, tokens.clone(), options, &server));
+        let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(metrics))];
+        if let Some(reloader) = &reloader {
+            collectors.push(reloader.collector());
+        }
+        Ok(OpenId { tokens, anonymous, reloader, collectors })
+    }
+}
+
+/// What is counted of issuers.
+struct Counted(Arc<Metrics>);
+
+impl Collector for Counted {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// The configuration, and the text of the file that it is from.
+fn read(config: &AuthenticationConfig) -> Result<(AuthenticationConfiguration, Vec<u8>), RunError> {
+    match (&config.configuration_file, &config.oidc) {
+        (Some(path), _) => of_file(path).map_err(|error| {
+            let path = path.display().to_string();
+            RunError::Credentials(format!(
+                "failed to load authentication configuration from file {path:?}: {error}"
+            ))
+        }),
+        (None, Some(oidc)) => Ok((of_flags(oidc)?, Vec::new())),
+        (None, None) => Ok((AuthenticationConfiguration::default(), Vec::new())),
+    }
+}
+
+fn of_file(path: &Path) -> Result<(AuthenticationConfiguration, Vec<u8>), String> {
+    let text = std::fs::read(path).map_err(|error| error.to_string())?;
+    Ok((AuthenticationConfiguration::read(&text)?, text))
+}
+
+fn of_flags(oidc: &OidcConfig) -> Result<AuthenticationConfiguration, RunError> {
+    let mut flags = oidc.flags.clone();
+    if let Some(path) = &oidc.ca_file {
+        flags.authorities = std::fs::read_to_string(path).map_err(|source| RunError::read(path, source))?;
+    }
+    Ok(AuthenticationConfiguration { jwt: vec![flags.authenticator()], anonymous: None })
+}
+
+/// Who may be anonymous: what the file says, else what the flag does.
+fn anonymous(config: &AuthenticationConfig, said: Option<&AnonymousAuth>) -> Result<Anonymous, RunError> {
+    match said {
+        Some(_) if config.anonymous_is_given => Err(RunError::Credentials(
+            "anonymous: Forbidden: --anonymous-auth flag cannot be set when anonymous field is configured in \
+             authentication configuration file"
+                .to_owned(),
+        )),
+        Some(said) if said.enabled && !said.conditions.is_empty() => {
+            Ok(Anonymous::Paths(said.conditions.iter().map(|condition| condition.path.clone()).collect()))
+        }
+        Some(said) if said.enabled => Ok(Anonymous::Everybody),
+        None if config.anonymous => Ok(Anonymous::Everybody),
+        _ => Ok(Anonymous::Nobody),
+    }
+}
+
+#[cfg(test)]
+mod tests;

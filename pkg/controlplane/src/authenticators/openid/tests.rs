@@ -1,0 +1,309 @@
+//! A small OpenID provider on this machine, and a whole server that believes it.
+#![allow(clippy::unwrap_used)]
+
+use std::convert::Infallible;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use apimachinery::clock::Clock;
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PublicKeyData};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use crate::system::SystemClock;
+use crate::test_client::Client;
+use crate::test_cluster::TestServer;
+
+const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+/// How long a change may take until it counts: the file is looked at every second.
+const CHANGE_MAX: Duration = Duration::from_secs(60);
+
+/// Issues tokens, and publishes the keys that they are signed with.
+struct Provider {
+    url: String,
+    /// PEM of the authority of its certificate.
+    authority: String,
+    state: Arc<Mutex<State>>,
+    serving: JoinHandle<()>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether it answers at all.
+    up: bool,
+    keys: Value,
+    /// Claims about groups that are not in tokens, as a token.
+    groups: String,
+}
+
+impl Drop for Provider {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Provider {
+    /// One that nobody can reach yet.
+    async fn start() -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let names = vec!["127.0.0.1".to_owned()];
+        let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
+        let chain = CertificateDer::pem_slice_iter(leaf.pem().as_bytes()).map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("https://127.0.0.1:{}", listener.local_addr().unwrap().port());
+        let state = Arc::new(Mutex::new(State::default()));
+        let (shared, issuer) = (Arc::clone(&state), url.clone());
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                if !shared.lock().unwrap().up {
+                    continue;
+                }
+                let (acceptor, shared, issuer) = (acceptor.clone(), Arc::clone(&shared), issuer.clone());
+                tokio::spawn(async move {
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+                        let body = answer(&issuer, request.uri().path(), &shared.lock().unwrap());
+                        async move {
+                            Ok::<_, Infallible>(http::Response::new(Full::new(bytes::Bytes::from(body))))
+                        }
+                    });
+                    let server = auto::Builder::new(TokioExecutor::new());
+                    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Provider { url, authority: authority.pem(), state, serving }
+    }
+
+    /// Publishes these keys, and no others.
+    fn publish(&self, keys: &[&Key]) {
+        let keys: Vec<&Value> = keys.iter().map(|key| &key.published).collect();
+        self.state.lock().unwrap().keys = json!({"keys": keys});
+    }
+
+    /// A token that is good for an hour, with further claims.
+    fn token(&self, key: &Key, more: &Value) -> String {
+        let now = SystemClock.now().seconds;
+        let mut claims = json!({"iss": self.url, "aud": "cluster", "exp": now + 3600, "sub": "ann"});
+        for (name, value) in more.as_object().unwrap() {
+            claims[name] = value.clone();
+        }
+        let header = Header { kid: Some(key.id.to_owned()), ..Header::new(Algorithm::ES256) };
+        encode(&header, &claims, &key.signing).unwrap()
+    }
+
+    /// A configuration that believes the provider, and maps claims like this.
+    fn configuration(&self, mappings: &Value) -> String {
+        let issuer =
+            json!({"url": self.url, "audiences": ["cluster"], "certificateAuthority": self.authority});
+        json!({
+            "kind": "AuthenticationConfiguration",
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "jwt": [{"issuer": issuer, "claimMappings": mappings}],
+            "anonymous": {"enabled": true, "conditions": [{"path": "/livez"}]},
+        })
+        .to_string()
+    }
+}
+
+fn answer(issuer: &str, path: &str, state: &State) -> String {
+    match path {
+        "/.well-known/openid-configuration" => {
+            json!({"issuer": issuer, "jwks_uri": format!("{issuer}/keys")}).to_string()
+        }
+        "/keys" => state.keys.to_string(),
+        "/groups" => state.groups.clone(),
+        _ => String::new(),
+    }
+}
+
+/// A key of an issuer.
+struct Key {
+    id: &'static str,
+    signing: EncodingKey,
+    published: Value,
+}
+
+impl Key {
+    fn new(id: &'static str) -> Self {
+        let pair = KeyPair::generate().unwrap();
+        let (x, y) = pair.der_bytes()[1..].split_at(32);
+        let (x, y) = (URL_SAFE_NO_PAD.encode(x), URL_SAFE_NO_PAD.encode(y));
+        let published = json!({"kty": "EC", "crv": "P-256", "kid": id, "x": x, "y": y, "use": "sig"});
+        Key { id, signing: EncodingKey::from_ec_der(&pair.serialize_der()), published }
+    }
+}
+
+/// Whom the server takes the holder of a token for.
+async fn who(server: &TestServer, token: &str) -> Option<Value> {
+    let client = Client::of(server).with_token(token.to_owned().leak());
+    let (code, answer) = client.send("POST", WHO, json!({})).await;
+    (code == 201).then(|| answer["status"]["userInfo"].clone())
+}
+
+/// Waits until a token stands for a user, and says for whom.
+async fn until_known(server: &TestServer, token: &str, name: &str) -> Value {
+    let asking = async {
+        loop {
+            match who(server, token).await {
+                Some(user) if user["username"] == name => return user,
+                _ => tokio::time::sleep(Duration::from_millis(20)).await,
+            }
+        }
+    };
+    tokio::time::timeout(CHANGE_MAX, asking).await.unwrap()
+}
+
+/// Waits until a line is among the metrics.
+async fn until_counted(server: &TestServer, sample: &str) {
+    let asking = async {
+        loop {
+            let (_, page) = Client::of(server).text("GET", "/metrics").await;
+            if page.lines().any(|line| line.starts_with(sample)) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(CHANGE_MAX, asking).await.unwrap();
+}
+
+async fn server_of(text: String) -> (TestServer, PathBuf) {
+    let mut written = PathBuf::new();
+    let server = TestServer::start_with(|config| {
+        written = config.serving.cert_dir.join("authentication.yaml");
+        std::fs::write(&written, text).unwrap();
+        config.authentication.configuration_file = Some(written.clone());
+    })
+    .await
+    .unwrap();
+    (server, written)
+}
+
+fn mappings(prefix: &str) -> Value {
+    json!({"username": {"expression": format!("'{prefix}' + claims.sub")}, "groups": {"claim": "groups", "prefix": "g:"}})
+}
+
+#[tokio::test]
+async fn tokens_of_a_provider_count_from_when_it_is_up_until_their_key_is_gone() {
+    let provider = Provider::start().await;
+    let (first, second) = (Key::new("1"), Key::new("2"));
+    provider.publish(&[&first]);
+    let (server, _) = server_of(provider.configuration(&mappings("oidc:"))).await;
+    let token = provider.token(&first, &json!({"groups": ["dev"]}));
+    assert_eq!(who(&server, &token).await, None, "nobody knows the provider's keys");
+    provider.state.lock().unwrap().up = true;
+    let user = until_known(&server, &token, "oidc:ann").await;
+    assert_eq!(user["groups"], json!(["g:dev", "system:authenticated"]));
+    for (what, refused) in [
+        ("another audience", provider.token(&first, &json!({"aud": "other"}))),
+        ("another issuer", provider.token(&first, &json!({"iss": "https://127.0.0.1:1"}))),
+        ("expired", provider.token(&first, &json!({"exp": 1}))),
+        ("another's key", provider.token(&second, &json!({}))),
+        ("another's key by this name", provider.token(&Key { id: "1", ..Key::new("") }, &json!({}))),
+    ] {
+        assert_eq!(who(&server, &refused).await, None, "{what}");
+    }
+    // A new key counts with the first token that it signs.
+    provider.publish(&[&second]);
+    let rotated = provider.token(&second, &json!({"sub": "bob"}));
+    assert_eq!(who(&server, &rotated).await.map(|user| user["username"].clone()), Some(json!("oidc:bob")));
+    let old = provider.token(&first, &json!({"sub": "eve"}));
+    assert_eq!(who(&server, &old).await, None, "the key is not published any more");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn groups_may_be_somewhere_else() {
+    let provider = Provider::start().await;
+    let key = Key::new("1");
+    provider.publish(&[&key]);
+    let groups = provider.token(&key, &json!({"groups": ["far"]}));
+    (provider.state.lock().unwrap().up, provider.state.lock().unwrap().groups) = (true, groups);
+    let (server, _) = server_of(provider.configuration(&mappings(""))).await;
+    let endpoint = format!("{}/groups", provider.url);
+    let sources = json!({"s": {"endpoint": endpoint, "access_token": "secret"}});
+    let claims = json!({"_claim_names": {"groups": "s"}, "_claim_sources": sources});
+    let user = until_known(&server, &provider.token(&key, &claims), "ann").await;
+    assert_eq!(user["groups"], json!(["g:far", "system:authenticated"]));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_changed_file_counts_if_it_is_valid() {
+    const RELOADS: &str =
+        "apiserver_authentication_config_controller_automatic_reloads_total{apiserver_id_hash=";
+    let provider = Provider::start().await;
+    let key = Key::new("1");
+    provider.publish(&[&key]);
+    provider.state.lock().unwrap().up = true;
+    let (server, file) = server_of(provider.configuration(&mappings("one:"))).await;
+    let token = provider.token(&key, &json!({}));
+    until_known(&server, &token, "one:ann").await;
+    let hash = authentication::oidc::label_hash(crate::identity_lease::of_this_machine().as_bytes());
+    std::fs::write(&file, provider.configuration(&json!({}))).unwrap();
+    until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"failure\"}} 1")).await;
+    assert_eq!(who(&server, &token).await.map(|user| user["username"].clone()), Some(json!("one:ann")));
+    std::fs::write(&file, provider.configuration(&mappings("two:"))).unwrap();
+    until_known(&server, &token, "two:ann").await;
+    until_counted(&server, &format!("{RELOADS}\"{hash}\",status=\"success\"}} 1")).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn the_file_says_what_strangers_may_ask_for() {
+    let provider = Provider::start().await;
+    let (server, _) = server_of(provider.configuration(&mappings(""))).await;
+    let nobody = Client::of(&server).with_token("");
+    let code = async |path: &str| nobody.text("GET", path).await.0;
+    assert_eq!((code("/livez").await, code("/readyz").await, code("/api").await), (200, 401, 401));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_file_that_makes_no_sense_keeps_the_server_from_starting() {
+    let provider = Provider::start().await;
+    let check = async |text: String, expected: &str| {
+        let failed = TestServer::start_with(|config| {
+            let file = config.serving.cert_dir.join("authentication.yaml");
+            std::fs::write(&file, text).unwrap();
+            config.authentication.configuration_file = Some(file);
+        });
+        let error = failed.await.err().unwrap().to_string();
+        assert!(error.ends_with(expected), "{error}");
+    };
+    check(
+        provider.configuration(&json!({})),
+        "invalid authentication configuration: jwt[0].claimMappings.username: Required value: claim or expression is required",
+    )
+    .await;
+    check(
+        "kind: AuthenticationConfiguration\napiVersion: apiserver.config.k8s.io/v1\njwts: []\n".to_owned(),
+        "strict decoding error: unknown field \"jwts\"",
+    )
+    .await;
+    check(String::new(), "empty config data").await;
+}

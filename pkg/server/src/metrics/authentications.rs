@@ -1,0 +1,104 @@
+//! How requests proved who sent them, with upstream's names.
+
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use authentication::{Authenticated, Unauthenticated};
+
+use apimachinery::histogram::Histogram;
+
+/// Upper bounds of durations, as texts and in microseconds.
+const BOUNDS: [(&str, u64); 15] = [
+    ("0.001", 1_000),
+    ("0.002", 2_000),
+    ("0.004", 4_000),
+    ("0.008", 8_000),
+    ("0.016", 16_000),
+    ("0.032", 32_000),
+    ("0.064", 64_000),
+    ("0.128", 128_000),
+    ("0.256", 256_000),
+    ("0.512", 512_000),
+    ("1.024", 1_024_000),
+    ("2.048", 2_048_000),
+    ("4.096", 4_096_000),
+    ("8.192", 8_192_000),
+    ("16.384", 16_384_000),
+];
+const RESULTS: [&str; 3] = ["success", "failure", "error"];
+/// The users that are told apart; all others are among the last two.
+const USERS: [&str; 7] = [
+    "admin",
+    "client",
+    "kube_proxy",
+    "kubelet",
+    "system:serviceaccount:kube-system:default",
+    "email_id",
+    "other",
+];
+const MAIL: usize = 5;
+const OTHER: usize = 6;
+
+/// How requests proved who sent them.
+#[derive(Default)]
+pub(crate) struct Authentications {
+    /// By result.
+    durations: [Histogram<15>; 3],
+    attempts: [AtomicU64; 3],
+    users: [AtomicU64; 7],
+}
+
+impl Authentications {
+    /// Counts an attempt.
+    pub(crate) fn count(&self, outcome: Result<&Authenticated, &Unauthenticated>, took: Duration) {
+        let result = match outcome {
+            Ok(sender) => {
+                let name = &sender.user().name;
+                let known = USERS.iter().take(MAIL).position(|user| user == name);
+                let user = known.unwrap_or(if name.contains('@') { MAIL } else { OTHER });
+                self.users.get(user).inspect(|count| _ = count.fetch_add(1, Relaxed));
+                0
+            }
+            Err(Unauthenticated::NothingShown) => 1,
+            Err(Unauthenticated::Refused) => 2,
+        };
+        self.attempts.get(result).inspect(|count| _ = count.fetch_add(1, Relaxed));
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.durations.get(result).inspect(|durations| durations.observe(&BOUNDS, micros, micros));
+    }
+
+    /// Appends the families.
+    pub(super) fn write(&self, out: &mut String) {
+        out.push_str(
+            "# HELP authenticated_user_requests [ALPHA] Requests that proved an identity, by kind of user.\n\
+             # TYPE authenticated_user_requests counter\n",
+        );
+        for (user, count) in USERS.iter().zip(&self.users) {
+            let count = count.load(Relaxed);
+            if count > 0 {
+                let _ = writeln!(out, "authenticated_user_requests{{username=\"{user}\"}} {count}");
+            }
+        }
+        out.push_str(
+            "# HELP authentication_attempts [ALPHA] Requests, by how they proved who sent them.\n\
+             # TYPE authentication_attempts counter\n",
+        );
+        for (result, count) in RESULTS.iter().zip(&self.attempts) {
+            let count = count.load(Relaxed);
+            if count > 0 {
+                let _ = writeln!(out, "authentication_attempts{{result=\"{result}\"}} {count}");
+            }
+        }
+        out.push_str(
+            "# HELP authentication_duration_seconds [ALPHA] How long it took to find out who sent requests.\n\
+             # TYPE authentication_duration_seconds histogram\n",
+        );
+        for (result, durations) in RESULTS.iter().zip(&self.durations) {
+            if !durations.is_empty() {
+                let labels = format!("result=\"{result}\"");
+                durations.write(out, "authentication_duration_seconds", &labels, 0, &BOUNDS, 1e6);
+            }
+        }
+    }
+}
