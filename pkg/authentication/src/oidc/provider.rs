@@ -21,8 +21,9 @@ const LIMITS: Limits =
 /// The least time between two requests for keys. Whoever shows a token with a signature that no key has made can
 /// cause one.
 const FETCH_PAUSE: Duration = Duration::from_secs(1);
-/// How many tokens may wait for keys.
-const WAITING_MAX: usize = 1024;
+/// How many tokens may wait for keys: fewer than are looked at at the same time, so that those whose key is known are
+/// not refused because of others.
+const WAITING_MAX: usize = 256;
 const DISCOVERY_PATH: &str = "/.well-known/openid-configuration";
 
 /// Where an issuer is.
