@@ -9,6 +9,7 @@ use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
 
+use crate::cache_counters::CacheCounters;
 use crate::chain::{TokenAuthenticator, TokenUser};
 use crate::memory::{Key, Memory, key};
 
@@ -27,6 +28,7 @@ struct Inner {
     success: Duration,
     /// How long it is remembered that a token stands for nobody.
     failure: Duration,
+    counters: Arc<CacheCounters>,
     known: Memory<Option<TokenUser>>,
     flights: Mutex<Flights>,
 }
@@ -37,11 +39,17 @@ type Flights = HashMap<Key, Shared<BoxFuture<'static, Outcome>>>;
 impl Cached {
     /// Remembers what `authenticator` says: for `success` whom a token stands for, for `failure` that it stands
     /// for nobody.
-    pub fn new(authenticator: Arc<dyn TokenAuthenticator>, success: Duration, failure: Duration) -> Self {
+    pub fn new(
+        authenticator: Arc<dyn TokenAuthenticator>,
+        success: Duration,
+        failure: Duration,
+        counters: Arc<CacheCounters>,
+    ) -> Self {
         Cached(Arc::new(Inner {
             authenticator,
             success,
             failure,
+            counters,
             known: Memory::default(),
             flights: Mutex::default(),
         }))
@@ -52,7 +60,9 @@ impl Cached {
 impl TokenAuthenticator for Cached {
     async fn authenticate(&self, token: &str, audiences: &[String]) -> Outcome {
         let key = key(token, audiences.iter().map(String::as_str));
-        if let Some(outcome) = self.0.known.get(&key) {
+        let known = self.0.known.get(&key);
+        self.0.counters.shown(known.is_some());
+        if let Some(outcome) = known {
             return Ok(outcome);
         }
         let flight = {
@@ -90,6 +100,7 @@ impl Inner {
         let asking = tokio::spawn(async move {
             let _landing = landing;
             let outcome = self.authenticator.authenticate(&token, &audiences).await;
+            self.counters.judged(outcome.is_ok());
             if let Ok(outcome) = &outcome {
                 let lasts = if outcome.is_some() { self.success } else { self.failure };
                 self.known.learn(key, outcome.clone(), lasts);
@@ -155,7 +166,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn an_answer_is_remembered_as_long_as_its_kind_is() {
         let slow = Arc::new(Slow::default());
-        let cached = Cached::new(slow.clone(), SECOND * 10, SECOND * 2);
+        let cached = Cached::new(slow.clone(), SECOND * 10, SECOND * 2, Arc::default());
         let check = async |token: &str, expected: Result<bool, &str>, asked: usize| {
             assert_eq!(ask(&cached, token).await, expected.map_err(str::to_owned), "{token}");
             assert_eq!(slow.asked.load(Ordering::SeqCst), asked, "{token}");
@@ -176,7 +187,7 @@ mod tests {
     #[tokio::test]
     async fn one_token_for_two_audiences_is_two_questions() {
         let slow = Arc::new(Slow::default());
-        let cached = Cached::new(slow.clone(), SECOND * 10, SECOND);
+        let cached = Cached::new(slow.clone(), SECOND * 10, SECOND, Arc::default());
         for audiences in [["a".to_owned()], ["b".to_owned()]] {
             cached.authenticate("good", &audiences).await.unwrap();
         }
@@ -186,7 +197,7 @@ mod tests {
     #[tokio::test]
     async fn who_comes_with_the_same_token_waits_for_the_same_answer() {
         let slow = Arc::new(Slow { may: Some(Semaphore::new(0)), ..Slow::default() });
-        let cached = Cached::new(slow.clone(), Duration::ZERO, Duration::ZERO);
+        let cached = Cached::new(slow.clone(), Duration::ZERO, Duration::ZERO, Arc::default());
         let all = futures::future::join_all((0..9).map(|_| ask(&cached, "good")));
         let release = async {
             while slow.asked.load(Ordering::SeqCst) == 0 {

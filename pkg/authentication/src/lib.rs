@@ -10,6 +10,7 @@
 
 mod bearer;
 mod bootstrap_token;
+mod cache_counters;
 mod cached;
 mod certificate;
 mod chain;
@@ -25,6 +26,7 @@ pub mod websocket;
 
 pub use bearer::bearer_token;
 pub use bootstrap_token::{BootstrapSecret, BootstrapSecrets, BootstrapTokens};
+pub use cache_counters::CacheCounters;
 pub use cached::Cached;
 pub use certificate::{CertificateError, ClientCertificate};
 pub use chain::{

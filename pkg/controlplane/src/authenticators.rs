@@ -9,7 +9,8 @@ use std::time::Duration;
 use apimachinery::clock::Clock;
 use authentication::service_account::{BoundTokens, LegacyTokens, TokenCounters, TokenObjects};
 use authentication::{
-    Authenticator, BootstrapTokens, Cached, RequestHeaders, TokenAuthenticator, TokenFile, WebhookTokens,
+    Authenticator, BootstrapTokens, CacheCounters, Cached, RequestHeaders, TokenAuthenticator, TokenFile,
+    WebhookTokens,
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
@@ -68,11 +69,13 @@ pub(crate) fn authenticators(
         tokens.push(Arc::new(BootstrapTokens::new(Arc::new(secrets), Arc::clone(&clock))));
     }
     let OpenId { tokens: of_issuers, anonymous, reloader, mut collectors } = OpenId::new(config, &clock)?;
+    let cache = Arc::clone(&counters.cache);
+    let remembered = || Arc::clone(&cache);
     collectors.push(Arc::new(Counted(counters)));
     // Behind the tokens of this server, which nobody has to be asked about.
-    tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO)));
+    tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
     if let Some(webhook) = &authentication.webhook {
-        tokens.push(Arc::new(webhook_tokens(webhook, api_audiences.clone())?));
+        tokens.push(Arc::new(webhook_tokens(webhook, api_audiences.clone(), remembered())?));
     }
     let request_headers = request_headers(&authentication.request_header);
     let authenticator = Authenticator { tokens, api_audiences, request_headers, anonymous };
@@ -100,14 +103,18 @@ fn token_file(path: &Path) -> Result<TokenFile, RunError> {
 
 /// What costs a call is remembered. Tokens of this server are judged anew by objects in memory, so that one ends with
 /// what it was made for; of those only signatures are.
-fn webhook_tokens(config: &TokenWebhookConfig, api_audiences: Vec<String>) -> Result<Cached, RunError> {
+fn webhook_tokens(
+    config: &TokenWebhookConfig,
+    api_audiences: Vec<String>,
+    counters: Arc<CacheCounters>,
+) -> Result<Cached, RunError> {
     let kubeconfig = Kubeconfig::read(&config.config_file).map_err(RunError::Credentials)?;
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
         .map_err(|error| RunError::Credentials(error.to_string()))?;
     let tokens =
         WebhookTokens::new(webhook, &config.version, api_audiences).map_err(RunError::Credentials)?;
-    Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl))
+    Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))
 }
 
 /// Without an authority no proxy is believed.

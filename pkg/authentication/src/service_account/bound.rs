@@ -38,7 +38,7 @@ impl BoundTokens {
         clock: Arc<dyn Clock>,
         counters: Arc<TokenCounters>,
     ) -> Self {
-        let verifier = Verifier::new(issuers, keys.into(), api_audiences);
+        let verifier = Verifier::new(issuers, keys.into(), api_audiences, Arc::clone(&counters.cache));
         BoundTokens { verifier, objects, clock, counters }
     }
 

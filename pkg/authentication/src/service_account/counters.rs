@@ -1,11 +1,16 @@
 //! What is counted of tokens of service accounts, with upstream's names.
 
 use std::fmt::Write;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use crate::CacheCounters;
 
 /// What is counted of tokens of service accounts.
 #[derive(Debug, Default)]
 pub struct TokenCounters {
+    /// Of remembered tokens, for all who remember any.
+    pub cache: Arc<CacheCounters>,
     pub(super) invalid: AtomicU64,
     pub(super) auto: AtomicU64,
     pub(super) manual: AtomicU64,
@@ -22,6 +27,7 @@ pub(super) fn count(counter: &AtomicU64) {
 impl TokenCounters {
     /// Appends the families.
     pub fn write(&self, out: &mut String) {
+        self.cache.write(out);
         for (name, help, counter) in [
             (
                 "serviceaccount_invalid_legacy_auto_token_uses_total",

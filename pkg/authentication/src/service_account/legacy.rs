@@ -41,7 +41,8 @@ impl LegacyTokens {
         clock: Arc<dyn Clock>,
         counters: Arc<TokenCounters>,
     ) -> Self {
-        let verifier = Verifier::new(vec![ISSUER.to_owned()], keys.into(), api_audiences);
+        let verifier =
+            Verifier::new(vec![ISSUER.to_owned()], keys.into(), api_audiences, Arc::clone(&counters.cache));
         LegacyTokens { verifier, objects, clock, counters }
     }
 }

@@ -17,6 +17,7 @@ use serde_json::Value;
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
 use super::{VerificationKeys, es512};
+use crate::CacheCounters;
 use crate::memory::{Memory, key};
 
 /// What clients learn about a wrong signature (the text of upstream's JOSE library).
@@ -34,6 +35,7 @@ pub(super) struct Verifier {
     implicit_audiences: Vec<String>,
     /// What genuine tokens say.
     genuine: Memory<Arc<Value>>,
+    counters: Arc<CacheCounters>,
 }
 
 /// A genuine token.
@@ -81,8 +83,13 @@ struct Claimed {
 impl Verifier {
     /// Verifies tokens of `issuers` that were signed with one of `keys`. Those that do not say whom they are meant for
     /// are meant for `implicit_audiences`.
-    pub(super) fn new(issuers: Vec<String>, keys: VerificationKeys, implicit_audiences: Vec<String>) -> Self {
-        Verifier { issuers, keys, implicit_audiences, genuine: Memory::default() }
+    pub(super) fn new(
+        issuers: Vec<String>,
+        keys: VerificationKeys,
+        implicit_audiences: Vec<String>,
+        counters: Arc<CacheCounters>,
+    ) -> Self {
+        Verifier { issuers, keys, implicit_audiences, genuine: Memory::default(), counters }
     }
 
     /// Verifies a token; `None` when it is none of these issuers'.
@@ -99,10 +106,14 @@ impl Verifier {
             return Ok(None);
         }
         let remembered = key(token, []);
-        let payload = match self.genuine.get(&remembered) {
+        let known = self.genuine.get(&remembered);
+        self.counters.shown(known.is_some());
+        let payload = match known {
             Some(payload) => payload,
             None => {
-                let Some(payload) = self.payload(token).await? else { return Ok(None) };
+                let payload = self.payload(token).await;
+                self.counters.judged(payload.is_ok());
+                let Some(payload) = payload? else { return Ok(None) };
                 let payload = Arc::new(payload);
                 self.genuine.learn(remembered, Arc::clone(&payload), REMEMBERED);
                 payload

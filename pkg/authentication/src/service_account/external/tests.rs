@@ -62,7 +62,12 @@ async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, String> {
 
 async fn verify(keys: &Arc<ExternalKeys>, token: &str) -> Result<bool, String> {
     let keys = VerificationKeys::External(Arc::clone(keys));
-    let verifier = crate::service_account::verifier::Verifier::new(texts(&[ISSUER]), keys, texts(&[API]));
+    let verifier = crate::service_account::verifier::Verifier::new(
+        texts(&[ISSUER]),
+        keys,
+        texts(&[API]),
+        Arc::default(),
+    );
     verifier.verify::<Claims>(token, &texts(&[API])).await.map(|found| found.is_some())
 }
 
