@@ -40,14 +40,15 @@ impl<const N: usize> Histogram<N> {
         bounds: &[(&str, u64); N],
         unit: f64,
     ) {
-        let mut below = 0;
+        let mut below: u64 = 0;
         for (at, ((bound, _), count)) in bounds.iter().zip(&self.counts).enumerate() {
-            below += count.load(Relaxed);
+            below = below.wrapping_add(count.load(Relaxed));
             if at >= from {
                 let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
             }
         }
-        let total = below + self.beyond.load(Relaxed);
+        let total = below.wrapping_add(self.beyond.load(Relaxed));
+        #[allow(clippy::cast_precision_loss, clippy::as_conversions, reason = "as metrics have it")]
         let sum = self.sum.load(Relaxed) as f64 / unit;
         let _ = writeln!(
             out,

@@ -72,12 +72,11 @@ fn embedded(path: &Path<'_>, object: &Object, errors: &mut ErrorList) {
             ("apiVersion" | "kind", Value::String(text)) if text.is_empty() => {
                 errors.push(Error::invalid(&path, "", "must not be empty"));
             }
-            ("apiVersion", Value::String(text)) => {
-                if text.matches('/').count() > 1 {
-                    let detail = format!("unexpected GroupVersion string: {text}");
-                    errors.push(Error::invalid(&path, &**text, detail));
-                }
+            ("apiVersion", Value::String(text)) if text.matches('/').count() > 1 => {
+                let detail = format!("unexpected GroupVersion string: {text}");
+                errors.push(Error::invalid(&path, &**text, detail));
             }
+            ("apiVersion", Value::String(_)) => {}
             ("kind", Value::String(text)) => {
                 let wrong = is_dns1035_label(&text.to_lowercase());
                 if !wrong.is_empty() {

@@ -110,7 +110,8 @@ fn keep(value: &mut Value, node: &Node, unknown: &mut Unknown) {
 pub(super) fn prune_members(members: &mut Object, node: &Node, unknown: &mut Unknown) {
     let preserves = node.preserve;
     each_member(members, node, unknown, |name, unknown| {
-        if !preserves && !(is_type_or_metadata(name) && unknown.is_root()) {
+        let is_own = is_type_or_metadata(name) && unknown.is_root();
+        if !(preserves || is_own) {
             unknown.note(name);
         }
         preserves
