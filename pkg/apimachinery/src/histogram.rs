@@ -48,8 +48,7 @@ impl<const N: usize> Histogram<N> {
             }
         }
         let total = below.wrapping_add(self.beyond.load(Relaxed));
-        #[allow(clippy::cast_precision_loss, clippy::as_conversions, reason = "as metrics have it")]
-        let sum = self.sum.load(Relaxed) as f64 / unit;
+        let sum = as_float(self.sum.load(Relaxed)) / unit;
         let _ = writeln!(
             out,
             "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
@@ -65,4 +64,12 @@ impl<const N: usize> Histogram<N> {
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
+}
+
+/// A sum as metrics have it, to the precision of a float.
+fn as_float(sum: u64) -> f64 {
+    const HALF: f64 = 4_294_967_296.0;
+    // Neither half is longer than that.
+    let half = |bits: u64| u32::try_from(bits).map_or(HALF, f64::from);
+    half(sum >> 32) * HALF + half(sum & u64::from(u32::MAX))
 }
