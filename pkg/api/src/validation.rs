@@ -15,7 +15,7 @@ pub mod kinds;
 pub use kinds::definitions;
 mod name_rule;
 mod node_selector;
-mod object_meta;
+pub mod object_meta;
 mod options;
 mod resource_name;
 mod resources;

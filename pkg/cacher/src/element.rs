@@ -45,6 +45,12 @@ impl Element {
         Arc::new(Element { key: key.into(), revision, value: Ok(value), header, memo: Memo::default() })
     }
 
+    /// An element whose value is at hand, and what selectors look at.
+    pub fn with_header(key: &str, value: Bytes, revision: Revision, header: HeaderBuilder) -> Arc<Self> {
+        let (header, memo) = (header.build(), Memo::default());
+        Arc::new(Element { key: key.into(), revision, value: Ok(value), header, memo })
+    }
+
     /// The full storage key.
     pub fn key(&self) -> &str {
         &self.key

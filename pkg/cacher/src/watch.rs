@@ -63,6 +63,11 @@ impl Event {
         Event { change: Some(change), ..Event::object(kind, element, revision) }
     }
 
+    /// How the object was before the change; `None` if there was none, and for events of this watch alone.
+    pub fn before(&self) -> Option<&Arc<Element>> {
+        self.change.as_ref()?.prev.as_ref()
+    }
+
     /// Whether other watches see the same event, so that [`frame`](Self::frame) spares them the work.
     /// Objects of the initial state are not shared as events; their own memos serve for those.
     pub fn is_shared(&self) -> bool {

@@ -200,7 +200,7 @@ impl Client {
             }
         });
         in_origin_form(&mut request);
-        let answer = sender.send_request(request).await.map_err(|error| Error::of_hyper(&error))?;
+        let answer = sender.send_request(request).await.map_err(|error| Error::before_answer(&error))?;
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
@@ -261,7 +261,7 @@ fn of_pool(error: &legacy::Error) -> Error {
             return error.clone();
         }
         if let Some(error) = found.downcast_ref::<hyper::Error>() {
-            return Error::of_hyper(error);
+            return Error::before_answer(error);
         }
         cause = found.source();
     }

@@ -39,6 +39,11 @@ impl Error {
         format!("{}{rest} \"{uri}\": {self}", first.to_ascii_uppercase())
     }
 
+    /// What went wrong before an answer began.
+    pub(crate) fn before_answer(error: &hyper::Error) -> Self {
+        if is_cut_off(error) { Error::Closed } else { Error::of_hyper(error) }
+    }
+
     /// What went wrong on a connection.
     pub(crate) fn of_hyper(error: &hyper::Error) -> Self {
         if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {

@@ -1,6 +1,8 @@
 //! A webhook that judges: a JSON body is posted to the URL of a kubeconfig and a JSON body comes back (apiserver's
 //! `util/webhook`). What may pass is tried again, a few times, with longer and longer waits.
 
+mod hook;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +28,11 @@ const STEPS: usize = 5;
 const FACTOR: f64 = 1.5;
 /// How much of a wait is added by chance, at most.
 const JITTER: f64 = 0.2;
+
+pub use hook::{Place, Services};
+
+/// Hears of attempts.
+pub type Tell<'t> = &'t (dyn Fn(Attempt) + Sync);
 
 /// Chance: a number from 0 to 1, without 1.
 pub type Chance = Arc<dyn Fn() -> f64 + Send + Sync>;
@@ -90,7 +97,7 @@ impl Webhook {
     ///
     /// # Errors
     /// The last attempt's [`Failure`].
-    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt)) -> Result<Bytes, Failure> {
+    pub async fn call(&self, body: Bytes, tell: impl Fn(Attempt) + Sync) -> Result<Bytes, Failure> {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
             match self.attempt(&body, &tell).await {
@@ -103,7 +110,7 @@ impl Webhook {
         self.attempt(&body, &tell).await
     }
 
-    async fn attempt(&self, body: &Bytes, tell: &impl Fn(Attempt)) -> Result<Bytes, Failure> {
+    async fn attempt(&self, body: &Bytes, tell: Tell<'_>) -> Result<Bytes, Failure> {
         let began = Instant::now();
         let failed = |message: String| Failure { message, code: None, passing: false };
         let request = Request::post(&self.url)

@@ -1,6 +1,7 @@
 //! What is behind the chain: the API, what it has to do at start, and what it brings along.
 
 use std::collections::HashSet;
+use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,8 @@ use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
 use cacher::{Delegator, Driver, Options};
+use client::Address;
+use client::services::Routing;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
@@ -34,7 +37,7 @@ use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
 use crate::config::{Config, KubeletConfig};
 use crate::custom_kinds::CustomKinds;
-use crate::custom_resources::CustomResources;
+use crate::custom_resources::{Common, ConversionFigures, CustomResources};
 use crate::features::FeatureMetrics;
 use crate::namespaces::Namespaces;
 use crate::network::SystemNetwork;
@@ -42,6 +45,7 @@ use crate::object_counts::ObjectCounts;
 use crate::objects::StoredObjects;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
+use crate::service_addresses::ServiceAddresses;
 use crate::services;
 use crate::system::{SystemClock, SystemEntropy, SystemOutside};
 use crate::tasks::Tasks;
@@ -120,7 +124,12 @@ pub(crate) async fn build(
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
     let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
-    let (custom_resources, all_defined) = custom_resources(&registry, &served, &watch_metrics)?;
+    let conversions = Arc::new(ConversionFigures::default());
+    let (services, following_services) =
+        ServiceAddresses::new(&registry, Routing::ClusterIp, loopback(config));
+    let webhooks = Common { services: services.of_webhooks(), figures: Arc::clone(&conversions) };
+    let kinds = CustomKinds::new(registry.clone(), Arc::clone(&served), Arc::clone(&watch_metrics));
+    let (custom_resources, all_defined) = custom_resources(&registry, &served, kinds, webhooks)?;
     let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
@@ -146,7 +155,8 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.push(repairs.hook());
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
-    collectors.extend(of_authorizers.into_iter().chain([of_admission]).chain(senders.collectors));
+    collectors
+        .extend(of_authorizers.into_iter().chain([of_admission, conversions]).chain(senders.collectors));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
@@ -156,7 +166,8 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let views = future::join(following_namespaces.run(), following_ranges.run());
+            let views =
+                future::join3(following_namespaces.run(), following_ranges.run(), following_services.run());
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
         }),
@@ -169,14 +180,21 @@ pub(crate) async fn build(
     })
 }
 
+/// Where this server itself is.
+fn loopback(config: &Config) -> Address {
+    let bind = config.serving.bind.address;
+    let host = if bind.ip().is_unspecified() { Ipv4Addr::LOCALHOST.into() } else { bind.ip() };
+    Address { host: host.to_string(), port: bind.port() }
+}
+
 /// What serves definitions and registers what is served while it runs, and what is told when all that was defined at start is served.
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
-    watches: &Arc<WatchMetrics>,
+    kinds: CustomKinds,
+    webhooks: Common,
 ) -> Result<(BoxFuture<'static, ()>, oneshot::Receiver<()>), RunError> {
-    let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), Arc::clone(watches));
-    let (custom, following) = CustomResources::new(registry, kinds).map_err(RunError::Bootstrap)?;
+    let (custom, following) = CustomResources::new(registry, kinds, webhooks).map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;

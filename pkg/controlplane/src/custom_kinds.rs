@@ -6,6 +6,7 @@ use api::catalog::{CustomResource, Group};
 use endpoints::api::WatchMetrics;
 use endpoints::served::Served;
 use registry::Registry;
+use registry::generic::Convert;
 
 /// Takes custom resources in and lets them go. Requests see a change from the next one on; those under way keep
 /// what they began with.
@@ -23,8 +24,9 @@ impl CustomKinds {
 
     /// Stores a resource and caches what is stored. One with the same storage prefix is let go first, with its
     /// watches. [`serve`](Self::serve) it afterwards.
-    pub(crate) fn install(&self, resource: &CustomResource) {
-        self.registry.install(resource.stored.clone(), &resource.served);
+    /// `outside` converts between the versions, where more than their name differs.
+    pub(crate) fn install(&self, resource: &CustomResource, outside: Option<Arc<dyn Convert>>) {
+        self.registry.install(resource.stored.clone(), &resource.served, outside);
     }
 
     /// Serves these resources of a group, which are installed, and no other; none at all removes the group.

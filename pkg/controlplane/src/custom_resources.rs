@@ -7,6 +7,7 @@
 
 mod cleanup;
 mod conditions;
+mod conversion;
 mod definitions;
 mod names;
 mod serving;
@@ -26,6 +27,7 @@ use crate::api_services::CustomVersions;
 use crate::custom_kinds::CustomKinds;
 use cleanup::Cleanup;
 use conditions::Judge;
+pub(crate) use conversion::{Common, ConversionFigures};
 use definitions::{Definition, Definitions};
 use names::Accepted;
 use serving::Serving;
@@ -54,6 +56,7 @@ impl CustomResources {
     pub(crate) fn new(
         registry: &Registry,
         kinds: CustomKinds,
+        webhooks: Common,
     ) -> Result<(Self, Following<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
@@ -62,7 +65,7 @@ impl CustomResources {
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
-            serving: Serving::new(kinds, minor),
+            serving: Serving::new(kinds, webhooks, minor),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Accepted::default(),

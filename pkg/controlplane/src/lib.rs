@@ -23,6 +23,7 @@ mod object_counts;
 mod objects;
 mod roles;
 pub mod run;
+mod service_addresses;
 mod service_cidr;
 mod services;
 #[cfg(test)]
@@ -32,6 +33,8 @@ mod tasks;
 #[cfg(test)]
 mod test_client;
 pub mod test_cluster;
+#[cfg(test)]
+mod test_https;
 mod token_objects;
 #[cfg(test)]
 mod trace_tests;

@@ -79,7 +79,10 @@ pub(crate) fn route(catalog: &Catalog, method: &http::Method, info: &RequestInfo
         return custom(version, method, info);
     }
     let served = version.find(&info.resource, &info.subresource).ok_or_else(Status::unknown_path)?;
-    let main = version.find(&info.resource, "").unwrap_or(served);
+    let main = match &*info.subresource {
+        "" => served,
+        _ => version.find(&info.resource, "").unwrap_or(served),
+    };
     let route = |action| Route { endpoint: Arc::clone(served), main: Arc::clone(main), action };
     let (endpoint, main) = (served.row.row(), main.row.row());
     let depth = info.parts.len();
@@ -116,11 +119,6 @@ fn custom(version: &Version, method: &http::Method, info: &RequestInfo) -> Resul
     let name = info.parts.get(1).map_or("", |name| &**name);
     let endpoint =
         version.find(&info.resource, &info.subresource).ok_or_else(|| Status::not_found(&resource, name))?;
-    let row = main.row.row();
-    if let Some(custom) = row.custom {
-        let stored = row.stored_form().group_version;
-        custom.kind.check_conversion(stored, row.group_version).map_err(Status::unmapped)?;
-    }
     let action = match &*info.verb {
         "get" => Action::Get,
         "list" => Action::List,

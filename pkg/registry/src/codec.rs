@@ -1,7 +1,8 @@
 //! Between stored bytes and object trees.
 //!
-//! A tree in this crate always has the shape of the resource's *storage version*; requests in another
-//! version are converted on the way in, answers on the way out.
+//! A tree in this crate always has the shape of the row's *storage version*; requests in another version are
+//! converted on the way in, answers on the way out. Where a webhook converts, that is the version of the request, and
+//! what is stored in another one stays as it is until it was asked ([`crate::generic`]'s conversions).
 
 use api::defaults::Defaults;
 use api::resources::custom::CustomKind;
@@ -147,10 +148,10 @@ fn complete_custom(
     from: &str,
     object: &mut Object,
 ) -> Result<(), String> {
-    kind.check_conversion(from, row.group_version)?;
+    kind.check_version(from)?;
     kind.coerce(from, object, Coercion::Lenient)?;
     kind.default(from, object);
-    if from != row.group_version {
+    if from != row.group_version && !kind.converts_by_webhook {
         kind.coerce(row.group_version, object, Coercion::Lenient)?;
     }
     if meta::generation(object) == 0 {
@@ -184,8 +185,11 @@ fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String
     }
 }
 
-/// An object of version `from` as one of the row's.
+/// An object of version `from` as one of the row's. What only a webhook can convert stays what it is.
 pub(crate) fn in_row_version(row: &StorageRow, object: Object, from: &str) -> Object {
+    if row.custom.is_some_and(|kind| kind.converts_by_webhook) {
+        return object;
+    }
     let mut object = match from == row.group_version {
         true => object,
         false => api::conversion::convert(object, from, row.group_version, row.kind),

@@ -3,6 +3,7 @@
 
 mod admit;
 mod allocate;
+mod convert;
 mod create;
 mod delete;
 mod delete_collection;
@@ -45,6 +46,7 @@ use older::Older;
 
 pub use allocate::{Allocator, Claim};
 pub use cacher::{Event, EventType};
+pub use convert::Convert;
 pub use create::CreateRequest;
 pub use delete::{DeleteOutcome, DeleteRequest};
 pub use edit::Edit;
@@ -107,6 +109,8 @@ impl Target<'_> {
 struct StoredResource {
     resource: Arc<cacher::Resource>,
     fields: Fields,
+    /// Who converts its versions, where somebody has to.
+    converter: Option<convert::Converter>,
 }
 
 impl StoredResource {
@@ -174,7 +178,7 @@ impl Registry {
     ) -> Self {
         let stored = ingest::stored_rows().filter_map(|(_, storage)| {
             let resource = delegator.resource(&ingest::keys_of(prefix, storage.prefix))?;
-            let stored = StoredResource { resource, fields: Fields::of(storage.prefix) };
+            let stored = StoredResource { resource, fields: Fields::of(storage.prefix), converter: None };
             Some((storage.prefix.into(), Arc::new(stored)))
         });
         let stored = Arc::new(ArcSwap::from_pointee(stored.collect()));
@@ -224,14 +228,24 @@ impl Registry {
 
     /// Takes the resource in whose storage version `stored` is; `versions` are all its rows, which say what
     /// objects can be selected by. It is cached from now on, and readable before its cache is filled. One with
-    /// the same storage prefix is retired first.
-    pub fn install(&self, stored: Handle, versions: &[Handle]) -> Arc<cacher::Resource> {
+    /// the same storage prefix is retired first. `outside` converts between the versions if more than their name
+    /// differs.
+    pub fn install(
+        &self,
+        stored: Handle,
+        versions: &[Handle],
+        outside: Option<Arc<dyn Convert>>,
+    ) -> Arc<cacher::Resource> {
         let fields = Fields::of_rows(versions.iter().map(Handle::row));
         let Resource { watch_cache, .. } = *stored.row();
         let prefix: Arc<str> = stored.row().stored_form().prefix.into();
+        let converter = outside.map(|outside| {
+            let main = versions.iter().filter(|version| version.row().subresource.is_empty());
+            convert::Converter { outside, versions: main.chain([&stored]).cloned().collect() }
+        });
         let config = ingest::resource(&self.prefix, stored, fields.clone(), self.settings.gates, watch_cache);
         let resource = self.delegator.install(config);
-        let entry = Arc::new(StoredResource { resource: Arc::clone(&resource), fields });
+        let entry = Arc::new(StoredResource { resource: Arc::clone(&resource), fields, converter });
         self.stored.rcu(|known| {
             let mut next = Stored::clone(known);
             next.insert(Arc::clone(&prefix), Arc::clone(&entry));

@@ -141,7 +141,9 @@ impl StoredForm {
             header.push_label(key, label);
         }
         for path in &*self.fields.0 {
-            self.push(path, header, |place| scalar_text(proto::field_at(raw, storage.message, place)));
+            push(storage.kind, path, header, |place| {
+                scalar_text(proto::field_at(raw, storage.message, place))
+            });
         }
         Ok(value)
     }
@@ -161,26 +163,29 @@ impl StoredForm {
 
     fn json(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String> {
         let object = codec::decode_stored(self.storage(), &value, &self.gates)?;
-        let labels = meta::metadata(&object).and_then(|m| m.get("labels")).and_then(Value::as_object);
-        for (key, label) in labels.into_iter().flatten() {
-            header.push_label(key, label.as_str().unwrap_or(""));
-        }
-        for path in &*self.fields.0 {
-            self.push(path, header, |place| tree_text(&object, place));
-        }
+        index(self.storage().kind, &self.fields, &object, header);
         codec::encode(self.storage(), &object)
     }
+}
 
-    /// Reads a field at its places and pushes the first text that is not empty.
-    fn push(&self, path: &str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
-        let found = match places(self.storage().kind, path) {
-            [] => read(&path.split('.').collect::<Vec<_>>()),
-            places => {
-                places.iter().map(|place| read(place)).find(|text| !text.is_empty()).unwrap_or_default()
-            }
-        };
-        header.push_field(&found);
+/// Files an object under its labels and fields.
+pub(crate) fn index(kind: &str, fields: &Fields, object: &Object, header: &mut HeaderBuilder) {
+    let labels = meta::metadata(object).and_then(|m| m.get("labels")).and_then(Value::as_object);
+    for (key, label) in labels.into_iter().flatten() {
+        header.push_label(key, label.as_str().unwrap_or(""));
     }
+    for path in &*fields.0 {
+        push(kind, path, header, |place| tree_text(object, place));
+    }
+}
+
+/// Reads a field at its places and pushes the first text that is not empty.
+fn push(kind: &str, path: &str, header: &mut HeaderBuilder, read: impl Fn(&[&str]) -> String) {
+    let found = match places(kind, path) {
+        [] => read(&path.split('.').collect::<Vec<_>>()),
+        places => places.iter().map(|place| read(place)).find(|text| !text.is_empty()).unwrap_or_default(),
+    };
+    header.push_field(&found);
 }
 
 fn scalar_text(value: Option<ScalarRef<'_>>) -> String {

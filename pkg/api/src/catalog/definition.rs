@@ -48,6 +48,8 @@ impl Definition<'_> {
         let Definition { group, names, namespaced, kind } = self;
         let scale = subresource == "scale";
         let storage_version = kind.versions.get(stored).map_or("", |version| &version.api_version);
+        // A request sees objects in its own version; what is between it and the store, a webhook knows.
+        let form = if kind.converts_by_webhook { &version.api_version } else { storage_version };
         let texts = CustomTexts {
             group: (*group).to_owned(),
             version: version.name.clone(),
@@ -60,7 +62,7 @@ impl Definition<'_> {
             short_names: if subresource.is_empty() { names.short_names.clone() } else { Vec::new() },
             categories: if subresource.is_empty() { names.categories.clone() } else { Vec::new() },
             storage_version_hash: self.storage_version_hash(storage_version),
-            storage_version: storage_version.to_owned(),
+            storage_version: form.to_owned(),
             prefix: format!("{group}/{}", names.plural),
             field_selectors: selectors(version, *namespaced),
             number: u16::try_from(number).unwrap_or(u16::MAX),

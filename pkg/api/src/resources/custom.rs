@@ -16,7 +16,7 @@ use serde_json::Value;
 use super::merge_schema::merge_schema;
 use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
-use crate::tree::{child, children, flag, text, texts};
+use crate::tree::{child, children, flag, go_type, text, texts};
 
 /// A custom resource, in all its versions.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct CustomKind {
     pub preserve_unknown_fields: bool,
     /// The definition is being deleted: nothing is created any more.
     pub terminating: bool,
-    /// Versions differ in more than their name: a webhook knows how. There is no asking it yet.
+    /// Versions differ in more than their name: a webhook knows how.
     pub converts_by_webhook: bool,
     /// In the order of the definition.
     pub versions: Box<[CustomVersion]>,
@@ -124,18 +124,20 @@ impl CustomKind {
         }
     }
 
-    /// What stands between an object of one version and another: nothing, or why they cannot be converted.
+    /// Checks the version of an object that is stored.
     ///
     /// # Errors
-    /// The version is not the definition's (any more), or only a webhook could.
-    pub fn check_conversion(&self, from: &str, to: &str) -> Result<(), String> {
-        if self.version(from).is_none() {
-            return Err(format!("request to convert CR from an invalid group/version: {from}"));
+    /// It is not the definition's (any more).
+    pub fn check_version(&self, api_version: &str) -> Result<(), String> {
+        match self.version(api_version) {
+            Some(_) => Ok(()),
+            None => Err(format!("request to convert CR from an invalid group/version: {api_version}")),
         }
-        match self.converts_by_webhook && from != to {
-            true => Err(format!("conversion from {from} to {to} needs a webhook, which is not supported")),
-            false => Ok(()),
-        }
+    }
+
+    /// `apiVersion` of what is stored; empty if no version is, which validation does not allow.
+    pub fn storage_version(&self) -> &str {
+        self.versions.iter().find(|version| version.storage).map_or("", |version| &version.api_version)
     }
 
     /// The version with an `apiVersion`.
@@ -318,15 +320,7 @@ fn value_at<'o>(object: &'o Object, path: &[String]) -> Result<Option<&'o Value>
 }
 
 fn not_a(path: &[String], value: &Value, wanted: &str) -> String {
-    let found = match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    };
+    let found = go_type(value);
     let shown = match value {
         Value::Null => "<nil>".to_owned(),
         Value::String(text) => text.clone(),

@@ -84,7 +84,7 @@ pub struct CustomTexts {
     pub categories: Vec<String>,
     /// Opaque name of the storage version.
     pub storage_version_hash: String,
-    /// `apiVersion` of the stored form.
+    /// `apiVersion` of the form that objects have between a request and the store.
     pub storage_version: String,
     /// Path of the keys below the storage prefix, `group/plural`.
     pub prefix: String,

@@ -9,6 +9,9 @@ use ::api::resources::custom::{CustomKind, Names};
 use ::api::tree::child;
 use apimachinery::kube_version;
 
+use registry::generic::Convert;
+
+use super::conversion::{Common, WebhookConversion};
 use super::definitions::Definition;
 use crate::api_services::CustomVersions;
 use crate::custom_kinds::CustomKinds;
@@ -16,6 +19,7 @@ use crate::custom_kinds::CustomKinds;
 /// Keeps what is served as definitions say.
 pub(super) struct Serving {
     kinds: CustomKinds,
+    webhooks: Common,
     /// The minor number of the release whose expressions rules may use.
     minor: u32,
     /// By the definition's name.
@@ -57,8 +61,8 @@ impl MadeFrom {
 
 impl Serving {
     /// Nothing yet.
-    pub(super) fn new(kinds: CustomKinds, minor: u32) -> Self {
-        Serving { kinds, minor, served: BTreeMap::new() }
+    pub(super) fn new(kinds: CustomKinds, webhooks: Common, minor: u32) -> Self {
+        Serving { kinds, webhooks, minor, served: BTreeMap::new() }
     }
 
     /// Serves what these define, and nothing else.
@@ -72,9 +76,10 @@ impl Serving {
             if before.is_some_and(|before| before.made_from == made_from) {
                 continue;
             }
-            let Some(resource) = rows(definition, &made_from, self.minor) else { continue };
+            let rows = rows(definition, &made_from, self.minor, &self.webhooks);
+            let Some((resource, outside)) = rows else { continue };
             if !before.is_some_and(|before| before.made_from.reads_as(&made_from)) {
-                self.kinds.install(&resource);
+                self.kinds.install(&resource, outside);
             }
             groups.insert(definition.group.clone());
             let served = Served { group: definition.group.clone(), made_from, resource };
@@ -125,13 +130,20 @@ impl Serving {
     }
 }
 
-/// The rows of a definition. What cannot be read is not served, which the log is told.
-fn rows(definition: &Definition, made_from: &MadeFrom, minor: u32) -> Option<CustomResource> {
+/// The rows of a definition, and who converts between its versions if somebody has to. What cannot be read is not
+/// served, which the log is told.
+fn rows(
+    definition: &Definition,
+    made_from: &MadeFrom,
+    minor: u32,
+    webhooks: &Common,
+) -> Option<(CustomResource, Option<Arc<dyn Convert>>)> {
     let read = schema::json::decode_untyped(&definition.bytes);
     let read =
         read.inspect_err(|error| tracing::error!(name = definition.name, %error, "a definition is no JSON"));
     let value = read.ok()?.value;
     let spec = child(value.as_object()?, "spec")?;
+    let outside = WebhookConversion::read(&definition.name, spec, webhooks);
     let kind = CustomKind::of_stored(spec, &definition.accepted, made_from.terminating, minor);
     let definition = catalog::Definition {
         group: &definition.group,
@@ -139,5 +151,5 @@ fn rows(definition: &Definition, made_from: &MadeFrom, minor: u32) -> Option<Cus
         namespaced: definition.namespaced,
         kind: Arc::new(kind),
     };
-    definition.resource()
+    Some((definition.resource()?, outside))
 }

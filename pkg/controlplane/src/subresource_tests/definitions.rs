@@ -38,7 +38,7 @@ fn one_version(schema: Value) -> Value {
 }
 
 /// Waits until a definition is as `holds` wants it; `None` is one that is gone.
-async fn until(client: &Client, plural: &str, holds: impl Fn(Option<&Value>) -> bool) {
+pub(super) async fn until(client: &Client, plural: &str, holds: impl Fn(Option<&Value>) -> bool) {
     let path = format!("{DEFINITIONS}/{plural}.example.com");
     let looking = async {
         loop {

@@ -96,7 +96,7 @@ impl Registry {
         let named = Target { name: &name, ..*target };
         codec::strip_revision(&mut object);
         let key = self.key(storage, &named)?;
-        let (value, written) = match self.put_new(target, storage, &key, &object, dry_run).await {
+        let (value, stored, written) = match self.put_new(target, storage, &key, &object, dry_run).await {
             Err(status)
                 if error::is_too_large(&status)
                     && meta::metadata_mut(&mut object).remove("managedFields").is_some() =>
@@ -107,7 +107,7 @@ impl Registry {
         };
         match written {
             Written::Done(revision) => {
-                let value = codec::as_read(storage, value, self.gates());
+                let value = self.as_read(target, storage, value, &stored).await?;
                 Ok(Stored { key, value, revision })
             }
             Written::Stale { current, .. } => {
@@ -124,7 +124,7 @@ impl Registry {
         }
     }
 
-    /// Writes an object that is complete; returns its bytes, too.
+    /// Writes an object that is complete; returns its bytes, too, and what of them is stored.
     async fn put_new(
         &self,
         target: &Target<'_>,
@@ -132,7 +132,7 @@ impl Registry {
         key: &str,
         object: &Object,
         dry_run: bool,
-    ) -> Result<(Bytes, Written)> {
+    ) -> Result<(Bytes, Bytes, Written)> {
         let span = trace::write("Create etcd3", target, key);
         span.event("About to Encode");
         let value = codec::encode(storage, object).map_err(Status::internal_error)?;
@@ -140,14 +140,15 @@ impl Registry {
         span.event("TransformToStorage succeeded");
         let dry = DryRun::of(&self.delegator);
         let (store, _) = if dry_run { dry.writer() } else { self.writer() };
-        let put = store.put(key, self.older.bytes(storage, &value)?, 0, self.ttl(target.row));
+        let stored = self.to_store(target, storage, object, &value).await?;
+        let put = store.put(key, stored.clone(), 0, self.ttl(target.row));
         let written = span.clone().within(put).await;
         span.event(if written.is_ok() { "Txn call succeeded" } else { "Txn call failed" });
         let written = written.map_err(|e| error::storage(&target.group_resource(), "create", e))?;
         if matches!(written, Written::Done(_)) {
             span.event_with("decode succeeded", "len", value.len());
         }
-        Ok((value, written))
+        Ok((value, stored, written))
     }
 
     /// Fills in the system's metadata, a generated name among it.

@@ -14,7 +14,7 @@ use storage::{KeyValue, Update, Updated, Written};
 use super::dryrun::DryRun;
 use super::update::Failure;
 use super::{Admit, Registry, Result, Target, error};
-use crate::{Stored, StoredRef, codec, meta};
+use crate::{Stored, codec, meta};
 use step::{Stage, Step};
 
 /// Races lost between marking and removing before a deletion is given up; each lost race means that
@@ -153,14 +153,15 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         let Some(kv) = current else {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         };
-        let existing = self.registry.decode(self.storage, &kv.key, StoredRef::of(kv))?;
+        let existing = self.registry.current(target, self.storage, kv).await?;
         step::check_preconditions(target, options, &existing)?;
         let now = self.registry.now();
         let stage = Stage::of(target, &existing, options, now);
         let (name, uid) = (meta::text(&existing, "name").to_owned(), meta::text(&existing, "uid").to_owned());
+        let shown = self.shown(kv, &existing)?;
         let step = match stage {
-            Stage::Going => return Ok(self.keep(kv, name, uid, Then::Answer)),
-            Stage::GoingItsOwnWay => return Ok(self.keep(kv, name, uid, Then::Stays)),
+            Stage::Going => return Ok(self.keep(shown, name, uid, Then::Answer)),
+            Stage::GoingItsOwnWay => return Ok(self.keep(shown, name, uid, Then::Stays)),
             Stage::BeginsItsOwnWay => {
                 self.admit(&existing, stage).await?;
                 step::begin_own_way(target, existing, options, now)
@@ -172,7 +173,7 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         };
         let (mut marked, is_last) = match step {
             Step::Remove => {
-                self.keep(kv, name, uid, Then::Answer);
+                self.keep(shown, name, uid, Then::Answer);
                 return Ok(Update::Delete);
             }
             Step::Mark(marked) => (marked, false),
@@ -180,19 +181,28 @@ impl storage::Change<Failure> for &mut Deletion<'_> {
         };
         codec::strip_revision(&mut marked);
         let value = codec::encode(self.storage, &marked).map_err(Status::internal_error)?;
+        let written = self.registry.to_store(target, self.storage, &marked, &value).await?;
         let then = if is_last { Then::Removable(marked) } else { Then::Stays };
-        self.planned = Some(Planned { name, uid, value: value.clone(), then });
-        let value = self.registry.older.bytes(self.storage, &value)?;
-        Ok(Update::Write(value, self.registry.ttl(target.row)))
+        self.planned = Some(Planned { name, uid, value, then });
+        Ok(Update::Write(written, self.registry.ttl(target.row)))
     }
 }
 
 impl Deletion<'_> {
     /// Plans an answer with the object as it was read.
-    fn keep(&mut self, kv: &KeyValue, name: String, uid: String, then: Then) -> Update {
-        let value = codec::as_read(self.storage, kv.value.clone(), self.registry.gates());
+    fn keep(&mut self, value: Bytes, name: String, uid: String, then: Then) -> Update {
         self.planned = Some(Planned { name, uid, value, then });
         Update::Keep
+    }
+
+    /// The bytes of the object as it was read, in the version of the request.
+    fn shown(&self, kv: &KeyValue, existing: &Object) -> Result<Bytes> {
+        if !self.storage.custom.is_some_and(|kind| kind.converts_by_webhook) {
+            return Ok(codec::as_read(self.storage, kv.value.clone(), self.registry.gates()));
+        }
+        let mut object = existing.clone();
+        codec::strip_revision(&mut object);
+        Ok(codec::encode(self.storage, &object).map_err(Status::internal_error)?)
     }
 
     /// Asks admission about the object as it was read.

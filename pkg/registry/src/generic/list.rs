@@ -2,11 +2,12 @@
 
 use api::options::ListOptions;
 use apimachinery::status::Status;
-use cacher::{Freshness, Items, ListQuery, Page};
+use cacher::{Freshness, Items, ListQuery, Page, Predicate};
 use storage::Error as StorageError;
 
+use super::convert::Conversion;
 use super::filter::{self, Selection};
-use super::{Registry, Result, Target, error};
+use super::{Registry, Result, StoredResource, Target, error};
 use crate::continue_token::ContinueToken;
 
 /// A list, or a page of one.
@@ -54,7 +55,11 @@ impl Registry {
             predicate,
             scope,
         };
-        match self.delegator.list(&stored.resource, query).await {
+        let listed = match self.conversion(target.row, storage)? {
+            Some(conversion) => self.list_converted(&stored, query, &conversion).await?,
+            None => self.delegator.list(&stored.resource, query).await,
+        };
+        match listed {
             Ok(page) => Ok(page_of(page, &prefix)),
             Err(cacher::Error::Storage(StorageError::Compacted { .. }) | cacher::Error::TooOld { .. })
                 if token.is_some() =>
@@ -62,6 +67,50 @@ impl Registry {
                 Err(expired(token.map_or(String::new(), |t| t.start)))
             }
             Err(e) => Err(error::read(&target.group_resource(), "list", e)),
+        }
+    }
+
+    /// A list in a version that has to be converted. Selectors are about what the client sees, so that objects are
+    /// converted first and chosen then; pages are read until one is full.
+    ///
+    /// # Errors
+    /// What cannot be converted; within it, what cannot be read.
+    async fn list_converted(
+        &self,
+        stored: &StoredResource,
+        mut query: ListQuery,
+        conversion: &Conversion,
+    ) -> Result<std::result::Result<Page, cacher::Error>> {
+        let all = Predicate::default();
+        let wanted = match conversion.is_to_storage() {
+            // What is stored has what they are about.
+            true => all,
+            false => std::mem::replace(&mut query.predicate, all),
+        };
+        let mut found = Vec::new();
+        loop {
+            let page = match self.delegator.list(&stored.resource, query.clone()).await {
+                Ok(page) => page,
+                Err(error) => return Ok(Err(error)),
+            };
+            let items = page.items.iter().collect();
+            let items = conversion.elements(items, !wanted.is_everything()).await?;
+            found.extend(items.into_iter().filter(|item| wanted.matches(item)));
+            let full = query.limit > 0 && found.len() >= query.limit;
+            let Page { revision, mut next, mut remaining, .. } = page;
+            if next.is_some() && !full {
+                query.start = next;
+                query.freshness = Freshness::Exact(revision);
+                continue;
+            }
+            if query.limit > 0 && found.len() > query.limit {
+                found.truncate(query.limit);
+                next = found.last().map(|last| format!("{}\0", last.key()));
+            }
+            if !wanted.is_everything() {
+                remaining = None;
+            }
+            return Ok(Ok(Page { items: Items::listed(found), revision, next, remaining }));
         }
     }
 }

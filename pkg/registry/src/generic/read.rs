@@ -25,10 +25,15 @@ impl Registry {
             ),
         };
         let key = self.key(storage, target)?;
-        let resource = &self.stored(storage)?.resource;
-        let found = self.delegator.get(resource, &key, freshness).await;
+        let stored = self.stored(storage)?;
+        let found = self.delegator.get(&stored.resource, &key, freshness).await;
         let found = found.map_err(|e| error::read(&target.group_resource(), "get", e))?;
-        found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name).into())
+        let element =
+            found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name))?;
+        match self.conversion(target.row, storage)? {
+            Some(conversion) => conversion.element(element).await,
+            None => Ok(element),
+        }
     }
 
     /// Whether the watch cache has an object. It is not known to be without one that it does not have.

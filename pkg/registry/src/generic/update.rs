@@ -16,7 +16,7 @@ use storage::{KeyValue, Update, Updated};
 use super::allocate::{Claim, Ending, settle};
 use super::dryrun::DryRun;
 use super::{Admit, CreateRequest, Registry, Result, Target, error, trace};
-use crate::{Stored, StoredRef, codec, meta, strategy};
+use crate::{Stored, codec, meta, strategy};
 
 /// Makes the new object of the current one, which is `None` when there is none. May run several times,
 /// each time on a newer state.
@@ -56,7 +56,9 @@ struct Attempts<'a, 'c> {
     key: &'a str,
     request: &'a UpdateRequest<'a>,
     change: &'a mut Change<'c>,
+    /// The result, and what of it is stored.
     value: bytes::Bytes,
+    written: bytes::Bytes,
     created: bool,
     existing_revision: i64,
     claim: Option<Box<dyn Claim>>,
@@ -92,6 +94,7 @@ impl Registry {
             request,
             change,
             value: bytes::Bytes::new(),
+            written: bytes::Bytes::new(),
             created: false,
             existing_revision: 0,
             claim: None,
@@ -116,13 +119,17 @@ impl Registry {
                 outcome => break outcome?,
             }
         };
-        let Attempts { value, created, existing_revision, span, .. } = attempts;
+        let Attempts { value, written, created, existing_revision, span, .. } = attempts;
         trace::written(&span, &updated, value.len());
         let revision = match updated {
             Updated::Written(revision) | Updated::Unchanged(revision) => revision,
             Updated::Deleted(_) => existing_revision,
         };
-        let stored = Stored { key, value: codec::as_read(storage, value, self.gates()), revision };
+        let value = match updated {
+            Updated::Deleted(_) => codec::as_read(storage, value, self.gates()),
+            _ => self.as_read(target, storage, value, &written).await?,
+        };
+        let stored = Stored { key, value, revision };
         if matches!(updated, Updated::Deleted(_)) {
             self.release(storage, &stored, request.dry_run).await;
         }
@@ -137,7 +144,7 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         let (target, storage, request) = (self.target, self.storage, self.request);
         let existing = match current {
             None => None,
-            Some(kv) => Some(self.registry.decode(storage, self.key, StoredRef::of(kv))?),
+            Some(kv) => Some(self.registry.current(target, storage, kv).await?),
         };
         let old = existing.as_ref();
         check_uid(target, self.key, request, old)?;
@@ -185,8 +192,8 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         Ok(match deletes {
             true => Update::Delete,
             false => {
-                let value = self.registry.older.bytes(storage, &self.value)?;
-                Update::Write(value, self.registry.ttl(target.row))
+                self.written = self.registry.to_store(target, storage, &object, &self.value).await?;
+                Update::Write(self.written.clone(), self.registry.ttl(target.row))
             }
         })
     }

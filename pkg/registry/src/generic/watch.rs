@@ -1,5 +1,7 @@
 //! Watches: where they start and what their failures look like.
 
+mod converted;
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -8,12 +10,14 @@ use api::options::ListOptions;
 use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
-use cacher::{Event, Freshness, Watch, WatchQuery, WatchStart};
+use cacher::{Event, Freshness, Predicate, Watch, WatchQuery, WatchStart};
+use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use tokio::time::Instant;
 
 use super::filter::{self, Selection};
 use super::{Registry, Result, Target, error};
+use converted::converted;
 
 /// What a client's watch delivers.
 #[derive(Debug)]
@@ -37,6 +41,7 @@ pub struct WatchEvents {
 #[allow(clippy::large_enum_variant, reason = "nearly every watch is running")]
 enum State {
     Running(Watch),
+    Converted(BoxStream<'static, WatchEvent>),
     Failed(Box<Status>),
     Over,
 }
@@ -58,15 +63,25 @@ impl Registry {
         let stored = self.stored(storage)?;
         let Selection { scope, predicate } = filter::of(target, &stored, options, false);
         stored.check(storage, &scope.prefix)?;
+        let conversion = self.conversion(target.row, storage)?;
+        let (asked, selected) = match &conversion {
+            Some(conversion) if !conversion.is_to_storage() => (Predicate::default(), predicate),
+            _ => (predicate, Predicate::default()),
+        };
         let query = WatchQuery {
             scope,
             start: start(options)?,
-            predicate,
+            predicate: asked,
             bookmarks: options.allow_watch_bookmarks,
             deadline,
         };
         let state = match self.delegator.watch(&stored.resource, query).await {
-            Ok(events) => State::Running(events),
+            Ok(events) => match conversion {
+                None => State::Running(events),
+                Some(conversion) => {
+                    State::Converted(converted(events, conversion, selected, target.group_resource()))
+                }
+            },
             Err(e @ cacher::Error::NotReady { .. }) => {
                 return Err(error::read(&target.group_resource(), "watch", e));
             }
@@ -115,6 +130,13 @@ impl Stream for WatchEvents {
                     Some(Ok(event)) => return Poll::Ready(Some(WatchEvent::Event(event))),
                     Some(Err(e)) => break Some(WatchEvent::Error(failed(&this.resource, e))),
                     None => break None,
+                }
+            },
+            State::Converted(events) => loop {
+                match ready!(events.poll_next_unpin(cx)) {
+                    Some(WatchEvent::Event(event)) if event.initial_events_end && !this.marks_end => {}
+                    Some(WatchEvent::Event(event)) => return Poll::Ready(Some(WatchEvent::Event(event))),
+                    over => break over,
                 }
             },
             State::Failed(_) => match std::mem::replace(&mut this.state, State::Over) {

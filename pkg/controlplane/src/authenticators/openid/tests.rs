@@ -1,7 +1,6 @@
 //! A small OpenID provider on this machine, and a whole server that believes it.
 #![allow(clippy::unwrap_used)]
 
-use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -9,21 +8,14 @@ use std::time::Duration;
 use apimachinery::clock::Clock;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use http_body_util::Full;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo};
-use hyper_util::server::conn::auto;
 use jsonwebtoken::{Algorithm, EncodingKey, Header, encode};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, PublicKeyData};
-use rustls_pki_types::pem::PemObject;
-use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use rcgen::{KeyPair, PublicKeyData};
 use serde_json::{Value, json};
-use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
 
 use crate::system::SystemClock;
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;
+use crate::test_https::Https;
 
 const WHO: &str = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
 /// How long a change may take until it counts: the file is looked at every second.
@@ -35,11 +27,12 @@ struct Provider {
     /// PEM of the authority of its certificate.
     authority: String,
     state: Arc<Mutex<State>>,
-    serving: JoinHandle<()>,
+    _server: Https,
 }
 
 #[derive(Default)]
 struct State {
+    url: String,
     /// Whether it answers at all.
     up: bool,
     keys: Value,
@@ -47,55 +40,19 @@ struct State {
     groups: String,
 }
 
-impl Drop for Provider {
-    fn drop(&mut self) {
-        self.serving.abort();
-    }
-}
-
 impl Provider {
     /// One that nobody can reach yet.
     async fn start() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let key = KeyPair::generate().unwrap();
-        let names = vec!["127.0.0.1".to_owned()];
-        let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
-        let chain = CertificateDer::pem_slice_iter(leaf.pem().as_bytes()).map(Result::unwrap).collect();
-        let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = rustls::ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(chain, key)
-            .unwrap();
-        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let url = format!("https://127.0.0.1:{}", listener.local_addr().unwrap().port());
         let state = Arc::new(Mutex::new(State::default()));
-        let (shared, issuer) = (Arc::clone(&state), url.clone());
-        let serving = tokio::spawn(async move {
-            while let Ok((stream, _)) = listener.accept().await {
-                if !shared.lock().unwrap().up {
-                    continue;
-                }
-                let (acceptor, shared, issuer) = (acceptor.clone(), Arc::clone(&shared), issuer.clone());
-                tokio::spawn(async move {
-                    let Ok(stream) = acceptor.accept(stream).await else { return };
-                    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
-                        let body = answer(&issuer, request.uri().path(), &shared.lock().unwrap());
-                        async move {
-                            Ok::<_, Infallible>(http::Response::new(Full::new(bytes::Bytes::from(body))))
-                        }
-                    });
-                    let server = auto::Builder::new(TokioExecutor::new());
-                    let _ = server.serve_connection(TokioIo::new(stream), service).await;
-                });
-            }
+        let shared = Arc::clone(&state);
+        let server = Https::start(&["127.0.0.1"], move |path, _| {
+            let state = shared.lock().unwrap();
+            state.up.then(|| answer(&state.url, path, &state))
         });
-        Provider { url, authority: authority.pem(), state, serving }
+        let server = server.await;
+        let url = format!("https://127.0.0.1:{}", server.port);
+        state.lock().unwrap().url.clone_from(&url);
+        Provider { url, authority: server.authority.clone(), state, _server: server }
     }
 
     /// Publishes these keys, and no others.

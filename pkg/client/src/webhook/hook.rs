@@ -1,0 +1,87 @@
+//! Webhooks that objects in the API name: by URL, or by the Service in front of them (apiserver's
+//! `util/webhook/client.go`).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::Uri;
+
+use super::{Failure, LIMITS, Tell, Webhook};
+use crate::client::{Client, Options};
+use crate::dial::{Address, Route};
+use crate::error::Error;
+use crate::material::Source;
+use crate::tls::{Tls, Trust};
+
+/// Where a webhook is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// At an absolute URL.
+    Url(String),
+    /// At a port of a Service.
+    Service {
+        /// Its namespace.
+        namespace: String,
+        /// Its name.
+        name: String,
+        /// A port of it.
+        port: u16,
+        /// The path of requests; may be empty.
+        path: String,
+    },
+}
+
+/// Where a port of a Service is: namespace, name and port are asked about. Asked for each new connection.
+///
+/// # Errors
+/// Why nobody is there, in words for clients.
+pub type Services = Arc<dyn Fn(&str, &str, u16) -> Result<Address, String> + Send + Sync>;
+
+impl Webhook {
+    /// A webhook at a place. `authorities` is PEM of whom to believe there; with nothing, whom the system believes.
+    /// Attempts may take 30 s, and bring `response_bytes_max` bytes. Reads the system's authorities, and blocks on it.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`], [`Error::Http`] for a URL that is none.
+    pub fn at(
+        place: &Place,
+        authorities: &[u8],
+        services: &Services,
+        response_bytes_max: usize,
+    ) -> Result<Self, Error> {
+        let trust = match authorities.trim_ascii() {
+            [] => Trust::System,
+            _ => Trust::Bundle(Source::Inline(authorities.into())),
+        };
+        // HTTP/2 sends all requests to one of the pods behind a Service (kubernetes/kubernetes#75791).
+        let mut tls = Tls { trust, http1_only: true, ..Tls::default() };
+        let (url, route) = match place {
+            Place::Url(url) => (url.clone(), None),
+            Place::Service { namespace, name, port, path } => {
+                let host = format!("{name}.{namespace}.svc");
+                let slash = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
+                let url = format!("https://{host}:{port}{slash}{path}");
+                tls.server_name = Some(host);
+                (url, Some(to_service(namespace, name, services)))
+            }
+        };
+        let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
+        let client = Client::new(Options { tls, route, ..Options::default() })?;
+        let limits = crate::Limits { response_bytes_max, ..LIMITS };
+        let webhook = Webhook { client, url, limits, initial_wait: Duration::ZERO, chance: Arc::new(|| 0.0) };
+        Ok(webhook.with_timeout(LIMITS.total))
+    }
+
+    /// Posts a JSON body once and reads the JSON that comes back.
+    ///
+    /// # Errors
+    /// [`Failure`].
+    pub async fn call_once(&self, body: bytes::Bytes, tell: Tell<'_>) -> Result<bytes::Bytes, Failure> {
+        self.attempt(&body, tell).await
+    }
+}
+
+fn to_service(namespace: &str, name: &str, services: &Services) -> Route {
+    let (namespace, name, services) = (namespace.to_owned(), name.to_owned(), Arc::clone(services));
+    Arc::new(move |_, port| services(&namespace, &name, port))
+}

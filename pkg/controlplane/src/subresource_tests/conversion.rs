@@ -1,0 +1,285 @@
+//! Custom resources whose versions a webhook converts, over a whole server.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::{definitions, started};
+use crate::test_client::Client;
+use crate::test_https::Https;
+
+const V1: &str = "/apis/example.com/v1/namespaces/default/points";
+const V2: &str = "/apis/example.com/v2/namespaces/default/points";
+const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/points.example.com";
+
+/// Converts points: v1 has `spec.at` as `x,y`, v2 has `spec.x` and `spec.y`. In v2 they say so with a label.
+struct Hook {
+    server: Https,
+    down: Arc<AtomicBool>,
+    questions: Arc<AtomicUsize>,
+}
+
+impl Hook {
+    async fn start() -> Self {
+        let (down, questions) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let (is_down, asked) = (Arc::clone(&down), Arc::clone(&questions));
+        let server = Https::start(&["127.0.0.1", "hook.default.svc"], move |path, body| {
+            assert_eq!(path, "/convert");
+            asked.fetch_add(1, SeqCst);
+            (!is_down.load(SeqCst)).then(|| answer(&serde_json::from_slice(body).unwrap()))
+        });
+        Hook { server: server.await, down, questions }
+    }
+
+    fn conversion(&self) -> Value {
+        let config = json!({
+            "url": format!("https://127.0.0.1:{}/convert", self.server.port),
+            "caBundle": STANDARD.encode(&self.server.authority),
+        });
+        json!({"strategy": "Webhook", "webhook": {
+            "clientConfig": config, "conversionReviewVersions": ["v2", "v1", "v1beta1"],
+        }})
+    }
+}
+
+fn answer(review: &Value) -> String {
+    let request = &review["request"];
+    let to = request["desiredAPIVersion"].as_str().unwrap();
+    let objects = request["objects"].as_array().unwrap();
+    let converted: Vec<Value> = objects.iter().map(|object| converted(object.clone(), to)).collect();
+    let response =
+        json!({"uid": request["uid"], "result": {"status": "Success"}, "convertedObjects": converted});
+    json!({"apiVersion": review["apiVersion"], "kind": review["kind"], "response": response}).to_string()
+}
+
+fn converted(mut object: Value, to: &str) -> Value {
+    assert_ne!(object["apiVersion"], to, "nothing is asked about that is there");
+    assert_eq!(object["metadata"]["resourceVersion"], Value::Null);
+    object["apiVersion"] = json!(to);
+    let spec = &object["spec"];
+    if to == "example.com/v2" {
+        let (x, y) = spec["at"].as_str().unwrap().split_once(',').unwrap();
+        object["spec"] = json!({"x": x, "y": y});
+        object["metadata"]["labels"] = json!({"form": "split"});
+    } else {
+        let at = format!("{},{}", spec["x"].as_str().unwrap(), spec["y"].as_str().unwrap());
+        object["spec"] = json!({"at": at});
+        object["metadata"].as_object_mut().unwrap().remove("labels");
+    }
+    object
+}
+
+/// Two versions, of which the first is stored.
+fn spec(hook: &Hook) -> Value {
+    let text = json!({"type": "string"});
+    let version = |name: &str, storage: bool, spec: Value| {
+        let required: Vec<&String> = spec.as_object().unwrap().keys().collect();
+        let schema = json!({"type": "object", "properties": {
+            "spec": {"type": "object", "properties": spec.clone(), "required": required},
+            "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
+        }});
+        let selectable: Vec<Value> =
+            required.iter().map(|name| json!({"jsonPath": format!(".spec.{name}")})).collect();
+        json!({
+            "name": name, "served": true, "storage": storage, "schema": {"openAPIV3Schema": schema},
+            "subresources": {"status": {}}, "selectableFields": selectable,
+        })
+    };
+    let versions =
+        [version("v1", true, json!({"at": text})), version("v2", false, json!({"x": text, "y": text}))];
+    json!({"versions": versions, "conversion": hook.conversion()})
+}
+
+fn point(version: &str, name: &str, spec: Value) -> Value {
+    json!({
+        "apiVersion": format!("example.com/{version}"), "kind": "Point",
+        "metadata": {"name": name}, "spec": spec,
+    })
+}
+
+async fn listed(client: &Client, path: &str) -> Vec<Value> {
+    let list = client.get(path).await;
+    list["items"].as_array().unwrap().iter().map(|item| item["spec"].clone()).collect()
+}
+
+#[tokio::test]
+async fn every_verb_sees_objects_in_the_version_of_its_path() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+
+    let made = client.ok("POST", V2, point("v2", "a", json!({"x": "1", "y": "2"}))).await;
+    assert_eq!(
+        (&made["apiVersion"], &made["spec"]),
+        (&json!("example.com/v2"), &json!({"x": "1", "y": "2"}))
+    );
+    client.ok("POST", V1, point("v1", "b", json!({"at": "3,4"}))).await;
+    assert_eq!(listed(&client, V1).await, [json!({"at": "1,2"}), json!({"at": "3,4"})]);
+    assert_eq!(listed(&client, V2).await, [json!({"x": "1", "y": "2"}), json!({"x": "3", "y": "4"})]);
+
+    let one = format!("{V2}/a");
+    let patched = client.ok("PATCH", &one, json!({"spec": {"y": "5"}})).await;
+    assert_eq!(
+        (&patched["spec"], &patched["metadata"]["generation"]),
+        (&json!({"x": "1", "y": "5"}), &json!(2))
+    );
+    let status = client.ok("PATCH", &format!("{one}/status"), json!({"status": {"ok": true}})).await;
+    assert_eq!((&status["spec"]["y"], &status["status"]), (&json!("5"), &json!({"ok": true})));
+    let mut replaced = client.get(&format!("{V1}/a")).await;
+    assert_eq!(replaced["spec"], json!({"at": "1,5"}));
+    replaced["spec"]["at"] = json!("6,7");
+    client.ok("PUT", &format!("{V1}/a"), replaced).await;
+    assert_eq!(client.get(&one).await["spec"], json!({"x": "6", "y": "7"}));
+
+    let (code, status) = client.send("POST", V2, point("v2", "c", json!({"x": "1"}))).await;
+    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("spec.y")));
+    let gone = client.ok("DELETE", &one, Value::Null).await;
+    assert_eq!(gone["status"], "Success");
+    assert_eq!(listed(&client, V2).await.len(), 1);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn selectors_are_about_what_the_client_sees() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    for (name, at) in [("a", "1,1"), ("b", "1,2"), ("c", "2,1"), ("d", "1,3")] {
+        client.ok("POST", V1, point("v1", name, json!({"at": at}))).await;
+    }
+    let of = |query: &str| format!("{V2}?{query}");
+    assert_eq!(listed(&client, &of("fieldSelector=spec.x%3D2")).await, [json!({"x": "2", "y": "1"})]);
+    assert_eq!(listed(&client, &of("labelSelector=form%3Dsplit")).await.len(), 4);
+    assert_eq!(listed(&client, &of("labelSelector=form%3Dother")).await.len(), 0);
+    let page = client.get(&of("limit=2&fieldSelector=spec.x%3D1")).await;
+    assert_eq!(page["items"].as_array().unwrap().len(), 2);
+    let token = page["metadata"]["continue"].as_str().unwrap().to_owned();
+    let rest = client.get(&of(&format!("limit=2&fieldSelector=spec.x%3D1&continue={token}"))).await;
+    let names: Vec<&Value> =
+        rest["items"].as_array().unwrap().iter().map(|item| &item["metadata"]["name"]).collect();
+    assert_eq!((names, &rest["metadata"]["continue"]), (vec![&json!("d")], &json!("")));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_watch_sees_changes_in_its_version_and_in_its_selection() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    let begin = client.get(V2).await["metadata"]["resourceVersion"].as_str().unwrap().to_owned();
+    client.ok("POST", V1, point("v1", "a", json!({"at": "1,1"}))).await;
+    let one = format!("{V1}/a");
+    for at in ["2,1", "2,2", "1,2"] {
+        client.ok("PATCH", &one, json!({"spec": {"at": at}})).await;
+    }
+    client.ok("DELETE", &one, Value::Null).await;
+    let watch = |selector: &str| {
+        format!("{V2}?watch=1&resourceVersion={begin}&timeoutSeconds=1&fieldSelector={selector}")
+    };
+    let events = async |path: String| -> Vec<(String, String)> {
+        let (_, text) = client.text("GET", &path).await;
+        let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let seen = events.map(|event| {
+            let spec = &event["object"]["spec"];
+            let point = format!("{},{}", spec["x"].as_str().unwrap(), spec["y"].as_str().unwrap());
+            (event["type"].as_str().unwrap().to_owned(), point)
+        });
+        seen.collect()
+    };
+    let expect = |events: &[(&str, &str)]| -> Vec<(String, String)> {
+        events.iter().map(|(kind, point)| ((*kind).to_owned(), (*point).to_owned())).collect()
+    };
+    let all =
+        [("ADDED", "1,1"), ("MODIFIED", "2,1"), ("MODIFIED", "2,2"), ("MODIFIED", "1,2"), ("DELETED", "1,2")];
+    assert_eq!(events(watch("")).await, expect(&all));
+    let selected = [("ADDED", "2,1"), ("MODIFIED", "2,2"), ("DELETED", "2,2")];
+    assert_eq!(events(watch("spec.x%3D2")).await, expect(&selected));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn many_objects_are_one_question_and_its_answer_is_kept() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    for number in 0..20 {
+        client.ok("POST", V1, point("v1", &format!("p{number}"), json!({"at": "1,1"}))).await;
+    }
+    assert_eq!(hook.questions.load(SeqCst), 0, "what is stored needs no question");
+    for _ in 0..3 {
+        assert_eq!(listed(&client, V2).await.len(), 20);
+    }
+    assert_eq!(client.get(&format!("{V2}/p1")).await["spec"]["x"], "1");
+    assert_eq!(hook.questions.load(SeqCst), 1);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_down_fails_those_who_need_it() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    client.ok("POST", V1, point("v1", "a", json!({"at": "1,1"}))).await;
+    hook.down.store(true, SeqCst);
+    assert_eq!(client.get(&format!("{V1}/a")).await["spec"]["at"], "1,1");
+    let url = format!("https://127.0.0.1:{}/convert?timeout=30s", hook.server.port);
+    let why = format!("conversion webhook for example.com/v1, Kind=Point failed: Post \"{url}\": EOF");
+    for path in [format!("{V2}/a"), V2.to_owned()] {
+        let (code, status) = client.send("GET", &path, Value::Null).await;
+        assert_eq!((code, status["message"].as_str()), (500, Some(&*why)), "{path}");
+    }
+    let (code, _) = client.send("POST", V2, point("v2", "b", json!({"x": "1", "y": "1"}))).await;
+    assert_eq!(code, 500);
+    hook.down.store(false, SeqCst);
+    assert_eq!(listed(&client, V2).await, [json!({"x": "1", "y": "1"})], "nothing was half written");
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_is_stored_in_a_former_version_is_converted_and_written_anew() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    client.ok("POST", V1, point("v1", "a", json!({"at": "1,2"}))).await;
+
+    let mut definition = client.get(DEFINITION).await;
+    definition["spec"]["versions"][0]["storage"] = json!(false);
+    definition["spec"]["versions"][1]["storage"] = json!(true);
+
+    client.ok("PUT", DEFINITION, definition).await;
+    definitions::until(&client, "points", |it| {
+        it.is_some_and(|it| it["status"]["storedVersions"] == json!(["v1", "v2"]))
+    })
+    .await;
+    assert_eq!(client.get(&format!("{V2}/a")).await["spec"], json!({"x": "1", "y": "2"}));
+    let before = client.get(&format!("{V1}/a")).await;
+    let after = client.ok("PUT", &format!("{V1}/a"), before.clone()).await;
+    assert_ne!(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"], "migrated");
+    let again = client.ok("PUT", &format!("{V1}/a"), after.clone()).await;
+    assert_eq!(after["metadata"]["resourceVersion"], again["metadata"]["resourceVersion"]);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_service_leads_to_its_webhook() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    // A Service that stands for a name outside leads there, as upstream has it.
+    let port = hook.server.port;
+    let service = json!({
+        "apiVersion": "v1", "kind": "Service", "metadata": {"name": "hook"},
+        "spec": {"type": "ExternalName", "externalName": "127.0.0.1", "ports": [{"port": port}]},
+    });
+    client.ok("POST", "/api/v1/namespaces/default/services", service).await;
+    let mut spec = spec(&hook);
+    let config = &mut spec["conversion"]["webhook"]["clientConfig"];
+    config.as_object_mut().unwrap().remove("url");
+    config["service"] = json!({"namespace": "default", "name": "hook", "port": port, "path": "/convert"});
+    definitions::define(&client, "points", "Point", spec).await;
+    client.ok("POST", V1, point("v1", "a", json!({"at": "1,2"}))).await;
+    client.eventually(&format!("{V2}/a"), 200).await;
+    server.stop().await;
+}

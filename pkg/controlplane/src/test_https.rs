@@ -1,0 +1,80 @@
+//! A small HTTPS server on this machine, for what this server calls.
+#![allow(clippy::unwrap_used)]
+
+use std::io;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls_pki_types::pem::PemObject;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+/// Answers as it is told, until it is dropped.
+pub(crate) struct Https {
+    pub(crate) port: u16,
+    /// PEM of the authority of its certificate.
+    pub(crate) authority: String,
+    serving: JoinHandle<()>,
+}
+
+impl Drop for Https {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+impl Https {
+    /// A server whose certificate has these names. `answer` is told path and body of a request; without an answer the
+    /// connection breaks.
+    pub(crate) async fn start(
+        names: &[&str],
+        answer: impl Fn(&str, &[u8]) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+        let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
+        let chain = CertificateDer::pem_slice_iter(leaf.pem().as_bytes()).map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_slice(key.serialize_pem().as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(chain, key)
+            .unwrap();
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let answer = Arc::new(answer);
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
+                tokio::spawn(async move {
+                    let Ok(stream) = acceptor.accept(stream).await else { return };
+                    let service = service_fn(move |request: http::Request<hyper::body::Incoming>| {
+                        let answer = Arc::clone(&answer);
+                        async move {
+                            let path = request.uri().path().to_owned();
+                            let body = request.into_body().collect().await.map_err(io::Error::other)?;
+                            let answer = answer(&path, &body.to_bytes());
+                            let answer = answer.ok_or_else(|| io::Error::other("no answer"))?;
+                            Ok::<_, io::Error>(http::Response::new(Full::new(Bytes::from(answer))))
+                        }
+                    });
+                    let server = auto::Builder::new(TokioExecutor::new());
+                    let _ = server.serve_connection(TokioIo::new(stream), service).await;
+                });
+            }
+        });
+        Https { port, authority: authority.pem(), serving }
+    }
+}

@@ -1,0 +1,307 @@
+//! Custom resources whose versions differ in more than their name. Within a request objects have the request's
+//! version; what is stored has the storage version of its time; between the two somebody outside is asked
+//! (upstream's `apiextensions-apiserver/pkg/apiserver/conversion`).
+//!
+//! The watch cache holds what is stored. Upstream fills one cache per version and converts object by object; here
+//! an object is converted when somebody reads it in another version, many at a time, and what came of it is kept with
+//! the object.
+
+use std::sync::Arc;
+
+use api::resources::{Handle, Resource, Storage as StorageRow};
+use api::structural::Coercion;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use bytes::Bytes;
+use cacher::{Budget, Element, HeaderBuilder, Representation};
+use schema::json;
+use schema::object::Object;
+use storage::KeyValue;
+
+use super::{Registry, Result, Target};
+use crate::ingest::Fields;
+use crate::{StoredRef, codec, ingest, meta};
+
+/// Objects that one question is about, at most.
+const BATCH_OBJECTS: usize = 500;
+/// Their bytes as they are stored, but for the last one.
+const BATCH_BYTES: usize = 2 << 20;
+/// Marks the numbers of converted forms in an element's memo.
+const CONVERTED: Representation = 1 << 31;
+
+/// Converts the objects of one resource between its versions.
+#[async_trait]
+pub trait Convert: Send + Sync {
+    /// Objects as the version `to` (`group/version`) has them, in the same order. None has that version yet.
+    ///
+    /// # Errors
+    /// Why there are none, in words for clients.
+    async fn convert(&self, objects: Vec<Object>, to: &str) -> std::result::Result<Vec<Object>, String>;
+}
+
+/// What a resource needs whose versions somebody converts.
+pub(super) struct Converter {
+    pub(super) outside: Arc<dyn Convert>,
+    /// Rows of all versions that requests come in, and of the stored one.
+    pub(super) versions: Vec<Handle>,
+}
+
+/// The way from what is stored to one version. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Conversion {
+    outside: Arc<dyn Convert>,
+    row: Handle,
+    fields: Fields,
+    budget: Arc<Budget>,
+}
+
+impl Registry {
+    /// The conversion to the version of a row; `None` for resources that need no asking.
+    ///
+    /// # Errors
+    /// 500 where it takes asking, and nobody is known who could be asked.
+    pub(super) fn conversion(
+        &self,
+        row: &Resource<'_>,
+        storage: &StorageRow<'_>,
+    ) -> Result<Option<Conversion>> {
+        if !storage.custom.is_some_and(|kind| kind.converts_by_webhook) {
+            return Ok(None);
+        }
+        let stored = self.stored(storage)?;
+        let converter = stored.converter.as_ref();
+        let found = converter.and_then(|converter| {
+            let mut versions = converter.versions.iter();
+            let row = versions.find(|version| version.row().group_version == row.group_version)?.clone();
+            let (outside, fields) = (Arc::clone(&converter.outside), stored.fields.clone());
+            Some(Conversion { outside, row, fields, budget: Arc::clone(self.budget()) })
+        });
+        let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
+        Ok(Some(found.ok_or_else(unknown)?))
+    }
+
+    /// An object that is about to be changed, in the version of the target's row.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be read, or converted.
+    pub(super) async fn current(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow<'_>,
+        kv: &KeyValue,
+    ) -> Result<Object> {
+        let object = self.decode(storage, &kv.key, StoredRef::of(kv))?;
+        match self.conversion(target.row, storage)? {
+            Some(conversion) => conversion.object(object).await,
+            None => Ok(object),
+        }
+    }
+
+    /// What to store of an object, and its bytes `value` in the form of its row.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be converted.
+    pub(super) async fn to_store(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow<'_>,
+        object: &Object,
+        value: &Bytes,
+    ) -> Result<Bytes> {
+        match self.conversion(target.row, storage)? {
+            Some(conversion) => conversion.to_store(object, value).await,
+            None => self.older.bytes(storage, value),
+        }
+    }
+
+    /// What a reader sees of an object that was written: `written` is what is stored, `value` is that in the form of
+    /// the row before it was converted.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be converted.
+    pub(super) async fn as_read(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow<'_>,
+        value: Bytes,
+        written: &Bytes,
+    ) -> Result<Bytes> {
+        let Some(conversion) = self.conversion(target.row, storage)? else {
+            return Ok(codec::as_read(storage, value, self.gates()));
+        };
+        if conversion.is_of(written) {
+            return Ok(written.clone());
+        }
+        let object = codec::decode_stored(storage, written, self.gates()).map_err(Status::internal_error)?;
+        let object = conversion.object(object).await?;
+        Ok(codec::encode(storage, &object).map_err(Status::internal_error)?)
+    }
+}
+
+impl Conversion {
+    fn to(&self) -> &str {
+        self.row.row().group_version
+    }
+
+    fn storage(&self) -> &StorageRow<'_> {
+        self.row.row().stored_form()
+    }
+
+    /// Whether objects are stored in the version, nearly all of them at least.
+    pub(super) fn is_to_storage(&self) -> bool {
+        self.storage().custom.is_some_and(|kind| kind.storage_version() == self.to())
+    }
+
+    /// Whether bytes are of the version already.
+    fn is_of(&self, value: &[u8]) -> bool {
+        api_version(value).is_some_and(|version| version == self.to())
+    }
+
+    /// Objects in any version, in this one. What a client may not see the webhook need not see: there is no resource
+    /// version yet when upstream asks.
+    async fn ask(&self, mut objects: Vec<Object>, to: &str) -> Result<Vec<Object>> {
+        let revisions: Vec<_> =
+            objects.iter_mut().map(|object| meta::metadata_mut(object).remove("resourceVersion")).collect();
+        let mut converted = self.outside.convert(objects, to).await.map_err(Status::unmapped)?;
+        for (object, revision) in converted.iter_mut().zip(revisions) {
+            if let Some(kind) = self.storage().custom {
+                kind.coerce(to, object, Coercion::Lenient).map_err(Status::unmapped)?;
+            }
+            if let Some(revision) = revision {
+                meta::metadata_mut(object).insert("resourceVersion".to_owned(), revision);
+            }
+        }
+        Ok(converted)
+    }
+
+    /// One object in this version.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be converted.
+    pub(super) async fn object(&self, object: Object) -> Result<Object> {
+        self.one(object, self.to()).await
+    }
+
+    async fn one(&self, object: Object, to: &str) -> Result<Object> {
+        if object.get("apiVersion").and_then(|version| version.as_str()) == Some(to) {
+            return Ok(object);
+        }
+        let converted = self.ask(vec![object], to).await?.pop();
+        Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
+    }
+
+    async fn to_store(&self, object: &Object, value: &Bytes) -> Result<Bytes> {
+        if self.is_to_storage() {
+            return Ok(value.clone());
+        }
+        let stored = self.storage().custom.map_or("", |kind| kind.storage_version());
+        let object = self.one(object.clone(), stored).await?;
+        Ok(codec::encode(self.storage(), &object).map_err(Status::internal_error)?)
+    }
+
+    /// An element in this version.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be converted.
+    pub(super) async fn element(&self, element: Arc<Element>) -> Result<Arc<Element>> {
+        let converted = self.elements(vec![element], false).await?.pop();
+        Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
+    }
+
+    /// Elements in this version, in the same order. `selected` says that selectors will look at them.
+    ///
+    /// # Errors
+    /// 500 if any cannot be converted.
+    pub(super) async fn elements(
+        &self,
+        mut elements: Vec<Arc<Element>>,
+        selected: bool,
+    ) -> Result<Vec<Arc<Element>>> {
+        let mut begin = 0;
+        while begin < elements.len() {
+            let batch = self.next_batch(&mut elements, begin, selected)?;
+            if !batch.objects.is_empty() {
+                let converted = self.ask(batch.objects, self.to()).await?;
+                for (at, object) in batch.places.iter().zip(converted) {
+                    if let Some(element) = elements.get_mut(*at) {
+                        *element = self.keep(element, &object)?;
+                    }
+                }
+            }
+            begin = batch.end;
+        }
+        Ok(elements)
+    }
+
+    /// Takes elements from `begin` on that have to be asked about, as many as fit into one question; puts what was kept
+    /// of others into their places.
+    fn next_batch(&self, elements: &mut [Arc<Element>], begin: usize, selected: bool) -> Result<Batch> {
+        let mut batch = Batch { end: begin, ..Batch::default() };
+        let mut bytes = 0;
+        for (at, element) in elements.iter_mut().enumerate().skip(begin) {
+            if batch.objects.len() == BATCH_OBJECTS || bytes >= BATCH_BYTES {
+                break;
+            }
+            batch.end = at.saturating_add(1);
+            let Ok(value) = element.value() else { continue };
+            if self.is_of(value) {
+                continue;
+            }
+            if let Some(kept) = element.memo().get(self.representation(), &self.budget) {
+                *element = self.kept(element, kept, selected);
+                continue;
+            }
+            bytes = bytes.saturating_add(value.len());
+            let object = codec::decode_value(self.storage(), value).map_err(Status::internal_error)?;
+            batch.objects.push(object);
+            batch.places.push(at);
+        }
+        Ok(batch)
+    }
+
+    fn representation(&self) -> Representation {
+        CONVERTED | u32::from(self.row.row().custom_version)
+    }
+
+    /// A converted object as an element; its bytes are kept with the one that it was.
+    fn keep(&self, element: &Element, object: &Object) -> Result<Arc<Element>> {
+        let value = codec::encode(self.storage(), object).map_err(Status::internal_error)?;
+        let kept = element.memo().shared(self.representation(), &self.budget, || Ok::<_, ()>(value.clone()));
+        let value = kept.unwrap_or(value);
+        let header = self.header(object);
+        Ok(Element::with_header(element.key(), value, element.revision(), header))
+    }
+
+    /// An element of bytes that were kept.
+    fn kept(&self, element: &Element, value: Bytes, selected: bool) -> Arc<Element> {
+        let object = if selected { codec::decode_value(self.storage(), &value).ok() } else { None };
+        let header = object.map(|object| self.header(&object)).unwrap_or_default();
+        Element::with_header(element.key(), value, element.revision(), header)
+    }
+
+    fn header(&self, object: &Object) -> HeaderBuilder {
+        let mut header = HeaderBuilder::default();
+        ingest::index(self.storage().kind, &self.fields, object, &mut header);
+        header
+    }
+}
+
+/// A part of many elements.
+#[derive(Default)]
+struct Batch {
+    objects: Vec<Object>,
+    /// Where they are among the elements.
+    places: Vec<usize>,
+    /// Where the next part begins.
+    end: usize,
+}
+
+/// The `apiVersion` of what is stored. Members are in the order of their names, and few come before this one.
+fn api_version(value: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+    if let Some(rest) = value.strip_prefix(b"{\"apiVersion\":\"") {
+        let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
+        let version = rest.get(..end).filter(|_| rest.get(end) == Some(&b'"'))?;
+        return std::str::from_utf8(version).ok().map(Into::into);
+    }
+    json::type_meta(value).ok().map(|head| head.api_version.to_string().into())
+}

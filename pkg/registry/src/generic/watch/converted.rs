@@ -1,0 +1,89 @@
+//! Watches of versions that somebody outside has to convert.
+
+use std::sync::Arc;
+
+use apimachinery::gvk::GroupResource;
+use cacher::{Element, Event, EventType, Predicate, Watch};
+use futures::stream::{self, BoxStream, StreamExt};
+
+use super::super::convert::Conversion;
+use super::{WatchEvent, failed};
+
+/// Events that are converted at a time, if so many are there.
+const EVENTS_AT_ONCE: usize = 500;
+
+/// The events of a watch, in the version that `conversion` leads to, as far as they are `selected`: selectors are
+/// about what the client sees.
+pub(super) fn converted(
+    events: Watch,
+    conversion: Conversion,
+    selected: Predicate,
+    resource: GroupResource,
+) -> BoxStream<'static, WatchEvent> {
+    let how = Arc::new((conversion, selected, resource));
+    let together = events.ready_chunks(EVENTS_AT_ONCE);
+    together.then(move |events| convert(events, Arc::clone(&how))).flatten().boxed()
+}
+
+/// Converts events. One that cannot be converted ends the watch, and those that came with it are not sent: the client
+/// begins anew where it was.
+async fn convert(
+    events: Vec<Result<Event, cacher::Error>>,
+    how: Arc<(Conversion, Predicate, GroupResource)>,
+) -> stream::Iter<std::vec::IntoIter<WatchEvent>> {
+    let (conversion, selected, resource) = &*how;
+    let selects = !selected.is_everything();
+    let mut elements = Vec::new();
+    for event in events.iter().flatten() {
+        elements.extend(event.element.clone());
+        elements.extend(before(event, selects).cloned());
+    }
+    let converted = match conversion.elements(elements, selects).await {
+        Ok(converted) => converted,
+        Err(status) => return stream::iter(vec![WatchEvent::Error(status)]),
+    };
+    let mut converted = converted.into_iter();
+    let mut out = Vec::with_capacity(events.len());
+    for event in events {
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                out.push(WatchEvent::Error(failed(resource, error)));
+                break;
+            }
+        };
+        let was_there = before(&event, selects).is_some();
+        let now = event.element.as_ref().and_then(|_| converted.next());
+        let was = if was_there { converted.next() } else { None };
+        out.extend(seen(event, now, was, selected).map(WatchEvent::Event));
+    }
+    stream::iter(out)
+}
+
+/// How the object of an event was, where it matters whether it was selected.
+fn before(event: &Event, selects: bool) -> Option<&Arc<Element>> {
+    event.before().filter(|_| selects && event.kind == EventType::Modified)
+}
+
+/// What a client sees of an event, with the object as it is `now` and `was` before.
+fn seen(
+    event: Event,
+    now: Option<Arc<Element>>,
+    was: Option<Arc<Element>>,
+    selected: &Predicate,
+) -> Option<Event> {
+    let (Some(now), Some(unconverted)) = (now, &event.element) else { return Some(event) };
+    let matched = was.filter(|was| selected.matches(was));
+    match (event.kind, selected.matches(&now), matched) {
+        (EventType::Modified, true, None) if event.before().is_some() && !selected.is_everything() => {
+            Some(Event::object(EventType::Added, now, event.revision))
+        }
+        (EventType::Modified, false, Some(was)) => {
+            Some(Event::object(EventType::Deleted, was, event.revision))
+        }
+        (_, false, _) => None,
+        // Others see the same, and share its bytes.
+        _ if Arc::ptr_eq(&now, unconverted) => Some(event),
+        (kind, true, _) => Some(Event::object(kind, now, event.revision)),
+    }
+}
