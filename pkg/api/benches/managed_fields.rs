@@ -67,7 +67,7 @@ fn apply_of_a_label(bencher: Bencher, name: &str) {
     let patch = json!({
         "apiVersion": "v1", "kind": "Pod", "metadata": {"name": pod_name, "labels": {"applied": "1"}},
     });
-    let options = ApplyOptions { manager: "applier", force: false, now: NOW };
+    let options = ApplyOptions { manager: "applier", force: false, now: NOW, outside: None };
     bencher
         .with_inputs(|| patch.clone())
         .bench_local_values(|patch| fields.apply(Some(black_box(&live)), patch, options, |_| {}).unwrap());

@@ -13,6 +13,7 @@ mod engine;
 mod entries;
 mod last_applied;
 mod manager_name;
+mod outside;
 mod scale;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ mod timestamps;
 mod versions;
 
 pub use manager_name::manager_or_user_agent;
+pub use outside::{Conversions, Question};
 pub use scale::{ReplicasPaths, replicas_paths, to_parent, to_scale};
 pub use timestamps::ignore_timestamps;
 
@@ -36,7 +38,7 @@ use crate::resources::{Handle, Resource};
 use crate::tree::{child, text};
 use engine::{Engine, Failure};
 use entries::Managed;
-use versions::Versions;
+use versions::{Through, Versions};
 
 /// Manages the fields of what is written through one endpoint. Made once per endpoint.
 ///
@@ -61,6 +63,8 @@ pub struct ApplyOptions<'a> {
     pub force: bool,
     /// Stamped on what changes, in whole seconds.
     pub now: UnixTime,
+    /// What is known of conversions that the process cannot make.
+    pub outside: Option<&'a Conversions>,
 }
 
 impl FieldManager {
@@ -104,6 +108,22 @@ impl FieldManager {
         manager: &str,
         now: UnixTime,
     ) -> Result<(), String> {
+        self.update_through(live, new, manager, now, None)
+    }
+
+    /// The same for kinds whose versions somebody `outside` converts: if questions are open afterwards, it has to be
+    /// done again with the same `new` when they are answered.
+    ///
+    /// # Errors
+    /// As [`update`](Self::update).
+    pub fn update_through(
+        &self,
+        live: Option<&Object>,
+        new: &mut Object,
+        manager: &str,
+        now: UnixTime,
+        outside: Option<&Conversions>,
+    ) -> Result<(), String> {
         let managed = self.managed_before(live, new);
         remove(new);
         if managed.sets.is_empty() && live.is_some_and(has_uid) {
@@ -117,7 +137,8 @@ impl FieldManager {
             }
             live => (self.live_value(live)?, self.value("new", new)?),
         };
-        let managed = self.engine().update(&live_value, &new_value, managed, manager, now)?;
+        let versions = Through { versions: &self.versions, outside };
+        let managed = self.engine(&versions).update(&live_value, &new_value, managed, manager, now)?;
         drop((live_value, new_value));
         entries::set(new, managed.encode());
         Ok(())
@@ -156,9 +177,11 @@ impl FieldManager {
         let managed = Managed::decode_stored(live.and_then(entries::of).unwrap_or_default())
             .map_err(|error| Failure::Text(format!("failed to decode managed fields: {error}")))?;
         let live_value = self.live_value(live).map_err(Failure::Text)?;
-        let (value, managed) = self.engine().apply(&live_value, &patch, managed, options)?;
+        let versions = Through { versions: &self.versions, outside: options.outside };
+        let engine = self.engine(&versions);
+        let (value, managed) = engine.apply(&live_value, &patch, managed, options)?;
         drop(live_value);
-        let name = self.engine().name(&patch);
+        let name = engine.name(&patch);
         let remembered = (options.manager == last_applied::KUBECTL).then_some(patch);
         let mut object = match (value, live) {
             (Some(value), _) => self.object(value, &name, default).map_err(Failure::Text)?,
@@ -204,9 +227,9 @@ impl FieldManager {
         self.row.row()
     }
 
-    fn engine(&self) -> Engine<'_> {
+    fn engine<'a>(&'a self, versions: &'a Through<'a>) -> Engine<'a> {
         Engine {
-            converter: &self.versions,
+            converter: versions,
             api_version: self.row().kind_group_version,
             kind: self.row().kind,
             subresource: self.row().subresource,

@@ -87,7 +87,7 @@ fn journey(version: &str, mut new: Object) {
     // Whether they can follow that deep is theirs to say.
     _ = fields.update(None, &mut new.clone(), "a", now);
     _ = fields.update(Some(&old), &mut new.clone(), "a", now);
-    let options = ApplyOptions { manager: "kubectl", force: true, now };
+    let options = ApplyOptions { manager: "kubectl", force: true, now, outside: None };
     let mut patch = new.clone();
     patch.extend([("apiVersion".to_owned(), to.into()), ("kind".to_owned(), KIND.into())]);
     _ = fields

@@ -82,9 +82,13 @@ impl Client {
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// Code and object of an answer. PATCH merges.
+    /// Code and object of an answer. PATCH merges, APPLY is a PATCH that applies.
     pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
-        let media_type = if method == "PATCH" { "application/merge-patch+json" } else { "application/json" };
+        let (method, media_type) = match method {
+            "APPLY" => ("PATCH", "application/apply-patch+yaml"),
+            "PATCH" => ("PATCH", "application/merge-patch+json"),
+            other => (other, "application/json"),
+        };
         let body = if body.is_null() { String::new() } else { body.to_string() };
         let request = self.request(method, path).header("content-type", media_type);
         let answer = self.ask(request.body(Full::from(body)).unwrap()).await;

@@ -212,7 +212,7 @@ impl Client {
     pub async fn apply(&self, namespace: &str, name: &str, configuration: &Value) -> Result<Object> {
         let no_metadata = || Status::internal_error(format!("{} have no metadata", self.row.plural));
         let fields = self.fields().ok_or_else(no_metadata)?;
-        let options = ApplyOptions { manager: self.manager, force: true, now: self.now() };
+        let options = ApplyOptions { manager: self.manager, force: true, now: self.now(), outside: None };
         let mut change = |old: &Object| {
             fields.apply(Some(old), configuration.clone(), options, |object| {
                 api::defaults::apply(self.row.group_version, self.row.kind, object, self.registry.gates());
@@ -264,6 +264,7 @@ impl Client {
             dry_run: false,
             force_allow_create: false,
             keeps_managers: false,
+            outside: None,
             admit: &AdmitAll,
         };
         let mut change = |old: Option<&Object>| match old {

@@ -28,10 +28,11 @@ impl CustomResource {
                 (other.kind, other.subresource) == (row.kind, row.subresource) && other.version != row.version
             });
             let own_shape = row.kind == self.stored.row().kind;
-            let stored = if own_shape {
-                self.stored.row().stored_form().group_version
-            } else {
-                row.kind_group_version
+            let by_webhook = row.custom.is_some_and(|custom| custom.kind.converts_by_webhook);
+            // The shape of trees: see `codec` of the registry.
+            let stored = match own_shape && !by_webhook {
+                true => self.stored.row().stored_form().group_version,
+                false => row.kind_group_version,
             };
             let fields = FieldManager::of(handle.clone(), others.cloned(), stored);
             (row.version, Arc::new(Endpoint { row: handle.clone(), fields }))

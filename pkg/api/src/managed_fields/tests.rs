@@ -109,7 +109,7 @@ impl Story {
 
     fn try_apply(&mut self, manager: &str, force: bool, patch: &Value) -> Result<Object, Box<Status>> {
         self.seconds += 1;
-        let options = ApplyOptions { manager, force, now: at(self.seconds) };
+        let options = ApplyOptions { manager, force, now: at(self.seconds), outside: None };
         self.fields.apply(self.live.as_ref(), patch.clone(), options, |_| {})
     }
 

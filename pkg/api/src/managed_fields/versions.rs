@@ -13,6 +13,7 @@ use schema::structured_merge::{PathElement, Set};
 use schema::table::Message;
 use serde_json::Value;
 
+use super::outside::Conversions;
 use crate::conversion::{convert, normalise_for_storage};
 use crate::resources::{self, Handle, Resource};
 
@@ -129,20 +130,48 @@ impl Versions {
     }
 }
 
-impl Converter for Versions {
+/// The versions of a kind, and who converts between them where the process cannot.
+pub(super) struct Through<'a> {
+    pub(super) versions: &'a Versions,
+    pub(super) outside: Option<&'a Conversions>,
+}
+
+impl Through<'_> {
+    /// The value in the version `to` of one that only somebody outside can convert.
+    fn ask(&self, value: &Value, from: &str, to: &Version) -> Result<Value, ConvertError> {
+        let mut object = self.versions.tree_of(value, from)?;
+        let converted = match self.outside {
+            // An object of which nothing is set is the same in all versions, as upstream has it.
+            _ if object.len() <= 2 => {
+                object.insert("apiVersion".to_owned(), to.api_version().into());
+                object
+            }
+            Some(outside) => outside.convert(object, to.api_version())?,
+            None => return Err(ConvertError::Missing),
+        };
+        expand(to.message(), &converted).map_err(|error| ConvertError::Failed(error.to_string()))
+    }
+}
+
+impl Converter for Through<'_> {
     fn convert<'v>(&self, value: &'v Value, from: &str, to: &str) -> Result<Cow<'v, Value>, ConvertError> {
         if from == to {
             return Ok(Cow::Borrowed(value));
         }
-        if self.find(to).ok_or(ConvertError::Missing)?.api_version() == from {
+        let target = self.versions.find(to).ok_or(ConvertError::Missing)?;
+        if target.api_version() == from {
             return Ok(Cow::Borrowed(value));
         }
-        let stored = self.store(self.tree_of(value, from)?, from)?;
-        self.value_of(&stored, to).map(Cow::Owned)
+        let row = target.row.row();
+        if row.message.open && row.custom.is_some_and(|custom| custom.kind.converts_by_webhook) {
+            return self.ask(value, from, target).map(Cow::Owned);
+        }
+        let stored = self.versions.store(self.versions.tree_of(value, from)?, from)?;
+        self.versions.value_of(&stored, to).map(Cow::Owned)
     }
 
     fn type_of(&self, api_version: &str) -> Option<TypeRef<'_>> {
-        let row = self.find(api_version)?.row.row();
+        let row = self.versions.find(api_version)?.row.row();
         Some(match row.message.open {
             false => TypeRef::builtin(row.message),
             true => {
@@ -153,7 +182,7 @@ impl Converter for Versions {
     }
 
     fn filter(&self, api_version: &str) -> Option<&Filter> {
-        self.find(api_version)?.filter.as_ref()
+        self.versions.find(api_version)?.filter.as_ref()
     }
 }
 

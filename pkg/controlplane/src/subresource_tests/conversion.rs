@@ -165,6 +165,33 @@ async fn selectors_are_about_what_the_client_sees() {
 }
 
 #[tokio::test]
+async fn managers_of_different_versions_own_their_fields() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    let apply = async |version: &str, manager: &str, spec: Value| {
+        let path = if version == "v1" { V1 } else { V2 };
+        let path = format!("{path}/a?fieldManager={manager}");
+        client.send("APPLY", &path, point(version, "a", spec)).await
+    };
+    let (code, _) = apply("v1", "one", json!({"at": "1,2"})).await;
+    assert_eq!(code, 201);
+    let (code, same) = apply("v2", "two", json!({"x": "1", "y": "2"})).await;
+    assert_eq!((code, &same["spec"]), (200, &json!({"x": "1", "y": "2"})), "{same}");
+    let managers: Vec<(&str, &str)> = same["metadata"]["managedFields"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|entry| (entry["manager"].as_str().unwrap(), entry["apiVersion"].as_str().unwrap()))
+        .collect();
+    // The second changed nothing, so that its entry has no time and comes first.
+    assert_eq!(managers, [("two", "example.com/v2"), ("one", "example.com/v1")]);
+    let (code, conflict) = apply("v2", "two", json!({"x": "5", "y": "2"})).await;
+    assert_eq!((code, conflict["reason"].as_str()), (409, Some("Conflict")), "{conflict}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_watch_sees_changes_in_its_version_and_in_its_selection() {
     let (server, client) = started().await;
     let hook = Hook::start().await;

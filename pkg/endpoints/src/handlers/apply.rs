@@ -71,7 +71,7 @@ pub(super) async fn apply(
     };
     let creates = call.endpoint().subresource.is_empty();
     let write = update::Write { creates, applies: true, ..update::Write::new(options) };
-    let outcome = update::write(call, write, &mut change).await?;
+    let outcome = update::write(call, &writer, write, &mut change).await?;
     if validation == FieldValidation::Warn {
         call.warnings.extend(duplicates);
     }

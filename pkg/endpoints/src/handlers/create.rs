@@ -42,7 +42,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     may_create(row, &own_name)?;
     let namespace = namespace_of(call, &own_name);
     ensure_namespace(row, &namespace, &mut object)?;
-    Writer::of(call, &options.field_manager).track(None, &mut object);
+    let object = tracked(call, object, &options.field_manager).await?;
     let admit = Admission::of(call, &options).within(&namespace, &own_name);
     if let Some(answer) = act(call, &admit, &object, &uid, &options).await {
         return answer;
@@ -57,6 +57,24 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let target = Target { row, namespace: &call.info.namespace, name: "" };
     let created = call.stored(call.api.registry.create(&target, object, request)).await?;
     call.reply()?.stored(201, storage, created.as_ref())
+}
+
+/// A new object with its managed fields.
+async fn tracked(call: &Call<'_>, sent: Object, field_manager: &str) -> Result<Object, Box<Status>> {
+    let writer = Writer::of(call, field_manager);
+    let Some(outside) = writer.outside() else {
+        let mut object = sent;
+        writer.track(None, &mut object);
+        return Ok(object);
+    };
+    loop {
+        let mut object = sent.clone();
+        writer.track(None, &mut object);
+        if !outside.is_open() {
+            return Ok(object);
+        }
+        call.api.registry.answer_questions(&call.target(), outside).await?;
+    }
 }
 
 /// What the body may be. Evictions come in a version too that is not served any more.

@@ -207,6 +207,7 @@ fn update_of<'r>(call: &'r Call<'_>, endpoint: &'r Resource<'r>) -> UpdateReques
         dry_run: false,
         force_allow_create: false,
         keeps_managers: false,
+        outside: None,
         admit: &AdmitAll,
     }
 }

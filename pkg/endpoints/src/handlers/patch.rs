@@ -89,7 +89,7 @@ async fn change(
         call.trace.span.event("About to check admission control");
         view::merge(call, Some(old), new)
     };
-    update::write(call, update::Write::new(options), &mut change).await
+    update::write(call, &writer, update::Write::new(options), &mut change).await
 }
 
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {

@@ -76,7 +76,7 @@ async fn replace(
     let writer = Writer::of(call, &options.field_manager);
     let write = Write { uid: meta::text(&object, "uid").to_owned(), ..Write::new(options) };
     let mut object = Some(object);
-    self::write(call, write, &mut |old| {
+    self::write(call, &writer, write, &mut |old| {
         let live = old.map(|old| view::of(call, old)).transpose()?;
         let mut new = match object.take() {
             Some(object) => object,
@@ -107,9 +107,10 @@ impl<'o> Write<'o> {
     }
 }
 
-/// Runs an update through the registry.
+/// Runs an update through the registry, as `writer`.
 pub(super) async fn write(
     call: &Call<'_>,
+    writer: &Writer<'_>,
     write: Write<'_>,
     change: &mut Change<'_>,
 ) -> Result<UpdateOutcome, Box<Status>> {
@@ -121,6 +122,7 @@ pub(super) async fn write(
         dry_run: options.dry_run(),
         force_allow_create: creates,
         keeps_managers: applies,
+        outside: writer.outside(),
         admit: &Admission::of(call, options),
     };
     call.api.registry.update(&call.target(), &request, change).await

@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 
-use api::managed_fields::{ApplyOptions, FieldManager, manager_or_user_agent};
+use api::managed_fields::{ApplyOptions, Conversions, FieldManager, manager_or_user_agent};
 use api::resources::Resource;
 use apimachinery::features::Gates;
 use apimachinery::status::Status;
@@ -20,6 +20,7 @@ pub(super) struct Writer<'c> {
     manager: String,
     now: UnixTime,
     gates: &'c Gates,
+    outside: Option<Conversions>,
 }
 
 impl<'c> Writer<'c> {
@@ -31,7 +32,18 @@ impl<'c> Writer<'c> {
             manager: manager_or_user_agent(field_manager, &call.context.user_agent),
             now: call.api.registry.now(),
             gates: call.api.registry.gates(),
+            outside: call
+                .main()
+                .custom
+                .filter(|it| it.kind.converts_by_webhook)
+                .map(|_| Conversions::default()),
         }
+    }
+
+    /// What has to be found out about other versions, for kinds that somebody outside converts. While questions are
+    /// open, what was made is made again.
+    pub(super) fn outside(&self) -> Option<&Conversions> {
+        self.outside.as_ref()
     }
 
     /// Notes in an object that replaces `live` (`None` when it is created) who manages its fields. Both
@@ -39,7 +51,8 @@ impl<'c> Writer<'c> {
     pub(super) fn track(&self, live: Option<&Object>, new: &mut Object) {
         let Some(fields) = self.fields else { return };
         // As upstream: better no managed fields than no write.
-        if let Err(error) = fields.update(live, new, &self.manager, self.now)
+        if let Err(error) = fields.update_through(live, new, &self.manager, self.now, self.outside())
+            && !self.outside().is_some_and(Conversions::is_open)
             && fields.tells_failure(self.now)
         {
             tracing::error!(kind = self.endpoint.kind, error, "managed fields could not be updated");
@@ -58,7 +71,7 @@ impl<'c> Writer<'c> {
     ) -> Result<Object, Box<Status>> {
         let unsupported = || Status::unmapped("the object has no metadata");
         let fields = self.fields.ok_or_else(unsupported)?;
-        let options = ApplyOptions { manager: &self.manager, force, now: self.now };
+        let options = ApplyOptions { manager: &self.manager, force, now: self.now, outside: self.outside() };
         let row = self.endpoint;
         fields.apply(live, configuration, options, |object| {
             if let Some(custom) = row.custom.filter(|_| row.message.open) {

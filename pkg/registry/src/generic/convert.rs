@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use api::managed_fields::Conversions;
 use api::resources::{Handle, Resource, Storage as StorageRow};
 use api::structural::Coercion;
 use apimachinery::status::Status;
@@ -78,6 +79,34 @@ impl Registry {
         });
         let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
         Ok(Some(found.ok_or_else(unknown)?))
+    }
+
+    /// Answers the questions that a field manager has left open. Each kind of them is asked once per write: a manager
+    /// of a version and what is compared there.
+    ///
+    /// # Errors
+    /// 500 where there is nobody to ask.
+    pub(super) async fn answer(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow<'_>,
+        open: &Conversions,
+    ) -> Result<()> {
+        let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
+        let conversion = self.conversion(target.row, storage)?.ok_or_else(unknown)?;
+        for question in open.open() {
+            let answer = conversion.one(question.object.clone(), &question.to).await;
+            open.answer(question, answer.map_err(|status| status.message.clone()));
+        }
+        Ok(())
+    }
+
+    /// The same for an object of `row` that is not written yet.
+    ///
+    /// # Errors
+    /// As that.
+    pub async fn answer_questions(&self, target: &Target<'_>, open: &Conversions) -> Result<()> {
+        self.answer(target, self.storage_of(target, "create")?, open).await
     }
 
     /// An object that is about to be changed, in the version of the target's row.

@@ -190,6 +190,7 @@ impl World {
             dry_run: false,
             force_allow_create: false,
             keeps_managers: false,
+            outside: None,
             admit: &AdmitAll,
         }
     }

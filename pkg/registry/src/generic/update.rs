@@ -2,7 +2,7 @@
 
 use std::pin::pin;
 
-use api::managed_fields::ignore_timestamps;
+use api::managed_fields::{Conversions, ignore_timestamps};
 use api::resources::{Resource, Storage as StorageRow};
 use api::warnings;
 use apimachinery::field;
@@ -34,6 +34,8 @@ pub struct UpdateRequest<'a> {
     pub dry_run: bool,
     /// Create the object when it is missing even if its kind does not ordinarily allow that.
     pub force_allow_create: bool,
+    /// What making the change finds out about other versions. As long as it leaves questions open, it is made again.
+    pub outside: Option<&'a Conversions>,
     /// Never try an object that is too large without its managed fields: it is applied.
     pub keeps_managers: bool,
     /// Admission.
@@ -151,7 +153,13 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
         if old.is_none() && !target.row.allow_create_on_update && !request.force_allow_create {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         }
-        let mut object = (self.change)(old)?;
+        let mut object = loop {
+            let made = (self.change)(old);
+            match request.outside.filter(|outside| outside.is_open()) {
+                Some(outside) => self.registry.answer(target, storage, outside).await?,
+                None => break made?,
+            }
+        };
         self.created = old.is_none();
         self.existing_revision = current.map_or(0, |kv| kv.mod_revision);
         request.admit.mutate(&mut object, old).await?;

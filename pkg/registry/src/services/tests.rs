@@ -178,6 +178,7 @@ impl Server {
             dry_run,
             force_allow_create: false,
             keeps_managers: false,
+            outside: None,
             admit: &AdmitAll,
         };
         let mut change = |old: Option<&Object>| {

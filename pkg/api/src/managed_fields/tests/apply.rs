@@ -218,7 +218,7 @@ fn lists_of_maps_are_merged_by_their_keys() {
 fn defaults_are_nobodys_until_someone_says_them() {
     let mut story = Story::at("apps/v1/deployments");
     let patch = deployment(json!({}));
-    let options = super::ApplyOptions { manager: "one", force: false, now: super::at(1) };
+    let options = super::ApplyOptions { manager: "one", force: false, now: super::at(1), outside: None };
     let new = story
         .fields
         .apply(None, patch, options, |object| {
