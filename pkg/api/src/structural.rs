@@ -23,7 +23,7 @@ use apimachinery::field::{ErrorList, Path};
 use schema::object::Object;
 use serde_json::Value;
 
-pub use coerce::Coercion;
+pub use coerce::{Coercion, salvage_metadata};
 pub use compile::Literals;
 pub(crate) use compile::literal;
 pub use correlate::Correlation;

@@ -28,7 +28,8 @@ pub(crate) fn version(endpoint: &Resource, storage: &StorageRow) -> u32 {
         return 0;
     }
     if endpoint.message.open {
-        return endpoint.custom_version.into();
+        // The first version may be another than the stored one.
+        return u32::from(endpoint.custom_version).saturating_add(1);
     }
     // Version, stability and its version: v1, v1alpha1, v2beta3.
     let mut digits = endpoint.version.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());

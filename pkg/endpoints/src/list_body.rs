@@ -50,7 +50,10 @@ impl Listing {
     fn type_meta(&self) -> (&str, String) {
         let row = self.endpoint.row();
         match self.shape {
-            Shape::Whole => (row.group_version, format!("{}List", row.kind)),
+            Shape::Whole => {
+                let own = row.custom.map(|custom| custom.kind.list_kind.clone());
+                (row.group_version, own.unwrap_or_else(|| format!("{}List", row.kind)))
+            }
             Shape::Metadata(version) => {
                 (encode::meta_api_version(version), format!("{}List", encode::PARTIAL_KIND))
             }

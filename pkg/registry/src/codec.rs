@@ -7,7 +7,7 @@
 use api::defaults::Defaults;
 use api::resources::custom::CustomKind;
 use api::resources::{Encoding, Storage as StorageRow};
-use api::structural::Coercion;
+use api::structural::{Coercion, salvage_metadata};
 use apimachinery::features::Gates;
 use apimachinery::gvk::split_api_version;
 use bytes::Bytes;
@@ -16,6 +16,7 @@ use schema::object::Object;
 use schema::proto::Envelope;
 use schema::proto::inplace::MessageRef;
 use schema::{json, json_write, proto};
+use serde_json::Value;
 use storage::{KeyValue, Revision};
 
 use crate::meta;
@@ -211,8 +212,20 @@ fn decode_protobuf(row: &StorageRow, value: &[u8]) -> Result<(Object, String), S
 fn decode_json(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
     let head = json::type_meta(value).map_err(|e| e.to_string())?;
     let message = version_of(row, &head.api_version, &head.kind)?;
-    let decoded = json::decode(message, value).map_err(|e| e.to_string())?;
-    Ok((decoded.object, head.api_version.to_string()))
+    let object = match json::decode(message, value) {
+        Ok(decoded) => decoded.object,
+        Err(error) if message.open => salvaged(message, value).ok_or_else(|| error.to_string())?,
+        Err(error) => return Err(error.to_string()),
+    };
+    Ok((object, head.api_version.to_string()))
+}
+
+/// A custom object whose metadata is not quite metadata, without what is none: it was stored by somebody who did not
+/// look, and has to be there to be deleted.
+fn salvaged(message: &'static schema::table::Message, value: &[u8]) -> Option<Object> {
+    let Value::Object(mut object) = json::decode_untyped(value).ok()?.value else { return None };
+    salvage_metadata(&mut object);
+    schema::patch::collapse(message, Value::Object(object)).ok().map(|decoded| decoded.object)
 }
 
 fn group_of<'a>(row: &StorageRow<'a>) -> &'a str {

@@ -8,7 +8,7 @@ use schema::patch::{collapse, expand};
 use serde_json::Value;
 
 use super::node::{Additional, Node};
-use super::prune::{Unknown, drop_nulls, prune_members};
+use super::prune::{Unknown, drop_nulls, prune, prune_members};
 
 /// What is done about what does not belong into an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +34,20 @@ pub(super) fn coerce(node: &Node, object: &mut Object, coercion: Coercion) -> Re
         paths.append(&mut inside);
     }
     Ok(paths)
+}
+
+/// Leaves of a default what its schema knows.
+pub(super) fn coerce_default(node: &Node, value: &mut Value) {
+    prune(value, Some(node), &mut Unknown::new(false));
+    // What is wrong goes, so that nothing is left to be told.
+    _ = below(node, value, &Path::NIL, Coercion::Lenient, &mut Vec::new());
+}
+
+/// Leaves of the metadata of an object, which was stored before anybody looked, what is metadata.
+pub fn salvage_metadata(object: &mut Object) {
+    if let Some(salvaged) = object.get("metadata").and_then(salvage) {
+        object.insert("metadata".to_owned(), salvaged);
+    }
 }
 
 fn members(

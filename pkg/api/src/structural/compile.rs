@@ -3,6 +3,7 @@
 use schema::object::Object;
 use serde_json::Value;
 
+use super::coerce::coerce_default;
 use super::formats::Format;
 use super::node::{Additional, Bound, Kind, Limits, List, More, Node, Pattern, Range};
 use crate::tree::{child, children, flag, list, maybe_integer, text, texts};
@@ -74,6 +75,12 @@ impl Node {
         });
         node.has_defaults |= defaults;
         node.has_structure |= structure;
+        if literals == Literals::Plain
+            && let Some(mut value) = node.default.take()
+        {
+            coerce_default(&node, &mut value);
+            node.default = Some(value);
+        }
         node
     }
 

@@ -2,7 +2,9 @@
 
 use ::api::resources::custom::Names;
 use ::api::tree::{child, children_mut, text};
-use ::api::validation::definitions::{approval_reason, is_protected, violations};
+use ::api::validation::definitions::{
+    approval_reason, converter_is_believable, is_protected, violations,
+};
 use apimachinery::time::UnixTime;
 use registry::meta;
 use schema::object::{Object, set};
@@ -99,11 +101,11 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         if !self.serves || is_true(definition, "Established") || !is_true(definition, "NamesAccepted") {
             return;
         }
-        let message = "the initial names have been accepted";
-        self.set_condition(
-            definition,
-            Condition::new("Established", "True", "InitialNamesAccepted", message),
-        );
+        let (status, reason, message) = match converter_is_believable(definition) {
+            true => ("True", "InitialNamesAccepted", "the initial names have been accepted"),
+            false => ("False", "InvalidCABundle", "The conversion webhook CABundle is invalid"),
+        };
+        self.set_condition(definition, Condition::new("Established", status, reason, message));
     }
 
     /// Says whether a definition in a group of Kubernetes' own is approved (KEP-1111).

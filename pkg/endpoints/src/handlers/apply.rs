@@ -13,7 +13,7 @@ use schema::{cbor, json, yaml};
 use serde_json::Value;
 
 use super::write::Writer;
-use super::{ensure_namespace, patch, update, view};
+use super::{create, ensure_namespace, patch, update, view};
 use crate::api::Call;
 use crate::body::{FieldValidation, too_large};
 
@@ -54,6 +54,9 @@ pub(super) async fn apply(
     let force = options.force.unwrap_or(false);
     let mut change = |old: Option<&Object>| {
         call.trace.span.event("About to apply patch");
+        if old.is_none() {
+            create::may_create(call.main(), call.name())?;
+        }
         let live = old.map(|old| view::of(call, old)).transpose()?;
         let value = match value.take() {
             Some(value) => value,

@@ -94,15 +94,17 @@ async fn change(
 
 fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
     let header = crate::header::text_or_empty(call.headers, CONTENT_TYPE);
+    // Of custom resources even the scale, which has a type.
+    let custom = call.main().message.open;
     match header.split(';').next().unwrap_or("").trim() {
         JSON_PATCH => Ok(Wish::Change(PatchType::Json)),
         MERGE_PATCH => Ok(Wish::Change(PatchType::Merge)),
-        "application/strategic-merge-patch+json" if !call.formats.custom => {
+        "application/strategic-merge-patch+json" if !custom => {
             Ok(Wish::Change(PatchType::StrategicMerge))
         }
         APPLY => Ok(Wish::Apply(Notation::Yaml)),
         APPLY_CBOR if call.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
-        _ if call.formats.custom => {
+        _ if custom => {
             let mut taken = vec![JSON_PATCH, MERGE_PATCH, APPLY];
             taken.extend(call.formats.cbor.then_some(APPLY_CBOR));
             Err(Status::unsupported_media_type(&taken).into())

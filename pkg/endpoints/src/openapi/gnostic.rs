@@ -88,9 +88,14 @@ impl Message {
         }
     }
 
-    /// Any value is carried as YAML, of which JSON is a part.
+    /// Any value is carried as YAML.
     fn yaml(&mut self, value: &Value) {
-        self.bytes(2, format!("{value}\n").as_bytes());
+        let (json, mut yaml) = (value.to_string(), Vec::new());
+        match schema::yaml::from_json(json.as_bytes(), &mut yaml) {
+            Ok(()) => self.bytes(2, &yaml),
+            // Nested too deeply to be written in blocks; JSON is YAML, too.
+            Err(_) => self.bytes(2, format!("{json}\n").as_bytes()),
+        }
     }
 
     fn bytes(&mut self, number: u32, bytes: &[u8]) {

@@ -1,5 +1,7 @@
 //! Custom resources, as their definition has them (upstream's `registry/customresource/{strategy,validator}.go`).
 
+use std::borrow::Cow;
+
 use apimachinery::field::{BadValue, Error, ErrorList, ErrorType, Path};
 use cel::eval::PER_CALL_LIMIT;
 use cel::structural::RunOptions;
@@ -14,8 +16,21 @@ use crate::validation::{NameRule, validate_object_meta};
 /// What all rules may cost for one object.
 const COST_MAX: i64 = 10_000_000;
 
+/// An object as the version of its row has it, which is not always the one that it is stored in. More than the name
+/// of the version differs only where a webhook has converted it before.
+fn in_version<'o>(row: &Resource, object: &'o Object) -> Cow<'o, Object> {
+    let is_other = object.get("apiVersion").is_some_and(|version| *version != *row.group_version);
+    if !is_other || row.custom.is_none() {
+        return Cow::Borrowed(object);
+    }
+    let mut object = object.clone();
+    object.insert("apiVersion".to_owned(), row.group_version.into());
+    Cow::Owned(object)
+}
+
 /// What is wrong with a new object.
 pub(super) fn validate(row: &Resource, new: &Object) -> ErrorList {
+    let new = &*in_version(row, new);
     let mut errors = validate_type(row, new);
     if !errors.is_empty() {
         return errors;
@@ -38,6 +53,7 @@ pub(super) fn validate(row: &Resource, new: &Object) -> ErrorList {
 
 /// What is wrong with an object that is to replace another through a subresource.
 pub(super) fn validate_update(row: &Resource, subresource: &str, new: &Object, old: &Object) -> ErrorList {
+    let (new, old) = (&*in_version(row, new), &*in_version(row, old));
     let mut errors = validate_type(row, new);
     if !errors.is_empty() {
         return errors;

@@ -30,6 +30,7 @@ use rules::Stored;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use strictness::Strictness;
+pub use webhook::converter_is_believable;
 
 /// The rules of custom resource definitions.
 pub(super) const RULES: GivenRules = GivenRules { create, update };

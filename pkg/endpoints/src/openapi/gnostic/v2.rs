@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn enum_values_and_extensions_are_yaml() {
-        let value = json!({ "enum": ["", "A"], "x-y": { "k": 1 } });
-        let expected = b"\xa2\x01\x05\x12\x03\"\"\n\xa2\x01\x06\x12\x04\"A\"\n\xfa\x01\x11\x0a\x03x-y\x12\x0a\x12\x08{\"k\":1}\n";
+        let value = json!({ "enum": ["", "A"], "x-y": [{ "k": 1 }] });
+        let expected = b"\xa2\x01\x05\x12\x03\"\"\n\xa2\x01\x04\x12\x02A\n\xfa\x01\x10\x0a\x03x-y\x12\x09\x12\x07- k: 1\n";
         check(|m| schema(m, &value), expected);
     }
 }

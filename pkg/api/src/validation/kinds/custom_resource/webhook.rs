@@ -79,6 +79,15 @@ pub(super) fn has_known_review_version<'v>(mut versions: impl Iterator<Item = &'
     versions.any(|version| REVIEW_VERSIONS.contains(&version))
 }
 
+/// Whether the authorities of the webhook that converts the versions of a stored definition can be read, if it has any.
+pub fn converter_is_believable(definition: &Object) -> bool {
+    let conversion = child(definition, "spec").and_then(|spec| child(spec, "conversion"));
+    // Definitions are stored in v1beta1.
+    let config = conversion.and_then(|conversion| child(conversion, "webhookClientConfig"));
+    let bundle = config.map_or("", |config| text(config, "caBundle"));
+    bundle.is_empty() || bundle_problem(bundle).is_none()
+}
+
 /// Why there are no certificates in a bundle (base64 of PEM). What is in a certificate is not looked at.
 pub(super) fn bundle_problem(bundle: &str) -> Option<&'static str> {
     let bytes = STANDARD.decode(bundle).unwrap_or_default();
