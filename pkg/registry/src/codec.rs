@@ -10,6 +10,7 @@ use api::resources::{Encoding, Storage as StorageRow};
 use api::structural::{Coercion, salvage_metadata};
 use apimachinery::features::Gates;
 use apimachinery::gvk::split_api_version;
+use apimachinery::status::Status;
 use bytes::Bytes;
 use cacher::Element;
 use schema::object::Object;
@@ -177,6 +178,15 @@ pub(crate) fn as_read(row: &StorageRow, written: Bytes, gates: &Gates) -> Bytes 
         }
         false => written,
     }
+}
+
+/// What a reader sees of the bytes of a custom object.
+///
+/// # Errors
+/// 500 for what cannot be read.
+pub(crate) fn as_read_again(row: &StorageRow, written: &[u8], gates: &Gates) -> Result<Bytes, Status> {
+    let read = decode_stored(row, written, gates).and_then(|object| encode(row, &object));
+    read.map_err(Status::internal_error)
 }
 
 fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {

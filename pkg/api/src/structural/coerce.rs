@@ -43,6 +43,19 @@ pub(super) fn coerce_default(node: &Node, value: &mut Value) {
     _ = below(node, value, &Path::NIL, Coercion::Lenient, &mut Vec::new());
 }
 
+/// Leaves of the defaults for the metadata of an embedded object what is metadata. `default` is that of all of it, as
+/// its schema has it.
+pub(super) fn coerce_metadata_default(metadata: &mut Node, default: Option<Value>) {
+    metadata.default = default.as_ref().and_then(salvage);
+    for (name, member) in &mut metadata.properties {
+        let is_metadata = |default: &Value| {
+            let only = Object::from_iter([(name.to_string(), default.clone())]);
+            salvage(&Value::Object(only)).is_some_and(|left| left.get(&**name).is_some())
+        };
+        member.default = member.default.take().filter(is_metadata);
+    }
+}
+
 /// Leaves of the metadata of an object, which was stored before anybody looked, what is metadata.
 pub fn salvage_metadata(object: &mut Object) {
     if let Some(salvaged) = object.get("metadata").and_then(salvage) {

@@ -3,7 +3,7 @@
 use schema::object::Object;
 use serde_json::Value;
 
-use super::coerce::coerce_default;
+use super::coerce::{coerce_default, coerce_metadata_default};
 use super::formats::Format;
 use super::node::{Additional, Bound, Kind, Limits, List, More, Node, Pattern, Range};
 use crate::tree::{child, children, flag, list, maybe_integer, text, texts};
@@ -75,13 +75,24 @@ impl Node {
         });
         node.has_defaults |= defaults;
         node.has_structure |= structure;
-        if literals == Literals::Plain
-            && let Some(mut value) = node.default.take()
-        {
-            coerce_default(&node, &mut value);
-            node.default = Some(value);
+        if literals == Literals::Plain {
+            node.coerce_defaults(schema);
         }
         node
+    }
+
+    /// Leaves of what is filled in what belongs there.
+    fn coerce_defaults(&mut self, schema: &Object) {
+        if let Some(mut value) = self.default.take() {
+            coerce_default(self, &mut value);
+            self.default = Some(value);
+        }
+        let metadata = self.properties.iter_mut().find(|(name, _)| self.embedded && &**name == "metadata");
+        if let Some((_, metadata)) = metadata {
+            let declared = child(schema, "properties").and_then(|properties| child(properties, "metadata"));
+            let default = declared.and_then(|declared| declared.get("default")).cloned();
+            coerce_metadata_default(metadata, default);
+        }
     }
 
     /// The nodes of members and items.

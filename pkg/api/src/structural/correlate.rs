@@ -16,6 +16,7 @@ struct Pair<'o> {
     node: &'o Node,
     new: Side<'o>,
     old: Side<'o>,
+    is_resource: bool,
 }
 
 /// A value; objects come without one.
@@ -37,17 +38,18 @@ impl<'o> Correlation<'o> {
 
     /// Of two values of a node.
     pub fn of(node: &'o Node, new: &'o Value, old: &'o Value) -> Self {
-        Correlation(Some(Pair { node, new: Side::of(new), old: Side::of(old) }))
+        Correlation(Some(Pair { node, new: Side::of(new), old: Side::of(old), is_resource: false }))
     }
 
-    /// Of two objects of a node.
+    /// Of two whole resources.
     pub fn of_members(node: &'o Node, new: &'o Object, old: &'o Object) -> Self {
-        Correlation(Some(Pair { node, new: Side::Members(new), old: Side::Members(old) }))
+        Correlation(Some(Pair { node, new: Side::Members(new), old: Side::Members(old), is_resource: true }))
     }
 
-    /// Of a member of both.
+    /// Of a member of both. What a resource says it is, is what the request says: both were converted to it.
     pub(super) fn member(self, name: &str) -> Self {
-        Correlation(self.0.and_then(|pair| pair.member(name)))
+        let says_what_it_is = |pair: &Pair<'_>| pair.is_resource && matches!(name, "apiVersion" | "kind");
+        Correlation(self.0.filter(|pair| !says_what_it_is(pair)).and_then(|pair| pair.member(name)))
     }
 
     /// Of each item of a list in its turn.
@@ -81,7 +83,7 @@ impl<'o> Items<'o> {
     pub(super) fn of(&self, item: &'o Value) -> Correlation<'o> {
         let pair = self.node.and_then(|(node, keys)| {
             let old = self.old.get(&key(keys, item)?)?;
-            Some(Pair { node, new: Side::of(item), old: Side::of(old) })
+            Some(Pair { node, new: Side::of(item), old: Side::of(old), is_resource: false })
         });
         Correlation(pair)
     }
@@ -91,7 +93,7 @@ impl<'o> Pair<'o> {
     fn member(self, name: &str) -> Option<Self> {
         let (Side::Members(new), Side::Members(old)) = (self.new, self.old) else { return None };
         let node = self.node.member(name)?;
-        Some(Pair { node, new: Side::of(new.get(name)?), old: Side::of(old.get(name)?) })
+        Some(Pair { node, new: Side::of(new.get(name)?), old: Side::of(old.get(name)?), is_resource: false })
     }
 
     fn is_unchanged(self) -> bool {

@@ -17,9 +17,7 @@ mod custom;
 mod custom_resource;
 /// What definitions are told of themselves, besides whether they are valid.
 pub mod definitions {
-    pub use super::custom_resource::{
-        approval_reason, converter_is_believable, is_protected, violations,
-    };
+    pub use super::custom_resource::{approval_reason, converter_is_believable, is_protected, violations};
 }
 mod daemon_set;
 mod deployment;

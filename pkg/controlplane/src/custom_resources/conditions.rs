@@ -2,9 +2,7 @@
 
 use ::api::resources::custom::Names;
 use ::api::tree::{child, children_mut, text};
-use ::api::validation::definitions::{
-    approval_reason, converter_is_believable, is_protected, violations,
-};
+use ::api::validation::definitions::{approval_reason, converter_is_believable, is_protected, violations};
 use apimachinery::time::UnixTime;
 use registry::meta;
 use schema::object::{Object, set};

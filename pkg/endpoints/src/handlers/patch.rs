@@ -99,9 +99,7 @@ fn wish(call: &Call<'_>) -> Result<Wish, Box<Status>> {
     match header.split(';').next().unwrap_or("").trim() {
         JSON_PATCH => Ok(Wish::Change(PatchType::Json)),
         MERGE_PATCH => Ok(Wish::Change(PatchType::Merge)),
-        "application/strategic-merge-patch+json" if !custom => {
-            Ok(Wish::Change(PatchType::StrategicMerge))
-        }
+        "application/strategic-merge-patch+json" if !custom => Ok(Wish::Change(PatchType::StrategicMerge)),
         APPLY => Ok(Wish::Apply(Notation::Yaml)),
         APPLY_CBOR if call.formats.cbor => Ok(Wish::Apply(Notation::Cbor)),
         _ if custom => {

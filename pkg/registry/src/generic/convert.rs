@@ -156,7 +156,12 @@ impl Registry {
         written: &Bytes,
     ) -> Result<Bytes> {
         let Some(conversion) = self.conversion(target.row, storage)? else {
-            return Ok(codec::as_read(storage, value, self.gates()));
+            // What is stored is read with the defaults of its version, which a body of another one has not had.
+            let of_another = storage.custom.is_some() && storage.group_version != target.row.group_version;
+            return match of_another {
+                true => codec::as_read_again(storage, &value, self.gates()).map_err(Box::from),
+                false => Ok(codec::as_read(storage, value, self.gates())),
+            };
         };
         if conversion.is_of(written) {
             return Ok(written.clone());
