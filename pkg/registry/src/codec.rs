@@ -16,7 +16,7 @@ use cacher::Element;
 use schema::object::Object;
 use schema::proto::Envelope;
 use schema::proto::inplace::MessageRef;
-use schema::{json, json_write, proto};
+use schema::{cbor, json, json_write, proto};
 use serde_json::Value;
 use storage::{KeyValue, Revision};
 
@@ -82,6 +82,16 @@ pub fn encode(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
             out.push(b'\n');
         }
     }
+    Ok(out.into())
+}
+
+/// The bytes of a custom object in CBOR, in which it is stored where the gate `CBORServingAndStorage` is open.
+///
+/// # Errors
+/// The text of what cannot be encoded.
+pub(crate) fn encode_cbor(row: &StorageRow, object: &Object) -> Result<Bytes, String> {
+    let mut out = Vec::with_capacity(1024);
+    cbor::encode(row.message, object, &mut out).map_err(|e| e.to_string())?;
     Ok(out.into())
 }
 
@@ -190,9 +200,10 @@ pub(crate) fn as_read_again(row: &StorageRow, written: &[u8], gates: &Gates) -> 
 }
 
 fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
-    match Envelope::recognizes(value) {
-        true => decode_protobuf(row, value),
-        false => decode_json(row, value),
+    match () {
+        () if Envelope::recognizes(value) => decode_protobuf(row, value),
+        () if value.starts_with(SELF_DESCRIBED_CBOR) => decode_cbor(row, value),
+        () => decode_json(row, value),
     }
 }
 
@@ -228,6 +239,17 @@ fn decode_json(row: &StorageRow, value: &[u8]) -> Result<(Object, String), Strin
         Err(error) => return Err(error.to_string()),
     };
     Ok((object, head.api_version.to_string()))
+}
+
+/// What CBOR in the store begins with (RFC 8949, 3.4.6).
+const SELF_DESCRIBED_CBOR: &[u8] = b"\xd9\xd9\xf7";
+
+/// An object and its version.
+fn decode_cbor(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {
+    let head = cbor::type_meta(value).map_err(|e| e.to_string())?;
+    let message = version_of(row, &head.api_version, &head.kind)?;
+    let decoded = cbor::decode(message, value).map_err(|e| e.to_string())?;
+    Ok((decoded.object, head.api_version.to_string()))
 }
 
 /// A custom object whose metadata is not quite metadata, without what is none: it was stored by somebody who did not

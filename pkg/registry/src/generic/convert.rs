@@ -6,11 +6,13 @@
 //! an object is converted when somebody reads it in another version, many at a time, and what came of it is kept with
 //! the object.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use api::managed_fields::Conversions;
 use api::resources::{Handle, Resource, Storage as StorageRow};
 use api::structural::Coercion;
+use apimachinery::features::Gate;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -137,10 +139,22 @@ impl Registry {
         object: &Object,
         value: &Bytes,
     ) -> Result<Bytes> {
-        match self.conversion(target.row, storage)? {
-            Some(conversion) => conversion.to_store(object, value).await,
-            None => self.older.bytes(storage, value),
-        }
+        let converted = match self.conversion(target.row, storage)? {
+            Some(conversion) => conversion.to_store(object).await?,
+            None if storage.custom.is_none() => return self.older.bytes(storage, value),
+            None => Cow::Borrowed(object),
+        };
+        let encoded = match (self.stores_cbor(), converted) {
+            (true, converted) => codec::encode_cbor(storage, &converted),
+            (false, Cow::Borrowed(_)) => return Ok(value.clone()),
+            (false, Cow::Owned(converted)) => codec::encode(storage, &converted),
+        };
+        Ok(encoded.map_err(Status::internal_error)?)
+    }
+
+    /// Whether custom resources are stored in CBOR.
+    pub(super) fn stores_cbor(&self) -> bool {
+        self.gates().enabled(Gate::CBORServingAndStorage)
     }
 
     /// What a reader sees of an object that was written: `written` is what is stored, `value` is that in the form of
@@ -224,13 +238,13 @@ impl Conversion {
         Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
     }
 
-    async fn to_store(&self, object: &Object, value: &Bytes) -> Result<Bytes> {
+    /// An object of this version in that which is stored.
+    async fn to_store<'o>(&self, object: &'o Object) -> Result<Cow<'o, Object>> {
         if self.is_to_storage() {
-            return Ok(value.clone());
+            return Ok(Cow::Borrowed(object));
         }
         let stored = self.storage().custom.map_or("", |kind| kind.storage_version());
-        let object = self.one(object.clone(), stored).await?;
-        Ok(codec::encode(self.storage(), &object).map_err(Status::internal_error)?)
+        Ok(Cow::Owned(self.one(object.clone(), stored).await?))
     }
 
     /// An element in this version.
@@ -331,7 +345,7 @@ struct Batch {
 }
 
 /// The `apiVersion` of what is stored. Members are in the order of their names, and few come before this one.
-fn api_version(value: &[u8]) -> Option<std::borrow::Cow<'_, str>> {
+fn api_version(value: &[u8]) -> Option<Cow<'_, str>> {
     if let Some(rest) = value.strip_prefix(b"{\"apiVersion\":\"") {
         let end = rest.iter().position(|byte| matches!(byte, b'"' | b'\\'))?;
         let version = rest.get(..end).filter(|_| rest.get(end) == Some(&b'"'))?;

@@ -61,7 +61,7 @@ impl Registry {
     /// # Errors
     /// As [`stored`](Self::stored).
     pub(super) fn suggestion(&self, storage: &StorageRow, key: &str) -> Result<Option<KeyValue>> {
-        if self.older.is_of(storage) {
+        if self.older.is_of(storage) || storage.custom.is_some() && self.stores_cbor() {
             return Ok(None);
         }
         let cached = self.delegator.peek(&self.stored(storage)?.resource, key);
