@@ -82,11 +82,12 @@ impl Client {
         (code, String::from_utf8(body.to_vec()).unwrap())
     }
 
-    /// Code and object of an answer. PATCH merges, APPLY is a PATCH that applies.
+    /// Code and object of an answer. PATCH merges, STRATEGIC and APPLY are patches of other types.
     pub(crate) async fn send(&self, method: &str, path: &str, body: Value) -> (u16, Value) {
         let (method, media_type) = match method {
             "APPLY" => ("PATCH", "application/apply-patch+yaml"),
             "PATCH" => ("PATCH", "application/merge-patch+json"),
+            "STRATEGIC" => ("PATCH", "application/strategic-merge-patch+json"),
             other => (other, "application/json"),
         };
         let body = if body.is_null() { String::new() } else { body.to_string() };

@@ -291,3 +291,48 @@ fn formats_are_looked_into() {
     check("hostname", &["a.example.com"], &["-a"]);
     check("unheard-of", &["anything"], &[]);
 }
+
+#[test]
+fn defaults_of_embedded_objects_have_no_metadata_that_is_none() {
+    let metadata = json!({"name": "a", "unknown": "u", "labels": {"l": 1}});
+    let member = |default: Value| json!({"type": "object", "default": default});
+    let embedded = |rest: Value| {
+        let mut schema = json!({"type": "object", "x-kubernetes-embedded-resource": true});
+        if let (Some(schema), Value::Object(rest)) = (schema.as_object_mut(), rest) {
+            schema.extend(rest);
+        }
+        schema
+    };
+    let text = |default: &str| json!({"type": "string", "default": default});
+    let fields = json!({"type": "object", "properties": {"name": text("a"), "unknown": text("u")}});
+    let schema = json!({"type": "object", "properties": {
+        "whole": embedded(json!({"default": {"metadata": metadata}, "x-kubernetes-preserve-unknown-fields": true})),
+        "metadata_alone": embedded(json!({"default": {}, "properties": {"metadata": member(metadata.clone())}})),
+        "fields": embedded(json!({"default": {"metadata": {}}, "properties": {"metadata": fields}})),
+    }});
+    let schema = Structural::new(schema.as_object().unwrap_or(&Object::new()), Literals::Plain);
+    let mut object = Object::new();
+    schema.default(&mut object);
+    for name in ["whole", "metadata_alone", "fields"] {
+        assert_eq!(object[name], json!({"metadata": {"name": "a"}}), "{name}");
+    }
+}
+
+#[test]
+fn an_object_with_members_that_the_schema_does_not_know_is_never_the_same() {
+    let schema = json!({"type": "object", "required": ["b"], "properties": {
+        "a": {"type": "object", "required": ["b"], "properties": {"c": {"type": "string"}}},
+    }});
+    let schema = Structural::new(schema.as_object().unwrap_or(&Object::new()), Literals::Plain);
+    let faults = |object: &Value| {
+        let object = object.as_object().cloned().unwrap_or_default();
+        schema
+            .validate_update(&object, &object)
+            .iter()
+            .map(|error| error.field().to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(faults(&json!({"a": {"c": "d"}})).is_empty());
+    assert_eq!(faults(&json!({"a": {"c": "d"}, "kind": "K"})), ["b"]);
+    assert_eq!(faults(&json!({"a": {"c": "d", "e": 1}})), ["a.b", "b"]);
+}

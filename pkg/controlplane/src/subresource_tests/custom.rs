@@ -1,9 +1,11 @@
 //! A kind that is made while the server runs goes through the same verbs as the built-in ones.
 
+use apimachinery::features::Gate;
 use serde_json::{Value, json};
 
 use super::{definitions, started};
 use crate::test_client::Client;
+use crate::test_cluster::TestServer;
 
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
@@ -100,5 +102,134 @@ async fn what_is_no_widget_is_refused() {
     assert_eq!(code, 400);
     assert!(message.starts_with("the API version in the data (example.com/v2) does not match"), "{message}");
     assert_eq!(refused(json!({"metadata": {"name": "A"}})).await.0, 422);
+    server.stop().await;
+}
+
+/// A spec of versions with these schemas, of which the last is stored.
+fn versions(schemas: &[(&str, Value)]) -> Value {
+    let last = schemas.len() - 1;
+    let version = |(number, (name, schema)): (usize, &(&str, Value))| {
+        json!({
+            "name": name, "served": true, "storage": number == last,
+            "schema": {"openAPIV3Schema": schema},
+            "subresources": {
+                "status": {}, "scale": {"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"},
+            },
+        })
+    };
+    json!({"versions": schemas.iter().enumerate().map(version).collect::<Vec<_>>()})
+}
+
+#[tokio::test]
+async fn a_version_before_the_stored_one_says_its_own_name_everywhere() {
+    let (server, client) = started().await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    let mut spec = versions(&[("v1", any.clone()), ("v2", any)]);
+    spec["names"] = json!({
+        "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "ManyWidgets",
+    });
+    definitions::define(&client, "widgets", "Widget", spec).await;
+    client.ok("POST", WIDGETS, widget("a")).await;
+    for version in ["v2", "v1", "v2", "v1"] {
+        let path = WIDGETS.replace("/v1/", &format!("/{version}/"));
+        let api_version = json!(format!("example.com/{version}"));
+        assert_eq!(client.get(&format!("{path}/a")).await["apiVersion"], api_version);
+        let list = client.get(&path).await;
+        assert_eq!((&list["kind"], &list["apiVersion"]), (&json!("ManyWidgets"), &api_version));
+        assert_eq!(list["items"][0]["apiVersion"], api_version);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn what_an_object_says_it_is_is_judged_by_each_version() {
+    let (server, client) = started().await;
+    let only_v1 = json!({"type": "object", "properties": {
+        "apiVersion": {"type": "string", "pattern": "^example.com/v1$"},
+        "spec": {"type": "object", "properties": {"size": {"type": "integer"}}},
+    }});
+    let schemas = [("v1", only_v1.clone()), ("v2", only_v1)];
+    definitions::define(&client, "widgets", "Widget", versions(&schemas)).await;
+    client.ok("POST", WIDGETS, widget("a")).await;
+    let change = json!({"spec": {"size": 2}});
+    client.ok("PATCH", &format!("{WIDGETS}/a"), change.clone()).await;
+    let (code, status) =
+        client.send("PATCH", &format!("{}/a", WIDGETS.replace("/v1/", "/v2/")), change).await;
+    assert_eq!((code, &status["details"]["causes"][0]["field"]), (422, &json!("apiVersion")));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn answers_have_the_defaults_of_the_stored_version() {
+    let (server, client) = started().await;
+    let schema = |name: &str| {
+        let member = json!({"type": "string", "default": name});
+        let spec = json!({"type": "object", "properties": {name: member}, "x-kubernetes-preserve-unknown-fields": true});
+        json!({"type": "object", "properties": {"spec": spec}})
+    };
+    let schemas = [("v1", schema("mine")), ("v2", schema("stored"))];
+    definitions::define(&client, "widgets", "Widget", versions(&schemas)).await;
+    let mut sent = widget("a");
+    sent["spec"] = json!({});
+    let made = client.ok("POST", WIDGETS, sent).await;
+    assert_eq!(made["spec"], json!({"mine": "mine", "stored": "stored"}));
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_scale_is_not_merged_strategically() {
+    let (server, client) = started().await;
+    let any = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+    definitions::define(&client, "widgets", "Widget", versions(&[("v1", any)])).await;
+    client.ok("POST", WIDGETS, widget("a")).await;
+    let path = format!("{WIDGETS}/a/scale");
+    let (code, status) = client.send("STRATEGIC", &path, json!({"spec": {"replicas": 2}})).await;
+    assert_eq!(code, 415, "{status}");
+    client.ok("PATCH", &path, json!({"spec": {"replicas": 2}})).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn an_object_whose_metadata_is_none_is_read_as_far_as_it_goes_and_deleted() {
+    let (server, client) = started().await;
+    define(&client).await;
+    let mut odd = widget("a");
+    odd["metadata"]["annotations"] = json!({"a": 42});
+    odd["metadata"]["namespace"] = json!("default");
+    odd["metadata"]["unknown"] = json!(1);
+    let key = "/registry/example.com/widgets/default/a";
+    server.storage().put(key, odd.to_string().into(), 0, None).await.unwrap();
+    let one = format!("{WIDGETS}/a");
+    client.eventually(&one, 200).await;
+    let read = client.get(&one).await;
+    assert_eq!(
+        (&read["metadata"]["annotations"], &read["metadata"]["labels"]["l"]),
+        (&Value::Null, &json!("a"))
+    );
+    client.ok("DELETE", &one, Value::Null).await;
+    assert!(server.storage().get(key).await.unwrap().kv.is_none());
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn behind_its_gate_objects_are_stored_in_cbor() {
+    let server = TestServer::start_with(|config| {
+        config.gates = config.gates.with(Gate::CBORServingAndStorage, true);
+    });
+    let server = server.await.unwrap();
+    let client = Client::of(&server);
+    define(&client).await;
+    let made = client.ok("POST", WIDGETS, widget("a")).await;
+    let key = "/registry/example.com/widgets/default/a";
+    let stored = server.storage().get(key).await.unwrap().kv.unwrap();
+    assert!(stored.value.starts_with(b"\xd9\xd9\xf7"));
+    let one = format!("{WIDGETS}/a");
+    assert_eq!(client.get(&one).await, made);
+    let again = client.ok("PUT", &one, made.clone()).await;
+    assert_eq!(again["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"], "nothing changed");
+    // What was written before the gate was opened.
+    let text = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b", "namespace": "default"}});
+    server.storage().put(&key.replace("/a", "/b"), text.to_string().into(), 0, None).await.unwrap();
+    client.eventually(&format!("{WIDGETS}/b"), 200).await;
     server.stop().await;
 }

@@ -210,24 +210,15 @@ async fn replicas_of_a_custom_resource_are_where_its_definition_says() {
 }
 
 #[tokio::test]
-async fn versions_that_only_a_webhook_can_convert_are_refused_rather_than_mixed_up() {
+async fn a_webhook_whose_authorities_are_none_keeps_a_definition_from_being_established() {
     let (server, client) = started().await;
     let mut spec = one_version(json!({"type": "object"}));
-    let mut other = spec["versions"][0].clone();
-    (other["name"], other["storage"]) = (json!("v2"), json!(false));
-    spec["versions"].as_array_mut().unwrap().push(other);
     spec["conversion"] = json!({"strategy": "Webhook", "webhook": {
-        "conversionReviewVersions": ["v1"], "clientConfig": {"url": "https://127.0.0.1:1/convert"},
+        "conversionReviewVersions": ["v1"],
+        "clientConfig": {"url": "https://127.0.0.1:1/convert", "caBundle": "YmFk"},
     }});
-    define(&client, "widgets", "Widget", spec).await;
-    client.make(&objects("widgets"), object("Widget", "a", json!({"x": 1}))).await;
-    let path = objects("widgets").replace("/v1/", "/v2/");
-    for (method, path) in
-        [("GET", format!("{path}/a")), ("GET", path.clone()), ("DELETE", format!("{path}/a"))]
-    {
-        assert_eq!(client.send(method, &path, Value::Null).await.0, 500, "{method} {path}");
-    }
-    client.get(&format!("{}/a", objects("widgets"))).await;
+    client.make(DEFINITIONS, definition("widgets", "Widget", spec)).await;
+    until(&client, "widgets", |it| is(it, "Established", "False", "InvalidCABundle")).await;
     server.stop().await;
 }
 
