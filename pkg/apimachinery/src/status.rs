@@ -6,6 +6,7 @@ mod invalid;
 use serde::Serialize;
 
 use crate::field::ErrorList;
+use crate::go_quote::quote;
 use crate::gvk::{GroupKind, GroupResource};
 
 /// A machine-readable cause inside [`Details`].
@@ -129,20 +130,21 @@ impl Status {
 
     /// 404 for an object.
     pub fn not_found(resource: &GroupResource, name: &str) -> Self {
-        Status::failure(404, "NotFound", format!("{resource} \"{name}\" not found"))
+        Status::failure(404, "NotFound", format!("{resource} {} not found", quote(name)))
             .with_details(details_of(resource, name))
     }
 
     /// 409 on creating what exists.
     pub fn already_exists(resource: &GroupResource, name: &str) -> Self {
-        Status::failure(409, "AlreadyExists", format!("{resource} \"{name}\" already exists"))
+        Status::failure(409, "AlreadyExists", format!("{resource} {} already exists", quote(name)))
             .with_details(details_of(resource, name))
     }
 
     /// 409 after eight generated names were all taken.
     pub fn generate_name_conflict(resource: &GroupResource, name: &str) -> Self {
         let message = format!(
-            "{resource} \"{name}\" already exists, the server was not able to generate a unique name for the object"
+            "{resource} {} already exists, the server was not able to generate a unique name for the object",
+            quote(name)
         );
         Status::failure(409, "AlreadyExists", message)
             .with_details(details_of(resource, name))
@@ -151,7 +153,7 @@ impl Status {
 
     /// 409 on a write that lost against another, or whose preconditions fail.
     pub fn conflict(resource: &GroupResource, name: &str, cause: &str) -> Self {
-        let message = format!("Operation cannot be fulfilled on {resource} \"{name}\": {cause}");
+        let message = format!("Operation cannot be fulfilled on {resource} {}: {cause}", quote(name));
         Status::failure(409, "Conflict", message).with_details(details_of(resource, name))
     }
 
@@ -171,7 +173,7 @@ impl Status {
         let message = match (resource.resource.is_empty(), name.is_empty()) {
             (true, _) => format!("forbidden: {cause}"),
             (false, true) => format!("{resource} is forbidden: {cause}"),
-            (false, false) => format!("{resource} \"{name}\" is forbidden: {cause}"),
+            (false, false) => format!("{resource} {} is forbidden: {cause}", quote(name)),
         };
         Status::failure(403, "Forbidden", message).with_details(details_of(resource, name))
     }

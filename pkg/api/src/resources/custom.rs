@@ -18,6 +18,9 @@ use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
 use crate::tree::{child, children, flag, go_type, text, texts};
 
+/// What is said of an object that is stored in a version which its definition does not have (any more).
+pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";
+
 /// A custom resource, in all its versions.
 #[derive(Debug)]
 pub struct CustomKind {
@@ -131,7 +134,7 @@ impl CustomKind {
     pub fn check_version(&self, api_version: &str) -> Result<(), String> {
         match self.version(api_version) {
             Some(_) => Ok(()),
-            None => Err(format!("request to convert CR from an invalid group/version: {api_version}")),
+            None => Err(format!("{INVALID_VERSION}: {api_version}")),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::HashSet;
 
 use super::{Cause, Details, Status};
 use crate::field::{Error, ErrorList, LIST_BYTES_MAX, SHORTENED_BYTES_MAX, cut, joined};
+use crate::go_quote::quote;
 use crate::gvk::GroupKind;
 
 /// What a `Status` and a cause take as JSON besides their texts, in bytes.
@@ -15,10 +16,10 @@ const SEPARATOR_BYTES: usize = ", ".len();
 /// See [`Status::invalid`].
 pub(super) fn status(kind: &GroupKind, name: &str, errors: &ErrorList) -> Status {
     let mut name = name.to_owned();
-    if 2 * json_bytes(&name) + FRAME_BYTES > LIST_BYTES_MAX / 2 {
+    if 3 * json_bytes(&name) + FRAME_BYTES > LIST_BYTES_MAX / 2 {
         cut(&mut name, SHORTENED_BYTES_MAX);
     }
-    let (mut causes, texts) = worded(errors, LIST_BYTES_MAX - FRAME_BYTES - 2 * json_bytes(&name));
+    let (mut causes, texts) = worded(errors, LIST_BYTES_MAX - FRAME_BYTES - 3 * json_bytes(&name));
     let more = errors.len() - causes.len();
     if more > 0 {
         causes.push(Cause { message: format!("{more} more errors are left out"), ..Cause::default() });
@@ -31,7 +32,8 @@ pub(super) fn status(kind: &GroupKind, name: &str, errors: &ErrorList) -> Status
         causes,
         ..Details::default()
     };
-    Status::failure(422, "Invalid", format!("{kind} \"{name}\" is invalid{detail}")).with_details(details)
+    Status::failure(422, "Invalid", format!("{kind} {} is invalid{detail}", quote(&name)))
+        .with_details(details)
 }
 
 /// The errors that fit into `bytes_max` bytes of JSON, as causes and as texts of the message, which

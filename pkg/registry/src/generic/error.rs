@@ -1,5 +1,6 @@
 //! Storage failures as upstream words them (`storage/errors`, `registry/generic/registry/storage.go`).
 
+use api::resources::custom::INVALID_VERSION;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 
@@ -70,6 +71,9 @@ fn not_ready(retry_after_seconds: u32, reason: Option<String>) -> Status {
 /// A stored value that cannot be read. The key goes to the log, the client learns what is wrong.
 pub(crate) fn corrupt(key: &str, message: &str) -> Box<Status> {
     tracing::error!(key, message, "a stored object cannot be decoded");
+    if message.starts_with(INVALID_VERSION) {
+        return Status::unmapped(message).into();
+    }
     Status::internal_error(format!("unable to decode an object from storage: {message}")).into()
 }
 

@@ -149,10 +149,10 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
             Some(kv) => Some(self.registry.current(target, storage, kv).await?),
         };
         let old = existing.as_ref();
-        check_uid(target, self.key, request, old)?;
         if old.is_none() && !target.row.allow_create_on_update && !request.force_allow_create {
             return Err(Status::not_found(&target.group_resource(), target.name).into());
         }
+        check_uid(target, self.key, request, old)?;
         let mut object = loop {
             let made = (self.change)(old);
             match request.outside.filter(|outside| outside.is_open()) {
