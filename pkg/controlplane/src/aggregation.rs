@@ -110,13 +110,14 @@ impl Aggregator {
     /// What serves the APIServices of a registry, and what follows them while it runs.
     ///
     /// # Errors
-    /// APIServices are not served.
+    /// APIServices are not served, or what is shown to servers cannot be used.
     pub(crate) fn new(
         config: &AggregationConfig,
         registry: &Registry,
         served: &Arc<Served>,
         addresses: ServiceAddresses,
     ) -> Result<(Self, Following<Registered>), String> {
+        remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Follower::new(registry, "aggregation", row.into_iter().collect());
         let remotes = Remotes { by_name: ArcSwap::default(), follower: follower.clone() };

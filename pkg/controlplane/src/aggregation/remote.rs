@@ -39,11 +39,9 @@ impl Remote {
             (false, true) => Trust::System,
             (false, false) => Trust::Bundle(Source::Inline(Arc::from(&*place.ca_bundle))),
         };
-        let file = |path: &std::path::PathBuf| Source::File(path.clone());
-        let files = config.certificate.as_ref();
         let tls = Tls {
             trust,
-            certificate: files.map(|files| (file(&files.certificate), file(&files.key))),
+            certificate: certificate(config),
             server_name: Some(format!("{}.{}.svc", place.name, place.namespace)),
             http1_only: false,
         };
@@ -126,6 +124,22 @@ impl Remote {
             }
         }
     }
+}
+
+/// What is shown to servers, by which they believe who asks.
+fn certificate(config: &AggregationConfig) -> Option<(Source, Source)> {
+    let files = config.certificate.as_ref()?;
+    Some((Source::File(files.certificate.clone()), Source::File(files.key.clone())))
+}
+
+/// Tries what is shown to servers.
+///
+/// # Errors
+/// It cannot be used.
+pub(super) fn check(config: &AggregationConfig) -> Result<(), String> {
+    let tls = Tls { trust: Trust::Anyone, certificate: certificate(config), ..Tls::default() };
+    let client = Client::new(Options { tls, ..Options::default() });
+    client.map(drop).map_err(|error| error.to_string())
 }
 
 /// A place at an address.

@@ -8,6 +8,7 @@ use std::time::Duration;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use server::tls::CertificateFiles;
 
 use crate::test_client::Client;
 use crate::test_cluster::TestServer;
@@ -183,4 +184,13 @@ async fn what_another_server_sends_is_passed_on_as_it_comes() {
     assert!(is_echo, "nobody waits for what somebody else reads: {said}");
     assert_eq!(client.broken("/apis/ext.example.com/v1/dies").await, "half of ");
     server.stop().await;
+}
+
+#[tokio::test]
+async fn a_front_proxys_certificate_that_is_missing_keeps_a_server_from_starting() {
+    let missing =
+        CertificateFiles { certificate: "/nonexistent/a.crt".into(), key: "/nonexistent/a.key".into() };
+    let started = TestServer::start_with(|config| config.aggregation.certificate = Some(missing)).await;
+    let error = started.err().map(|error| error.to_string()).unwrap();
+    assert!(error.ends_with("open /nonexistent/a.crt: no such file or directory"), "{error}");
 }
