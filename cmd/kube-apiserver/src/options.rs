@@ -15,9 +15,9 @@ use std::time::Duration;
 
 use apimachinery::features::{Gate, Gates};
 use controlplane::config::{
-    AdmissionConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler, EtcdConfig,
-    KubeletConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig,
-    ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
+    AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler,
+    EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig,
+    ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -116,6 +116,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
             unreachable_toleration_seconds: flags.int("default-unreachable-toleration-seconds"),
         },
         kubelets: kubelets(flags),
+        aggregation: aggregation(flags),
         tracing_config_file: path(flags, "tracing-config-file"),
         advertise_address,
         serving,
@@ -309,6 +310,15 @@ fn kubelets(flags: &Flags) -> KubeletConfig {
         address_types: flags.list("kubelet-preferred-address-types"),
         certificate: certificate.map(|(certificate, key)| CertificateFiles { certificate, key }),
         authority: path(flags, "kubelet-certificate-authority"),
+    }
+}
+
+fn aggregation(flags: &Flags) -> AggregationConfig {
+    let certificate = path(flags, "proxy-client-cert-file").zip(path(flags, "proxy-client-key-file"));
+    AggregationConfig {
+        certificate: certificate.map(|(certificate, key)| CertificateFiles { certificate, key }),
+        endpoint_routing: flags.bool("enable-aggregator-routing"),
+        forward_redirects: !flags.bool("aggregator-reject-forwarding-redirect"),
     }
 }
 

@@ -5,10 +5,12 @@
 
 mod custom;
 mod definition;
+mod proxied;
 mod serving;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::managed_fields::FieldManager;
@@ -16,6 +18,7 @@ use crate::resources::{self, Handle, Resource};
 
 pub use custom::CustomResource;
 pub use definition::Definition;
+pub use proxied::{Document, Proxied, ProxiedVersion};
 pub use serving::Serving;
 
 /// The priority that upstream's aggregator gives its own group.
@@ -24,8 +27,12 @@ const AGGREGATOR_PRIORITY: u32 = 20_000;
 /// One generation.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// By name.
+    /// What is served, by name.
     groups: Vec<Arc<Group>>,
+    /// What this server answers for itself, by name, also where others answer instead.
+    own: Vec<Arc<Group>>,
+    /// What others answer for, by the name of the group.
+    proxied: BTreeMap<String, Vec<ProxiedVersion>>,
 }
 
 /// An API group.
@@ -46,22 +53,21 @@ pub struct Version {
     pub name: String,
     /// Who answers for it.
     pub owner: Owner,
-    /// By plural name and subresource.
+    /// Where others answer for versions of the same group, those with a higher number come first.
+    pub priority: i32,
+    /// By plural name and subresource. None where another server answers.
     pub endpoints: Vec<Arc<Endpoint>>,
 }
 
 /// Who answers for a group version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Owner {
     /// This server. Its paths are strict about methods and media types.
     Builtin,
     /// CustomResourceDefinitions.
     Custom,
     /// Another server, which also answers the version's own document.
-    Proxied {
-        /// What is known of its resources may be out of date, because it did not answer.
-        stale: bool,
-    },
+    Proxied(Arc<Proxied>),
 }
 
 /// A resource or subresource of a version.
@@ -92,6 +98,7 @@ impl Catalog {
             Version {
                 name: version.version.to_owned(),
                 owner: Owner::Builtin,
+                priority: i32::try_from(version.priority).unwrap_or(i32::MAX),
                 endpoints: rows.map(endpoint).collect(),
             }
         };
@@ -108,14 +115,14 @@ impl Catalog {
         let served = groups.filter(|group| !group.versions.is_empty()).map(Arc::new);
         let mut groups: Vec<_> = served.collect();
         groups.sort_by(|a, b| a.name.cmp(&b.name));
-        Catalog { groups }
+        Catalog { own: groups.clone(), groups, proxied: BTreeMap::new() }
     }
 
     /// The same with `group` instead of the group of its name, or without that group if it has no versions. Built-in
-    /// versions of the group stay, and come first.
+    /// versions of the group stay, and come first; what others answer for stays theirs.
     #[must_use]
     pub fn with(&self, mut group: Group) -> Self {
-        if let Some(known) = self.group(&group.name)
+        if let Some(known) = find(&self.own, &group.name)
             && known.versions.iter().any(|version| version.owner == Owner::Builtin)
         {
             let own = known.versions.iter().filter(|version| version.owner == Owner::Builtin).cloned();
@@ -127,18 +134,11 @@ impl Catalog {
         for version in &mut group.versions {
             version.endpoints.sort_by(|a, b| a.key().cmp(&b.key()));
         }
-        let mut groups = self.groups.clone();
-        match (groups.binary_search_by(|known| known.name.cmp(&group.name)), group.versions.is_empty()) {
-            (Ok(at), true) => drop(groups.remove(at)),
-            (Ok(at), false) => {
-                if let Some(known) = groups.get_mut(at) {
-                    *known = Arc::new(group);
-                }
-            }
-            (Err(_), true) => {}
-            (Err(at), false) => groups.insert(at, Arc::new(group)),
-        }
-        Catalog { groups }
+        let name = group.name.clone();
+        let mut changed = self.clone();
+        replace(&mut changed.own, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
+        changed.layer(&name);
+        changed
     }
 
     /// The groups by name.
@@ -148,8 +148,7 @@ impl Catalog {
 
     /// A group.
     pub fn group(&self, name: &str) -> Option<&Group> {
-        let at = self.groups.binary_search_by(|group| group.name.as_str().cmp(name)).ok()?;
-        self.groups.get(at).map(|group| &**group)
+        find(&self.groups, name).map(|group| &**group)
     }
 
     /// A resource (`subresource` empty) or subresource.
@@ -171,6 +170,26 @@ impl Catalog {
     /// Whether a row is served.
     pub fn serves(&self, row: &Resource<'_>) -> bool {
         self.find(row.group, row.version, row.plural, row.subresource).is_some()
+    }
+}
+
+fn find<'g>(groups: &'g [Arc<Group>], name: &str) -> Option<&'g Arc<Group>> {
+    let at = groups.binary_search_by(|group| group.name.as_str().cmp(name)).ok()?;
+    groups.get(at)
+}
+
+/// Puts a group in the place of the one of its name, or takes that one away.
+fn replace(groups: &mut Vec<Arc<Group>>, name: &str, group: Option<Arc<Group>>) {
+    let at = groups.binary_search_by(|known| known.name.as_str().cmp(name));
+    match (at, group) {
+        (Ok(at), None) => drop(groups.remove(at)),
+        (Ok(at), Some(group)) => {
+            if let Some(known) = groups.get_mut(at) {
+                *known = group;
+            }
+        }
+        (Err(_), None) => {}
+        (Err(at), Some(group)) => groups.insert(at, group),
     }
 }
 

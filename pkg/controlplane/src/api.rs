@@ -16,6 +16,7 @@ use authorization::Authorizer;
 use cacher::{Delegator, Driver, Options};
 use client::Address;
 use client::services::Routing;
+use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
@@ -31,6 +32,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::aggregation::Aggregator;
 use crate::api_services::ApiServices;
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
@@ -111,9 +113,7 @@ pub(crate) async fn build(
     let (store, catalog) = (Arc::clone(&storage), catalog(config)?);
     let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
     let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
-    let cbor = config.gates.enabled(Gate::CBORServingAndStorage);
-    let formats = Formats { cbor, ..Formats::default() };
-    let served = Arc::new(Served::new(catalog, about(config, address.clone(), formats)));
+    let served = Arc::new(Served::new(catalog, about(config, address.clone())));
     let registry = registry(config, &delegator, &served);
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
     let watch_metrics = Arc::new(WatchMetrics::default());
@@ -124,12 +124,8 @@ pub(crate) async fn build(
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
     let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
-    let conversions = Arc::new(ConversionFigures::default());
-    let (services, following_services) =
-        ServiceAddresses::new(&registry, Routing::ClusterIp, loopback(config));
-    let webhooks = Common { services: services.of_webhooks(), figures: Arc::clone(&conversions) };
-    let kinds = CustomKinds::new(registry.clone(), Arc::clone(&served), Arc::clone(&watch_metrics));
-    let (custom_resources, all_defined) = custom_resources(&registry, &served, kinds, webhooks)?;
+    let others = others(config, &registry, &served)?;
+    let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
     let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
@@ -140,12 +136,13 @@ pub(crate) async fn build(
         token_requests: token_requests(config, keys)?,
         served,
         documents: openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>).collect(),
-        formats,
+        formats: formats(config),
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
         compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
         watch_metrics: Arc::clone(&watch_metrics),
         backends: backends(&config.kubelets)?,
+        aggregation: others.aggregation,
         heavy: process.heavy.clone(),
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
         shutdown: process.shutdown,
@@ -153,10 +150,10 @@ pub(crate) async fn build(
     let Duties { mut hooks, before_stop } =
         bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
             .map_err(RunError::Bootstrap)?;
-    hooks.push(repairs.hook());
+    hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
-    collectors
-        .extend(of_authorizers.into_iter().chain([of_admission, conversions]).chain(senders.collectors));
+    collectors.extend(others.figures.into_iter().chain([of_admission]).chain(of_authorizers));
+    collectors.extend(senders.collectors);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
         dispatch: Arc::new(dispatch),
@@ -166,18 +163,50 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let views =
-                future::join3(following_namespaces.run(), following_ranges.run(), following_services.run());
+            let views = future::join3(following_namespaces.run(), following_ranges.run(), others.run);
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
         }),
         before_stop,
+        // The channel closes when the server is told to stop.
         cache_filled: Box::pin(async move {
-            // The channel closes when the server is told to stop.
-            _ = tokio::join!(delegator.ready(), authorizers_ready, all_defined);
+            _ = tokio::join!(delegator.ready(), authorizers_ready, defined);
         }),
         authorizer,
     })
+}
+
+/// What has to do with those that this server calls: API servers that answer for groups of their own, webhooks.
+struct Others {
+    aggregation: Aggregation,
+    /// What webhooks that convert share.
+    webhooks: Common,
+    figures: [Arc<dyn Collector>; 2],
+    run: BoxFuture<'static, ()>,
+    hooks: Vec<PostStartHook>,
+}
+
+fn others(config: &Config, registry: &Registry, served: &Arc<Served>) -> Result<Others, RunError> {
+    let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
+    let (aggregator, following) = Aggregator::new(&config.aggregation, registry, served, services.clone())
+        .map_err(RunError::Bootstrap)?;
+    let aggregation = Aggregation {
+        servers: aggregator.servers(),
+        send_uid: config.gates.enabled(Gate::RemoteRequestHeaderUID),
+        forward_redirects: config.aggregation.forward_redirects,
+    };
+    let conversions = Arc::new(ConversionFigures::default());
+    let webhooks = Common { services: services.of_webhooks(), figures: Arc::clone(&conversions) };
+    let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
+    let run = Box::pin(async move {
+        tokio::join!(following_services.run(), following.run(), aggregator.run());
+    });
+    Ok(Others { aggregation, webhooks, figures, run, hooks })
+}
+
+/// What connections to Services go to.
+fn routing(config: &Config) -> Routing {
+    if config.aggregation.endpoint_routing { Routing::Endpoints } else { Routing::ClusterIp }
 }
 
 /// Where this server itself is.
@@ -191,9 +220,10 @@ fn loopback(config: &Config) -> Address {
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
-    kinds: CustomKinds,
+    watches: &Arc<WatchMetrics>,
     webhooks: Common,
 ) -> Result<(BoxFuture<'static, ()>, oneshot::Receiver<()>), RunError> {
+    let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), Arc::clone(watches));
     let (custom, following) = CustomResources::new(registry, kinds, webhooks).map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
@@ -215,9 +245,14 @@ fn registry(config: &Config, delegator: &Delegator, served: &Arc<Served>) -> Reg
         .with_served(Arc::new(move |row| served.now().catalog.serves(row)))
 }
 
+/// Which formats objects have.
+fn formats(config: &Config) -> Formats {
+    Formats { cbor: config.gates.enabled(Gate::CBORServingAndStorage), ..Formats::default() }
+}
+
 /// What documents about the API say of this server.
-fn about(config: &Config, server_address: String, formats: Formats) -> Description {
-    let version = VersionInfo::behaving_as(config.gates.effective());
+fn about(config: &Config, server_address: String) -> Description {
+    let (version, formats) = (VersionInfo::behaving_as(config.gates.effective()), formats(config));
     Description { server_address, version, formats, clock: Arc::new(SystemClock) }
 }
 

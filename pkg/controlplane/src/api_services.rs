@@ -42,6 +42,8 @@ struct Seen {
     /// Who manages it, by its label; empty for somebody else.
     managed: String,
     priorities: (i64, i64),
+    /// Another server answers.
+    elsewhere: bool,
 }
 
 impl View for Known {
@@ -61,7 +63,15 @@ impl Seen {
             uid: meta::text(object, "uid").to_owned(),
             managed: labels.map_or("", |labels| text(labels, LABEL)).to_owned(),
             priorities: child(object, "spec").map(priorities).unwrap_or_default(),
+            elsewhere: child(object, "spec").is_some_and(|spec| child(spec, "service").is_some()),
         }
+    }
+}
+
+impl Seen {
+    /// Whether it is as it should be, or somebody else's.
+    fn is_left_alone(&self, wanted: &Wanted) -> bool {
+        self.managed != wanted.managed || self.priorities == wanted.priorities && !self.elsewhere
     }
 }
 
@@ -193,8 +203,7 @@ impl ApiServices {
         let wanted: Vec<Wanted> = of_custom(&self.custom.borrow_and_update()).collect();
         let mut done = true;
         for wanted in &wanted {
-            let as_wanted =
-                |seen: &Seen| seen.managed != wanted.managed || seen.priorities == wanted.priorities;
+            let as_wanted = |seen: &Seen| seen.is_left_alone(wanted);
             let name = wanted.name();
             if !self.follower.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
                 done &= self.keep_one(wanted).await;
@@ -220,7 +229,7 @@ impl ApiServices {
         let change = |current: Option<&Object>| -> Option<Object> {
             let Some(current) = current else { return Some(wanted.object()) };
             let seen = Seen::of(current);
-            if seen.managed != wanted.managed || seen.priorities == wanted.priorities {
+            if seen.is_left_alone(wanted) {
                 return None;
             }
             let mut new = current.clone();

@@ -1,5 +1,6 @@
 //! What a server is told: plain data, filled from flags by the binary and by hand in tests.
 
+mod aggregation;
 mod authorization;
 
 use std::fmt;
@@ -9,6 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ::authorization::Mode;
+pub use aggregation::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
 use apimachinery::features::Gates;
 use authentication::oidc::OidcFlags;
@@ -58,6 +60,8 @@ pub struct Config {
     pub pods: PodConfig,
     /// Kubelets.
     pub kubelets: KubeletConfig,
+    /// API servers that answer for groups of their own.
+    pub aggregation: AggregationConfig,
     /// `--tracing-config-file`: which requests are recorded, and who is told.
     pub tracing_config_file: Option<PathBuf>,
     /// `--advertise-address`: where members of the cluster reach this server.
@@ -454,6 +458,7 @@ impl Config {
                 unreachable_toleration_seconds: 300,
             },
             kubelets: KubeletConfig::default(),
+            aggregation: AggregationConfig::default(),
             tracing_config_file: None,
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),

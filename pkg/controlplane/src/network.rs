@@ -58,19 +58,49 @@ impl SystemNetwork {
 #[async_trait]
 impl Network for SystemNetwork {
     async fn send(&self, trust: Trust, request: Request<Body>) -> Result<Response, String> {
-        self.client(trust).send(request).await.map_err(|error| error.to_string())
+        send(self.client(trust), request).await
     }
 
     async fn send_alone(&self, trust: Trust, request: Request<Body>) -> Result<Response, Failure> {
-        self.client(trust).send_alone(request).await.map_err(|error| match error {
-            Error::Connect(error) => Failure::Dial(error),
-            other => Failure::Exchange(other.to_string()),
-        })
+        send_alone(self.client(trust), request).await
     }
 
     async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
-        client::addresses(host).await.map_err(|error| error.to_string())
+        addresses(host).await
     }
+}
+
+/// The network as one client sees it, whose trust is not for requests to choose.
+pub(crate) struct OneClient(pub(crate) Client);
+
+#[async_trait]
+impl Network for OneClient {
+    async fn send(&self, _: Trust, request: Request<Body>) -> Result<Response, String> {
+        send(&self.0, request).await
+    }
+
+    async fn send_alone(&self, _: Trust, request: Request<Body>) -> Result<Response, Failure> {
+        send_alone(&self.0, request).await
+    }
+
+    async fn addresses(&self, host: &str) -> Result<Vec<IpAddr>, String> {
+        addresses(host).await
+    }
+}
+
+async fn send(client: &Client, request: Request<Body>) -> Result<Response, String> {
+    client.send(request).await.map_err(|error| error.to_string())
+}
+
+async fn send_alone(client: &Client, request: Request<Body>) -> Result<Response, Failure> {
+    client.send_alone(request).await.map_err(|error| match error {
+        Error::Connect(error) => Failure::Dial(error),
+        other => Failure::Exchange(other.to_string()),
+    })
+}
+
+async fn addresses(host: &str) -> Result<Vec<IpAddr>, String> {
+    client::addresses(host).await.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use ::api::resources::{self, Handle};
 use ::api::tree::{child, children, text, texts};
+use apimachinery::status::Status;
 use client::Address;
 use client::services::{EndpointSlice, Lister, Resolver, Routing, Service};
 use client::webhook;
@@ -92,6 +93,21 @@ fn slice(object: &Object) -> EndpointSlice {
     }
 }
 
+/// What there is of a Service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) service: Option<Arc<Service>>,
+    pub(crate) slices: Vec<Arc<EndpointSlice>>,
+}
+
+impl Known {
+    fn find(&self, namespace: &str, name: &str) -> Found {
+        let key: Key = (namespace.into(), name.into());
+        let slices = self.slices.get(&key).into_iter().flat_map(BTreeMap::values);
+        Found { service: self.services.get(&key).cloned(), slices: slices.cloned().collect() }
+    }
+}
+
 /// Knows where Services are. Cheap to clone.
 #[derive(Clone)]
 pub(crate) struct ServiceAddresses(Arc<Resolver<Listed>>);
@@ -122,14 +138,35 @@ impl ServiceAddresses {
         (ServiceAddresses(Arc::new(Resolver { lister: Listed(follower), routing, loopback })), following)
     }
 
+    /// Waits until all Services there are have been seen.
+    pub(crate) async fn ready(&self) {
+        self.0.lister.0.ready().await;
+    }
+
+    /// What there is of a Service.
+    pub(crate) fn find(&self, namespace: &str, name: &str) -> Found {
+        self.0.lister.0.read(|known| known.find(namespace, name))
+    }
+
+    /// Waits until there is something else of a Service.
+    pub(crate) async fn changed(&self, namespace: &str, name: &str, before: &Found) {
+        self.0.lister.0.wait_for(|known| known.find(namespace, name) != *before).await;
+    }
+
+    /// Where a port of a Service is.
+    ///
+    /// # Errors
+    /// As [`Resolver::resolve`].
+    pub(crate) fn resolve(&self, namespace: &str, name: &str, port: i32) -> Result<Address, Box<Status>> {
+        let mut random = |count| if count == 0 { 0 } else { rand::random_range(0..count) };
+        self.0.resolve(namespace, name, port, &mut random)
+    }
+
     /// As webhooks ask for them.
     pub(crate) fn of_webhooks(&self) -> webhook::Services {
-        let resolver = Arc::clone(&self.0);
+        let addresses = self.clone();
         Arc::new(move |namespace, name, port| {
-            let mut random = |count| if count == 0 { 0 } else { rand::random_range(0..count) };
-            resolver
-                .resolve(namespace, name, i32::from(port), &mut random)
-                .map_err(|status| status.message.clone())
+            addresses.resolve(namespace, name, i32::from(port)).map_err(|status| status.message.clone())
         })
     }
 }

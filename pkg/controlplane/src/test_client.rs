@@ -6,9 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use endpoints::dispatch::BoxError;
+use futures::StreamExt;
 use http::Request;
-use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
+use http_body_util::{BodyExt, Full, StreamBody};
+use hyper::body::{Frame, Incoming};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use rustls_pki_types::pem::PemObject;
@@ -53,7 +55,10 @@ impl Client {
         Client { header: Some((name, value)), ..self }
     }
 
-    async fn ask(&self, request: Request<Full<Bytes>>) -> http::Response<Incoming> {
+    async fn ask<B>(&self, request: Request<B>) -> http::Response<Incoming>
+    where
+        B: hyper::body::Body<Data = Bytes, Error: Into<BoxError>> + Send + 'static,
+    {
         let stream = TcpStream::connect(self.address).await.unwrap();
         let name = ServerName::try_from("127.0.0.1").unwrap();
         let connector = tokio_rustls::TlsConnector::from(Arc::clone(&self.tls));
@@ -75,11 +80,34 @@ impl Client {
 
     /// Code and text of an answer.
     pub(crate) async fn text(&self, method: &str, path: &str) -> (u16, String) {
-        let request = self.request(method, path).body(Full::default()).unwrap();
+        let request = self.request(method, path).body(Full::<Bytes>::default()).unwrap();
         let answer = self.ask(request).await;
         let code = answer.status().as_u16();
         let body = answer.into_body().collect().await.unwrap().to_bytes();
         (code, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// The first piece of an answer that may have no end, to a request whose body has none.
+    pub(crate) async fn first_piece(&self, method: &str, path: &str, piece: &'static str) -> String {
+        let first = futures::stream::once(async move { Ok::<_, BoxError>(Frame::data(Bytes::from(piece))) });
+        let body = StreamBody::new(first.chain(futures::stream::pending()));
+        let request = self.request(method, path).body(BodyExt::boxed_unsync(body)).unwrap();
+        let first = async { self.ask(request).await.into_body().frame().await };
+        let frame = tokio::time::timeout(CHANGE_MAX, first).await.expect("nothing came in time");
+        String::from_utf8(frame.unwrap().unwrap().into_data().unwrap().to_vec()).unwrap()
+    }
+
+    /// What came of an answer before it broke off.
+    pub(crate) async fn broken(&self, path: &str) -> String {
+        let request = self.request("GET", path).body(Full::<Bytes>::default()).unwrap();
+        let (mut body, mut came) = (self.ask(request).await.into_body(), Vec::new());
+        while let Some(frame) = body.frame().await {
+            match frame {
+                Ok(frame) => came.extend(frame.into_data().unwrap()),
+                Err(_) => return String::from_utf8(came).unwrap(),
+            }
+        }
+        panic!("it came to its end");
     }
 
     /// Code and object of an answer. PATCH merges, STRATEGIC and APPLY are patches of other types.
@@ -125,7 +153,7 @@ impl Client {
     /// What is said on an upgraded connection when something was said to it, until it ends.
     pub(crate) async fn upgraded(&self, method: &str, path: &str, say: &str) -> String {
         let request = self.request(method, path).header("connection", "Upgrade").header("upgrade", "echo");
-        let mut answer = self.ask(request.body(Full::default()).unwrap()).await;
+        let mut answer = self.ask(request.body(Full::<Bytes>::default()).unwrap()).await;
         assert_eq!(answer.status(), 101);
         assert_eq!(answer.headers().get("upgrade").unwrap(), "echo");
         let mut stream = TokioIo::new(hyper::upgrade::on(&mut answer).await.unwrap());

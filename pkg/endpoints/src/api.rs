@@ -23,6 +23,7 @@ use hyper::upgrade::OnUpgrade;
 use registry::{Registry, Target};
 use tokio_util::sync::CancellationToken;
 
+use crate::aggregated::{self, Aggregation, Forwarded};
 use crate::body;
 pub use crate::compressed::CompressedLists;
 use crate::dispatch::{Body, Dispatch, Request, Response};
@@ -76,6 +77,8 @@ pub struct Api {
     pub watch_metrics: Arc<WatchMetrics>,
     /// How to get to kubelets, pods, and whatever stands behind Services.
     pub backends: Backends,
+    /// How to get to API servers that answer for groups of their own.
+    pub aggregation: Aggregation,
     /// Where heavy reads are done.
     pub heavy: HeavyPool,
     /// Whether the store answers.
@@ -194,10 +197,16 @@ impl Dispatch for Api {
     async fn dispatch(&self, request: Request) -> Response {
         let Request { mut parts, body, context, authorized } = request;
         let RequestContext { info, query, peer, .. } = &*context;
+        let generation = self.served.now();
+        if let Some(proxied) = aggregated::proxied(&generation.catalog, &info.path) {
+            let connection = parts.extensions.remove::<OnUpgrade>();
+            let (user, context, shutdown) = (authorized.user(), &*context, &self.shutdown);
+            let request = Forwarded { parts, body, context, user, connection, shutdown };
+            return self.aggregation.forward(&proxied.api_service, request).await;
+        }
         if !info.is_resource {
             return self.document(parts, authorized.user()).await;
         }
-        let generation = self.served.now();
         let route = match route(&generation.catalog, &parts.method, info) {
             Ok(route) => route,
             Err(NoRoute::UnknownGroup) => return respond::plain(404, "404 page not found\n"),
@@ -237,6 +246,10 @@ impl Dispatch for Api {
             let formats = Formats { custom: false, ..formats };
             trace.refused(|| respond::status_in(formats, &parts.headers, None, &status, &warnings))
         })
+    }
+
+    fn is_forwarded(&self, info: &RequestInfo) -> bool {
+        aggregated::proxied(&self.served.now().catalog, &info.path).is_some()
     }
 
     fn stored_bytes(&self, info: &RequestInfo) -> usize {

@@ -189,6 +189,9 @@ fn decode_cbor(
         _ => strict,
     };
     check_version(expected, api_version)?;
+    if head.kind.is_empty() || head.api_version.is_empty() {
+        say_type(expected, &mut object, api_version, kind);
+    }
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings })
 }
 
@@ -232,7 +235,19 @@ fn decode_json(
         _ => {}
     }
     check_version(expected, api_version)?;
+    if head.kind.is_empty() || head.api_version.is_empty() {
+        say_type(expected, &mut object, api_version, kind);
+    }
     Ok(Decoded { object, api_version: api_version.to_owned(), warnings: strict })
+}
+
+/// Has an object say what it is where its body left that to the path: some kinds are stored as they are written.
+/// Nobody fills in what a custom resource is.
+fn say_type(expected: Expected<'_>, object: &mut Object, api_version: &str, kind: &str) {
+    if expected.custom.is_none() {
+        object.insert("kind".to_owned(), kind.into());
+        object.insert("apiVersion".to_owned(), api_version.into());
+    }
 }
 
 /// Decodes the text that a patch made of an object. It may be in any version of the kind. A kind that

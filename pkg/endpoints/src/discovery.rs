@@ -172,7 +172,7 @@ impl Discovery {
             return builtin.then(|| Err(Status::unknown_path().into()));
         };
         match version.source {
-            Source::Proxied => return None,
+            Source::Proxied { .. } => return None,
             Source::Custom => {}
             Source::Builtin => {
                 if let Err(refusal) = routed(request, |header| accept::route_objects(header, self.formats)) {

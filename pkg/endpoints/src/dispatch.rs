@@ -43,4 +43,10 @@ pub trait Dispatch: Send + Sync + 'static {
     /// How many bytes a change will look at that are not in the request: those of the object that it is about.
     /// An estimate, made without waiting; 0 if nothing is known.
     fn stored_bytes(&self, info: &RequestInfo) -> usize;
+
+    /// Whether somebody else does what a request asks for. Then there is no work here to see to its end, and its body
+    /// is not for this server to wait for.
+    fn is_forwarded(&self, _info: &RequestInfo) -> bool {
+        false
+    }
 }

@@ -1,6 +1,7 @@
 //! HTTP to registry: negotiation, one handler per verb, discovery, OpenAPI, Table, streaming, and
 //! the one place where an error becomes a `Status` on the wire.
 
+pub mod aggregated;
 pub mod api;
 mod body;
 mod chunks;

@@ -3,12 +3,14 @@
 
 mod content;
 mod custom;
+mod foreign;
 mod gnostic;
 mod headers;
 mod media_types;
 mod model;
 mod names;
 mod paths;
+mod subject;
 #[cfg(test)]
 mod tests;
 mod v2;
@@ -17,7 +19,7 @@ mod v3;
 use std::io::{Read as _, Write as _};
 use std::sync::{Arc, OnceLock};
 
-use api::catalog::Catalog;
+use api::catalog::{Catalog, Owner};
 use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 use bytes::Bytes;
@@ -31,11 +33,13 @@ use schema::openapi::Writer;
 use sha2::{Digest, Sha512};
 
 use crate::negotiate::Formats;
-use content::{Content, Subject};
+use content::Content;
+pub use foreign::part_of_version;
 use headers::{
     Body, DAY_SECONDS, accepted, content_type, empty, hash_parameter, http_date, moved, takes_gzip,
     unless_known,
 };
+use subject::Subject;
 
 /// The subtypes of a document as protobuf, as answers spell it and as clients do, who have been writing
 /// `@` since before it was found to be no letter of a media type.
@@ -43,15 +47,6 @@ const PROTOBUF_V2: [&str; 2] =
     ["com.github.proto-openapi.spec.v2.v1.0+protobuf", "com.github.proto-openapi.spec.v2@v1.0+protobuf"];
 const PROTOBUF_V3: [&str; 2] =
     ["com.github.proto-openapi.spec.v3.v1.0+protobuf", "com.github.proto-openapi.spec.v3@v1.0+protobuf"];
-
-/// A document of OpenAPI 3.0 that another server made.
-#[derive(Debug, Clone)]
-pub struct Published {
-    /// Path below `/openapi/v3/`, for example `apis/example.com/v1`.
-    pub path: String,
-    /// The document.
-    pub json: Bytes,
-}
 
 /// The documents for one state of the served API. Each is made when it is first asked for. Kept is its
 /// entity tag, and what took longest to make, in compressed form: the document of everything, those of
@@ -90,8 +85,13 @@ enum Written {
         /// Name of the version.
         version: String,
     },
-    /// Made elsewhere.
-    Elsewhere(Bytes),
+    /// Made by another server.
+    Elsewhere {
+        /// Name of the group.
+        group: String,
+        /// The document.
+        json: Bytes,
+    },
 }
 
 /// An entity tag, and when the document was made for the first time.
@@ -143,15 +143,29 @@ impl Entry {
             let (group, version) = (group.to_owned(), version.name.clone());
             Entry::new(format!("apis/{group}/{version}"), Written::Custom { group, version })
         });
-        builtin.chain(custom)
+        builtin.chain(custom).chain(Entry::of_others(catalog))
+    }
+
+    /// The documents that other servers made.
+    fn of_others(catalog: &Catalog) -> impl Iterator<Item = Entry> {
+        let groups = catalog.groups().filter(|_| catalog.has_proxied());
+        groups.flat_map(|group| {
+            let proxied = group.versions.iter().filter_map(|version| match &version.owner {
+                Owner::Proxied(proxied) => Some(proxied),
+                Owner::Builtin | Owner::Custom => None,
+            });
+            proxied.flat_map(|proxied| &proxied.documents).map(|document| {
+                let (group, json) = (group.name.clone(), document.json.clone());
+                Entry::new(document.path.clone(), Written::Elsewhere { group, json })
+            })
+        })
     }
 
     /// The group that the document is about; none for one that never changes.
     fn group(&self) -> Option<&str> {
         match &self.source {
             Written::Here(subject) => subject.group(),
-            Written::Custom { group, .. } => Some(group),
-            Written::Elsewhere(_) => None,
+            Written::Custom { group, .. } | Written::Elsewhere { group, .. } => Some(group),
         }
     }
 
@@ -203,16 +217,6 @@ impl OpenApi {
             swagger_protobuf: OnceLock::new(),
             formats: Formats::default(),
         }
-    }
-
-    /// Has these documents served beside its own.
-    #[must_use]
-    pub fn publishing(mut self, published: Vec<Published>) -> Self {
-        let published =
-            published.into_iter().map(|Published { path, json }| Entry::new(path, Written::Elsewhere(json)));
-        self.documents.extend(published.map(Arc::new));
-        self.documents = sorted(self.documents);
-        self
     }
 
     /// The document at a path below `/openapi/v3/`.
@@ -333,7 +337,7 @@ impl OpenApi {
                 let version = self.catalog.group(group).and_then(|group| group.version(version));
                 version.map(|version| v3::document(&Content::of_custom(version)).into()).unwrap_or_default()
             }
-            Written::Elsewhere(json) => json.clone(),
+            Written::Elsewhere { json, .. } => json.clone(),
         }
     }
 

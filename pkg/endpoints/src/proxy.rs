@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::dispatch::{Body, Response};
 use crate::header;
-pub(crate) use headers::is_upgrade;
+pub(crate) use headers::{end_to_end, is_upgrade};
 pub(crate) use upgrade::upgrade;
 use url::Url;
 

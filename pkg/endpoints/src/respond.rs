@@ -300,7 +300,7 @@ pub(crate) fn status_in(
 }
 
 /// Plain text, as upstream answers where no API group is at home.
-pub fn plain(code: u16, text: &'static str) -> Response {
+pub fn plain(code: u16, text: impl Into<Bytes>) -> Response {
     let mut response = http::Response::new(full(text));
     *response.status_mut() = http::StatusCode::from_u16(code).unwrap_or(http::StatusCode::OK);
     let headers = response.headers_mut();

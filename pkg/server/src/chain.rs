@@ -309,8 +309,11 @@ impl Chain {
     /// Hands a request to the API. A change runs apart from the connection: once it is being written it is
     /// finished or times out, whether or not its client still listens. What comes before that may be given
     /// up by the API when it sees that the client is gone. A heavy one begins when it is its user's turn.
+    /// What somebody else does lasts as long as the connection.
     async fn dispatch(self: &Arc<Self>, request: Request, seat: Seat) -> Result<(Response, Seat), Refusal> {
-        let (true, Some(deadline)) = (is_mutating(&request.context.info), deadline(&request.context)) else {
+        let info = &request.context.info;
+        let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
+        let (true, Some(deadline)) = (is_ours, deadline(&request.context)) else {
             return Ok((self.dispatch.dispatch(request).await, seat));
         };
         let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());

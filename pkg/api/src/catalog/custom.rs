@@ -6,8 +6,10 @@ use super::{Endpoint, Group, Owner, Version};
 use crate::managed_fields::FieldManager;
 use crate::resources::Handle;
 
-/// The priority of groups of custom resources, and of their versions.
+/// The priority of groups of custom resources.
 const PRIORITY: u32 = 1000;
+/// The priority of their versions.
+const VERSION_PRIORITY: i32 = 100;
 
 /// A custom resource.
 #[derive(Debug, Clone)]
@@ -49,7 +51,12 @@ impl Group {
             let own = endpoints.iter().filter(|(version, _)| version == name);
             let endpoints: Vec<_> = own.map(|(_, endpoint)| Arc::clone(endpoint)).collect();
             let served = !endpoints.is_empty();
-            served.then(|| Version { name: (*name).to_owned(), owner: Owner::Custom, endpoints })
+            served.then(|| Version {
+                name: (*name).to_owned(),
+                owner: Owner::Custom,
+                priority: VERSION_PRIORITY,
+                endpoints,
+            })
         };
         let versions = versions.iter().filter_map(version).collect();
         Group { name: name.to_owned(), priority: PRIORITY, versions }

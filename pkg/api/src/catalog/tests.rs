@@ -18,7 +18,7 @@ fn widgets() -> Group {
     };
     let row = Handle::custom(texts, |row, _| row);
     let endpoints = vec![Arc::new(Endpoint { row, fields: None })];
-    let versions = vec![Version { name: "v1".to_owned(), owner: Owner::Custom, endpoints }];
+    let versions = vec![Version { name: "v1".to_owned(), owner: Owner::Custom, priority: 100, endpoints }];
     Group { name: "example.com".to_owned(), priority: 1000, versions }
 }
 
@@ -58,4 +58,40 @@ fn a_thousand_groups_that_came_and_went_leave_nothing() {
         })
         .collect();
     assert!(kept.iter().all(|endpoint| endpoint.upgrade().is_none()));
+}
+
+fn proxied(name: &str, priority: i32) -> ProxiedVersion {
+    ProxiedVersion { name: name.to_owned(), group_priority: 2000, priority, proxied: Arc::default() }
+}
+
+/// The versions of the group of widgets, and whether others answer for them.
+fn versions(catalog: &Catalog) -> Vec<(&str, bool)> {
+    let versions = catalog.group("example.com").into_iter().flat_map(|group| &group.versions);
+    versions.map(|version| (version.name.as_str(), matches!(version.owner, Owner::Proxied(_)))).collect()
+}
+
+#[test]
+fn what_others_answer_for_hides_what_is_our_own_until_it_goes() {
+    let own = usual().with(widgets());
+    let hidden = own.with_proxied("example.com", vec![proxied("v1", 10)]);
+    assert_eq!(versions(&hidden), [("v1", true)]);
+    assert_eq!(hidden.group("example.com").unwrap().priority, 2000);
+    assert!(!hidden.with_proxied("example.com", Vec::new()).has_proxied());
+    assert_eq!(versions(&hidden.with_proxied("example.com", Vec::new())), [("v1", false)]);
+    let gone = hidden.with(Group { versions: Vec::new(), ..widgets() });
+    assert_eq!(versions(&gone), [("v1", true)]);
+    assert_eq!(versions(&gone.with_proxied("example.com", Vec::new())), []);
+}
+
+#[test]
+fn versions_of_a_group_come_by_priority_and_then_by_age() {
+    let check = |others: Vec<ProxiedVersion>, expected: &[(&str, bool)]| {
+        assert_eq!(versions(&usual().with(widgets()).with_proxied("example.com", others)), expected);
+    };
+    check(vec![proxied("v2", 200)], &[("v2", true), ("v1", false)]);
+    check(vec![proxied("v2", 1)], &[("v1", false), ("v2", true)]);
+    check(
+        vec![proxied("v2beta1", 100), proxied("v2", 100)],
+        &[("v2", true), ("v1", false), ("v2beta1", true)],
+    );
 }

@@ -192,6 +192,14 @@ async fn start_hooks_are_listed_as_upstream_does() {
         "priority-and-fairness-config-producer",
         "bootstrap-controller",
         "start-kubernetes-service-cidr-controller",
+        "start-kube-aggregator-informers",
+        "apiservice-status-local-available-controller",
+        "apiservice-status-remote-available-controller",
+        "apiservice-registration-controller",
+        "apiservice-wait-for-first-sync",
+        "apiservice-discovery-controller",
+        "apiservice-openapi-controller",
+        "apiservice-openapiv3-controller",
     ];
     assert_eq!(hooks, expected);
     server.stop().await;

@@ -3,10 +3,12 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use api::catalog::{self, Catalog, Owner};
 use api::resources::{Handle, Resource};
 use apimachinery::gvk::split_api_version;
+use schema::object::Object;
 
 /// Text of a row, or owned text of a custom resource.
 pub type Text = Cow<'static, str>;
@@ -29,8 +31,8 @@ pub struct Version {
     pub name: Text,
     /// Who answers for the version.
     pub source: Source,
-    /// Whether `resources` may be out of date, because the backend did not answer.
-    pub stale: bool,
+    /// What another server says of the version, which is nothing if that server never told.
+    pub described: Option<Arc<Object>>,
     /// In the order in which they are listed; subresources anywhere.
     pub resources: Vec<ApiResource>,
 }
@@ -43,7 +45,10 @@ pub enum Source {
     /// A CustomResourceDefinition.
     Custom,
     /// Another server, which also answers the version's own document.
-    Proxied,
+    Proxied {
+        /// What is known may be out of date, because the server did not answer.
+        stale: bool,
+    },
 }
 
 /// A resource or subresource of a version.
@@ -118,15 +123,13 @@ fn resources_of(version: &catalog::Version) -> Vec<ApiResource> {
 
 /// The groups of a catalog.
 pub fn groups_of(catalog: &Catalog) -> Vec<Group> {
-    let version = |version: &catalog::Version| Version {
-        name: version.name.clone().into(),
-        source: match version.owner {
-            Owner::Builtin => Source::Builtin,
-            Owner::Custom => Source::Custom,
-            Owner::Proxied { .. } => Source::Proxied,
-        },
-        stale: version.owner == (Owner::Proxied { stale: true }),
-        resources: resources_of(version),
+    let version = |version: &catalog::Version| {
+        let (source, described) = match &version.owner {
+            Owner::Builtin => (Source::Builtin, None),
+            Owner::Custom => (Source::Custom, None),
+            Owner::Proxied(proxied) => (Source::Proxied { stale: proxied.stale }, proxied.described.clone()),
+        };
+        Version { name: version.name.clone().into(), source, described, resources: resources_of(version) }
     };
     let groups = catalog.groups().map(|group| Group {
         name: group.name.clone().into(),

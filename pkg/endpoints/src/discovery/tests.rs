@@ -234,14 +234,14 @@ fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
     let version = |name: &'static str, source| Version {
         name: name.into(),
         source,
-        stale: false,
+        described: json!({"resources": [{"resource": "gadgets"}]}).as_object().cloned().map(Into::into),
         resources: vec![widget.clone()],
     };
     let mut groups = groups_of(&api::catalog::Catalog::builtin(|row| !row.off_by_default));
     groups.push(Group {
         name: "example.com".into(),
         priority: 1000,
-        versions: vec![version("v1", Source::Custom), version("v1beta1", Source::Proxied)],
+        versions: vec![version("v1", Source::Custom), version("v1beta1", Source::Proxied { stale: true })],
     });
     let discovery = Discovery::new(groups, String::new(), &VersionInfo::of_this_build());
     assert_eq!(discovery.groups().last().unwrap().name, "example.com");
@@ -249,10 +249,13 @@ fn custom_and_proxied_versions_stand_beside_the_built_in_ones() {
     assert!(ask(&discovery, "GET", "/apis/example.com/v9", &[]).is_none(), "no router either");
     assert!(ask(&discovery, "PUT", "/apis/example.com/v1", &[]).unwrap().is_ok(), "no router in between");
     let list = json_of(&get(&discovery, "/apis", &[("accept", V2)]));
-    let kinds = list["items"].as_array().unwrap().last().unwrap()["versions"].as_array().unwrap().iter();
-    let kinds: Vec<&Value> = kinds.map(|v| &v["resources"][0]["responseKind"]).collect();
-    assert_eq!(kinds[0], &json!({ "group": "example.com", "version": "v1", "kind": "Widget" }));
-    assert_eq!(kinds[1], &json!({ "group": "", "version": "", "kind": "Widget" }));
+    let of_group = list["items"].as_array().unwrap().last().unwrap()["versions"].as_array().unwrap();
+    let versions: Vec<&Value> = of_group.iter().collect();
+    let kind = &versions[0]["resources"][0]["responseKind"];
+    assert_eq!(kind, &json!({ "group": "example.com", "version": "v1", "kind": "Widget" }));
+    assert_eq!(versions[1]["resources"][0]["resource"], "gadgets", "as the other server says");
+    let freshness: Vec<&Value> = versions.iter().map(|version| &version["freshness"]).collect();
+    assert_eq!(freshness, ["Current", "Stale"]);
 }
 
 #[test]

@@ -84,16 +84,22 @@ pub(super) fn aggregated<'g>(groups: impl Iterator<Item = &'g Group>) -> Object 
 }
 
 fn aggregated_version(group: &Group, version: &Version) -> Value {
+    if let Source::Proxied { stale } = version.source {
+        let mut told = version.described.as_deref().cloned().unwrap_or_default();
+        told.insert("version".to_owned(), version.name.clone().into());
+        told.insert("freshness".to_owned(), if stale { "Stale" } else { "Current" }.into());
+        return Value::Object(told);
+    }
     // Only custom resources spell out the group and version of their own endpoint.
     let own = match version.source {
         Source::Custom => (group.name.as_ref(), version.name.as_ref()),
-        Source::Builtin | Source::Proxied => ("", ""),
+        Source::Builtin | Source::Proxied { .. } => ("", ""),
     };
     let main = version.resources.iter().filter(|resource| !resource.name.contains('/'));
     json!({
         "version": version.name,
         "resources": main.map(|resource| aggregated_resource(version, resource, own)).collect::<Vec<_>>(),
-        "freshness": if version.stale { "Stale" } else { "Current" },
+        "freshness": "Current",
     })
 }
 

@@ -4,22 +4,20 @@ use std::collections::BTreeMap;
 
 use api::catalog::{Catalog, Version};
 use api::descriptions::description;
-use api::resources::{self, Resource};
 use apimachinery::gvk::split_api_version;
 use schema::builtin::{
-    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
-    IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
     IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA, IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
-    IO_K8S_APIMACHINERY_PKG_VERSION_INFO,
 };
 use schema::openapi::{Dialect, Gvk, Writer, closure, definition};
 use schema::table::Message;
+use serde_json::Value;
 
 use super::custom::{self, Definition};
+use super::foreign::Foreign;
 use super::media_types;
 use super::model::{Answer, Operation, PathItem, Queries};
-use super::names;
-use super::paths::{self, DocumentPath};
+use super::paths;
+use super::subject::Subject;
 use crate::negotiate::Formats;
 
 /// The release whose API the documents describe.
@@ -37,6 +35,8 @@ pub(super) struct Content<'a> {
     pub(super) definitions: BTreeMap<&'static str, &'static Message>,
     /// Of custom resources, by name.
     pub(super) custom: BTreeMap<String, Definition<'a>>,
+    /// What other servers say of themselves.
+    pub(super) foreign: Foreign,
     /// Title and version of the document.
     pub(super) info: (&'static str, &'static str),
     /// Whether it says how to authenticate.
@@ -61,130 +61,6 @@ enum Listed {
 const NOT_IN_CLIENTS: [&str; 4] =
     ["admission.k8s.io", "apiextensions.k8s.io", "apiregistration.k8s.io", "imagepolicy.k8s.io"];
 
-/// What one document is about; named after the path below `/openapi/v3/`.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Subject {
-    /// `/api`
-    Api,
-    /// `/apis`
-    Apis,
-    /// `/apis/<group>`
-    Group(&'static str),
-    /// The resources of a group version.
-    GroupVersion(&'static resources::Group, &'static str),
-    /// `/version`
-    Version,
-    /// `/.well-known/openid-configuration`
-    OpenIdConfiguration,
-    /// `/openid/v1/jwks`
-    OpenIdKeys,
-}
-
-impl Subject {
-    /// Its path below `/openapi/v3/`.
-    pub(super) fn path(self) -> String {
-        match self {
-            Subject::Api => "api".to_owned(),
-            Subject::Apis => "apis".to_owned(),
-            Subject::Group(name) => format!("apis/{name}"),
-            Subject::GroupVersion(group, version) if group.name.is_empty() => format!("api/{version}"),
-            Subject::GroupVersion(group, version) => format!("apis/{}/{version}", group.name),
-            Subject::Version => "version".to_owned(),
-            Subject::OpenIdConfiguration => ".well-known/openid-configuration".to_owned(),
-            Subject::OpenIdKeys => "openid/v1/jwks".to_owned(),
-        }
-    }
-
-    /// The group that it is about; none for one that is always the same.
-    pub(super) fn group(self) -> Option<&'static str> {
-        match self {
-            Subject::Group(name) => Some(name),
-            Subject::GroupVersion(group, _) => Some(group.name),
-            _ => None,
-        }
-    }
-
-    /// Every subject that this server has built in, as far as the catalog has it, sorted by path.
-    pub(super) fn all(catalog: &Catalog) -> Vec<Subject> {
-        let served = |row: &Resource<'_>| catalog.serves(row);
-        let mut all = vec![
-            Subject::Api,
-            Subject::Apis,
-            Subject::Version,
-            Subject::OpenIdConfiguration,
-            Subject::OpenIdKeys,
-        ];
-        for group in resources::groups() {
-            let versions = group.versions.iter().filter(|v| group.resources_of(v.version).iter().any(served));
-            let mut versions = versions.map(|v| Subject::GroupVersion(group, v.version)).peekable();
-            if versions.peek().is_some() && !group.name.is_empty() {
-                all.push(Subject::Group(group.name));
-            }
-            all.extend(versions);
-        }
-        all.sort_by_cached_key(|subject| subject.path());
-        all
-    }
-
-    /// The document that describes it.
-    fn document(self) -> DocumentPath {
-        let path = format!("/{}/", self.path());
-        let discovery = |id: String, description, tag: String, message: &'static Message| {
-            DocumentPath::discovery(path.clone(), id, description, tag, message.name)
-        };
-        match self {
-            Subject::Api => discovery(
-                "getCoreAPIVersions".to_owned(),
-                "get available API versions",
-                "core".to_owned(),
-                &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIVERSIONS,
-            ),
-            Subject::Apis => discovery(
-                "getAPIVersions".to_owned(),
-                "get available API versions",
-                "apis".to_owned(),
-                &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUPLIST,
-            ),
-            Subject::Group(name) => {
-                let (words, tag) = names::group_version(name, "");
-                let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIGROUP;
-                discovery(format!("get{words}APIGroup"), "get information of a group", tag, message)
-            }
-            Subject::GroupVersion(group, version) => {
-                let (words, tag) = names::group_version(group.name, version);
-                let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST;
-                discovery(format!("get{words}APIResources"), "get available resources", tag, message)
-            }
-            Subject::Version => DocumentPath {
-                path,
-                id: "getCodeVersion".to_owned(),
-                description: "get the version information for this server",
-                tag: "version".to_owned(),
-                answer: Answer::Object(IO_K8S_APIMACHINERY_PKG_VERSION_INFO.name.into()),
-                media_types: &["application/json"],
-            },
-            Subject::OpenIdConfiguration => DocumentPath {
-                path,
-                id: "getServiceAccountIssuerOpenIDConfiguration".to_owned(),
-                description: "get service account issuer OpenID configuration, also known as the 'OIDC \
-                              discovery doc'",
-                tag: "WellKnown".to_owned(),
-                answer: Answer::String,
-                media_types: &["application/json"],
-            },
-            Subject::OpenIdKeys => DocumentPath {
-                path,
-                id: "getServiceAccountIssuerOpenIDKeyset".to_owned(),
-                description: "get service account issuer OpenID JSON Web Key Set (contains public token \
-                              verification keys)",
-                tag: "openid".to_owned(),
-                answer: Answer::String,
-                media_types: &["application/jwk-set+json"],
-            },
-        }
-    }
-}
-
 impl<'a> Content<'a> {
     /// What one document of OpenAPI 3.0 holds.
     pub(super) fn of_subject(subject: Subject, catalog: &Catalog, formats: Formats) -> Self {
@@ -206,6 +82,11 @@ impl<'a> Content<'a> {
         content.paths.sort_by(|a, b| a.path.cmp(&b.path));
         content.paths.dedup_by(|later, first| later.path == first.path);
         content.custom = custom;
+        content.foreign = Foreign::of(catalog, |name| content.defined(name));
+        content
+            .foreign
+            .paths
+            .retain(|path, _| content.paths.binary_search_by(|item| item.path.as_str().cmp(path)).is_err());
         content
     }
 
@@ -223,9 +104,15 @@ impl<'a> Content<'a> {
             }
         }
         paths.sort_by(|a, b| a.path.cmp(&b.path));
-        let custom = BTreeMap::new();
-        let info = ("Kubernetes", VERSION);
-        Content { definitions: definitions_of(&paths), custom, info, security: true, paths, listed }
+        Content {
+            definitions: definitions_of(&paths),
+            custom: BTreeMap::new(),
+            foreign: Foreign::default(),
+            info: ("Kubernetes", VERSION),
+            security: true,
+            paths,
+            listed,
+        }
     }
 
     /// What the document of a version of custom resources holds.
@@ -238,31 +125,52 @@ impl<'a> Content<'a> {
             &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_OBJECTMETA,
             &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_LISTMETA,
         ]));
-        let info = ("Kubernetes CRD Swagger", "v0.1.0");
-        Content { definitions, custom, info, security: false, paths, listed: Listed::InClients }
+        Content {
+            definitions,
+            custom,
+            foreign: Foreign::default(),
+            info: ("Kubernetes CRD Swagger", "v0.1.0"),
+            security: false,
+            paths,
+            listed: Listed::InClients,
+        }
     }
 
     /// Writes the object with all definitions.
     pub(super) fn definitions(&self, dialect: Dialect, w: &mut Writer) {
         let builtin = self.definitions.iter().map(|(name, message)| (*name, Either::Builtin(message)));
         let custom = self.custom.iter().map(|(name, custom)| (name.as_str(), Either::Custom(custom)));
-        let all: BTreeMap<&str, Either<'_>> = custom.chain(builtin).collect();
+        let foreign =
+            self.foreign.definitions.iter().map(|(name, value)| (name.as_str(), Either::Foreign(value)));
+        let all: BTreeMap<&str, Either<'_>> = foreign.chain(custom).chain(builtin).collect();
         w.object(|w| {
             for (name, either) in all {
                 w.key(name);
-                match either {
-                    Either::Builtin(message) => {
-                        definition(message, dialect, &self.kinds(message), description, w);
-                    }
-                    Either::Custom(custom) => custom.write(dialect, w),
-                }
+                self.definition(&either, dialect, w);
             }
         });
     }
 
+    fn definition(&self, either: &Either<'_>, dialect: Dialect, w: &mut Writer) {
+        match either {
+            Either::Builtin(message) => definition(message, dialect, &self.kinds(message), description, w),
+            Either::Custom(custom) => custom.write(dialect, w),
+            Either::Foreign(value) => w.raw(&value.to_string()),
+        }
+    }
+
+    /// How the document of everything defines a name of ours.
+    fn defined(&self, name: &str) -> Option<Value> {
+        let builtin = self.definitions.get(name).map(|message| Either::Builtin(message));
+        let either = builtin.or_else(|| self.custom.get(name).map(Either::Custom))?;
+        let mut w = Writer::new();
+        self.definition(&either, Dialect::V2, &mut w);
+        serde_json::from_slice(&w.into_bytes()).ok()
+    }
+
     /// The kinds that a type is registered as, as far as this document is concerned.
-    fn kinds(&self, message: &'static Message) -> Vec<Gvk<'static>> {
-        let mut kinds = Vec::new();
+    fn kinds(&self, message: &'static Message) -> Vec<Gvk<'_>> {
+        let mut kinds: Vec<Gvk<'_>> = Vec::new();
         for full in message.info.kinds {
             let Some((version, kind)) = full.rsplit_once('/') else { continue };
             match (version, self.listed) {
@@ -277,16 +185,19 @@ impl<'a> Content<'a> {
                 (version, _) => kinds.push(gvk(version, kind)),
             }
         }
+        let elsewhere = self.foreign.kinds.get(message.name).into_iter().flatten();
+        kinds.extend(elsewhere.map(|[group, version, kind]| Gvk { group, version, kind }));
         kinds.sort_unstable();
         kinds.dedup();
         kinds
     }
 }
 
-/// A definition of either origin.
+/// A definition of any origin.
 enum Either<'a> {
     Builtin(&'static Message),
     Custom(&'a Definition<'a>),
+    Foreign(&'a Value),
 }
 
 /// The paths and definitions of versions of custom resources.

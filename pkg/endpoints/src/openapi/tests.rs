@@ -9,6 +9,7 @@ mod custom;
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use api::catalog::{Document, Proxied, ProxiedVersion};
 use apimachinery::clock::TestClock;
 use flate2::read::GzDecoder;
 use http::Request;
@@ -409,10 +410,27 @@ fn paths_and_media_types_that_are_not_served_are_refused() {
 }
 
 #[test]
-fn published_documents_are_served_beside_the_built_in_ones() {
-    let published = Published { path: "apis/example.com/v1".to_owned(), json: Bytes::from_static(b"{}") };
-    let api = open_api(false).publishing(vec![published]);
-    assert_eq!(get(&api, "/openapi/v3/apis/example.com/v1", &[]).unwrap().body(), "{}");
-    let index = body(&get(&api, "/openapi/v3", &[]).unwrap());
+fn what_other_servers_say_stands_beside_what_is_built_in() {
+    let api = open_api(false);
+    let part = json!({
+        "paths": {"/apis/example.com/v1/things": {}},
+        "definitions": {"io.k8s.api.core.v1.Pod": {"type": "string"}},
+        "parameters": {"pretty-0": {}},
+    });
+    let proxied = Proxied {
+        documents: vec![Document { path: "apis/example.com/v1".to_owned(), json: Bytes::from_static(b"{}") }],
+        swagger: Some(part.to_string().into()),
+        ..Proxied::default()
+    };
+    let version =
+        ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied: Arc::new(proxied) };
+    let with = api.with_catalog(Arc::new(builtin(false).with_proxied("example.com", vec![version])));
+    assert_eq!(get(&with, "/openapi/v3/apis/example.com/v1", &[]).unwrap().body(), "{}");
+    let index = body(&get(&with, "/openapi/v3", &[]).unwrap());
     assert!(index["paths"]["apis/example.com/v1"]["serverRelativeURL"].is_string());
+    let swagger = body(&get(&with, "/openapi/v2", &[]).unwrap());
+    assert!(swagger["paths"]["/apis/example.com/v1/things"].is_object());
+    assert!(swagger["parameters"]["pretty-0"].is_object());
+    assert_eq!(swagger["definitions"]["io.k8s.api.core.v1.Pod_v2"], json!({"type": "string"}));
+    assert!(swagger["definitions"]["io.k8s.api.core.v1.Pod"]["properties"].is_object());
 }

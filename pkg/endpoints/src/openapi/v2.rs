@@ -1,6 +1,6 @@
 //! Writes the Swagger 2.0 document of the whole API.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE;
@@ -18,27 +18,47 @@ pub(super) fn document(content: &Content<'_>) -> Vec<u8> {
         w.key("info");
         super::content::info(content.info, w);
         w.key("paths");
-        w.object(|w| {
-            for item in &content.paths {
-                w.key(&item.path);
-                shared.path_item(item, w);
-            }
-        });
+        w.object(|w| paths(content, &shared, w));
         w.key("definitions");
         content.definitions(Dialect::V2, w);
         w.key("parameters");
-        w.object(|w| {
-            for (name, parameter) in &shared.by_name {
-                w.key(name);
-                parameter.write(w);
-            }
-        });
+        w.object(|w| parameters(content, &shared, w));
         w.key("securityDefinitions");
         super::content::security_schemes(w);
         w.key("security");
         w.array(|w| w.object(|w| w.texts("BearerToken", &[])));
     });
     w.into_bytes()
+}
+
+/// Ours and those of other servers, sorted.
+fn paths(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
+    let mut foreign = content.foreign.paths.iter().peekable();
+    for item in &content.paths {
+        while let Some((path, other)) = foreign.next_if(|(path, _)| **path < item.path) {
+            w.key(path);
+            w.raw(&other.to_string());
+        }
+        w.key(&item.path);
+        shared.path_item(item, w);
+    }
+    for (path, other) in foreign {
+        w.key(path);
+        w.raw(&other.to_string());
+    }
+}
+
+/// Ours and those of other servers, sorted. Their names are digests of what they say.
+fn parameters(content: &Content<'_>, shared: &Shared<'_>, w: &mut Writer) {
+    let foreign = content.foreign.parameters.keys().map(String::as_str);
+    let names: BTreeSet<&str> = shared.by_name.keys().map(String::as_str).chain(foreign).collect();
+    for name in names {
+        w.key(name);
+        match (shared.by_name.get(name), content.foreign.parameters.get(name)) {
+            (Some(parameter), _) => parameter.write(w),
+            (None, other) => w.raw(&other.map(ToString::to_string).unwrap_or_default()),
+        }
+    }
 }
 
 /// A body is a parameter too.

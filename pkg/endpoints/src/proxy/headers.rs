@@ -37,7 +37,7 @@ pub(crate) fn is_upgrade(headers: &HeaderMap) -> bool {
 }
 
 /// Headers that are for whoever is at the other end.
-pub(super) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
+pub(crate) fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let mut kept = headers.clone();
     for names in header::texts(headers, CONNECTION) {
         for name in names.split(',').filter_map(|name| HeaderName::try_from(name.trim()).ok()) {

@@ -1,3 +1,4 @@
+//! Claims about reviews.
 #![allow(clippy::unwrap_used)]
 
 use super::*;

@@ -1,0 +1,228 @@
+//! What the server behind an APIService says of itself: discovery and OpenAPI. It is asked now and then, so that no
+//! client ever waits for it; what it said last stays until it says something else.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::catalog::{Document, Proxied};
+use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
+use bytes::Bytes;
+use client::Limits;
+use endpoints::openapi::part_of_version;
+use http::header::{ACCEPT, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH};
+use http::{HeaderMap, Response};
+use schema::object::Object;
+use serde_json::Value;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::timeout;
+
+use super::discovery;
+use super::remote::Remote;
+
+/// When a server is asked again that answered.
+const AGAIN: Duration = Duration::from_secs(60);
+/// When one is asked again that did not, at first.
+const SOON: Duration = Duration::from_millis(500);
+/// How large a document may be, in bytes.
+const DOCUMENT_BYTES_MAX: usize = 16 << 20;
+/// How many documents of OpenAPI 3.0 of a version are taken: its own and its group's.
+const DOCUMENTS_MAX: usize = 2;
+const DISCOVERY: Limits =
+    Limits { total: Duration::from_secs(5), response_bytes_max: DOCUMENT_BYTES_MAX, redirects_max: 0 };
+const OPEN_API: Limits =
+    Limits { total: Duration::from_secs(60), response_bytes_max: DOCUMENT_BYTES_MAX, redirects_max: 0 };
+
+/// In newer and in older words.
+const ACCEPT_AGGREGATED: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+                                 application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
+
+/// What a server said, for whoever keeps the catalog.
+pub(super) struct Told {
+    pub(super) remote: Arc<Remote>,
+    pub(super) proxied: Proxied,
+}
+
+/// Asks one server.
+pub(super) struct Describer {
+    remote: Arc<Remote>,
+    tell: mpsc::Sender<Told>,
+    /// Told when the server answers after it did not.
+    back: Arc<Notify>,
+    known: Known,
+}
+
+/// What the server said, with what it takes to ask whether it would say it again.
+#[derive(Default)]
+struct Known {
+    proxied: Proxied,
+    discovery_tag: Option<HeaderValue>,
+    swagger_tag: Option<HeaderValue>,
+    /// Where documents are, by path, and a digest in it.
+    locations: BTreeMap<String, String>,
+}
+
+fn user(name: &str, groups: &[&str]) -> UserInfo {
+    let groups = groups.iter().map(|group| (*group).to_owned()).collect();
+    UserInfo { name: name.to_owned(), groups, ..UserInfo::default() }
+}
+
+fn headers(accept: &'static str, tag: Option<&HeaderValue>) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(ACCEPT, HeaderValue::from_static(accept));
+    headers.extend(tag.map(|tag| (IF_NONE_MATCH, tag.clone())));
+    headers
+}
+
+impl Describer {
+    pub(super) fn new(remote: Arc<Remote>, tell: mpsc::Sender<Told>, back: Arc<Notify>) -> Self {
+        let proxied = unknown(&remote.service.name);
+        Describer { remote, tell, back, known: Known { proxied, ..Known::default() } }
+    }
+
+    /// Tells what the server says until this is dropped, or nobody listens.
+    pub(super) async fn run(mut self) {
+        let mut pause = SOON;
+        loop {
+            let well = self.describe().await;
+            if let Err(error) = &well {
+                let name = &self.remote.service.name;
+                tracing::debug!(name, error, "an aggregated API server does not say what it serves");
+            }
+            if self.told().await.is_none() {
+                return;
+            }
+            if well.is_ok() {
+                let before = self.known.proxied.clone();
+                self.open_api().await;
+                if self.known.proxied != before && self.told().await.is_none() {
+                    return;
+                }
+            }
+            let wait = if well.is_ok() { AGAIN } else { pause };
+            pause = if well.is_ok() { SOON } else { (pause * 2).min(AGAIN) };
+            // It is over when the time is, or when the server is back.
+            _ = timeout(wait, self.back.notified()).await;
+        }
+    }
+
+    async fn told(&self) -> Option<()> {
+        let told = Told { remote: Arc::clone(&self.remote), proxied: self.known.proxied.clone() };
+        self.tell.send(told).await.ok()
+    }
+
+    /// Asks for discovery.
+    async fn describe(&mut self) -> Result<(), String> {
+        let asked = self.aggregated().await;
+        self.known.proxied.stale = asked.is_err();
+        if let Some(described) = asked? {
+            self.known.proxied.described = Some(Arc::new(described));
+        }
+        Ok(())
+    }
+
+    /// What the server says of its version; `None` for what it said before.
+    async fn aggregated(&mut self) -> Result<Option<Object>, String> {
+        let asker = user("system:kube-aggregator", &[GROUP_MASTERS]);
+        let headers = headers(ACCEPT_AGGREGATED, self.known.discovery_tag.as_ref());
+        let answer = self.remote.get("/apis", &asker, &headers, &DISCOVERY).await?;
+        let media_type = endpoints::header::text_or_empty(answer.headers(), CONTENT_TYPE);
+        let service = &self.remote.service;
+        match answer.status().as_u16() {
+            304 if self.known.discovery_tag.is_some() => Ok(None),
+            503 => Err("it is unavailable".to_owned()),
+            200 if discovery::is_aggregated(&media_type) => {
+                let described = discovery::version_of(answer.body(), &service.group, &service.version)?;
+                self.known.discovery_tag = answer.headers().get(ETAG).cloned();
+                Ok(Some(described))
+            }
+            _ => self.legacy().await.map(Some),
+        }
+    }
+
+    async fn legacy(&mut self) -> Result<Object, String> {
+        let asker = user("system:kube-aggregator", &[]);
+        let headers = headers("application/json", None);
+        let answer = self.remote.get(&self.remote.path(), &asker, &headers, &DISCOVERY).await?;
+        match answer.status().as_u16() {
+            200 => discovery::version_of_list(answer.body()),
+            code => Err(format!("status {code}")),
+        }
+    }
+
+    /// Asks for OpenAPI. What fails stays as it was.
+    async fn open_api(&mut self) {
+        let name = self.remote.service.name.clone();
+        if let Err(error) = self.documents().await {
+            tracing::debug!(name, error, "OpenAPI 3.0 of an aggregated API server");
+        }
+        if let Err(error) = self.swagger().await {
+            tracing::debug!(name, error, "OpenAPI 2.0 of an aggregated API server");
+        }
+    }
+
+    async fn ask(&self, path: &str, headers: &HeaderMap) -> Result<Response<Bytes>, String> {
+        self.remote.get(path, &user("system:aggregator", &[]), headers, &OPEN_API).await
+    }
+
+    async fn documents(&mut self) -> Result<(), String> {
+        let answer = self.ask("/openapi/v3", &headers("application/json", None)).await?;
+        if answer.status() != 200 {
+            return Err(format!("status {}", answer.status()));
+        }
+        let index = schema::json::decode_untyped(answer.body()).map_err(|error| error.to_string())?.value;
+        let own = [self.remote.path(), format!("/apis/{}", self.remote.service.group)];
+        let own: Vec<&str> =
+            own.iter().take(DOCUMENTS_MAX).filter_map(|path| path.strip_prefix('/')).collect();
+        for path in &own {
+            let location = index.get("paths").and_then(|paths| paths.get(*path)?.get("serverRelativeURL"));
+            let at = location.and_then(Value::as_str).filter(|at| at.starts_with("/openapi/v3/"));
+            let Some(at) = at else {
+                self.known.locations.remove(*path);
+                self.known.proxied.documents.retain(|document| document.path != *path);
+                continue;
+            };
+            if self.known.locations.get(*path).is_some_and(|known| known == at) {
+                continue;
+            }
+            let answer = self.ask(at, &headers("application/json", None)).await?;
+            if answer.status() != 200 {
+                return Err(format!("status {}", answer.status()));
+            }
+            let json = answer.into_body();
+            schema::json::decode_untyped(&json).map_err(|error| error.to_string())?;
+            self.known.proxied.documents.retain(|document| document.path != *path);
+            self.known.proxied.documents.push(Document { path: (*path).to_owned(), json });
+            self.known.locations.insert((*path).to_owned(), at.to_owned());
+        }
+        Ok(())
+    }
+
+    async fn swagger(&mut self) -> Result<(), String> {
+        let headers = headers("application/json", self.known.swagger_tag.as_ref());
+        let answer = self.ask("/openapi/v2", &headers).await?;
+        match answer.status().as_u16() {
+            200 => {
+                let tag = answer.headers().get(ETAG).cloned();
+                let (group, version) =
+                    (self.remote.service.group.clone(), self.remote.service.version.clone());
+                let reading = move || part_of_version(answer.body(), &group, &version);
+                let part = tokio::task::spawn_blocking(reading).await.map_err(|error| error.to_string())?;
+                self.known.proxied.swagger = Some(part?);
+                self.known.swagger_tag = tag;
+                Ok(())
+            }
+            304 => Ok(()),
+            404 => {
+                self.known.proxied.swagger = None;
+                Ok(())
+            }
+            code => Err(format!("status {code}")),
+        }
+    }
+}
+
+/// What is known of a server that was never heard.
+pub(super) fn unknown(api_service: &str) -> Proxied {
+    Proxied { api_service: api_service.to_owned(), stale: true, ..Proxied::default() }
+}

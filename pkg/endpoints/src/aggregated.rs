@@ -1,0 +1,163 @@
+//! Requests for what other API servers answer for (upstream's `kube-aggregator/pkg/apiserver/handler_proxy.go`).
+//!
+//! Such a request has passed the chain like any other. It is passed on with the user that was found in headers, which
+//! the other server believes because of the certificate that comes with them.
+
+mod headers;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use api::catalog::{Catalog, Owner, Proxied};
+use apimachinery::request_context::RequestContext;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use http::StatusCode;
+use http::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use http::request::Parts;
+use hyper::upgrade::OnUpgrade;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::dispatch::{Body, Response};
+use crate::header;
+use crate::proxy::url::Url;
+use crate::proxy::{self, Incoming, Network, Trust};
+use crate::respond;
+pub use headers::set_user;
+
+/// How long a server may take to say what it serves. Every client asks for that, so a slow one would slow all.
+const DISCOVERY_MAX: Duration = Duration::from_secs(5);
+
+/// The servers behind APIServices.
+#[async_trait]
+pub trait Servers: Send + Sync + 'static {
+    /// The way to the server of an APIService, as it is now.
+    ///
+    /// # Errors
+    /// There is none.
+    async fn way(&self, api_service: &str) -> Result<Way, Refusal>;
+}
+
+/// The way to a server.
+pub struct Way {
+    /// Gets there, whatever trust a request asks for: whom to believe is the APIService's to say.
+    pub network: Arc<dyn Network>,
+    /// A name or an address, without brackets.
+    pub host: String,
+    /// A port.
+    pub port: u16,
+}
+
+/// An answer instead of a server's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// HTTP status.
+    pub code: u16,
+    /// Why, for clients.
+    pub message: String,
+}
+
+/// How requests are passed on to the servers of others.
+#[derive(Clone)]
+pub struct Aggregation {
+    /// The way to them.
+    pub servers: Arc<dyn Servers>,
+    /// Tell the uid of users (gate `RemoteRequestHeaderUID`).
+    pub send_uid: bool,
+    /// Pass redirects on to clients (`--aggregator-reject-forwarding-redirect=false`).
+    pub forward_redirects: bool,
+}
+
+/// A request for another server.
+pub(crate) struct Forwarded<'r> {
+    /// Its head.
+    pub(crate) parts: Parts,
+    /// Its body, not read yet.
+    pub(crate) body: Body,
+    /// What is known of it.
+    pub(crate) context: &'r RequestContext,
+    /// Who asks.
+    pub(crate) user: &'r UserInfo,
+    /// The connection, for those who want to speak something else on it.
+    pub(crate) connection: Option<OnUpgrade>,
+    /// When to end what has no end of its own.
+    pub(crate) shutdown: &'r CancellationToken,
+}
+
+/// The version that a decoded path leads into, if another server answers for it.
+pub(crate) fn proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<Proxied>> {
+    if !catalog.has_proxied() {
+        return None;
+    }
+    let mut segments = path.strip_prefix('/')?.split('/');
+    let (group, version) = match (segments.next()?, segments.next()?) {
+        ("api", version) => ("", version),
+        ("apis", group) if !group.is_empty() => (group, segments.next()?),
+        _ => return None,
+    };
+    match &catalog.group(group)?.version(version)?.owner {
+        Owner::Proxied(proxied) => Some(proxied),
+        Owner::Builtin | Owner::Custom => None,
+    }
+}
+
+impl Aggregation {
+    /// Passes a request on. Every failure is an answer, as plain text.
+    pub(crate) async fn forward(&self, api_service: &str, request: Forwarded<'_>) -> Response {
+        let way = match self.servers.way(api_service).await {
+            Ok(way) => way,
+            Err(Refusal { code, message }) => return refusal(code, message),
+        };
+        match self.pass_on(way, request).await {
+            Ok(answer) if is_redirect(&answer) && !self.forward_redirects => not_redirected(),
+            Ok(answer) => answer,
+            Err(message) => refusal(503, message),
+        }
+    }
+
+    async fn pass_on(&self, way: Way, request: Forwarded<'_>) -> Result<Response, String> {
+        let Forwarded { mut parts, body, context, user, connection, shutdown } = request;
+        let path = context.info.path.as_str();
+        let url = Url {
+            tls: Some(Trust::Anyone),
+            host: way.host,
+            port: way.port.to_string(),
+            path: path.to_owned(),
+            query: String::new(),
+        };
+        let user = if self.send_uid { user.clone() } else { UserInfo { uid: String::new(), ..user.clone() } };
+        headers::prepare(&mut parts, &url, context, &user)?;
+        let incoming = Incoming { parts: &parts, path, body, connection, peer: context.peer, shutdown };
+        let passed = proxy::pass_on(&*way.network, url, incoming);
+        let is_discovery = !context.info.is_resource && path.trim_matches('/').split('/').count() == 3;
+        let answer = match is_discovery {
+            true => timeout(DISCOVERY_MAX, passed).await.map_err(|_| too_slow())?,
+            false => passed.await,
+        };
+        answer.map_err(|status| status.message)
+    }
+}
+
+fn too_slow() -> String {
+    "error trying to reach service: context deadline exceeded".to_owned()
+}
+
+fn is_redirect(answer: &Response) -> bool {
+    answer.status().is_redirection() && !header::text_or_empty(answer.headers(), LOCATION).is_empty()
+}
+
+/// A server could send clients, with what they show it, to wherever it likes.
+fn not_redirected() -> Response {
+    let text = "the backend attempted to redirect this request, which is not permitted";
+    let mut answer = http::Response::new(respond::full(text));
+    *answer.status_mut() = StatusCode::BAD_GATEWAY;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    answer
+}
+
+fn refusal(code: u16, message: String) -> Response {
+    respond::plain(code, message + "\n")
+}

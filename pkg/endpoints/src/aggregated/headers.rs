@@ -1,0 +1,180 @@
+//! What another API server is told of a request besides what its client said.
+
+use std::borrow::Cow;
+
+use apimachinery::query::Query;
+use apimachinery::request_context::RequestContext;
+use apimachinery::user_info::UserInfo;
+use http::header::{AUTHORIZATION, CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue};
+use http::request::Parts;
+use http::uri::{PathAndQuery, Uri};
+
+use crate::proxy::url::{Url, escape_path};
+use crate::proxy::{end_to_end, is_upgrade};
+
+const USER: HeaderName = HeaderName::from_static("x-remote-user");
+const UID: HeaderName = HeaderName::from_static("x-remote-uid");
+const GROUP: HeaderName = HeaderName::from_static("x-remote-group");
+const EXTRA: &str = "x-remote-extra-";
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Makes a client's head one for the server at `url`. Its query becomes what was authorized.
+///
+/// # Errors
+/// The user cannot be told, in the words of Go's client.
+pub(super) fn prepare(
+    parts: &mut Parts,
+    url: &Url,
+    context: &RequestContext,
+    user: &UserInfo,
+) -> Result<(), String> {
+    // What the client wants to be left out on the way must not be what is said of it here.
+    match is_upgrade(&parts.headers) {
+        true => drop(parts.headers.insert(CONNECTION, HeaderValue::from_static("Upgrade"))),
+        false => parts.headers = end_to_end(&parts.headers),
+    }
+    let headers = &mut parts.headers;
+    headers.remove(AUTHORIZATION);
+    let impersonation: Vec<HeaderName> =
+        headers.keys().filter(|name| name.as_str().starts_with("impersonate-")).cloned().collect();
+    impersonation.iter().for_each(|name| drop(headers.remove(name)));
+    let unsayable = |error| format!("error trying to reach service: {error}");
+    set_user(headers, user).map_err(unsayable)?;
+    if let Ok(id) = HeaderValue::from_bytes(&context.audit_id.bytes())
+        && !id.is_empty()
+    {
+        headers.insert(AUDIT_ID, id);
+    }
+    if let Ok(host) = HeaderValue::try_from(url.authority()) {
+        if !is_upgrade(headers) {
+            headers.insert(FORWARDED_HOST, host.clone());
+            headers.insert(FORWARDED_PROTO, HeaderValue::from_static("https"));
+        }
+        headers.insert(HOST, host);
+    }
+    let query = encode(&context.query);
+    let mark = if query.is_empty() { "" } else { "?" };
+    let target = PathAndQuery::try_from(format!("{}{mark}{query}", escape_path(&url.path)));
+    parts.uri = Uri::from(target.map_err(|error| unsayable(error.to_string()))?);
+    Ok(())
+}
+
+/// Says who asks, in the place of whatever was said before.
+///
+/// # Errors
+/// A name or a value that no header can have, in the words of Go's client. Leaving it out would make another user.
+pub fn set_user(headers: &mut HeaderMap, user: &UserInfo) -> Result<(), String> {
+    let said = |name: &HeaderName| [USER, UID, GROUP].contains(name) || name.as_str().starts_with(EXTRA);
+    let before: Vec<HeaderName> = headers.keys().filter(|name| said(name)).cloned().collect();
+    before.iter().for_each(|name| drop(headers.remove(name)));
+    headers.insert(USER, value("X-Remote-User", &user.name)?);
+    if !user.uid.is_empty() {
+        headers.insert(UID, value("X-Remote-Uid", &user.uid)?);
+    }
+    for group in &user.groups {
+        headers.append(GROUP, value("X-Remote-Group", group)?);
+    }
+    for (key, values) in &user.extra {
+        let key = format!("{EXTRA}{}", escape_key(key));
+        let name = HeaderName::try_from(&*key);
+        let name = name.map_err(|_| format!("net/http: invalid header field name {key:?}"))?;
+        for text in values {
+            headers.append(&name, value(&key, text)?);
+        }
+    }
+    Ok(())
+}
+
+fn value(name: &str, text: &str) -> Result<HeaderValue, String> {
+    HeaderValue::from_bytes(text.as_bytes())
+        .map_err(|_| format!("net/http: invalid header field value for {name:?}"))
+}
+
+/// A key as a part of a header's name: what no name can have is escaped, and so is the sign of an escape.
+fn escape_key(key: &str) -> String {
+    const LEGAL: &[u8] = b"!#$&'*+-.^_`|~";
+    let mut out = String::with_capacity(key.len());
+    for byte in key.bytes() {
+        match byte.is_ascii_alphanumeric() || LEGAL.contains(&byte) {
+            true => out.push(char::from(byte)),
+            false => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out
+}
+
+/// A query as Go writes it: sorted by names.
+fn encode(query: &Query) -> String {
+    let mut pairs: Vec<(&str, &str)> = query.pairs().collect();
+    pairs.sort_by_key(|(name, _)| *name);
+    let pairs = pairs.iter().map(|(name, value)| format!("{}={}", escape_query(name), escape_query(value)));
+    pairs.collect::<Vec<_>>().join("&")
+}
+
+fn escape_query(text: &str) -> Cow<'_, str> {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    if text.bytes().all(plain) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b' ' => out.push('+'),
+            byte if plain(byte) => out.push(char::from(byte)),
+            byte => out.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    out.into()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn user(name: &str) -> UserInfo {
+        UserInfo {
+            name: name.to_owned(),
+            uid: "7".to_owned(),
+            groups: vec!["a".to_owned(), "b".to_owned()],
+            extra: [("example.com/% x".to_owned(), vec!["1".to_owned(), "2".to_owned()])].into(),
+        }
+    }
+
+    #[test]
+    fn a_server_hears_of_the_user_that_was_found_and_of_no_other() {
+        let mut headers = HeaderMap::new();
+        for name in ["x-remote-user", "x-remote-uid", "x-remote-group", "x-remote-extra-scopes"] {
+            headers.append(name, HeaderValue::from_static("system:masters"));
+        }
+        set_user(&mut headers, &user("jane")).unwrap();
+        let mut told: Vec<String> =
+            headers.iter().map(|(name, value)| format!("{name}={}", value.to_str().unwrap())).collect();
+        told.sort();
+        let expected = [
+            "x-remote-extra-example.com%2f%25%20x=1",
+            "x-remote-extra-example.com%2f%25%20x=2",
+            "x-remote-group=a",
+            "x-remote-group=b",
+            "x-remote-uid=7",
+            "x-remote-user=jane",
+        ];
+        assert_eq!(told, expected);
+    }
+
+    #[test]
+    fn a_user_whom_no_header_can_name_is_not_passed_on_as_somebody_else() {
+        let error = set_user(&mut HeaderMap::new(), &user("a\nb")).unwrap_err();
+        assert_eq!(error, "net/http: invalid header field value for \"X-Remote-User\"");
+    }
+
+    #[test]
+    fn a_query_is_written_as_go_writes_it() {
+        let check = |raw: &str, expected: &str| assert_eq!(encode(&Query::parse(raw)), expected, "{raw}");
+        check("", "");
+        check("watch=1&a=b+c&watch=%32", "a=b+c&watch=1&watch=2");
+        check("b&a=%2F~x;y&a=%zz&c=%26", "b=&c=%26");
+    }
+}

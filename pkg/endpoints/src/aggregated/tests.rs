@@ -1,0 +1,162 @@
+//! Claims about requests for other servers.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use std::sync::Arc;
+
+use api::catalog::ProxiedVersion;
+use apimachinery::request_info::RequestInfo;
+use http::{Method, Request, Uri};
+use http_body_util::BodyExt;
+
+use super::*;
+use crate::proxy::testing::Everybody;
+use crate::respond::full;
+
+/// One server, or why there is none.
+struct One(Result<Arc<dyn Network>, Refusal>);
+
+#[async_trait]
+impl Servers for One {
+    async fn way(&self, api_service: &str) -> Result<Way, Refusal> {
+        assert_eq!(api_service, "v1.example.com");
+        Ok(Way { network: self.0.clone()?, host: "10.0.0.1".to_owned(), port: 443 })
+    }
+}
+
+async fn forward(servers: One, uri: &str, headers: &[(&'static str, &'static str)]) -> (u16, String) {
+    let mut request = Request::new(());
+    *request.method_mut() = Method::GET;
+    *request.uri_mut() = uri.parse::<Uri>().unwrap();
+    for (name, value) in headers {
+        request.headers_mut().append(*name, HeaderValue::from_static(value));
+    }
+    let parts = request.into_parts().0;
+    let context = RequestContext {
+        info: RequestInfo { path: parts.uri.path().to_owned(), ..RequestInfo::default() },
+        query: apimachinery::query::Query::parse(parts.uri.query().unwrap_or_default()),
+        peer: Some("192.0.2.7:5".parse().unwrap()),
+        ..RequestContext::default()
+    };
+    let user = UserInfo { name: "jane".to_owned(), uid: "7".to_owned(), ..UserInfo::default() };
+    let aggregation = Aggregation { servers: Arc::new(servers), send_uid: false, forward_redirects: false };
+    let shutdown = CancellationToken::new();
+    let request = Forwarded {
+        parts,
+        body: full("hello"),
+        context: &context,
+        user: &user,
+        connection: None,
+        shutdown: &shutdown,
+    };
+    let answer = aggregation.forward("v1.example.com", request).await;
+    let code = answer.status().as_u16();
+    let body = answer.into_body().collect().await.unwrap().to_bytes();
+    (code, String::from_utf8(body.to_vec()).unwrap())
+}
+
+fn everybody(
+    answer: impl Fn(Request<hyper::body::Incoming>) -> Response + Send + Sync + 'static,
+) -> Arc<dyn Network> {
+    Arc::new(Everybody::answering(answer))
+}
+
+/// A server that tells what it was asked.
+fn mirror() -> One {
+    One(Ok(everybody(|request| {
+        let mut told: Vec<String> = request
+            .headers()
+            .iter()
+            .map(|(name, value)| format!("{name}={}", value.to_str().unwrap()))
+            .collect();
+        told.sort();
+        http::Response::new(full(format!("{} {}", request.uri(), told.join(" "))))
+    })))
+}
+
+#[tokio::test]
+async fn a_server_sees_the_request_as_it_was_authorized() {
+    let sent = [
+        ("authorization", "Bearer secret"),
+        ("impersonate-user", "root"),
+        ("x-remote-user", "root"),
+        ("host", "api:6443"),
+        ("x-mine", "1"),
+    ];
+    let (code, told) = forward(mirror(), "/apis/example.com/v1/x%20y?watch=1&a=b", &sent).await;
+    assert_eq!(code, 200);
+    let expected = "/apis/example.com/v1/x%2520y?a=b&watch=1 content-length=5 host=10.0.0.1:443";
+    assert!(told.starts_with(expected), "{told}");
+    assert!(told.contains("x-forwarded-for=192.0.2.7 x-forwarded-host=10.0.0.1:443 x-forwarded-proto=https"));
+    assert!(told.ends_with("x-mine=1 x-remote-user=jane"), "{told}");
+    assert!(!told.contains("secret") && !told.contains("root"), "{told}");
+}
+
+#[tokio::test]
+async fn a_client_cannot_have_its_name_left_out() {
+    let sent = [("connection", "close, x-remote-user, x-remote-group, x-mine"), ("x-mine", "1")];
+    let (_, told) = forward(mirror(), "/apis/example.com/v1/a", &sent).await;
+    assert!(told.ends_with("x-remote-user=jane") && !told.contains("x-mine"), "{told}");
+}
+
+/// Never answers.
+struct Silent;
+
+#[async_trait]
+impl Network for Silent {
+    async fn send(&self, _: Trust, _: http::Request<Body>) -> Result<Response, String> {
+        std::future::pending().await
+    }
+
+    async fn send_alone(&self, _: Trust, _: http::Request<Body>) -> Result<Response, proxy::Failure> {
+        std::future::pending().await
+    }
+
+    async fn addresses(&self, _: &str) -> Result<Vec<std::net::IpAddr>, String> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_say_what_it_serves_holds_clients_up_for_a_while_only() {
+    let answer = forward(One(Ok(Arc::new(Silent))), "/apis/example.com/v1", &[]).await;
+    let text = "error trying to reach service: context deadline exceeded\n";
+    assert_eq!(answer, (503, text.to_owned()));
+}
+
+#[tokio::test]
+async fn a_redirect_is_not_passed_on() {
+    let redirecting = One(Ok(everybody(|_| {
+        let mut answer = http::Response::new(full("elsewhere"));
+        *answer.status_mut() = StatusCode::FOUND;
+        answer.headers_mut().insert(LOCATION, HeaderValue::from_static("https://elsewhere/"));
+        answer
+    })));
+    let text = "the backend attempted to redirect this request, which is not permitted";
+    assert_eq!(forward(redirecting, "/apis/example.com/v1/a", &[]).await, (502, text.to_owned()));
+}
+
+#[tokio::test]
+async fn who_is_not_there_is_said_in_plain_text() {
+    let refusal = Refusal { code: 503, message: "service unavailable".to_owned() };
+    let answer = forward(One(Err(refusal)), "/apis/example.com/v1/a", &[]).await;
+    assert_eq!(answer, (503, "service unavailable\n".to_owned()));
+}
+
+#[test]
+fn paths_below_a_version_that_others_answer_for_are_theirs() {
+    let proxied = Arc::new(Proxied { api_service: "v1.example.com".to_owned(), ..Proxied::default() });
+    let version = ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied };
+    let catalog = Catalog::builtin(|_| true).with_proxied("example.com", vec![version]);
+    let check = |path: &str, expected: bool| {
+        assert_eq!(super::proxied(&catalog, path).is_some(), expected, "{path}");
+    };
+    check("/apis/example.com/v1", true);
+    check("/apis/example.com/v1/", true);
+    check("/apis/example.com/v1/namespaces/a/x/y/z/proxy/w", true);
+    check("/apis/example.com", false);
+    check("/apis/example.com/v2/x", false);
+    check("/apis/apps/v1/deployments", false);
+    check("/apis//v1", false);
+    check("/api/v1", false);
+    check("/", false);
+}

@@ -1,0 +1,257 @@
+//! What other API servers say of themselves in OpenAPI 2.0, beside what this one says (upstream's
+//! `kube-openapi/pkg/aggregator`).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use api::catalog::{Catalog, Owner};
+use bytes::Bytes;
+use serde_json::{Map, Value, json};
+
+const DEFINITION: &str = "#/definitions/";
+const PARAMETER: &str = "#/parameters/";
+const KINDS: &str = "x-kubernetes-group-version-kind";
+
+type Named = BTreeMap<String, Value>;
+
+/// The part of another server's document that is about one version: its paths, and what they refer to.
+///
+/// # Errors
+/// It is no such document.
+pub fn part_of_version(document: &[u8], group: &str, version: &str) -> Result<Bytes, String> {
+    let document = schema::json::decode_untyped(document).map_err(|error| error.to_string())?.value;
+    let member = |name: &str| document.get(name).and_then(Value::as_object);
+    let prefix = format!("/apis/{group}/{version}/");
+    let paths = member("paths").ok_or("it has no paths")?;
+    let paths: Map<String, Value> = paths
+        .iter()
+        .filter(|(path, _)| path.starts_with(&prefix))
+        .map(|(path, item)| (path.clone(), item.clone()))
+        .collect();
+    let mut part = json!({ "paths": paths, "definitions": {}, "parameters": {} });
+    let mut wanted = Vec::new();
+    references(&part, &mut wanted);
+    let mut seen = BTreeSet::new();
+    while let Some(reference) = wanted.pop() {
+        if !seen.insert(reference.clone()) {
+            continue;
+        }
+        let found =
+            [("definitions", DEFINITION), ("parameters", PARAMETER)].into_iter().find_map(|(kind, at)| {
+                let name = reference.strip_prefix(at)?;
+                Some((kind, name, member(kind)?.get(name)?))
+            });
+        if let Some((kind, name, value)) = found {
+            references(value, &mut wanted);
+            if let Some(Value::Object(all)) = part.get_mut(kind) {
+                all.insert(name.to_owned(), value.clone());
+            }
+        }
+    }
+    Ok(part.to_string().into())
+}
+
+/// Adds all references in a value.
+fn references(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get("$ref") {
+                found.push(reference.clone());
+            }
+            members.values().for_each(|value| references(value, found));
+        }
+        Value::Array(values) => values.iter().for_each(|value| references(value, found)),
+        _ => {}
+    }
+}
+
+/// What the document of everything holds of others.
+#[derive(Debug, Default)]
+pub(super) struct Foreign {
+    /// By path.
+    pub(super) paths: Named,
+    /// By name, none of which is one of ours.
+    pub(super) definitions: Named,
+    /// By name.
+    pub(super) parameters: Named,
+    /// What definitions of ours are registered as elsewhere: group, version and kind, by name.
+    pub(super) kinds: BTreeMap<String, Vec<[String; 3]>>,
+}
+
+impl Foreign {
+    /// What a catalog knows of others. `own` is how this server defines a name.
+    pub(super) fn of(catalog: &Catalog, own: impl Fn(&str) -> Option<Value>) -> Self {
+        let mut foreign = Foreign::default();
+        let versions = catalog.groups().filter(|_| catalog.has_proxied()).flat_map(|group| &group.versions);
+        for version in versions {
+            if let Owner::Proxied(proxied) = &version.owner
+                && let Some(part) = &proxied.swagger
+                && let Ok(part) = serde_json::from_slice(part)
+            {
+                foreign.add(part, &own);
+            }
+        }
+        foreign
+    }
+
+    /// Adds a part. What it defines otherwise than others under the same name gets another name.
+    fn add(&mut self, mut part: Value, own: &impl Fn(&str) -> Option<Value>) {
+        let (mut renamed, mut added) = (BTreeMap::new(), Vec::new());
+        for (name, definition) in take(&mut part, "definitions") {
+            let known = |name: &str| self.definitions.get(name).cloned().or_else(|| own(name));
+            match free_name(&name, &definition, known) {
+                Name::Known(same) => {
+                    self.kinds.entry(same.clone()).or_default().extend(kinds_of(&definition));
+                    if same != name {
+                        renamed.insert(name, same);
+                    }
+                }
+                Name::Free(free) => {
+                    if free != name {
+                        renamed.insert(name, free.clone());
+                    }
+                    added.push(free.clone());
+                    self.definitions.insert(free, definition);
+                }
+            }
+        }
+        for name in &added {
+            self.definitions.get_mut(name).into_iter().for_each(|definition| rename(definition, &renamed));
+        }
+        for (path, mut item) in take(&mut part, "paths") {
+            rename(&mut item, &renamed);
+            self.paths.entry(path).or_insert(item);
+        }
+        for (name, mut parameter) in take(&mut part, "parameters") {
+            rename(&mut parameter, &renamed);
+            self.parameters.entry(name).or_insert(parameter);
+        }
+    }
+}
+
+fn kinds_of(definition: &Value) -> impl Iterator<Item = [String; 3]> {
+    let kinds = definition.get(KINDS).and_then(Value::as_array).into_iter().flatten();
+    kinds.map(|kind| {
+        ["group", "version", "kind"]
+            .map(|name| kind.get(name).and_then(Value::as_str).unwrap_or_default().to_owned())
+    })
+}
+
+fn take(part: &mut Value, name: &str) -> Map<String, Value> {
+    match part.get_mut(name).map(Value::take) {
+        Some(Value::Object(members)) => members,
+        _ => Map::new(),
+    }
+}
+
+enum Name {
+    /// Somebody defines this already, and in the same way.
+    Known(String),
+    /// Nobody defines this.
+    Free(String),
+}
+
+fn free_name(name: &str, definition: &Value, known: impl Fn(&str) -> Option<Value>) -> Name {
+    let names = (2u32..).map(|number| format!("{name}_v{number}"));
+    for candidate in std::iter::once(name.to_owned()).chain(names) {
+        match known(&candidate) {
+            None => return Name::Free(candidate),
+            Some(known) if is_same(&known, definition) => return Name::Known(candidate),
+            Some(_) => {}
+        }
+    }
+    Name::Free(name.to_owned())
+}
+
+/// Whether two definitions say the same. Which kinds a type is depends on the server.
+fn is_same(a: &Value, b: &Value) -> bool {
+    let without_kinds = |value: &Value| {
+        let mut value = value.clone();
+        value.as_object_mut().map(|members| members.remove(KINDS));
+        value
+    };
+    without_kinds(a) == without_kinds(b)
+}
+
+fn rename(value: &mut Value, renamed: &BTreeMap<String, String>) {
+    match value {
+        Value::Object(members) => {
+            if let Some(Value::String(reference)) = members.get_mut("$ref")
+                && let Some(new) = reference.strip_prefix(DEFINITION).and_then(|name| renamed.get(name))
+            {
+                *reference = format!("{DEFINITION}{new}");
+            }
+            members.values_mut().for_each(|value| rename(value, renamed));
+        }
+        Value::Array(values) => values.iter_mut().for_each(|value| rename(value, renamed)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use super::*;
+
+    fn document() -> Value {
+        let operation = |definition: &str| {
+            json!({"get": {
+                "parameters": [{"$ref": "#/parameters/pretty"}],
+                "responses": {"200": {"schema": {"$ref": format!("{DEFINITION}{definition}")}}},
+            }})
+        };
+        json!({
+            "swagger": "2.0",
+            "paths": {
+                "/apis/": operation("Unrelated"),
+                "/apis/example.com/v1/things": operation("Thing"),
+                "/apis/example.com/v10/things": operation("Unrelated"),
+            },
+            "definitions": {
+                "Thing": {"properties": {"spec": {"$ref": "#/definitions/Spec"}}},
+                "Spec": {"properties": {"again": {"$ref": "#/definitions/Spec"}}},
+                "Unrelated": {},
+            },
+            "parameters": {"pretty": {"name": "pretty"}, "other": {}},
+        })
+    }
+
+    fn names(value: &Value) -> Vec<&str> {
+        value.as_object().unwrap().keys().map(String::as_str).collect()
+    }
+
+    #[test]
+    fn of_a_document_that_is_kept_what_a_version_needs() {
+        let part = part_of_version(document().to_string().as_bytes(), "example.com", "v1").unwrap();
+        let part: Value = serde_json::from_slice(&part).unwrap();
+        assert_eq!(names(&part["paths"]), ["/apis/example.com/v1/things"]);
+        assert_eq!(names(&part["definitions"]), ["Spec", "Thing"]);
+        assert_eq!(names(&part["parameters"]), ["pretty"]);
+        assert!(part_of_version(b"[]", "example.com", "v1").is_err());
+        assert!(part_of_version(b"{", "example.com", "v1").is_err());
+    }
+
+    #[test]
+    fn who_defines_a_name_otherwise_gets_another_one() {
+        let own = |name: &str| (name == "Spec").then(|| json!({"type": "string"}));
+        let mut foreign = Foreign::default();
+        foreign.add(document(), &own);
+        let definitions: Vec<&str> = foreign.definitions.keys().map(String::as_str).collect();
+        assert_eq!(definitions, ["Spec_v2", "Thing", "Unrelated"]);
+        let refers = &foreign.definitions["Thing"]["properties"]["spec"]["$ref"];
+        assert_eq!(refers, "#/definitions/Spec_v2");
+    }
+
+    #[test]
+    fn who_defines_a_name_alike_shares_it() {
+        let own = |name: &str| (name == "Unrelated").then(|| json!({KINDS: [{"kind": "A"}]}));
+        let mut foreign = Foreign::default();
+        let mut document = document();
+        document["definitions"]["Unrelated"] =
+            json!({KINDS: [{"group": "example.com", "version": "v1", "kind": "B"}]});
+        foreign.add(document, &own);
+        let definitions: Vec<&str> = foreign.definitions.keys().map(String::as_str).collect();
+        assert_eq!(definitions, ["Spec", "Thing"]);
+        assert_eq!(foreign.kinds["Unrelated"], [["example.com", "v1", "B"].map(str::to_owned)]);
+        assert_eq!(foreign.paths.len(), 3);
+    }
+}
