@@ -133,7 +133,11 @@ impl<'a> Machine<'a, '_> {
 
     /// Whether an attribute leads from a variable of the host straight into what the host gave for it.
     fn is_of_host(&self, attribute: u32) -> bool {
-        matches!(self.plan.attribute(attribute).root, Root::Slot(slot) if usize::from(slot) < self.plan.variables.len())
+        match self.plan.attribute(attribute).root {
+            Root::Slot(slot) => usize::from(slot) < self.plan.variables.len(),
+            Root::Choice { truthy, falsy, .. } => self.is_of_host(truthy) || self.is_of_host(falsy),
+            Root::Accumulator { .. } | Root::Node(_) => false,
+        }
     }
 
     fn step_done(
