@@ -48,3 +48,9 @@ fn elements_of_the_hosts_lists_are_written_as_gos_values() {
     let expected = "cannot initialize optional entry 'k' from non-optional value {p: [map[q:1]]}";
     assert_eq!(outcome("{?'k': o.n.or(optional.none())}"), expected);
 }
+
+#[test]
+fn an_optional_value_in_another_is_lost_in_a_ternary() {
+    assert_eq!(outcome("o.?b.optMap(i, optional.none())"), "optional(0)");
+    assert_eq!(outcome("o.?b.optMap(i, optional.of(1))"), "optional(1)");
+}
