@@ -3,7 +3,7 @@
 
 mod build;
 mod correlation;
-mod field_path;
+pub mod field_path;
 mod json;
 mod rule;
 mod run;

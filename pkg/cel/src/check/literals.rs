@@ -82,6 +82,8 @@ impl Checker<'_> {
         let function = self.syntax.name(function);
         let valid = match (function, literal) {
             ("duration", Literal::String(text)) => parse_duration(self.syntax.name(text)).is_ok(),
+            // There is an overload for integers, which no integer converts by.
+            ("duration", Literal::Int(_)) => false,
             ("timestamp", Literal::String(text)) => parse_timestamp(self.syntax.name(text)).is_ok(),
             ("timestamp", Literal::Int(seconds)) => (MIN_SECONDS..=MAX_SECONDS).contains(&seconds),
             ("matches", Literal::String(text)) => Regex::compile(self.syntax.name(text)).is_ok(),

@@ -50,7 +50,7 @@ impl<'a> Context<'a, '_> {
             // A match by a constant pattern is a function of its own, which says less of what is no text.
             Op::Matches if regex.is_some() => self.matches(a, b, regex),
             Op::Matches => self.needs(a, Trait::Matcher, "matches", || self.matches(a, b, regex)),
-            Op::SortBy => self.sort_by(a, b),
+            Op::SortBy => self.sort_by("@sortByAssociatedKeys", a, b),
             _ => Ok(Value::NO_SUCH_OVERLOAD),
         }
     }
@@ -67,7 +67,7 @@ impl<'a> Context<'a, '_> {
             }),
             Op::Type => convert(a, "type", self.arena),
             Op::Dyn => Ok(a),
-            Op::Sort => self.sort_by(a, a),
+            Op::Sort => self.sort_by("sort", a, a),
             _ => Ok(Value::NO_SUCH_OVERLOAD),
         }
     }

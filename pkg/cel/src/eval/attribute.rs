@@ -133,7 +133,11 @@ impl<'a> Machine<'a, '_> {
 
     /// Whether an attribute leads from a variable of the host straight into what the host gave for it.
     fn is_of_host(&self, attribute: u32) -> bool {
-        matches!(self.plan.attribute(attribute).root, Root::Slot(slot) if usize::from(slot) < self.plan.variables.len())
+        match self.plan.attribute(attribute).root {
+            Root::Slot(slot) => usize::from(slot) < self.plan.variables.len(),
+            Root::Choice { truthy, falsy, .. } => self.is_of_host(truthy) || self.is_of_host(falsy),
+            Root::Accumulator { .. } | Root::Node(_) => false,
+        }
     }
 
     fn step_done(
@@ -225,9 +229,14 @@ pub(super) fn index(key: Value<'_>) -> Result<i64, String> {
     place.ok_or_else(|| format!("unsupported index value {} in list", text(key)))
 }
 
-/// A value without its schema.
-fn native(value: Value<'_>) -> Value<'_> {
+/// A value without its schema, and without the optional values around it: Go's form of one is that of what is in
+/// it.
+fn native(mut value: Value<'_>) -> Value<'_> {
+    while let Value::Optional(Some(inner)) = value {
+        value = *inner;
+    }
     match value {
+        Value::Optional(None) => Value::Null,
         Value::Map(Map::Typed(map)) => Value::Map(Map::Tree(map.fields)),
         Value::List(List::Typed(list)) => Value::List(List::Tree(list.items)),
         Value::List(List::Merged(merged)) => Value::List(List::Values(&merged.elements)),

@@ -119,13 +119,13 @@ impl<'a> Context<'a, '_> {
         self.arena.filled(unique.into_bump_slice())
     }
 
-    /// The elements in the order of their keys.
-    pub(super) fn sort_by(self, list: Value<'a>, keys: Value<'a>) -> Outcome<'a> {
+    /// The elements in the order of their keys; `function` is the name that an error says.
+    pub(super) fn sort_by(self, function: &str, list: Value<'a>, keys: Value<'a>) -> Outcome<'a> {
         let (Value::List(list), Value::List(keys)) = (list, keys) else {
             if list.has(Trait::Receiver) {
                 return Ok(Value::NO_SUCH_OVERLOAD);
             }
-            return self.arena.error("no such overload: sort");
+            return self.arena.error(format_args!("no such overload: {function}"));
         };
         let (len, keys_len) = (list.len(), keys.len());
         if len != keys_len {

@@ -124,7 +124,7 @@ fn compile(environments: &RuleEnvironments, rule: &Json, node: &Json) -> NodeRul
         text: text("rule").into(),
         message: text("message").trim().into(),
         reason: text("reason").into(),
-        field: normalize(text("fieldPath"), node).unwrap_or_default().into(),
+        field: normalize(text("fieldPath"), node).into(),
         uses_old_self: compiled.uses_old_self,
         optional_old_self,
         plan,

@@ -1,72 +1,143 @@
-//! The `fieldPath` of a rule: `.a.b`, `.map['key']`.
+//! Paths to fields, `.spec.a` or `.map['key']`, and what they lead to in a schema.
 
 use apimachinery::field::Path;
-use serde_json::Value as Json;
+use serde_json::{Map, Value as Json};
 
-/// The path as errors show it; none if it is not one of the schema's.
-pub(super) fn normalize(path: &str, schema: &Json) -> Option<String> {
-    if path.is_empty() {
-        return None;
-    }
-    let mut steps = Vec::new();
-    let mut schema = schema;
+/// Whether steps may be written in brackets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Brackets {
+    /// `['a']` is a step too.
+    Allowed,
+    /// Only `.a` is.
+    Forbidden,
+}
+
+/// A step of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Step {
+    /// The name of the property, or the key.
+    pub name: String,
+    /// Whether it is the key of a map.
+    pub is_key: bool,
+}
+
+/// Where a path leads.
+#[derive(Clone, Debug)]
+pub struct Resolved<'s> {
+    /// The way there.
+    pub steps: Vec<Step>,
+    /// The schema there; none in a map of anything.
+    pub schema: Option<&'s Map<String, Json>>,
+}
+
+const NO_FIELD: &str = "does not refer to a valid field";
+const END: &str = "unexpected end of JSON path";
+
+/// Follows a path into a schema, as `ValidFieldPath` of upstream's `schema/cel/validation.go` does.
+///
+/// # Errors
+/// What is wrong with the path, in upstream's words.
+pub fn resolve<'s>(
+    path: &str,
+    schema: &'s Map<String, Json>,
+    brackets: Brackets,
+) -> Result<Resolved<'s>, String> {
+    let mut to = Resolved { steps: Vec::new(), schema: Some(schema) };
     let mut rest = path;
-    while !rest.is_empty() {
-        let (name, after) = if let Some(after) = rest.strip_prefix('.') {
-            let end = after.find(['.', '[', ']']).unwrap_or(after.len());
-            (after[..end].to_owned(), &after[end..])
-        } else {
-            let after = rest.strip_prefix("['")?;
-            let end = closing_quote(after)?;
-            (unescape(&after[..end])?, after[end + 1..].strip_prefix(']')?)
+    while let Some(token) = next(&mut rest) {
+        let name = match token {
+            "[" if brackets == Brackets::Forbidden => return Err("array notation is not allowed".to_owned()),
+            "[" => {
+                let quoted = next(&mut rest).ok_or(END)?;
+                let inner = quoted.strip_prefix('\'').and_then(|it| it.strip_suffix('\''));
+                let inner = inner.ok_or_else(|| format!("expected single quoted string but got {quoted}"))?;
+                unescape(inner)
+                    .map_err(|escape| format!("invalid string literal: invalid escape char {escape}"))?
+            }
+            "." => next(&mut rest).ok_or(END)?.to_owned(),
+            other => return Err(format!("expected [ or . but got: {other}")),
         };
-        rest = after;
-        if let Some(properties) = schema.get("properties") {
-            schema = properties.get(&name)?;
-            steps.push((name, false));
-        } else {
-            schema = schema.get("additionalProperties").filter(|values| values.is_object())?;
-            steps.push((name, true));
+        to.follow(name)?;
+        if token == "[" {
+            match next(&mut rest).ok_or(END)? {
+                "]" => {}
+                other => return Err(format!("expected ] but got {other}")),
+            }
         }
     }
-    Some(display(&Path::NIL, &steps))
+    Ok(to)
 }
 
-fn display(path: &Path<'_>, steps: &[(String, bool)]) -> String {
-    match steps {
-        [] => path.to_string(),
-        [(name, true), rest @ ..] => display(&path.key(name), rest),
-        [(name, false), rest @ ..] => display(&path.child(name), rest),
+impl Resolved<'_> {
+    fn follow(&mut self, name: String) -> Result<(), &'static str> {
+        let schema = self.schema.ok_or(NO_FIELD)?;
+        let properties = schema.get("properties").and_then(Json::as_object).filter(|all| !all.is_empty());
+        let values = schema.get("additionalProperties").filter(|values| !values.is_null());
+        self.schema = match (properties, values) {
+            (Some(properties), _) => Some(properties.get(&name).and_then(Json::as_object).ok_or(NO_FIELD)?),
+            (None, Some(values)) => values.as_object(),
+            (None, None) => return Err(NO_FIELD),
+        };
+        self.steps.push(Step { name, is_key: properties.is_none() });
+        Ok(())
     }
 }
 
-/// Place of the quote that ends a quoted text.
-fn closing_quote(text: &str) -> Option<usize> {
-    text.match_indices('\'').map(|(place, _)| place).find(|place| !text[..*place].ends_with('\\'))
+/// The path as errors show it; empty if it is empty or not one of the schema's.
+pub(super) fn normalize(path: &str, schema: &Json) -> String {
+    let resolved = schema.as_object().and_then(|schema| resolve(path, schema, Brackets::Allowed).ok());
+    resolved.filter(|to| !to.steps.is_empty()).map_or(String::new(), |to| display(&Path::NIL, &to.steps))
 }
 
-/// Resolves the escapes of a single-quoted text.
-fn unescape(text: &str) -> Option<String> {
+fn display(path: &Path<'_>, steps: &[Step]) -> String {
+    match steps {
+        [] => path.to_string(),
+        [Step { name, is_key: true }, rest @ ..] => display(&path.key(name), rest),
+        [Step { name, is_key: false }, rest @ ..] => display(&path.child(name), rest),
+    }
+}
+
+/// Takes the next token: a delimiter, a quoted text, or what is up to the next delimiter.
+fn next<'p>(rest: &mut &'p str) -> Option<&'p str> {
+    let text = *rest;
+    let first = text.chars().next()?;
+    let end = match first {
+        '.' | '[' | ']' => 1,
+        '\'' => {
+            let bytes = text.as_bytes();
+            let closes = |at: &usize| bytes.get(*at) == Some(&b'\'') && bytes.get(at - 1) != Some(&b'\\');
+            (1..bytes.len()).find(closes).map_or(text.len(), |at| at + 1)
+        }
+        _ => text.find(['.', '[', ']']).unwrap_or(text.len()),
+    };
+    let (token, after) = text.split_at_checked(end)?;
+    *rest = after;
+    Some(token)
+}
+
+/// Resolves escapes; the error is one that there is not.
+fn unescape(text: &str) -> Result<String, String> {
     let mut out = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
-        out.push(match c {
-            '\\' => match chars.next() {
-                Some('a') => '\u{7}',
-                Some('b') => '\u{8}',
-                Some('f') => '\u{c}',
-                Some('n') => '\n',
-                Some('r') => '\r',
-                Some('t') => '\t',
-                Some('v') => '\u{b}',
-                Some(c @ ('\'' | '\\')) => c,
-                Some(_) => return None,
-                None => '\\',
-            },
-            c => c,
+        if c != '\\' {
+            out.push(c);
+            continue;
+        }
+        out.push(match chars.next() {
+            Some('a') => '\u{7}',
+            Some('b') => '\u{8}',
+            Some('f') => '\u{c}',
+            Some('n') => '\n',
+            Some('r') => '\r',
+            Some('t') => '\t',
+            Some('v') => '\u{b}',
+            Some('\'') => '\'',
+            Some('\\') | None => '\\',
+            Some(other) => return Err(format!("\\{other}")),
         });
     }
-    Some(out)
+    Ok(out)
 }
 
 #[cfg(test)]
@@ -78,19 +149,23 @@ mod tests {
         let schema = serde_json::json!({"properties": {
             "a": {"properties": {"b.c": {}}},
             "m": {"additionalProperties": {"properties": {"x": {}}}},
+            "any": {"additionalProperties": true},
         }});
         for (path, normal) in [
-            (".a", Some("a")),
-            (".a['b.c']", Some("a.b.c")),
-            (".m['k'].x", Some("m[k].x")),
-            (".m.k", Some("m[k]")),
-            (".m['it\\'s']", Some("m[it's]")),
-            (".b", None),
-            ("a", None),
-            (".a[0]", None),
-            (".m['k", None),
+            (".a", "a"),
+            (".a['b.c']", "a.b.c"),
+            (".m['k'].x", "m[k].x"),
+            (".m.k", "m[k]"),
+            (".m['it\\'s']", "m[it's]"),
+            (".any.k", "any[k]"),
+            (".any.k.l", ""),
+            (".b", ""),
+            ("a", ""),
+            (".a[0]", ""),
+            (".m['k", ""),
+            ("", ""),
         ] {
-            assert_eq!(normalize(path, &schema).as_deref(), normal, "{path}");
+            assert_eq!(normalize(path, &schema), normal, "{path}");
         }
     }
 }

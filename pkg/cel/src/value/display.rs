@@ -57,6 +57,8 @@ fn write(out: &mut String, value: Value<'_>, depth: u32) {
 }
 
 fn write_list(out: &mut String, list: List<'_>, depth: u32) {
+    // What the host gave is no value of cel-go's until something asks for an element.
+    let write = if matches!(list, List::Tree(_) | List::Stored(_)) { write_native } else { write };
     out.push('[');
     for (place, value) in list.iter().enumerate() {
         if out.len() > TEXT_MAX {
@@ -68,6 +70,41 @@ fn write_list(out: &mut String, list: List<'_>, depth: u32) {
         write(out, value, depth);
     }
     out.push(']');
+}
+
+/// Writes a part of what the host gave as Go writes its own values.
+fn write_native(out: &mut String, value: Value<'_>, depth: u32) {
+    if depth > DEPTH_MAX {
+        return;
+    }
+    match value {
+        Value::Null => out.push_str("<nil>"),
+        Value::List(list) => {
+            out.push('[');
+            for (place, value) in list.iter().enumerate() {
+                if out.len() > TEXT_MAX {
+                    break;
+                }
+                out.push_str(if place > 0 { " " } else { "" });
+                write_native(out, value, depth + 1);
+            }
+            out.push(']');
+        }
+        Value::Map(map) => {
+            out.push_str("map[");
+            for (place, (key, value)) in map.iter().enumerate() {
+                if out.len() > TEXT_MAX {
+                    break;
+                }
+                out.push_str(if place > 0 { " " } else { "" });
+                write(out, key, depth + 1);
+                out.push(':');
+                write_native(out, value, depth + 1);
+            }
+            out.push(']');
+        }
+        value => write(out, value, depth),
+    }
 }
 
 fn write_map(out: &mut String, map: Map<'_>, depth: u32) {
@@ -110,5 +147,18 @@ pub fn go_type(value: Value<'_>) -> &'static str {
         Value::Opaque(opaque) => opaque.go_type(),
         Value::Preserved(_) => "*common.unknownPreserved",
         Value::Error(_) => "*types.Err",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_that_the_host_gave_are_written_as_go_writes_its_own() {
+        let data = serde_json::json!([{"a": [1, null, "x"], "b": {"c": 1.5}}, null, true]);
+        assert_eq!(text(Value::tree(&data)), "[map[a:[1 <nil> x] b:map[c:1.5]], <nil>, true]");
+        let map = serde_json::json!({"a": [{"b": 1}], "c": null});
+        assert_eq!(text(Value::tree(&map)), "{a: [map[b:1]], c: 0}");
     }
 }

@@ -6,7 +6,6 @@
 
 mod defaults;
 mod extensions;
-mod field_path;
 mod names;
 mod rules;
 mod schema;

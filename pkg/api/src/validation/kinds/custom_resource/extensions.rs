@@ -1,7 +1,6 @@
 //! The extensions of schemas whose names begin with `x-kubernetes-`: what lists and maps are, and the shape
 //! of validation rules.
 
-use super::field_path::{self, Brackets};
 use super::strictness::Strictness;
 use super::structural;
 use super::subschemas::{property, strings};
@@ -11,6 +10,7 @@ use crate::validation::value::one_of;
 use ::schema::builtin::IO_K8S_APIEXTENSIONS_APISERVER_PKG_APIS_APIEXTENSIONS_V1BETA1_JSONSCHEMAPROPS as SCHEMA;
 use ::schema::object::Object;
 use apimachinery::field::{BadValue, Error, ErrorList, Path};
+use cel::structural::field_path::{self, Brackets};
 use serde_json::Value;
 use std::collections::HashSet;
 

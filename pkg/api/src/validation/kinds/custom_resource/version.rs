@@ -1,12 +1,12 @@
 //! What a version says for itself, or the spec for all of them.
 
-use super::field_path::{self, Brackets};
 use super::strictness::{SELECTABLE_FIELDS_MAX, Strictness};
 use super::{schema, structural};
 use crate::tree::{child, children, flag, is_set, list, maybe_text, text};
 use ::schema::object::Object;
 use apimachinery::field::{Error, ErrorList, Path};
 use apimachinery::go_quote::is_printable;
+use cel::structural::field_path::{self, Brackets};
 use std::collections::HashSet;
 
 const WARNING_BYTES_MAX: usize = 256;
@@ -145,22 +145,22 @@ pub(super) fn selectable_fields(
             errors.push(Error::required(&path, ""));
             continue;
         }
-        let (steps, found) = match field_path::resolve(value, schema, Brackets::Forbidden) {
-            Ok(found) => found,
+        let to = match field_path::resolve(value, schema, Brackets::Forbidden) {
+            Ok(to) => to,
             Err(reason) => {
                 errors.push(Error::invalid(&path, value, format!("is an invalid path: {reason}")));
                 continue;
             }
         };
-        if steps.starts_with(&["metadata".to_owned()]) {
+        if to.steps.first().is_some_and(|step| step.name == "metadata") {
             errors.push(Error::invalid(&path, value, "must not point to fields in metadata"));
         }
-        if !["string", "boolean", "integer"].contains(&found.map_or("", |schema| text(schema, "type"))) {
+        if !["string", "boolean", "integer"].contains(&to.schema.map_or("", |schema| text(schema, "type"))) {
             let detail = "must point to a field of type string, boolean or integer. Enum string fields and \
                           strings with formats are allowed.";
             errors.push(Error::invalid(&path, value, detail));
         }
-        if !seen.insert(steps) {
+        if !seen.insert(to.steps) {
             errors.push(Error::duplicate(&path, value));
         }
     }
