@@ -194,9 +194,9 @@ pub(crate) fn as_read(row: &StorageRow, written: Bytes, gates: &Gates) -> Bytes 
 ///
 /// # Errors
 /// 500 for what cannot be read.
-pub(crate) fn as_read_again(row: &StorageRow, written: &[u8], gates: &Gates) -> Result<Bytes, Status> {
+pub(crate) fn as_read_again(row: &StorageRow, written: &[u8], gates: &Gates) -> Result<Bytes, Box<Status>> {
     let read = decode_stored(row, written, gates).and_then(|object| encode(row, &object));
-    read.map_err(Status::internal_error)
+    Ok(read.map_err(Status::internal_error)?)
 }
 
 fn decode_any(row: &StorageRow, value: &[u8]) -> Result<(Object, String), String> {

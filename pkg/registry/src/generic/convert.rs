@@ -173,7 +173,7 @@ impl Registry {
             // What is stored is read with the defaults of its version, which a body of another one has not had.
             let of_another = storage.custom.is_some() && storage.group_version != target.row.group_version;
             return match of_another {
-                true => codec::as_read_again(storage, &value, self.gates()).map_err(Box::from),
+                true => codec::as_read_again(storage, &value, self.gates()),
                 false => Ok(codec::as_read(storage, value, self.gates())),
             };
         };
