@@ -4,7 +4,6 @@ mod figures;
 mod review;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use ::api::tree::{child, text, texts};
 use async_trait::async_trait;
@@ -14,6 +13,7 @@ use client::webhook::{Place, Services, Webhook};
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
+use tokio::time::Instant;
 
 use crate::system::SystemEntropy;
 pub(crate) use figures::ConversionFigures;
