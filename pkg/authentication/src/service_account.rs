@@ -29,7 +29,7 @@ pub use discovery::{DiscoveryError, OpenIdDocuments, OpenIdMetadata};
 pub use external::{ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner};
 pub use issuer::{Issuer, Signer};
 pub use keys::{KeyError, PublicKeys, SigningKey};
-pub use legacy::LegacyTokens;
+pub use legacy::{LegacyTokens, split_username};
 pub use objects::{ObjectKind, ObjectState, SecretState, TokenObjects};
 pub use verification_keys::VerificationKeys;
 

@@ -1,6 +1,7 @@
 //! Claims about subresources that do more than show a part of an object, over a whole server.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing)]
 
+mod claims;
 mod conversion;
 mod custom;
 mod definitions;

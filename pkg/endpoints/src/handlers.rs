@@ -3,6 +3,7 @@
 mod admission;
 mod apply;
 mod binding;
+mod claim_rights;
 mod componentstatus;
 pub(crate) mod connect;
 pub(crate) mod create;

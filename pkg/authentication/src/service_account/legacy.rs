@@ -81,8 +81,8 @@ fn check_claims(claims: &LegacyClaims) -> Result<(), String> {
     Ok(())
 }
 
-/// Namespace and name of the service account that a user is.
-fn split_username(username: &str) -> Option<(&str, &str)> {
+/// Namespace and name of the service account that a user is; `None` for other users.
+pub fn split_username(username: &str) -> Option<(&str, &str)> {
     let (namespace, name) = username.strip_prefix(USERNAME_PREFIX)?.split_once(':')?;
     let valid =
         name_is_dns_label(namespace, false).is_empty() && name_is_dns_subdomain(name, false).is_empty();

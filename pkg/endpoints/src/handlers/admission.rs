@@ -3,16 +3,18 @@
 use admission::{Attributes, Notes, Operation, Options};
 use api::options::DeleteOptions;
 use api::resources::Builtin;
+use apimachinery::field::ErrorList;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::rbac::escalation::{self, Grant};
 use authorization::require;
+use futures::future::BoxFuture;
 use registry::generic::Admit;
 use registry::{meta, strategy};
 use schema::object::Object;
 
-use super::view;
 use super::write::{Dedup, dedup_owners};
+use super::{claim_rights, view};
 use crate::api::Call;
 
 /// The plugins, asked on behalf of a request.
@@ -159,6 +161,10 @@ impl Admit for Admission<'_> {
         }
         self.call.warnings.extend(dedup_owners(new, Dedup::AfterAdmission));
         self.hands_on_no_more_than_held(new, old).await
+    }
+
+    fn faults<'f>(&'f self, new: &'f Object, old: Option<&'f Object>) -> Option<BoxFuture<'f, ErrorList>> {
+        claim_rights::faults(self.call, new, old)
     }
 
     async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<(), Box<Status>> {

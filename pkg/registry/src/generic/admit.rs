@@ -1,7 +1,9 @@
 //! Where admission takes part in a write: what has a say is not the registry's to know.
 
 use api::options::DeleteOptions;
+use apimachinery::field::ErrorList;
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use schema::object::Object;
 
 use super::Result;
@@ -13,6 +15,12 @@ use super::Result;
 pub trait Admit: Send + Sync {
     /// Edits an object before its kind's strategy sees it, or refuses it.
     async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<()>;
+
+    /// What is wrong with an object that its kind's strategy has prepared, as far as it depends on who sent it. It is
+    /// told together with what else is wrong. `None` for the many kinds where nothing does.
+    fn faults<'f>(&'f self, _new: &'f Object, _old: Option<&'f Object>) -> Option<BoxFuture<'f, ErrorList>> {
+        None
+    }
 
     /// The last word on an object before it is written: refuses it, or lets it pass.
     async fn validate(&self, new: &Object, old: Option<&Object>) -> Result<()>;

@@ -1,6 +1,7 @@
 //! POST.
 
 use api::resources::Storage as StorageRow;
+use apimachinery::field::ErrorList;
 use apimachinery::names;
 use apimachinery::status::Status;
 use apimachinery::time::UnixTime;
@@ -86,7 +87,7 @@ impl Registry {
         request: CreateRequest<'_>,
     ) -> Result<Stored> {
         let CreateRequest { dry_run, admit, .. } = request;
-        self.prepare_create(target, &mut object, &request)?;
+        self.prepare_create(target, &mut object, &request).await?;
         admit.validate(&object, None).await?;
         let version = meta::text(&object, "resourceVersion");
         if !dry_run && apimachinery::resource_version::parse(version).is_ok_and(|v| v.revision() != 0) {
@@ -167,7 +168,7 @@ impl Registry {
 
     /// Lets the kind's strategy prepare an object that has the system's metadata, validates it, and passes on
     /// what its kind warns of.
-    pub(super) fn prepare_create(
+    pub(super) async fn prepare_create(
         &self,
         target: &Target<'_>,
         object: &mut Object,
@@ -178,7 +179,11 @@ impl Registry {
         let settings = self.settings;
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings, shares_labels };
         strategy::prepare_for_create(target.row, object, &context);
-        let errors = strategy::validate(target.row, object, &context);
+        let mut errors = match admit.faults(object, None) {
+            Some(faults) => faults.await,
+            None => ErrorList::new(),
+        };
+        errors.append(strategy::validate(target.row, object, &context));
         if !errors.is_empty() {
             return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }

@@ -5,7 +5,7 @@ use std::pin::pin;
 use api::managed_fields::{Conversions, ignore_timestamps};
 use api::resources::{Resource, Storage as StorageRow};
 use api::warnings;
-use apimachinery::field;
+use apimachinery::field::{self, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::{OPTIMISTIC_LOCK, Status};
 use apimachinery::trace::Span;
@@ -185,9 +185,9 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
                 // An object that was applied, which is all that gets here, is a copy of what was filled in.
                 let UpdateRequest { user, dry_run, admit, .. } = *request;
                 let request = CreateRequest { user, dry_run, shares_labels: false, admit };
-                self.registry.prepare_create(target, &mut object, &request)?;
+                self.registry.prepare_create(target, &mut object, &request).await?;
             }
-            Some(old) => self.prepare(&mut object, old)?,
+            Some(old) => self.prepare(&mut object, old).await?,
         }
         request.admit.validate(&object, old).await?;
         let deletes = old.is_some_and(|old| strategy::deletes_on_update(target.row, &object, old));
@@ -209,13 +209,17 @@ impl storage::Change<Failure> for &mut Attempts<'_, '_> {
 
 impl Attempts<'_, '_> {
     /// Lets the strategy prepare an object that is to replace `old`, and validates it.
-    fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
+    async fn prepare(&mut self, object: &mut Object, old: &Object) -> Result<()> {
         let (target, UpdateRequest { endpoint, user, admit, .. }) = (self.target, self.request);
         let Registry { clock, entropy, settings, .. } = self.registry;
         let (entropy, settings) = (&**entropy, *settings);
         let context = strategy::Context { user, now: clock.now(), entropy, settings, shares_labels: false };
         strategy::prepare_for_update(endpoint, target.row, object, old, &context);
-        let errors = strategy::validate_update(endpoint, target.row, object, old, &context);
+        let mut errors = match admit.faults(object, Some(old)) {
+            Some(faults) => faults.await,
+            None => ErrorList::new(),
+        };
+        errors.append(strategy::validate_update(endpoint, target.row, object, old, &context));
         if !errors.is_empty() {
             return Err(Status::invalid(&target.kind_of(object), meta::text(object, "name"), &errors).into());
         }

@@ -1,0 +1,249 @@
+//! Who may change what of a ResourceClaim, besides who may write it at all. Admin access to devices needs a label of the
+//! namespace (KEP-5018); what the scheduler decides and what drivers report of devices need rights of their own
+//! (the gate `DRAResourceClaimGranularStatusAuthorization`; upstream's `pkg/registry/resource/utils.go`).
+
+use std::collections::{BTreeSet, HashMap};
+
+use api::resources::{self, Builtin};
+use api::semantic;
+use api::tree::{child, children, flag, list, text};
+use apimachinery::features::Gate;
+use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::names::name_is_dns_subdomain;
+use apimachinery::user_info::UserInfo;
+use authentication::service_account::split_username;
+use authorization::{Attributes, require};
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use registry::Target;
+use schema::builtin::{
+    IO_K8S_API_RESOURCE_V1_ALLOCATEDDEVICESTATUS as DEVICE,
+    IO_K8S_API_RESOURCE_V1_RESOURCECLAIMSTATUS as STATUS,
+};
+use schema::object::Object;
+use serde_json::Value;
+
+use crate::api::Call;
+
+const ADMIN_ACCESS_LABEL: &str = "resource.kubernetes.io/admin-access";
+const NODE_NAME: &str = "authentication.kubernetes.io/node-name";
+/// Drivers that one write may be about: many more than a claim may have devices. Others are refused without asking.
+const DRIVERS_MAX: usize = 256;
+
+/// What the sender of a request may not make of a claim, or of a template of claims. Objects have the stored form.
+pub(super) fn faults<'f>(
+    call: &'f Call<'f>,
+    new: &'f Object,
+    old: Option<&'f Object>,
+) -> Option<BoxFuture<'f, ErrorList>> {
+    match (call.main().builtin, call.endpoint().subresource, old) {
+        (Some(Builtin::ResourceClaim), "", None) => Some(of_spec(call, child(new, "spec")).boxed()),
+        (Some(Builtin::ResourceClaimTemplate), "", None) => {
+            Some(of_spec(call, child(new, "spec").and_then(|spec| child(spec, "spec"))).boxed())
+        }
+        (Some(Builtin::ResourceClaim), "status", Some(old)) => Some(of_status(call, new, old).boxed()),
+        _ => None,
+    }
+}
+
+/// Specs do not change, so that those of updates need no look.
+async fn of_spec(call: &Call<'_>, spec: Option<&Object>) -> ErrorList {
+    let requests = spec.and_then(|spec| child(spec, "devices"));
+    let mut requests = requests.into_iter().flat_map(|devices| list(devices, "requests"));
+    let wanted = requests.position(|request| {
+        request.get("exactly").and_then(Value::as_object).is_some_and(|it| flag(it, "adminAccess"))
+    });
+    let Some(index) = wanted else { return ErrorList::new() };
+    admin_access(call, &Path::root("spec.devices.requests").index(index).child("adminAccess")).await
+}
+
+async fn of_status(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
+    let empty = Object::new();
+    let status = |claim| child(claim, "status").unwrap_or(&empty);
+    let (new, old) = (status(new), status(old));
+    let mut errors = ErrorList::new();
+    if let (Some(index), None) = (granted_admin(new), granted_admin(old)) {
+        let results = Path::root("status.allocation.devices.results");
+        errors.append(admin_access(call, &results.index(index).child("adminAccess")).await);
+    }
+    let gates = call.api.registry.gates();
+    if !gates.enabled(Gate::DRAResourceClaimGranularStatusAuthorization) {
+        return errors;
+    }
+    errors.append(binding(call, new, old).await);
+    // Without an allocation nothing is reported of devices.
+    if gates.enabled(Gate::DRAResourceClaimDeviceStatus) && child(new, "allocation").is_some() {
+        errors.append(reports(call, new, old).await);
+    }
+    errors
+}
+
+/// The first device that is allocated with admin access.
+fn granted_admin(status: &Object) -> Option<usize> {
+    let devices = child(status, "allocation").and_then(|allocation| child(allocation, "devices"))?;
+    list(devices, "results")
+        .iter()
+        .position(|result| result.as_object().is_some_and(|result| flag(result, "adminAccess")))
+}
+
+/// Admin access is for namespaces that are labelled so.
+async fn admin_access(call: &Call<'_>, path: &Path<'_>) -> ErrorList {
+    let name = call.info.namespace.as_str();
+    let refused = match resources::find("", "v1", "namespaces", "") {
+        None => return ErrorList::new(),
+        Some(row) => call.api.registry.get(&Target { row, namespace: "", name }, "").await,
+    };
+    match refused {
+        Ok(namespace) if namespace.header().label(ADMIN_ACCESS_LABEL) == Some("true") => ErrorList::new(),
+        Ok(_) => {
+            let detail = format!(
+                "admin access to devices requires the `{ADMIN_ACCESS_LABEL}: true` label on the containing namespace"
+            );
+            [Error::forbidden(path, detail)].into()
+        }
+        Err(status) => {
+            let detail = format!("could not retrieve namespace to verify admin access: {}", status.message);
+            [Error::internal(path, detail)].into()
+        }
+    }
+}
+
+/// Whether a member of two statuses says the same.
+fn same(name: &str, new: &Object, old: &Object) -> bool {
+    let field = STATUS.member(name);
+    field.is_none_or(|field| semantic::equal_members(field, new.get(name), old.get(name)))
+}
+
+/// Binding is the scheduler's: a right on all claims.
+async fn binding(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
+    if same("allocation", new, old) && same("reservedFor", new, old) {
+        return ErrorList::new();
+    }
+    let wanted = Attributes {
+        subresource: "binding",
+        namespace: "",
+        name: "",
+        ..Attributes::of_request(call.user, call.info)
+    };
+    let Err(status) = require(call.api.authorizer.as_ref(), wanted).await else { return ErrorList::new() };
+    let detail = format!(
+        "changing status.allocation or status.reservedFor requires resource=\"resourceclaims/binding\", \
+         verb=\"{}\" permission: {}",
+        wanted.verb, status.message
+    );
+    [Error::forbidden(&Path::root("status.allocation"), detail)].into()
+}
+
+/// Reports are the drivers': a right per driver, for claims of one's own node or of any.
+async fn reports(call: &Call<'_>, new: &Object, old: &Object) -> ErrorList {
+    let drivers = changed_drivers(new, old);
+    let asked = Attributes::of_request(call.user, call.info);
+    let everywhere = format!("arbitrary-node:{}", asked.verb);
+    let own_node = format!("associated-node:{}", asked.verb);
+    let verbs = match is_on_node(call.user, allocated_node(new)) {
+        true => vec![own_node, everywhere],
+        false => vec![everywhere],
+    };
+    let mut errors = ErrorList::new();
+    for (number, driver) in drivers.into_iter().enumerate() {
+        let mut first = None;
+        for verb in verbs.iter().filter(|_| number < DRIVERS_MAX) {
+            let wanted = Attributes { verb, subresource: "driver", name: driver, ..asked };
+            match require(call.api.authorizer.as_ref(), wanted).await {
+                Ok(_) => {
+                    first = None;
+                    break;
+                }
+                Err(status) => first = first.or(Some(status.message.clone())),
+            }
+        }
+        let refused = if number < DRIVERS_MAX { first } else { Some("too many drivers".to_owned()) };
+        if let Some(why) = refused {
+            let detail = format!(
+                "changing status.devices requires resource=\"resourceclaims/driver\", verb=\"[{}]\" permission: {why}",
+                verbs.join(" ")
+            );
+            errors.push(Error::forbidden(&Path::root("status.devices"), detail));
+        }
+    }
+    errors
+}
+
+/// The drivers of devices whose reports came, went or changed, by name.
+fn changed_drivers<'s>(new: &'s Object, old: &'s Object) -> BTreeSet<&'s str> {
+    fn key(device: &Object) -> [&str; 4] {
+        ["driver", "pool", "device", "shareID"].map(|name| text(device, name))
+    }
+    let mut left: HashMap<_, _> = children(old, "devices").map(|device| (key(device), device)).collect();
+    let mut drivers = BTreeSet::new();
+    for device in children(new, "devices") {
+        let before = left.remove(&key(device));
+        if !before.is_some_and(|before| semantic::equal(&DEVICE, before, device)) {
+            drivers.insert(text(device, "driver"));
+        }
+    }
+    drivers.extend(left.keys().map(|[driver, ..]| *driver));
+    drivers
+}
+
+/// The node that an allocation is for, if it is for one alone.
+fn allocated_node(status: &Object) -> Option<&str> {
+    let selector = child(child(status, "allocation")?, "nodeSelector")?;
+    let [Value::Object(term)] = list(selector, "nodeSelectorTerms") else { return None };
+    let [Value::Object(field)] = list(term, "matchFields") else { return None };
+    let [Value::String(name)] = list(field, "values") else { return None };
+    let by_name = list(term, "matchExpressions").is_empty()
+        && (text(field, "key"), text(field, "operator")) == ("metadata.name", "In");
+    Some(name.as_str()).filter(|name| by_name && !name.is_empty())
+}
+
+/// Whether a user is a service account whose pod runs on a node.
+fn is_on_node(user: &UserInfo, node: Option<&str>) -> bool {
+    let names = user.extra.get(NODE_NAME).map(Vec::as_slice);
+    let (Some(node), Some([name])) = (node, names) else { return false };
+    split_username(&user.name).is_some() && name == node && name_is_dns_subdomain(name, false).is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn status(value: Value) -> Object {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn drivers_are_asked_about_whose_reports_differ() {
+        let device =
+            |driver: &str, data: Value| json!({"driver": driver, "pool": "p", "device": "d", "data": data});
+        let of = |devices: &[Value]| status(json!({"devices": devices}));
+        let old =
+            of(&[device("same", json!({"a": 1})), device("gone", json!(null)), device("changed", json!(1))]);
+        let new =
+            of(&[device("same", json!({"a": 1})), device("new", json!(null)), device("changed", json!(2))]);
+        assert_eq!(Vec::from_iter(changed_drivers(&new, &old)), ["changed", "gone", "new"]);
+        assert!(changed_drivers(&old, &old).is_empty());
+    }
+
+    #[test]
+    fn a_driver_is_on_the_node_of_an_allocation_for_that_node_alone() {
+        let term = |operator: &str, values: Value| json!({"matchFields": [{"key": "metadata.name", "operator": operator, "values": values}]});
+        let allocated =
+            |terms: Value| status(json!({"allocation": {"nodeSelector": {"nodeSelectorTerms": terms}}}));
+        let driver = UserInfo {
+            name: "system:serviceaccount:ns:driver".to_owned(),
+            extra: [(NODE_NAME.to_owned(), vec!["n".to_owned()])].into(),
+            ..UserInfo::default()
+        };
+        let check = |user: &UserInfo, terms: Value, expected: bool| {
+            assert_eq!(is_on_node(user, allocated_node(&allocated(terms.clone()))), expected, "{terms}");
+        };
+        check(&driver, json!([term("In", json!(["n"]))]), true);
+        check(&driver, json!([term("In", json!(["m"]))]), false);
+        check(&driver, json!([term("NotIn", json!(["n"]))]), false);
+        check(&driver, json!([term("In", json!(["n"])), term("In", json!(["n"]))]), false);
+        let person = UserInfo { name: "driver".to_owned(), ..driver.clone() };
+        check(&person, json!([term("In", json!(["n"]))]), false);
+    }
+}
