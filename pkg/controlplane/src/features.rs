@@ -29,6 +29,7 @@ pub const READ: &[Gate] = &[
     Gate::DRAPartitionableDevices,
     Gate::DRAPrioritizedList,
     Gate::DRAResourceClaimDeviceStatus,
+    Gate::DRAResourceClaimGranularStatusAuthorization,
     Gate::DRAWorkloadResourceClaims,
     Gate::DeploymentReplicaSetTerminatingReplicas,
     Gate::DynamicResourceAllocation,
