@@ -90,16 +90,3 @@ pub fn rename(object: &mut Object, from: &str, to: &str) {
         object.insert(to.to_owned(), value);
     }
 }
-
-/// The type that Go's `unstructured` objects have for a value, as failures name it.
-pub fn go_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}

@@ -241,7 +241,8 @@ impl Registry {
         let prefix: Arc<str> = stored.row().stored_form().prefix.into();
         let converter = outside.map(|outside| {
             let main = versions.iter().filter(|version| version.row().subresource.is_empty());
-            convert::Converter { outside, versions: main.chain([&stored]).cloned().collect() }
+            let versions = main.chain([&stored]).cloned().collect();
+            convert::Converter { outside, versions, watches: Arc::default() }
         });
         let config = ingest::resource(&self.prefix, stored, fields.clone(), self.settings.gates, watch_cache);
         let resource = self.delegator.install(config);

@@ -99,6 +99,19 @@ pub fn remove(object: &mut Object, path: &[&str]) -> Option<Value> {
     at.remove(*last)
 }
 
+/// The type that Go's `unstructured` objects have for a value (`%T`), as failures name it.
+pub fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        Value::Bool(_) => "bool",
+        Value::Number(number) if number.is_f64() => "float64",
+        Value::Number(_) => "int64",
+        Value::String(_) => "string",
+        Value::Array(_) => "[]interface {}",
+        Value::Object(_) => "map[string]interface {}",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

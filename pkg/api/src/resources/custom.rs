@@ -9,14 +9,14 @@ use apimachinery::kube_version;
 use cel::env::Environment;
 use cel::structural::Validator;
 use schema::json;
-use schema::object::Object;
+use schema::object::{Object, go_type};
 use schema::structured_merge::model::Schema;
 use serde_json::Value;
 
 use super::merge_schema::merge_schema;
 use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
-use crate::tree::{child, children, flag, go_type, text, texts};
+use crate::tree::{child, children, flag, text, texts};
 
 /// What is said of an object that is stored in a version which its definition does not have (any more).
 pub const INVALID_VERSION: &str = "request to convert CR from an invalid group/version";

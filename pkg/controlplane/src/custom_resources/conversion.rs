@@ -20,9 +20,8 @@ pub(crate) use figures::ConversionFigures;
 use figures::Ended;
 use review::Review;
 
-/// What an answer may have: as much as a question, whose objects are 2 MiB before they are text within text, can
-/// become in a version that says everything.
-const RESPONSE_BYTES_MAX: usize = 64 << 20;
+/// What an answer may have: several times as much as a question, whose objects have 2 MiB and one object more.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
 
 /// What all webhooks have in common.
 #[derive(Clone)]

@@ -245,6 +245,20 @@ async fn many_objects_are_one_question_and_its_answer_is_kept() {
 }
 
 #[tokio::test]
+async fn watches_of_the_same_objects_ask_once() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    for number in 0..5 {
+        client.ok("POST", V1, point("v1", &format!("p{number}"), json!({"at": "1,1"}))).await;
+    }
+    let path = format!("{V2}?watch=1&timeoutSeconds=1&resourceVersion=0");
+    futures::future::join_all((0..8).map(|_| client.text("GET", &path))).await;
+    assert_eq!(hook.questions.load(SeqCst), 1, "the first one asks about all five");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_webhook_that_is_down_fails_those_who_need_it() {
     let (server, client) = started().await;
     let hook = Hook::start().await;

@@ -8,6 +8,7 @@
 
 use std::borrow::Cow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use api::managed_fields::Conversions;
 use api::resources::{Handle, Resource, Storage as StorageRow};
@@ -20,6 +21,8 @@ use cacher::{Budget, Element, HeaderBuilder, Representation};
 use schema::json;
 use schema::object::Object;
 use storage::KeyValue;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
 
 use super::{Registry, Result, Target};
 use crate::ingest::Fields;
@@ -29,6 +32,8 @@ use crate::{StoredRef, codec, ingest, meta};
 const BATCH_OBJECTS: usize = 500;
 /// Their bytes as they are stored, but for the last one.
 const BATCH_BYTES: usize = 2 << 20;
+/// How long a watch waits for others that ask.
+const TURN_MAX: Duration = Duration::from_secs(5);
 /// Marks the numbers of converted forms in an element's memo.
 const CONVERTED: Representation = 1 << 31;
 
@@ -47,6 +52,8 @@ pub(super) struct Converter {
     pub(super) outside: Arc<dyn Convert>,
     /// Rows of all versions that requests come in, and of the stored one.
     pub(super) versions: Vec<Handle>,
+    /// Watches ask one after the other: most want the same, and find what the first one was told.
+    pub(super) watches: Arc<Mutex<()>>,
 }
 
 /// The way from what is stored to one version. Cheap to clone.
@@ -56,6 +63,7 @@ pub(super) struct Conversion {
     row: Handle,
     fields: Fields,
     budget: Arc<Budget>,
+    watches: Arc<Mutex<()>>,
 }
 
 impl Registry {
@@ -77,7 +85,8 @@ impl Registry {
             let mut versions = converter.versions.iter();
             let row = versions.find(|version| version.row().group_version == row.group_version)?.clone();
             let (outside, fields) = (Arc::clone(&converter.outside), stored.fields.clone());
-            Some(Conversion { outside, row, fields, budget: Arc::clone(self.budget()) })
+            let (budget, watches) = (Arc::clone(self.budget()), Arc::clone(&converter.watches));
+            Some(Conversion { outside, row, fields, budget, watches })
         });
         let unknown = || Status::internal_error(format!("nobody converts {}", storage.prefix));
         Ok(Some(found.ok_or_else(unknown)?))
@@ -254,6 +263,31 @@ impl Conversion {
     pub(super) async fn element(&self, element: Arc<Element>) -> Result<Arc<Element>> {
         let converted = self.elements(vec![element], false).await?.pop();
         Ok(converted.ok_or_else(|| Status::unmapped("a conversion without an object"))?)
+    }
+
+    /// Elements in this version, for one of many watches that want the same. See [`elements`](Self::elements).
+    ///
+    /// # Errors
+    /// As that.
+    pub(super) async fn watched(
+        &self,
+        elements: Vec<Arc<Element>>,
+        selected: bool,
+    ) -> Result<Vec<Arc<Element>>> {
+        // Who waits for a webhook that does not answer goes on alone.
+        let turn = match elements.iter().any(|element| self.asks(element)) {
+            true => timeout(TURN_MAX, self.watches.lock()).await.ok(),
+            false => None,
+        };
+        let converted = self.elements(elements, selected).await;
+        drop(turn);
+        converted
+    }
+
+    /// Whether it takes a question to convert an element.
+    fn asks(&self, element: &Element) -> bool {
+        element.value().is_ok_and(|value| !self.is_of(value))
+            && element.memo().get(self.representation(), &self.budget).is_none()
     }
 
     /// Elements in this version, in the same order. `selected` says that selectors will look at them.

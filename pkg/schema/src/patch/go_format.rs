@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
+use crate::object::go_type;
+
 use crate::object::Object;
 
 /// A value as `%s` prints it, which complains about scalars that are no strings.
@@ -48,12 +50,7 @@ pub(super) fn list(items: &[Value]) -> String {
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "%!s(<nil>)",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
+        value => go_type(value),
     }
 }
 

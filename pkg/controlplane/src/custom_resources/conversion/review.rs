@@ -1,11 +1,12 @@
 //! What is asked of a webhook and what may be answered (upstream's `webhook_converter.go`).
 
-use ::api::tree::{child, go_type, text};
+use ::api::tree::{child, text};
 use ::api::validation::object_meta::{validate_annotations, validate_labels};
 use apimachinery::field::{ErrorList, Path, aggregate};
 use apimachinery::go_quote::quote;
 use schema::json;
-use schema::object::Object;
+use schema::object::{Object, go_type};
+use schema::room::Room;
 use serde_json::{Value, json};
 
 /// A version of `ConversionReview`.
@@ -60,7 +61,8 @@ impl Review {
     /// # Errors
     /// Why there are none.
     pub(super) fn answer(self, body: &[u8], uid: &str) -> Result<Vec<Value>, String> {
-        let mut answer = json::decode_untyped(body).map_err(|error| error.to_string())?.value;
+        let read = json::decode_untyped_within(body, Room::of_body(body.len()));
+        let mut answer = read.map_err(|error| error.to_string())?.value;
         let empty = Object::new();
         let members = answer.as_object().unwrap_or(&empty);
         let found = (text(members, "apiVersion"), text(members, "kind"));

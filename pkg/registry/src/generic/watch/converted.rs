@@ -38,7 +38,7 @@ async fn convert(
         elements.extend(event.element.clone());
         elements.extend(before(event, selects).cloned());
     }
-    let converted = match conversion.elements(elements, selects).await {
+    let converted = match conversion.watched(elements, selects).await {
         Ok(converted) => converted,
         Err(status) => return stream::iter(vec![WatchEvent::Error(status)]),
     };

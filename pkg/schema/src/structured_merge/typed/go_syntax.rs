@@ -14,17 +14,7 @@ pub(super) struct Plain<'v>(pub(super) &'v Value);
 pub(super) struct Sharp<'v>(pub(super) &'v Value);
 
 /// `%T`: `map[string]interface {}`.
-pub(super) fn type_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "<nil>",
-        Value::Bool(_) => "bool",
-        Value::Number(number) if number.is_f64() => "float64",
-        Value::Number(_) => "int64",
-        Value::String(_) => "string",
-        Value::Array(_) => "[]interface {}",
-        Value::Object(_) => "map[string]interface {}",
-    }
-}
+pub(super) use crate::object::go_type as type_name;
 
 impl Display for Plain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
