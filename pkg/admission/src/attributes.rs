@@ -21,6 +21,18 @@ pub enum Operation {
     Connect,
 }
 
+impl Operation {
+    /// As rules of webhooks and policies say it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Operation::Create => "CREATE",
+            Operation::Update => "UPDATE",
+            Operation::Delete => "DELETE",
+            Operation::Connect => "CONNECT",
+        }
+    }
+}
+
 /// The options that the client sent with the operation.
 #[derive(Debug, Clone, Copy)]
 pub enum Options<'a> {

@@ -15,6 +15,7 @@ mod default_ingress_class;
 mod default_storage_class;
 mod default_toleration_seconds;
 mod deny_external_ips;
+pub mod dynamic;
 mod extended_resource_toleration;
 mod in_use_protection;
 mod limit_ranger;

@@ -3,6 +3,8 @@
 
 mod invalid;
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 
 use crate::field::ErrorList;
@@ -74,7 +76,7 @@ pub struct Status {
     pub message: String,
     /// Machine-readable reason, for example `NotFound`; empty when unknown.
     #[serde(skip_serializing_if = "str::is_empty")]
-    pub reason: &'static str,
+    pub reason: Cow<'static, str>,
     /// What it is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<Details>>,
@@ -93,14 +95,14 @@ pub const OPTIMISTIC_LOCK: &str =
 
 impl Status {
     /// A failure with a code, a reason and a text, without details.
-    pub fn failure(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    pub fn failure(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Status {
             kind: "Status",
             api_version: "v1",
             metadata: ListMeta::default(),
             status: "Failure",
             message: message.into(),
-            reason,
+            reason: reason.into(),
             details: None,
             code,
         }

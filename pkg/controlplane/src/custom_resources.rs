@@ -137,7 +137,7 @@ impl CustomResources {
                     }
                 }
                 // It went, or will be seen again as somebody else left it.
-                Err(status) if matches!(status.reason, "NotFound" | "Conflict") => {}
+                Err(status) if matches!(&*status.reason, "NotFound" | "Conflict") => {}
                 Err(status) => {
                     tracing::warn!(name = definition.name, error = status.message, "a definition's status");
                     well = false;

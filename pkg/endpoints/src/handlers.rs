@@ -20,14 +20,12 @@ pub(crate) mod watch;
 mod write;
 
 use api::resources::Resource;
-use api::resources::custom::CustomKind;
-use api::structural::Coercion;
 use apimachinery::status::{Details, Status};
 use registry::meta;
-use schema::json::errors as texts;
 use schema::object::Object;
 
 use crate::api::Call;
+use crate::versions;
 
 /// The namespace that a body may name: none or the request's; outside namespaces it is cleared. Sets it
 /// on the object.
@@ -65,50 +63,6 @@ fn done() -> Status {
 ///
 /// # Errors
 /// 400 for what cannot be converted.
-pub(crate) fn to_storage_version(
-    call: &Call<'_>,
-    mut object: Object,
-    from: &str,
-) -> Result<Object, Box<Status>> {
-    let row = call.main();
-    if call.endpoint().kind != row.kind {
-        return Ok(object);
-    }
-    if let Some(custom) = row.custom {
-        return custom_to_storage_version(row, custom.kind, object, from);
-    }
-    api::defaults::apply(from, row.kind, &mut object, call.api.registry.gates());
-    api::defaults::stamp_taints(from, row.kind, &mut object, call.api.registry.now());
-    let mut object = match &row.storage {
-        Some(storage) if storage.group_version != from => {
-            api::conversion::convert(object, from, storage.group_version, storage.kind)
-        }
-        _ => object,
-    };
-    match api::conversion::normalise_for_storage(row.group, row.kind, &mut object) {
-        Ok(()) => Ok(object),
-        Err(error) => {
-            let text = texts::cannot_be_handled(row.kind, row.version, row.kind, error);
-            Err(Status::bad_request(text).into())
-        }
-    }
-}
-
-/// The same of a custom resource. Its versions differ in their schemas alone.
-fn custom_to_storage_version(
-    row: &Resource<'_>,
-    kind: &CustomKind,
-    mut object: Object,
-    from: &str,
-) -> Result<Object, Box<Status>> {
-    kind.default(from, &mut object);
-    let to = row.stored_form().group_version;
-    if to == from {
-        return Ok(object);
-    }
-    object.insert("apiVersion".to_owned(), to.into());
-    match kind.coerce(to, &mut object, Coercion::Silent) {
-        Ok(_) => Ok(object),
-        Err(error) => Err(Status::unmapped(error).into()),
-    }
+pub(crate) fn to_storage_version(call: &Call<'_>, object: Object, from: &str) -> Result<Object, Box<Status>> {
+    versions::stored(object, from, call.endpoint(), call.main(), &call.api.registry)
 }

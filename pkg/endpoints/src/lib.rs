@@ -31,6 +31,7 @@ mod testdata;
 #[cfg(test)]
 mod testing;
 mod trace;
+pub mod versions;
 mod warning;
 mod watch_body;
 mod watch_frame;

@@ -96,7 +96,7 @@ impl FlowControl {
 fn settled<T>(outcome: registry::Result<T>) -> Result<Option<T>, String> {
     match outcome {
         Ok(value) => Ok(Some(value)),
-        Err(status) if matches!(status.reason, "Conflict" | "NotFound") => Ok(None),
+        Err(status) if matches!(&*status.reason, "Conflict" | "NotFound") => Ok(None),
         Err(status) => Err(status.message),
     }
 }

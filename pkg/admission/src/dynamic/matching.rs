@@ -1,0 +1,152 @@
+//! Which requests a webhook or policy is asked about: rules, and selectors of namespaces and objects (upstream's
+//! `plugin/webhook/generic`, `plugin/policy/matching`).
+
+use std::sync::{Arc, OnceLock};
+
+use api::resources::{self, Resource};
+use api::tree::{child, children, pairs, text};
+use apimachinery::labels::{Selector, from_label_selector};
+use apimachinery::status::Status;
+use schema::object::Object;
+
+use super::rules::{Place, Rule};
+use super::versions::{Invocation, Versions};
+use crate::objects::{Objects, not_found};
+use crate::{Attributes, Operation};
+
+/// What a request has to be like.
+#[derive(Debug, Clone)]
+pub struct Criteria {
+    rules: Vec<Rule>,
+    /// What matches one of these is left out.
+    excluded: Vec<Rule>,
+    /// Whether rules are about any version that shows the same objects.
+    equivalent: bool,
+    namespaces: Result<Selector, String>,
+    objects: Result<Selector, String>,
+}
+
+fn selector(object: &Object, name: &str) -> Result<Selector, String> {
+    match child(object, name) {
+        None => Ok(Selector::new(Vec::new())),
+        selector => from_label_selector(selector).map_err(|error| error.to_string()),
+    }
+}
+
+impl Criteria {
+    /// Of a webhook (`rules`), or of `matchResources` of a policy or binding (`resourceRules`, `excludeResourceRules`).
+    /// A binding without rules leaves the choice to its policy: see [`has_rules`](Self::has_rules).
+    pub fn read(object: &Object) -> Self {
+        let rules = |name| children(object, name).map(Rule::read).collect::<Vec<_>>();
+        let mut own = rules("rules");
+        own.append(&mut rules("resourceRules"));
+        Criteria {
+            rules: own,
+            excluded: rules("excludeResourceRules"),
+            // What is stored has its default: Equivalent, but Exact in webhooks of v1beta1.
+            equivalent: text(object, "matchPolicy") != "Exact",
+            namespaces: selector(object, "namespaceSelector"),
+            objects: selector(object, "objectSelector"),
+        }
+    }
+
+    /// Whether there are rules at all.
+    pub fn has_rules(&self) -> bool {
+        !self.rules.is_empty()
+    }
+
+    /// Whether names of objects decide, too, so that what [`select`](Self::select) says holds for one name alone.
+    pub fn has_names(&self) -> bool {
+        self.rules.iter().chain(&self.excluded).any(Rule::has_names)
+    }
+
+    /// What to tell of an operation at an endpoint on an object of some name, as far as rules go; `None` if they do not
+    /// match. Takes long enough to be remembered.
+    pub fn select(
+        &self,
+        operation: Operation,
+        endpoint: &Resource<'_>,
+        name: &str,
+        versions: &dyn Versions,
+    ) -> Option<Invocation> {
+        let others = if self.equivalent { versions.equivalents(endpoint) } else { Vec::new() };
+        let here = Place::of(operation, endpoint);
+        let hits = |rule: &Rule, place: &Place<'_>| rule.matches(place) && rule.names(name);
+        let there = |rule: &Rule| others.iter().find(|other| hits(rule, &Place::of(operation, other.row())));
+        if self.excluded.iter().any(|rule| hits(rule, &here) || there(rule).is_some()) {
+            return None;
+        }
+        if self.rules.iter().any(|rule| hits(rule, &here)) {
+            return Some(Invocation::default());
+        }
+        // Earlier rules count first.
+        let other = self.rules.iter().find_map(there)?;
+        Some(Invocation { other: Some(other.clone()) })
+    }
+
+    /// Whether selectors take a request. That a namespace is not there counts only where the object is meant.
+    ///
+    /// # Errors
+    /// The Status for the client.
+    pub async fn selected(
+        &self,
+        a: &Attributes<'_>,
+        object: Option<&Object>,
+        namespace: &NamespaceOf<'_>,
+    ) -> Result<bool, Box<Status>> {
+        let failed = |why: &String| Status::internal_error(why.clone());
+        let objects = self.objects.as_ref().map_err(failed)?;
+        let takes = |object: Option<&Object>| object.is_some_and(|object| matches(objects, object));
+        if !objects.is_empty() && !takes(object) && !takes(a.old) {
+            return Ok(false);
+        }
+        let namespaces = self.namespaces.as_ref().map_err(failed)?;
+        let cluster_wide = a.namespace.is_empty() && a.resource.plural != "namespaces";
+        if namespaces.is_empty() || cluster_wide {
+            return Ok(true);
+        }
+        match object {
+            // The cache does not know it yet.
+            Some(object) if a.resource.plural == "namespaces" && a.subresource().is_empty() && a.writes() => {
+                Ok(matches(namespaces, object))
+            }
+            _ => Ok(matches(namespaces, namespace.stored(a).await?.as_ref())),
+        }
+    }
+}
+
+/// Whether a selector takes the labels of an object.
+fn matches(selector: &Selector, object: &Object) -> bool {
+    let empty = Object::new();
+    let metadata = child(object, "metadata").unwrap_or(&empty);
+    let labels: Vec<(&str, &str)> = pairs(metadata, "labels").collect();
+    selector.matches(|key| labels.iter().find(|(label, _)| *label == key).map(|(_, value)| *value))
+}
+
+/// The namespace of one request, looked up once.
+pub struct NamespaceOf<'o> {
+    objects: &'o dyn Objects,
+    found: OnceLock<Arc<Object>>,
+}
+
+impl<'o> NamespaceOf<'o> {
+    /// Looks in `objects`.
+    pub fn new(objects: &'o dyn Objects) -> Self {
+        NamespaceOf { objects, found: OnceLock::new() }
+    }
+
+    /// As it is stored.
+    ///
+    /// # Errors
+    /// 404 where there is none, storage's failures.
+    pub async fn stored(&self, a: &Attributes<'_>) -> Result<Arc<Object>, Box<Status>> {
+        if let Some(found) = self.found.get() {
+            return Ok(Arc::clone(found));
+        }
+        let row = resources::find("", "v1", "namespaces", "");
+        let row = row.ok_or_else(|| Status::internal_error("nothing serves namespaces"))?;
+        let name = if a.namespace.is_empty() { a.name } else { a.namespace };
+        let found = self.objects.find(row, "", name).await?.ok_or_else(|| not_found(row, name))?;
+        Ok(Arc::clone(self.found.get_or_init(|| found)))
+    }
+}

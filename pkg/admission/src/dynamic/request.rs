@@ -1,0 +1,61 @@
+//! `AdmissionRequest`, the part of an `AdmissionReview` that is the same for all who are asked.
+
+use api::resources::Resource;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use super::Versioned;
+
+/// An `AdmissionRequest` without uid, object and old object, in the order of Go's members. `options` and `dryRun` are
+/// in it.
+pub fn admission_request(seen: &Versioned<'_>) -> Object {
+    let a = seen.attributes;
+    let mut request = Object::new();
+    let mut put = |name: &str, value: Value| _ = request.insert(name.to_owned(), value);
+    put("kind", kind(seen.endpoint));
+    put("resource", resource(seen.endpoint));
+    let subresource = a.subresource();
+    if !subresource.is_empty() {
+        put("subResource", subresource.into());
+    }
+    put("requestKind", kind(a.endpoint));
+    put("requestResource", resource(a.endpoint));
+    if !subresource.is_empty() {
+        put("requestSubResource", subresource.into());
+    }
+    for (member, text) in [("name", a.name), ("namespace", a.namespace)] {
+        if !text.is_empty() {
+            put(member, text.into());
+        }
+    }
+    put("operation", a.operation.name().into());
+    put("userInfo", user(a.user));
+    put("dryRun", a.dry_run().into());
+    put("options", a.options_object().map_or(Value::Null, Value::Object));
+    request
+}
+
+fn kind(endpoint: &Resource<'_>) -> Value {
+    let (group, version) = apimachinery::gvk::split_api_version(endpoint.kind_group_version);
+    json!({"group": group, "version": version, "kind": endpoint.kind})
+}
+
+fn resource(endpoint: &Resource<'_>) -> Value {
+    json!({"group": endpoint.group, "version": endpoint.version, "resource": endpoint.plural})
+}
+
+fn user(user: &apimachinery::user_info::UserInfo) -> Value {
+    let mut info = Object::new();
+    info.insert("username".to_owned(), user.name.as_str().into());
+    if !user.uid.is_empty() {
+        info.insert("uid".to_owned(), user.uid.as_str().into());
+    }
+    if !user.groups.is_empty() {
+        info.insert("groups".to_owned(), user.groups.clone().into());
+    }
+    if !user.extra.is_empty() {
+        let extra = user.extra.iter().map(|(key, values)| (key.clone(), values.clone().into()));
+        info.insert("extra".to_owned(), Value::Object(extra.collect()));
+    }
+    Value::Object(info)
+}

@@ -1,0 +1,93 @@
+//! Objects in versions that the request did not come in: what webhooks and policies see, and what they made of it.
+
+use api::resources::Resource;
+use api::resources::custom::CustomKind;
+use api::structural::Coercion;
+use apimachinery::status::Status;
+use registry::Registry;
+use schema::json::errors as texts;
+use schema::object::Object;
+
+use crate::body::{self, Expected};
+use crate::encode;
+
+/// An object in the shape of storage, as clients of `endpoint` see it.
+pub fn shown(object: Object, endpoint: &Resource<'_>, resource: &Resource<'_>) -> Object {
+    let mut object = match &resource.storage {
+        Some(storage) if endpoint.kind == resource.kind => encode::served(object, storage, endpoint),
+        _ => object,
+    };
+    object.insert("kind".to_owned(), endpoint.kind.into());
+    object.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    object
+}
+
+/// The JSON of an object that clients of `endpoint` get.
+///
+/// # Errors
+/// In words, for a tree that is none of its kind.
+pub fn text(object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, String> {
+    schema::patch::text(endpoint.message, object).map_err(|error| error.to_string())
+}
+
+/// An object of which somebody changed the [`text`], and its `apiVersion`.
+///
+/// # Errors
+/// In words, for JSON that is no object of the endpoint's kind.
+pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), String> {
+    body::decode_patched(text, Expected::of(endpoint)).map(|decoded| (decoded.object, decoded.api_version))
+}
+
+/// Fills in the defaults of an object in version `from`, converts it to the resource's storage version, and folds
+/// aliases the way upstream's conversions do. An object of another kind than the resource's (a Scale) stays as it is.
+///
+/// # Errors
+/// 400 for what cannot be converted.
+pub fn stored(
+    mut object: Object,
+    from: &str,
+    endpoint: &Resource<'_>,
+    row: &Resource<'_>,
+    registry: &Registry,
+) -> Result<Object, Box<Status>> {
+    if endpoint.kind != row.kind {
+        return Ok(object);
+    }
+    if let Some(custom) = row.custom {
+        return custom_to_storage_version(row, custom.kind, object, from);
+    }
+    api::defaults::apply(from, row.kind, &mut object, registry.gates());
+    api::defaults::stamp_taints(from, row.kind, &mut object, registry.now());
+    let mut object = match &row.storage {
+        Some(storage) if storage.group_version != from => {
+            api::conversion::convert(object, from, storage.group_version, storage.kind)
+        }
+        _ => object,
+    };
+    match api::conversion::normalise_for_storage(row.group, row.kind, &mut object) {
+        Ok(()) => Ok(object),
+        Err(error) => {
+            let text = texts::cannot_be_handled(row.kind, row.version, row.kind, error);
+            Err(Status::bad_request(text).into())
+        }
+    }
+}
+
+/// The same of a custom resource. Its versions differ in their schemas alone.
+fn custom_to_storage_version(
+    row: &Resource<'_>,
+    kind: &CustomKind,
+    mut object: Object,
+    from: &str,
+) -> Result<Object, Box<Status>> {
+    kind.default(from, &mut object);
+    let to = row.stored_form().group_version;
+    if to == from {
+        return Ok(object);
+    }
+    object.insert("apiVersion".to_owned(), to.into());
+    match kind.coerce(to, &mut object, Coercion::Silent) {
+        Ok(_) => Ok(object),
+        Err(error) => Err(Status::unmapped(error).into()),
+    }
+}
