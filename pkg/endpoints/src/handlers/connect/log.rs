@@ -133,7 +133,7 @@ mod tests {
         let row = api::resources::find("", "v1", "pods", "log").unwrap();
         let check = |code: u16, text: &str, reason: &str, message: &str| {
             let status = refusal(code, text, row, "p");
-            assert_eq!((status.code, status.reason, &*status.message), (code, reason, message));
+            assert_eq!((status.code, &*status.reason, &*status.message), (code, reason, message));
         };
         check(400, "no c", "BadRequest", "no c");
         check(500, "oh", "InternalError", "Internal error occurred: oh");
