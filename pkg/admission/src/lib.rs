@@ -16,6 +16,7 @@ mod default_storage_class;
 mod default_toleration_seconds;
 mod deny_external_ips;
 pub mod dynamic;
+mod expressions;
 mod extended_resource_toleration;
 mod in_use_protection;
 mod limit_ranger;
@@ -45,6 +46,7 @@ mod taint_nodes;
 mod testing;
 mod toleration;
 mod volume_resize;
+pub mod webhook;
 
 use apimachinery::status::Status;
 use async_trait::async_trait;

@@ -1,5 +1,7 @@
 //! What plugins leave behind besides their verdict.
 
+use crate::webhook::Again;
+
 /// How much an audit event must tell for an annotation to be in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -23,14 +25,48 @@ pub struct Annotation {
 }
 
 /// What plugins say besides yes or no, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Notes {
     /// For the client, whatever becomes of the request.
     pub warnings: Vec<String>,
     annotations: Vec<Annotation>,
+    /// Which webhooks to ask again.
+    pub(crate) webhooks: Again,
+    round: Round,
+}
+
+/// How often the plugins that edit have been asked.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    #[default]
+    First,
+    /// Once, and somebody wants them to be asked again.
+    Unfinished,
+    Second,
 }
 
 impl Notes {
+    /// Has all plugins asked again that edit, once: those that were asked before do not know of a change.
+    pub(crate) fn ask_again(&mut self) {
+        if self.round == Round::First {
+            self.round = Round::Unfinished;
+        }
+    }
+
+    /// Whether plugins are being asked again.
+    pub(crate) fn is_again(&self) -> bool {
+        self.round == Round::Second
+    }
+
+    /// Begins the second round, if somebody wants one.
+    pub(crate) fn begin_again(&mut self) -> bool {
+        let wanted = self.round == Round::Unfinished;
+        if wanted {
+            self.round = Round::Second;
+        }
+        wanted
+    }
+
     /// Tells the client something.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());

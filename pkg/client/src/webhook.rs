@@ -123,7 +123,7 @@ impl Webhook {
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         tell(Attempt { code, took: began.elapsed(), timed_out });
         match outcome {
-            Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
+            Ok(answer) if answer.status().is_success() => readable(answer).map_err(failed),
             Ok(answer) => Err(refused(&answer)),
             Err(error) => {
                 let message = error.of_request(&Method::POST, &self.url);
@@ -132,6 +132,18 @@ impl Webhook {
                 Err(Failure { message, code: None, passing })
             }
         }
+    }
+}
+
+/// The body of a success, if it says that it is of a type that upstream's client reads.
+fn readable(answer: Response<Bytes>) -> Result<Bytes, String> {
+    const READ: [&str; 4] =
+        ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor"];
+    let named = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = named.split(';').next().unwrap_or_default().trim();
+    match essence.is_empty() || READ.iter().any(|read| essence.eq_ignore_ascii_case(read)) {
+        true => Ok(answer.into_body()),
+        false => Err(format!("serializer for {named} doesn't exist")),
     }
 }
 

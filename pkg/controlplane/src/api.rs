@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::admission::webhook::Webhooks;
 use ::admission::{Chain, PodSecurityFigures};
 use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
@@ -32,6 +33,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls, WebhookCollector};
 use crate::aggregation::Aggregator;
 use crate::api_services::ApiServices;
 use crate::authenticators::authenticators;
@@ -126,7 +128,9 @@ pub(crate) async fn build(
     let paths = paths(&served, openid.is_some());
     let others = others(config, &registry, &served)?;
     let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
-    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces);
+    let (configured, following_webhooks) = ConfiguredWebhooks::new(&registry);
+    let webhooks = webhooks(&registry, &served, &authorizer, others.calls, configured.clone());
+    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces, webhooks);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission,
@@ -152,7 +156,7 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
-    collectors.extend(others.figures.into_iter().chain([of_admission]).chain(of_authorizers));
+    collectors.extend(others.figures.into_iter().chain(of_admission).chain(of_authorizers));
     collectors.extend(senders.collectors);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
@@ -163,14 +167,19 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let views = future::join3(following_namespaces.run(), following_ranges.run(), others.run);
+            let views = future::join4(
+                following_namespaces.run(),
+                following_ranges.run(),
+                following_webhooks.run(),
+                others.run,
+            );
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
         }),
         before_stop,
         // The channel closes when the server is told to stop.
         cache_filled: Box::pin(async move {
-            _ = tokio::join!(delegator.ready(), authorizers_ready, defined);
+            _ = tokio::join!(delegator.ready(), authorizers_ready, defined, configured.ready());
         }),
         authorizer,
     })
@@ -181,6 +190,8 @@ struct Others {
     aggregation: Aggregation,
     /// What webhooks that convert share.
     webhooks: Common,
+    /// The way to webhooks that are asked about requests.
+    calls: WebhookCalls,
     figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
@@ -197,11 +208,12 @@ fn others(config: &Config, registry: &Registry, served: &Arc<Served>) -> Result<
     };
     let conversions = Arc::new(ConversionFigures::default());
     let webhooks = Common { services: services.of_webhooks(), figures: Arc::clone(&conversions) };
+    let calls = WebhookCalls::new(services.of_webhooks());
     let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());
     });
-    Ok(Others { aggregation, webhooks, figures, run, hooks })
+    Ok(Others { aggregation, webhooks, calls, figures, run, hooks })
 }
 
 /// What connections to Services go to.
@@ -282,13 +294,32 @@ fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>
     Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
 }
 
+/// What the plugins are made of that ask webhooks.
+fn webhooks(
+    registry: &Registry,
+    served: &Arc<Served>,
+    authorizer: &Arc<dyn Authorizer>,
+    calls: WebhookCalls,
+    configured: ConfiguredWebhooks,
+) -> Webhooks {
+    Webhooks {
+        configured: Arc::new(configured),
+        caller: Arc::new(calls),
+        versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
+        objects: Arc::new(StoredObjects::new(registry.clone())),
+        authorizer: Arc::clone(authorizer),
+        figures: Arc::default(),
+    }
+}
+
 /// What may change and refuse writes, and its figures.
 fn plugins(
     config: &Config,
     registry: &Registry,
     authorizer: &Arc<dyn Authorizer>,
     namespaces: &Namespaces,
-) -> (Chain, Arc<dyn Collector>) {
+    webhooks: Webhooks,
+) -> (Chain, [Arc<dyn Collector>; 2]) {
     let objects = Arc::new(StoredObjects::new(registry.clone()));
     let pod_security = Arc::new(PodSecurityFigures::default());
     let parts = admission::Parts {
@@ -298,10 +329,14 @@ fn plugins(
         namespaces: namespaces.shared(),
         authorizer: Arc::clone(authorizer),
         pod_security: Arc::clone(&pod_security),
+        webhooks,
         pods: &config.pods,
         gates: config.gates,
     };
-    (admission::chain(&config.admission, &parts), Arc::new(PodSecurityCollector(pod_security)))
+    let of_webhooks = WebhookCollector(Arc::clone(&parts.webhooks.figures));
+    let figures: [Arc<dyn Collector>; 2] =
+        [Arc::new(PodSecurityCollector(pod_security)), Arc::new(of_webhooks)];
+    (admission::chain(&config.admission, &parts), figures)
 }
 
 /// What is served at start.

@@ -72,6 +72,15 @@ impl Webhook {
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
+    /// The same with another limit on how long an attempt may take. The webhook is told in whole seconds, rounded up.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0));
+        let mut webhook = self.with_timeout(Duration::from_secs(seconds));
+        webhook.limits.total = timeout;
+        webhook
+    }
+
     /// Posts a JSON body once and reads the JSON that comes back.
     ///
     /// # Errors
