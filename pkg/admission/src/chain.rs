@@ -37,9 +37,13 @@ impl Chain {
                 plugin.mutate(attributes, object.as_deref_mut(), notes).await?;
             }
             if !notes.begin_again() {
-                return Ok(());
+                break;
             }
         }
+        if let Some(object) = object {
+            notes.mend_managed_fields(object);
+        }
+        Ok(())
     }
 
     /// Asks every plugin whether this may be done.

@@ -1,6 +1,13 @@
 //! What plugins leave behind besides their verdict.
 
+use api::managed_fields;
+use api::tree::child;
+use schema::object::Object;
+use serde_json::Value;
+
 use crate::webhook::Again;
+
+const MANAGED_FIELDS: &str = "managedFields";
 
 /// How much an audit event must tell for an annotation to be in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,6 +40,8 @@ pub struct Notes {
     /// Which webhooks to ask again.
     pub(crate) webhooks: Again,
     round: Round,
+    /// What an object had before somebody outside changed it.
+    managed_fields: Option<Option<Value>>,
 }
 
 /// How often the plugins that edit have been asked.
@@ -65,6 +74,25 @@ impl Notes {
             self.round = Round::Second;
         }
         wanted
+    }
+
+    /// Keeps the managed fields of an object that somebody outside is about to change, the first time.
+    pub(crate) fn keep_managed_fields(&mut self, object: &Object) {
+        let fields = || child(object, "metadata").and_then(|metadata| metadata.get(MANAGED_FIELDS)).cloned();
+        self.managed_fields.get_or_insert_with(fields);
+    }
+
+    /// Puts back the managed fields of an object that somebody outside has broken, and tells the client (upstream's
+    /// `managedFieldsValidatingAdmissionController`).
+    pub(crate) fn mend_managed_fields(&mut self, object: &mut Object) {
+        let Some(former) = self.managed_fields.take() else { return };
+        let Err(error) = managed_fields::check(object) else { return };
+        self.warn(managed_fields::warning_after_admission(&error));
+        let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
+        match former {
+            Some(fields) => _ = metadata.insert(MANAGED_FIELDS.to_owned(), fields),
+            None => _ = metadata.remove(MANAGED_FIELDS),
+        }
     }
 
     /// Tells the client something.

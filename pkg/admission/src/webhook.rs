@@ -7,6 +7,8 @@ mod hook;
 mod hooks;
 mod mutating;
 mod response;
+#[cfg(test)]
+mod tests;
 mod validating;
 
 use std::sync::Arc;

@@ -1,12 +1,12 @@
 //! `MutatingAdmissionWebhook`: one webhook after the other may change an object, or refuse it.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::time::Instant;
 
 use async_trait::async_trait;
 use schema::object::Object;
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::Value;
 
 use super::call::{self, Question};
 use super::figures::Told;
@@ -97,6 +97,7 @@ impl Round<'_> {
                     notes.webhooks.changed();
                     notes.ask_again();
                 }
+                notes.keep_managed_fields(object);
                 *object = new;
                 told = None;
             }
@@ -143,8 +144,13 @@ impl Round<'_> {
         let outcome = self.answer(ask, question, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, new)));
-        let (key, value) = ask.annotation(ANNOTATION, self.number, json!({"mutated": object_changed}));
-        notes.annotate(key, value, Level::Metadata);
+        let said = Mutated {
+            configuration: &hook.configuration,
+            webhook: &hook.name,
+            mutated: Some(object_changed),
+            ..Mutated::default()
+        };
+        notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
         let counted = Told { hook, attributes: a, kind: "admit", took: began.elapsed() };
         let failed_open = |notes: &mut Notes| {
             let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
@@ -165,12 +171,41 @@ impl Round<'_> {
         let answer = call::allowed(hook, answer)?;
         let patched = webhooks.patched(hook, (a, &ask.invocation), question, &answer).await?;
         if patched.is_some() {
-            let patch: Value = serde_json::from_slice(&answer.patch).unwrap_or_default();
-            let said = json!({"patch": patch, "patchType": "JSONPatch"});
-            let (key, value) = ask.annotation(PATCH_ANNOTATION, self.number, said);
-            notes.annotate(key, value, Level::Request);
+            let said = Mutated {
+                configuration: &hook.configuration,
+                webhook: &hook.name,
+                patch: serde_json::from_slice(&answer.patch).ok(),
+                patch_type: "JSONPatch",
+                ..Mutated::default()
+            };
+            notes.annotate(
+                format!("{PATCH_ANNOTATION}{}", ask.place(self.number)),
+                said.text(),
+                Level::Request,
+            );
         }
         Ok(patched)
+    }
+}
+
+/// What audit is told of a webhook: whether it changed the object, or how. Members in this order.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Mutated<'r> {
+    configuration: &'r str,
+    webhook: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<Value>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    patch_type: &'r str,
+}
+
+impl Mutated<'_> {
+    fn text(&self) -> String {
+        // Nothing in here can fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
     }
 }
 
@@ -185,14 +220,5 @@ struct Ask<'r> {
 impl Ask<'_> {
     fn place(&self, round: usize) -> String {
         format!("round_{round}_index_{}", self.index)
-    }
-
-    /// An annotation of audit about this webhook.
-    fn annotation(&self, prefix: &str, round: usize, more: Value) -> (String, Cow<'static, str>) {
-        let mut said = json!({"configuration": self.hook.configuration, "webhook": self.hook.name});
-        if let (Value::Object(said), Value::Object(mut more)) = (&mut said, more) {
-            said.append(&mut more);
-        }
-        (format!("{prefix}{}", self.place(round)), said.to_string().into())
     }
 }
