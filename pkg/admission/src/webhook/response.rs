@@ -63,9 +63,7 @@ impl Review {
     /// # Errors
     /// Why it does not count.
     pub(super) fn read(self, body: &[u8], uid: &str, mutating: bool) -> Result<Answer, Unusable> {
-        let unreadable =
-            |why: String| Unusable::Unreadable(format!("couldn't get version/kind; json parse error: {why}"));
-        let head = json::type_meta(body).map_err(|error| unreadable(error.to_string()))?;
+        let head = json::type_meta(body).map_err(|error| Unusable::Unreadable(error.to_string()))?;
         let absent = || Unusable::Invalid("webhook response was absent".to_owned());
         let other_version = !head.api_version.is_empty() && head.api_version != self.group_version();
         let other_kind = !head.kind.is_empty() && head.kind != KIND;
