@@ -186,11 +186,6 @@ impl Chain {
         self.writes.wait().await;
     }
 
-    /// The wall clock and randomness of this server.
-    pub(crate) fn env(&self) -> &Env {
-        &self.env
-    }
-
     /// Answers one request. Whatever goes wrong on the way, there is an answer.
     ///
     /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → dispatch
@@ -280,8 +275,12 @@ impl Chain {
         let (headers, peer) = (&mut incoming.parts.headers, incoming.peer);
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
+        let verdict = peer.shown().map(|shown| shown.verdict(now));
+        if let Some(last) = verdict.as_ref().and_then(|verdict| verdict.last) {
+            self.metrics.authentications.certificate(last.saturating_sub(now));
+        }
         let credentials = Credentials {
-            certificates: Some(peer.certificates()),
+            certificates: verdict.as_ref().map(|verdict| &verdict.certificates),
             authorization: authorization.as_deref(),
             headers: Some(headers),
             path: &incoming.context.info.path,

@@ -128,7 +128,6 @@ fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use authentication::PresentedCertificates;
 
     use super::*;
     use crate::connection::Protocol;
@@ -136,8 +135,7 @@ mod tests {
 
     fn read(target: &str, headers: &[&str]) -> RequestContext {
         let parts = request("GET", target, headers).into_parts().0;
-        let peer =
-            Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, PresentedCertificates::default());
+        let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
         context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).0
     }
 
