@@ -18,7 +18,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("storage-embedded", &["apimachinery", "storage"]),
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
     ("authentication", &["apimachinery", "client", "schema", "cel", "api"]),
-    ("token-signer", &["authentication"]),
+    ("token-signer", &["apimachinery", "authentication"]),
     ("authorization", &["apimachinery", "schema", "cel", "api"]),
     ("admission", &["apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
     ("registry", &["apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),

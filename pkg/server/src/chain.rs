@@ -21,7 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
-use apimachinery::request_context::{AuditId, RequestContext};
+use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::trace::Span;
@@ -212,7 +212,7 @@ impl Chain {
         let code = response.status();
         let audit_id = context.audit_id.as_str();
         tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id, "request");
-        self.decorate(&mut response, &context.audit_id, method == http::Method::HEAD);
+        self.decorate(&mut response, &context, method == http::Method::HEAD);
         // A body of known length is in memory already; only one that is still being made can be late.
         let streamed = !long_running && response.body().size_hint().exact().is_none();
         let until = streamed.then(|| Box::pin(sleep_until(received + timeout_max)));
@@ -285,6 +285,7 @@ impl Chain {
             headers: Some(headers),
             path: &incoming.context.info.path,
             now,
+            notes: Some(&incoming.context.notes),
         };
         let began = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
@@ -353,7 +354,7 @@ impl Chain {
 
     /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
     /// body.
-    fn decorate(&self, response: &mut Response, audit_id: &AuditId, head: bool) {
+    fn decorate(&self, response: &mut Response, context: &RequestContext, head: bool) {
         if head {
             if let Some(length) = response.body().size_hint().exact() {
                 response.headers_mut().entry(http::header::CONTENT_LENGTH).or_insert(length.into());
@@ -361,12 +362,13 @@ impl Chain {
             *response.body_mut() = respond::empty();
         }
         let headers = response.headers_mut();
-        if let Ok(mut id) = HeaderValue::from_maybe_shared(audit_id.bytes()) {
+        if let Ok(mut id) = HeaderValue::from_maybe_shared(context.audit_id.bytes()) {
             // It is no secret, but it never comes twice: HTTP/2 shall not drive useful headers out of the
             // connection's table of headers for it.
             id.set_sensitive(true);
             headers.entry(AUDIT_ID).or_insert(id);
         }
+        endpoints::warning::put_first(headers, &context.notes.warnings());
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());

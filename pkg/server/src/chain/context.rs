@@ -12,6 +12,7 @@ use apimachinery::go_quote::Quoted;
 use apimachinery::query::{Query, decode_path};
 use apimachinery::request_context::{AuditId, Client, RequestContext};
 use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use apimachinery::time::parse_duration;
 
@@ -54,6 +55,7 @@ pub(super) fn context(
         user_agent: user_agent.unwrap_or_default().into_owned(),
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),
+        notes: Notes::default(),
     };
     let garbled = garbled(&context);
     (context, flaw.or(garbled).or(late))
