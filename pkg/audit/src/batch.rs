@@ -28,7 +28,7 @@ pub struct BatchOptions {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Throttle {
     /// How often in a second, in the long run. More than 0.
-    pub per_second: f32,
+    pub per_second: f64,
     /// How often at once after a pause.
     pub burst: u32,
 }
@@ -36,7 +36,7 @@ pub struct Throttle {
 /// Takes events and hands them on later, on a thread of its own. When it holds as many as it may, more are lost and
 /// counted.
 pub struct Batch {
-    events: Mutex<Option<SyncSender<Event>>>,
+    events: Mutex<Option<SyncSender<Box<Event>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
     figures: Arc<Figures>,
 }
@@ -68,7 +68,7 @@ impl Sink for Batch {
             return true;
         };
         for (at, event) in events.iter().enumerate() {
-            if to.try_send(event.clone()).is_err() {
+            if to.try_send(Box::new(event.clone())).is_err() {
                 self.figures.lost("buffered", &"audit buffer queue blocked", events.iter().skip(at));
                 break;
             }
@@ -86,15 +86,15 @@ impl Sink for Batch {
 }
 
 /// Hands events on until nobody can send any more.
-fn hand_on(sink: &dyn Sink, options: BatchOptions, clock: &dyn Clock, waiting: &Receiver<Event>) {
+fn hand_on(sink: &dyn Sink, options: BatchOptions, clock: &dyn Clock, waiting: &Receiver<Box<Event>>) {
     let mut tokens = options.throttle.map(|throttle| Tokens::new(throttle, clock.now()));
     while let Ok(first) = waiting.recv() {
-        let mut batch = vec![first];
+        let mut batch = vec![*first];
         let began = clock.now();
         while batch.len() < options.events_max {
             let waited = Duration::from_nanos(u64::try_from(clock.now().nanos_since(began)).unwrap_or(0));
             match waiting.recv_timeout(options.wait_max.saturating_sub(waited)) {
-                Ok(event) => batch.push(event),
+                Ok(event) => batch.push(*event),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
@@ -120,7 +120,7 @@ impl Tokens {
 
     /// Takes a token, and says how long to wait until it is there.
     fn take(&mut self, now: UnixTime) -> Duration {
-        let rate = f64::from(self.throttle.per_second);
+        let rate = self.throttle.per_second;
         let passed = Duration::from_nanos(u64::try_from(now.nanos_since(self.at)).unwrap_or(0));
         self.at = now;
         self.held = (self.held + passed.as_secs_f64() * rate).min(f64::from(self.throttle.burst)) - 1.0;
@@ -144,7 +144,8 @@ mod tests {
     #[test]
     fn events_are_handed_on_in_order_until_the_end() {
         let kept = Arc::new(Kept::default());
-        let batch = Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
+        let batch =
+            Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
         for n in 0..10 {
             assert!(batch.process(&[Event { audit_id: n.to_string(), ..event() }]));
         }
@@ -178,7 +179,9 @@ mod tests {
         batch.process(&[event()]);
         let mut page = String::new();
         figures.write(&mut page);
-        let lost = page.lines().find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "));
+        let lost = page
+            .lines()
+            .find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "));
         let lost: u64 = lost.unwrap().parse().unwrap();
         // One may be under way already.
         assert!((8..=9).contains(&lost), "{lost}");

@@ -50,8 +50,12 @@ impl Content {
             status: text("status"),
             message: text("message"),
             reason: text("reason"),
-            details: member(self.bytes(), "details").filter(|details| *details != b"null").and_then(Content::json),
-            code: member(self.bytes(), "code").and_then(|code| serde_json::from_slice(code).ok()).unwrap_or_default(),
+            details: member(self.bytes(), "details")
+                .filter(|details| *details != b"null")
+                .and_then(Content::json),
+            code: member(self.bytes(), "code")
+                .and_then(|code| serde_json::from_slice(code).ok())
+                .unwrap_or_default(),
         })
     }
 
@@ -127,7 +131,8 @@ fn begin(name: &[u8], empty: &mut bool, out: &mut Vec<u8>) {
 }
 
 fn member<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
-    let quoted = |raw: &[u8]| raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")) == Some(name.as_bytes());
+    let quoted =
+        |raw: &[u8]| raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")) == Some(name.as_bytes());
     members(json)?.find_map(|(raw, value)| quoted(raw).then_some(value))
 }
 
@@ -201,7 +206,8 @@ mod tests {
 
     #[test]
     fn an_object_says_what_the_path_did_not() {
-        let object = content(r#"{"metadata":{"namespace":"other","name":"a\u0041","uid":"u","resourceVersion":"7"}}"#);
+        let object =
+            content(r#"{"metadata":{"namespace":"other","name":"a\u0041","uid":"u","resourceVersion":"7"}}"#);
         let mut reference = ObjectReference { namespace: "ns".to_owned(), ..ObjectReference::default() };
         object.complete(&mut reference);
         let expected = ObjectReference {

@@ -41,7 +41,9 @@ impl Figures {
         let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(by).or_default() += count;
         let impacted = lines.join("\n");
-        tracing::error!("Error in audit plugin '{by}' affecting {count} audit events: {why}\nImpacted events:\n{impacted}");
+        tracing::error!(
+            "Error in audit plugin '{by}' affecting {count} audit events: {why}\nImpacted events:\n{impacted}"
+        );
     }
 
     /// Appends the families.
@@ -62,8 +64,11 @@ impl Figures {
             let count = counter.load(Relaxed);
             let _ = writeln!(out, "# HELP {name} [ALPHA] {help}\n# TYPE {name} counter\n{name} {count}");
         }
-        let levels: Vec<_> =
-            Level::ALL.iter().zip(&self.levels).map(|(level, count)| (level.name(), count.load(Relaxed))).collect();
+        let levels: Vec<_> = Level::ALL
+            .iter()
+            .zip(&self.levels)
+            .map(|(level, count)| (level.name(), count.load(Relaxed)))
+            .collect();
         let errors = self.errors.lock().unwrap_or_else(PoisonError::into_inner);
         let errors: Vec<_> = errors.iter().map(|(plugin, count)| (*plugin, *count)).collect();
         for (name, help, label, counts) in [

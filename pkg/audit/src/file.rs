@@ -139,7 +139,10 @@ fn directory(path: &Path) -> &Path {
 fn parts(path: &Path) -> (String, String) {
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     match name.rfind('.') {
-        Some(at) => (format!("{}-", name.get(..at).unwrap_or_default()), name.get(at..).unwrap_or_default().to_owned()),
+        Some(at) => (
+            format!("{}-", name.get(..at).unwrap_or_default()),
+            name.get(at..).unwrap_or_default().to_owned(),
+        ),
         None => (format!("{name}-"), String::new()),
     }
 }
@@ -154,7 +157,8 @@ fn backup_path(path: &Path, now: UnixTime) -> PathBuf {
 /// The time in the name of an old file; `None` for any other.
 fn time_in(name: &str, prefix: &str, extension: &str) -> Option<UnixTime> {
     let name = name.strip_prefix(prefix)?;
-    let time = name.strip_suffix(extension).or_else(|| name.strip_suffix(COMPRESSED)?.strip_suffix(extension))?;
+    let time =
+        name.strip_suffix(extension).or_else(|| name.strip_suffix(COMPRESSED)?.strip_suffix(extension))?;
     let (day, time) = time.split_once('T')?;
     parse_time(&format!("{day}T{}Z", time.replace('-', ":"))).ok()
 }

@@ -100,8 +100,8 @@ pub(crate) mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::event::tests::event;
     use crate::Content;
+    use crate::event::tests::event;
 
     /// Keeps what it takes.
     #[derive(Default)]
@@ -134,7 +134,11 @@ pub(crate) mod tests {
             let truncate = Truncate::new(Arc::clone(&kept) as _, options, Arc::default());
             assert!(truncate.process(&[with(level)]));
             let taken = kept.batches.lock().unwrap().concat();
-            assert_eq!(taken.first().map(|event| event.request_object.is_some()), expected, "{event_bytes_max}");
+            assert_eq!(
+                taken.first().map(|event| event.request_object.is_some()),
+                expected,
+                "{event_bytes_max}"
+            );
             let marked = taken.first().is_some_and(|event| !event.annotations.is_empty());
             assert_eq!(marked, expected == Some(false));
         };

@@ -16,6 +16,7 @@ use http::{HeaderMap, Uri};
 
 use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
+use apimachinery::request_notes::Least;
 use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage, Verdict};
@@ -156,7 +157,10 @@ impl Recording {
 
     /// Keeps what is read of the body of a request that may hold an object.
     pub(crate) fn keeping(&self, parts: &Parts, body: Body) -> Body {
-        let writes = matches!(self.context.info.verb.as_str(), "create" | "update" | "patch" | "delete" | "deletecollection");
+        let writes = matches!(
+            self.context.info.verb.as_str(),
+            "create" | "update" | "patch" | "delete" | "deletecollection"
+        );
         let mut open = self.open();
         let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return body };
         if self.context.info.verb == "patch" && open.verdict.level < Level::Request {
@@ -177,11 +181,11 @@ impl Recording {
     }
 
     /// There was a panic instead of an answer.
-    pub(crate) fn panicked(&self) {
+    pub(crate) fn panicked(&self, text: &str) {
         let Some(mut open) = self.open().take() else { return };
         open.event.response_status = Some(ResponseStatus {
             status: "Failure".to_owned(),
-            message: "APIServer panic'd: see the log".to_owned(),
+            message: format!("APIServer panic'd: {text}"),
             reason: "InternalError".to_owned(),
             details: None,
             code: 500,
@@ -228,8 +232,10 @@ impl Recording {
         if stage != Stage::RequestReceived {
             open.event.stage_time = self.clock.now();
         }
-        let notes = self.context.notes.annotations();
-        open.event.annotations = notes.into_iter().map(|(key, value)| (key.into_owned(), value)).collect();
+        let notes = self.context.notes.annotations_of(least(open.verdict.level));
+        for (key, value) in notes {
+            open.event.annotate(key, value);
+        }
         self.auditor.figures.event();
         self.auditor.sink.process(std::slice::from_ref(&open.event))
     }
@@ -292,7 +298,8 @@ impl Open {
     fn look_into_answer(&mut self) {
         let Some((form, packed, kept)) = self.answer.take() else { return };
         let bytes = kept.take();
-        let bytes = if packed { bytes.and_then(|bytes| form::unpacked(&bytes, ANSWER_BYTES_MAX)) } else { bytes };
+        let bytes =
+            if packed { bytes.and_then(|bytes| form::unpacked(&bytes, ANSWER_BYTES_MAX)) } else { bytes };
         let Some(content) = self.object(form, bytes) else { return };
         if let Some(status) = content.status() {
             let code = self.event.response_status.as_ref().map_or(0, |status| status.code);
@@ -302,6 +309,14 @@ impl Open {
         if self.verdict.level >= Level::RequestResponse {
             self.event.response_object = Some(self.trimmed(content));
         }
+    }
+}
+
+fn least(level: Level) -> Least {
+    match level {
+        Level::None | Level::Metadata => Least::Metadata,
+        Level::Request => Least::Request,
+        Level::RequestResponse => Least::RequestResponse,
     }
 }
 

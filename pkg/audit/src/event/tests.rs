@@ -47,7 +47,8 @@ fn json(event: &Event) -> String {
 
 #[test]
 fn an_event_is_written_as_gos_json_has_it() {
-    let expected = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","#.to_owned()
+    let expected = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","#
+        .to_owned()
         + r#""stage":"RequestReceived","requestURI":"/api/v1/namespaces/ns/pods/a?x=\u003cy\u003e","verb":"get","#
         + r#""user":{"username":"ann","uid":"u","groups":["dev","ops"],"extra":{"k":["v"]}},"#
         + r#""sourceIPs":["10.0.0.1","::1"],"userAgent":"kubectl/v1.36","#
@@ -122,7 +123,9 @@ fn the_line_of_old_is_upstreams() {
         ..event()
     };
     let text = nobody.legacy();
-    for part in ["ip=\"<unknown>\"", "user=\"<none>\" groups=\"<none>\"", "namespace=\"<none>\"", "response=\"200\""] {
+    for part in
+        ["ip=\"<unknown>\"", "user=\"<none>\" groups=\"<none>\"", "namespace=\"<none>\"", "response=\"200\""]
+    {
         assert!(text.contains(part), "{part}: {text}");
     }
 }

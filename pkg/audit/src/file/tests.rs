@@ -89,14 +89,18 @@ fn old_files_go_when_they_are_too_many_or_too_old() {
     let world = World::new();
     let options = world.options();
     drop(world.file(&options));
-    let (new, middle, old) =
-        ("audit-2023-11-14T10-00-00.000.log", "audit-2023-11-13T10-00-00.000.log.gz", "audit-2023-11-01T10-00-00.000.log");
+    let (new, middle, old) = (
+        "audit-2023-11-14T10-00-00.000.log",
+        "audit-2023-11-13T10-00-00.000.log.gz",
+        "audit-2023-11-01T10-00-00.000.log",
+    );
     let check = |options: FileOptions, expected: &[&str]| {
         for name in [new, middle, old, "audit-of-mine.log", "other"] {
             world.put(name);
         }
         tidy(&options, NOW).unwrap();
-        let kept: Vec<String> = world.names().into_iter().filter(|name| name.starts_with("audit-2")).collect();
+        let kept: Vec<String> =
+            world.names().into_iter().filter(|name| name.starts_with("audit-2")).collect();
         assert_eq!(kept, expected);
         assert!(world.names().iter().any(|name| name == "audit-of-mine.log"));
     };

@@ -59,9 +59,14 @@ fn a_rule_matches_what_all_its_lists_match() {
 
 #[test]
 fn a_subresource_is_named_with_its_resource() {
-    for (spec, expected) in
-        [("pods", false), ("pods/log", true), ("pods/*", true), ("*/log", true), ("*", true), ("*/exec", false)]
-    {
+    for (spec, expected) in [
+        ("pods", false),
+        ("pods/log", true),
+        ("pods/*", true),
+        ("*/log", true),
+        ("*", true),
+        ("*/exec", false),
+    ] {
         let rule = format!("resources: [{{resources: [\"{spec}\"]}}]");
         assert_eq!(matches(&rule, |attributes| attributes.subresource = "log"), expected, "{spec}");
     }
@@ -131,14 +136,18 @@ fn a_policy_is_refused_in_upstreams_words() {
         "rules: [{level: None, resources: [{resourceNames: [a]}]}]",
         "rules[0].resources.resourceNames: Invalid value: [\"a\"]: using resourceNames requires at least one resource",
     );
-    check("rules: {}", "failed decoding: json: cannot unmarshal object into Go struct field Policy.rules of type []v1.PolicyRule");
+    check(
+        "rules: {}",
+        "failed decoding: json: cannot unmarshal object into Go struct field Policy.rules of type []v1.PolicyRule",
+    );
     let other = parse("apiVersion: audit.k8s.io/v1beta1\nkind: Policy\n").unwrap_err();
     assert!(other.starts_with("failed decoding: no kind \"Policy\" is registered for version"), "{other}");
 }
 
 #[test]
 fn what_nobody_knows_is_ignored_with_a_warning() {
-    let text = format!("{HEAD}metadata: {{name: x, labels: {{a: b}}}}\nrules: [{{level: None, verb: [get]}}]\n");
+    let text =
+        format!("{HEAD}metadata: {{name: x, labels: {{a: b}}}}\nrules: [{{level: None, verb: [get]}}]\n");
     let (policy, warning) = Policy::parse(text.as_bytes()).unwrap();
     assert_eq!(policy.rules.len(), 1);
     assert_eq!(warning.as_deref(), Some("strict decoding error: unknown field \"rules[0].verb\""));

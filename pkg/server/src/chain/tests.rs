@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use authorization::Mode;
 use endpoints::heavy::HEAVY_WRITE_BYTES;
+use http::HeaderMap;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 

@@ -107,7 +107,7 @@ async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&
     match actor {
         Err(status) => format!("{} {}", status.code, status.message),
         Ok(Actor::Sender(_)) => "sender".to_owned(),
-        Ok(Actor::Other(user)) => {
+        Ok(Actor::Other { user, .. }) => {
             assert!(headers.is_empty(), "{lines:?} left {headers:?}");
             let extra: Vec<String> =
                 user.extra.iter().map(|(key, values)| format!("{key}={}", values.join("+"))).collect();
