@@ -71,6 +71,7 @@ pub const READ: &[Gate] = &[
     Gate::StructuredAuthenticationConfigurationJWKSMetrics,
     Gate::SupplementalGroupsPolicy,
     Gate::TaintTolerationComparisonOperators,
+    Gate::TokenRequestServiceAccountUIDValidation,
     Gate::UserNamespacesHostNetworkSupport,
     Gate::UserNamespacesSupport,
     Gate::VolumeAttributesClass,

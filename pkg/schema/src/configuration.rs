@@ -42,6 +42,8 @@ pub enum Shape {
     Struct(&'static Members),
     /// A list.
     List(&'static Shape),
+    /// Whatever it is: nobody reads it.
+    Any,
 }
 
 impl Shape {
@@ -53,6 +55,7 @@ impl Shape {
             Shape::Int32 => "int32".to_owned(),
             Shape::Struct(members) => format!("{version}.{}", members.name),
             Shape::List(element) => format!("[]{}", element.go_type(version)),
+            Shape::Any => "interface {}".to_owned(),
         }
     }
 }
@@ -73,6 +76,18 @@ impl ConfigurationFile {
     /// What upstream says of the text: it is of another kind, or has members that there are not, or that are not
     /// what they should be.
     pub fn read(&self, text: &[u8]) -> Result<Configuration, String> {
+        match self.read_leniently(text)? {
+            (configuration, None) => Ok(configuration),
+            (_, Some(strict)) => Err(strict),
+        }
+    }
+
+    /// Reads a text as [`read`](Self::read) does, and leaves members out that there are not. With it comes what a
+    /// strict reader says of them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), but for those members.
+    pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), String> {
         let yaml = crate::yaml::to_json(text).map_err(|error| error.to_string())?;
         let meta = crate::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
         let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
@@ -95,10 +110,8 @@ impl ConfigurationFile {
         let members = reading.members(self.members, object)?;
         let duplicates = yaml.strict_error().map(|error| error.to_string());
         let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
-        match strict.as_slice() {
-            [] => Ok(Configuration { version, members }),
-            strict => Err(strict_decoding_error(strict)),
-        }
+        let strict = (!strict.is_empty()).then(|| strict_decoding_error(&strict));
+        Ok((Configuration { version, members }, strict))
     }
 }
 
@@ -142,7 +155,7 @@ impl Reading {
         let fits_int32 =
             |number: &serde_json::Number| number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
         match (shape, value) {
-            (_, Value::Null) => Ok(Value::Null),
+            (Shape::Any, _) | (_, Value::Null) => Ok(Value::Null),
             (Shape::Text, value @ Value::String(_)) | (Shape::Bool, value @ Value::Bool(_)) => Ok(value),
             (Shape::Int32, Value::Number(number)) if fits_int32(&number) => Ok(Value::Number(number)),
             (Shape::Int32, Value::Number(number)) => {
@@ -188,6 +201,7 @@ fn zero(shape: Shape) -> Value {
         Shape::Int32 => Value::from(0),
         Shape::Struct(_) => Value::Object(Map::new()),
         Shape::List(_) => Value::Array(Vec::new()),
+        Shape::Any => Value::Null,
     }
 }
 

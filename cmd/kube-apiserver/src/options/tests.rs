@@ -98,7 +98,7 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
     );
     for flag in [
-        "audit-policy-file",
+        "audit-webhook-config-file",
         "authorization-config",
         "egress-selector-config-file",
         "admission-control-config-file",

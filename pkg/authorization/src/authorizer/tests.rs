@@ -63,7 +63,7 @@ fn info(method: &str, path: &str) -> RequestInfo {
 
 async fn refused(authorizer: &dyn Authorizer, user: UserInfo, info: &RequestInfo) -> Status {
     match authorize(authorizer, user, info).await.unwrap_err() {
-        Unauthorized::Forbidden(status) => *status,
+        Unauthorized::Forbidden { status, .. } => *status,
         Unauthorized::Failed(error) => panic!("{error}"),
     }
 }

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use authentication::PresentedCertificates;
 use authorization::Mode;
 use endpoints::heavy::HEAVY_WRITE_BYTES;
+use http::HeaderMap;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
@@ -22,11 +22,7 @@ struct Setup {
 fn setup_with(modes: &[Mode], options: ChainOptions) -> Setup {
     let script = Arc::new(Script::default());
     let chain = chain(&script, modes, options);
-    Setup {
-        script,
-        chain,
-        peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, PresentedCertificates::default()),
-    }
+    Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
 }
 
 fn setup() -> Setup {
