@@ -32,6 +32,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::admission_config::Configurations;
 use crate::aggregation::Aggregator;
 use crate::api_services::ApiServices;
 use crate::authenticators::authenticators;
@@ -126,7 +127,7 @@ pub(crate) async fn build(
     let paths = paths(&served, openid.is_some());
     let others = others(config, &registry, &served)?;
     let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
-    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces);
+    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission,
@@ -283,12 +284,15 @@ fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>
 }
 
 /// What may change and refuse writes, and its figures.
+///
+/// # Errors
+/// A configuration of plugins that cannot be used.
 fn plugins(
     config: &Config,
     registry: &Registry,
     authorizer: &Arc<dyn Authorizer>,
     namespaces: &Namespaces,
-) -> (Chain, Arc<dyn Collector>) {
+) -> Result<(Chain, Arc<dyn Collector>), RunError> {
     let objects = Arc::new(StoredObjects::new(registry.clone()));
     let pod_security = Arc::new(PodSecurityFigures::default());
     let parts = admission::Parts {
@@ -300,8 +304,9 @@ fn plugins(
         pod_security: Arc::clone(&pod_security),
         pods: &config.pods,
         gates: config.gates,
+        told: Configurations::read(&config.admission, config.gates)?,
     };
-    (admission::chain(&config.admission, &parts), Arc::new(PodSecurityCollector(pod_security)))
+    Ok((admission::chain(&config.admission, &parts), Arc::new(PodSecurityCollector(pod_security))))
 }
 
 /// What is served at start.

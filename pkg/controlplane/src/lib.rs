@@ -2,6 +2,7 @@
 //! its configuration to its end.
 
 pub mod admission;
+mod admission_config;
 mod aggregation;
 pub mod api;
 mod api_services;

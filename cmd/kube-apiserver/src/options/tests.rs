@@ -97,19 +97,14 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--encryption-provider-config /x",
         "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
     );
-    for flag in [
-        "audit-policy-file",
-        "authorization-config",
-        "egress-selector-config-file",
-        "admission-control-config-file",
-    ] {
+    for flag in ["audit-policy-file", "authorization-config", "egress-selector-config-file"] {
         assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
     }
     error(
         "--enable-admission-plugins ImagePolicyWebhook",
         "--enable-admission-plugins: ImagePolicyWebhook is not supported by this version of the server: what it denies would be allowed",
     );
-    for name in ["EventRateLimit", "ValidatingAdmissionWebhook", "ResourceQuota,EventRateLimit"] {
+    for name in ["ImagePolicyWebhook", "ValidatingAdmissionWebhook", "ResourceQuota,ImagePolicyWebhook"] {
         assert!(options(&format!("--enable-admission-plugins {name}")).is_err(), "{name}");
     }
     options("--enable-admission-plugins NodeRestriction,AlwaysPullImages").unwrap();

@@ -202,6 +202,13 @@ fn core_rules(plural: &str) -> Option<Rules> {
     }
 }
 
+/// What is wrong with tolerations that are no pod's, such as those of a configuration file. `path` is that of the list.
+pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item = &'o Object>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    pod::tolerations(path, tolerations, false, &mut errors);
+    errors
+}
+
 /// What is wrong with an object that is about to be created, as its kind sees it.
 pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     if row.message.open {

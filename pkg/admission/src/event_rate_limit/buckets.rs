@@ -1,0 +1,104 @@
+//! Buckets of tokens, as many as are used, up to a number.
+
+use std::collections::{BTreeMap, HashMap};
+
+use apimachinery::time::UnixTime;
+
+/// A bucket that fills up with time (Go's `x/time/rate`).
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    tokens: f64,
+    last: UnixTime,
+}
+
+/// Buckets by key. When there are too many, the one that was used longest ago is forgotten; whoever had it gets a full
+/// one.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    /// Tokens per second.
+    rate: f64,
+    /// What a bucket holds.
+    burst: f64,
+    max: usize,
+    uses: u64,
+    /// Each with when it was used last.
+    by_key: HashMap<u64, (Bucket, u64)>,
+    by_use: BTreeMap<u64, u64>,
+}
+
+impl Buckets {
+    /// `max` is how many there are at most.
+    pub(super) fn new(rate: i32, burst: i32, max: usize) -> Self {
+        let (rate, burst) = (f64::from(rate), f64::from(burst));
+        Buckets { rate, burst, max, uses: 0, by_key: HashMap::new(), by_use: BTreeMap::new() }
+    }
+
+    /// Takes a token, if there is one.
+    pub(super) fn take(&mut self, key: u64, now: UnixTime) -> bool {
+        self.uses += 1;
+        let full = Bucket { tokens: self.burst, last: now };
+        let mut bucket = match self.by_key.get(&key) {
+            Some((bucket, used)) => {
+                self.by_use.remove(used);
+                *bucket
+            }
+            None => full,
+        };
+        let taken = bucket.take(self.rate, self.burst, now);
+        self.by_use.insert(self.uses, key);
+        self.by_key.insert(key, (bucket, self.uses));
+        if self.by_key.len() > self.max
+            && let Some((_, oldest)) = self.by_use.pop_first()
+        {
+            self.by_key.remove(&oldest);
+        }
+        taken
+    }
+}
+
+impl Bucket {
+    fn take(&mut self, rate: f64, burst: f64, now: UnixTime) -> bool {
+        let tokens = (self.tokens + seconds_between(self.last, now) * rate).min(burst) - 1.0;
+        // Less than a nanosecond to wait is nothing to wait.
+        let free = tokens >= 0.0 || -tokens / rate < 1e-9;
+        if free {
+            *self = Bucket { tokens, last: now };
+        }
+        free
+    }
+}
+
+/// Seconds from one time to another; none if the clock was set back.
+fn seconds_between(from: UnixTime, to: UnixTime) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "of times that far apart nobody minds a few nanoseconds")]
+    let seconds = to.seconds.saturating_sub(from.seconds) as f64;
+    (seconds + (f64::from(to.nanos) - f64::from(from.nanos)) / 1e9).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u32) -> UnixTime {
+        UnixTime { seconds: i64::from(millis / 1000), nanos: millis % 1000 * 1_000_000 }
+    }
+
+    #[test]
+    fn a_bucket_is_emptied_at_once_and_fills_up_with_time() {
+        let mut buckets = Buckets::new(2, 3, 10);
+        let mut taken =
+            |millis: &[u32]| millis.iter().map(|now| buckets.take(1, at(*now))).collect::<Vec<_>>();
+        assert_eq!(taken(&[0, 0, 0, 0]), [true, true, true, false]);
+        assert_eq!(taken(&[499, 500, 500]), [false, true, false]);
+        assert_eq!(taken(&[100, 1000, 1000]), [false, true, false]);
+        assert_eq!(taken(&[9000, 9000, 9000, 9000]), [true, true, true, false]);
+    }
+
+    #[test]
+    fn what_was_used_longest_ago_is_forgotten_first() {
+        let mut buckets = Buckets::new(1, 1, 2);
+        assert_eq!([1, 2, 1, 3].map(|key| buckets.take(key, at(0))), [true, true, false, true]);
+        assert_eq!([1, 2].map(|key| buckets.take(key, at(0))), [false, true]);
+        assert_eq!((buckets.by_key.len(), buckets.by_use.len()), (2, 2));
+    }
+}
