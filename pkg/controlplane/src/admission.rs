@@ -7,9 +7,9 @@ use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
     DefaultTolerationSeconds, DenyServiceExternalIPs, EventRateLimit, ExtendedResourceToleration,
-    JobValidation, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceAutoProvision, NamespaceExists,
-    NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator, NodeRestriction, Objects, Outside,
-    OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodGroupProtection,
+    ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceAutoProvision,
+    NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator, NodeRestriction, Objects,
+    Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodGroupProtection,
     PodGroupWorkloadExists, PodNodeSelector, PodResizeValidator, PodSecurity, PodSecurityFigures,
     PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount,
     StorageObjectInUseProtection, TaintNodesByCondition, Writes,
@@ -19,6 +19,7 @@ use authorization::Authorizer;
 
 use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};
+use crate::image_reviews::ImagePolicy;
 use crate::system::SystemClock;
 
 /// What is known of a plugin.
@@ -69,7 +70,7 @@ pub const PLUGINS: [Known; 41] = {
         off("NodeRestriction", Built),
         on("TaintNodesByCondition", Built),
         off("AlwaysPullImages", Built),
-        off("ImagePolicyWebhook", Missing),
+        off("ImagePolicyWebhook", Built),
         on("PodSecurity", Built),
         off("PodNodeSelector", Built),
         on("Priority", Built),
@@ -169,6 +170,10 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), parts.gates)?),
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
+        "ImagePolicyWebhook" => {
+            let ImagePolicy { configuration, reviewer } = told.image_policy?;
+            Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), configuration))
+        }
         "PodSecurity" => {
             let plugin = PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?;
             Box::new(plugin.configured(told.pod_security))
@@ -213,6 +218,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use std::collections::BTreeSet;
 
@@ -296,8 +302,20 @@ mod tests {
                 unreachable_toleration_seconds: 300,
             },
             gates: Gates::default(),
-            told: Configurations::default(),
+            told: Configurations { image_policy: Some(image_policy()), ..Configurations::default() },
         }
+    }
+
+    #[async_trait::async_trait]
+    impl ::admission::ImageReviewer for Nothing {
+        async fn ask(&self, _: Vec<u8>) -> Result<Vec<u8>, String> {
+            Err("nobody is asked".to_owned())
+        }
+    }
+
+    fn image_policy() -> ImagePolicy {
+        let configuration = ::admission::ImagePolicyConfiguration::parse(Some(b"{}")).unwrap();
+        ImagePolicy { configuration, reviewer: Arc::new(Nothing) }
     }
 
     /// The built plugins that have a say in an operation on any resource.

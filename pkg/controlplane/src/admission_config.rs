@@ -2,6 +2,7 @@
 //! (apiserver `pkg/admission/config.go`, `pkg/admission/plugins.go`).
 
 mod file;
+mod manifests;
 #[cfg(test)]
 mod tests;
 
@@ -14,20 +15,29 @@ use ::admission::{
 };
 use apimachinery::features::Gates;
 use apimachinery::go_quote::quote;
+use client::kubeconfig::WebhookCredentials;
 
 use crate::admission::chosen;
 use crate::config::AdmissionConfig;
+use crate::image_reviews::ImagePolicy;
 use crate::run::RunError;
 use file::AdmissionConfiguration;
+use manifests::{check_mutating_policies, check_validating_policies, webhook_credentials};
 
 /// What plugins are told; the defaults of those that do not run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configurations {
     pub(crate) event_rate_limit: EventRateLimitConfiguration,
+    /// `None` where images are not judged.
+    pub(crate) image_policy: Option<ImagePolicy>,
+    /// Who calls webhooks that edit.
+    pub(crate) mutating_webhooks: WebhookCredentials,
     pub(crate) pod_node_selector: PodNodeSelectorConfiguration,
     pub(crate) pod_security: PodSecurityConfiguration,
     pub(crate) pod_tolerations: PodTolerationConfiguration,
     pub(crate) quota: QuotaConfiguration,
+    /// Who calls webhooks that judge.
+    pub(crate) validating_webhooks: WebhookCredentials,
 }
 
 impl Configurations {
@@ -54,12 +64,20 @@ impl Configurations {
     fn set(&mut self, plugin: &str, text: Option<&[u8]>) -> Result<(), String> {
         let unmade = |why: String| format!("couldn't init admission plugin {}: {why}", quote(plugin));
         let unsound = |why: String| format!("failed to initialize admission plugin {}: {why}", quote(plugin));
-        if plugin == "EventRateLimit" {
-            self.event_rate_limit = EventRateLimitConfiguration::parse(text).map_err(unmade)?;
+        // These two have to be told something, all others can do without.
+        match plugin {
+            "EventRateLimit" => {
+                self.event_rate_limit = EventRateLimitConfiguration::parse(text).map_err(unmade)?;
+            }
+            "ImagePolicyWebhook" => self.image_policy = Some(ImagePolicy::read(text).map_err(unmade)?),
+            _ => {}
         }
-        // The others can do without.
         let Some(text) = text else { return Ok(()) };
         match plugin {
+            "MutatingAdmissionPolicy" => check_mutating_policies(text).map_err(unmade)?,
+            "MutatingAdmissionWebhook" => {
+                self.mutating_webhooks = webhook_credentials(text).map_err(unmade)?;
+            }
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
                 self.pod_security = PodSecurityConfiguration::parse(text).map_err(|flaw| match flaw {
@@ -71,6 +89,10 @@ impl Configurations {
                 self.pod_tolerations = PodTolerationConfiguration::parse(text).map_err(unmade)?;
             }
             "ResourceQuota" => self.quota = QuotaConfiguration::parse(text).map_err(unmade)?,
+            "ValidatingAdmissionPolicy" => check_validating_policies(text).map_err(unmade)?,
+            "ValidatingAdmissionWebhook" => {
+                self.validating_webhooks = webhook_credentials(text).map_err(unmade)?;
+            }
             _ => {}
         }
         Ok(())

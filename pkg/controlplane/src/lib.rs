@@ -16,6 +16,7 @@ mod custom_kinds;
 mod custom_resources;
 pub mod features;
 mod identity_lease;
+mod image_reviews;
 mod kubernetes_service;
 mod legacy_tokens;
 mod namespaces;

@@ -1,8 +1,8 @@
 //! Buckets of tokens, as many as are used, up to a number.
 
-use std::collections::{BTreeMap, HashMap};
-
 use apimachinery::time::UnixTime;
+
+use crate::lru::Lru;
 
 /// A bucket that fills up with time (Go's `x/time/rate`).
 #[derive(Debug, Clone, Copy)]
@@ -11,47 +11,30 @@ struct Bucket {
     last: UnixTime,
 }
 
-/// Buckets by key. When there are too many, the one that was used longest ago is forgotten; whoever had it gets a full
-/// one.
+/// Buckets by key. Whoever's is forgotten gets a full one.
 #[derive(Debug)]
 pub(super) struct Buckets {
     /// Tokens per second.
     rate: f64,
     /// What a bucket holds.
     burst: f64,
-    max: usize,
-    uses: u64,
-    /// Each with when it was used last.
-    by_key: HashMap<u64, (Bucket, u64)>,
-    by_use: BTreeMap<u64, u64>,
+    buckets: Lru<u64, Bucket>,
 }
 
 impl Buckets {
     /// `max` is how many there are at most.
     pub(super) fn new(rate: i32, burst: i32, max: usize) -> Self {
-        let (rate, burst) = (f64::from(rate), f64::from(burst));
-        Buckets { rate, burst, max, uses: 0, by_key: HashMap::new(), by_use: BTreeMap::new() }
+        Buckets { rate: f64::from(rate), burst: f64::from(burst), buckets: Lru::new(max) }
     }
 
     /// Takes a token, if there is one.
     pub(super) fn take(&mut self, key: u64, now: UnixTime) -> bool {
-        self.uses += 1;
-        let full = Bucket { tokens: self.burst, last: now };
-        let mut bucket = match self.by_key.get(&key) {
-            Some((bucket, used)) => {
-                self.by_use.remove(used);
-                *bucket
-            }
-            None => full,
-        };
-        let taken = bucket.take(self.rate, self.burst, now);
-        self.by_use.insert(self.uses, key);
-        self.by_key.insert(key, (bucket, self.uses));
-        if self.by_key.len() > self.max
-            && let Some((_, oldest)) = self.by_use.pop_first()
-        {
-            self.by_key.remove(&oldest);
+        if let Some(bucket) = self.buckets.get(&key) {
+            return bucket.take(self.rate, self.burst, now);
         }
+        let mut bucket = Bucket { tokens: self.burst, last: now };
+        let taken = bucket.take(self.rate, self.burst, now);
+        self.buckets.put(key, bucket);
         taken
     }
 }
@@ -95,10 +78,9 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_is_forgotten_first() {
+    fn who_was_forgotten_gets_a_full_bucket() {
         let mut buckets = Buckets::new(1, 1, 2);
         assert_eq!([1, 2, 1, 3].map(|key| buckets.take(key, at(0))), [true, true, false, true]);
         assert_eq!([1, 2].map(|key| buckets.take(key, at(0))), [false, true]);
-        assert_eq!((buckets.by_key.len(), buckets.by_use.len()), (2, 2));
     }
 }

@@ -117,3 +117,43 @@ fn a_limit_on_events_has_to_be_told() {
         "failed to apply admission: couldn't init admission plugin \"EventRateLimit\": limits: Invalid value: null: must not be empty"
     );
 }
+
+#[test]
+fn webhooks_are_called_by_those_that_a_kubeconfig_names() {
+    let head = "apiVersion: apiserver.config.k8s.io/v1, kind: WebhookAdmissionConfiguration";
+    let with = |rest: &str| {
+        let text =
+            format!("{HEAD}plugins: [{{name: ValidatingAdmissionWebhook, configuration: {{{head}{rest}}}}}]");
+        read(&[], "", &text)
+    };
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("kubeconfig");
+    std::fs::write(&path, "users: [{name: '*.svc', user: {token: t}}]").unwrap();
+    let told = with(&format!(", kubeConfigFile: {}", path.display())).unwrap();
+    assert!(told.validating_webhooks.of_service("ns", "a", 443).unwrap().bearer.is_some());
+    assert!(told.mutating_webhooks.of_service("ns", "a", 443).unwrap().bearer.is_none());
+    assert!(with("").unwrap().validating_webhooks.of("h:443").unwrap().bearer.is_none());
+    let wrong = |rest: &str, expected: &str| {
+        let start =
+            "failed to apply admission: couldn't init admission plugin \"ValidatingAdmissionWebhook\": ";
+        assert_eq!(with(rest).unwrap_err(), format!("{start}{expected}"));
+    };
+    wrong(", kubeConfigFile: k", "kubeConfigFile: Invalid value: \"k\": must be an absolute file path");
+    wrong(", kubeConfigFile: /no/k", "stat /no/k: no such file or directory");
+    wrong(
+        ", staticManifestsDir: /d",
+        "staticManifestsDir: Forbidden: staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled",
+    );
+    let text = "plugins: [{name: MutatingAdmissionPolicy, configuration: {apiVersion: apiserver.config.k8s.io/v1, kind: MutatingAdmissionPolicyConfiguration}}]";
+    assert!(read(&[], "", &format!("{HEAD}{text}")).is_ok());
+}
+
+#[test]
+fn who_judges_images_has_to_be_told() {
+    let with = |enabled: &[&str], text: &str| read(enabled, "", text).unwrap_err();
+    let start = "failed to apply admission: couldn't init admission plugin \"ImagePolicyWebhook\": ";
+    let got = with(&["ImagePolicyWebhook"], &format!("{HEAD}plugins: []"));
+    assert_eq!(got, format!("{start}no config specified"));
+    let got = with(&["ImagePolicyWebhook"], "imagePolicy: {kubeConfigFile: /no/k}");
+    assert_eq!(got, format!("{start}stat /no/k: no such file or directory"));
+}
