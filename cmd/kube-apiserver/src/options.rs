@@ -93,6 +93,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         admission: AdmissionConfig {
             enabled: flags.list("enable-admission-plugins"),
             disabled: flags.list("disable-admission-plugins"),
+            config_file: path(flags, "admission-control-config-file"),
         },
         chain: chain(flags, gates),
         runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))

@@ -1,39 +1,76 @@
 //! `PodNodeSelector`: the pods of a namespace run on the nodes that an annotation of the namespace selects
-//! (upstream's `plugin/pkg/admission/podnodeselector`, without its configuration file).
+//! (upstream's `plugin/pkg/admission/podnodeselector`). A configuration says what namespaces without the annotation
+//! select, and which selectors are allowed.
+
+mod configuration;
 
 use std::sync::Arc;
 
 use api::resources::{self, Resource};
-use api::tree::{child, text};
+use api::tree::{child, pairs, text};
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::{self, Object};
 
 use crate::objects::not_found;
 use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+pub use configuration::PodNodeSelectorConfiguration;
 
 const SELECTOR: &str = "scheduler.alpha.kubernetes.io/node-selector";
+/// Under this name the configuration has what namespaces without the annotation select.
+const DEFAULT: &str = "clusterDefaultNodeSelector";
+const NOT_ALLOWED: &str = "pod node label selector labels conflict with its namespace whitelist";
 const CONFLICT: &str = "pod node label selector conflicts with its namespace node label selector";
 
 /// The plugin.
 pub struct PodNodeSelector {
     objects: Arc<dyn Objects>,
     namespaces: &'static Resource<'static>,
+    configuration: PodNodeSelectorConfiguration,
 }
 
 impl PodNodeSelector {
     /// Looks namespaces up in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
-        Some(PodNodeSelector { objects, namespaces: resources::find("", "v1", "namespaces", "")? })
+        let namespaces = resources::find("", "v1", "namespaces", "")?;
+        Some(PodNodeSelector { objects, namespaces, configuration: PodNodeSelectorConfiguration::default() })
+    }
+
+    /// The same with what it is told.
+    #[must_use]
+    pub fn configured(self, configuration: PodNodeSelectorConfiguration) -> Self {
+        PodNodeSelector { configuration, ..self }
     }
 
     /// The labels that nodes for pods of a namespace must have.
     async fn labels(&self, a: &Attributes<'_>) -> Result<Vec<(String, String)>, Box<Status>> {
         let namespace = self.objects.find(self.namespaces, "", a.namespace).await?;
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
-        parse(meta::annotation(&namespace, SELECTOR).unwrap_or_default())
+        let annotated = meta::annotation(&namespace, SELECTOR);
+        parse(annotated.unwrap_or_else(|| self.configuration.selector(DEFAULT)))
             .map_err(|cause| Status::unmapped(cause).into())
     }
+
+    fn judge(&self, a: &Attributes<'_>, pod: &Object, labels: &[(String, String)]) -> Verdict {
+        let Some(spec) = child(pod, "spec") else { return Ok(()) };
+        if conflicts(spec, labels) {
+            return Err(a.forbidden(CONFLICT));
+        }
+        let allowed = parse(self.configuration.selector(a.namespace)).map_err(Status::unmapped)?;
+        match is_within(spec, &allowed) {
+            true => Ok(()),
+            false => Err(a.forbidden(NOT_ALLOWED)),
+        }
+    }
+}
+
+/// Whether a pod selects nothing but what is allowed; where nothing is, everything is.
+fn is_within(spec: &Object, allowed: &[(String, String)]) -> bool {
+    // Of labels that are given twice the last counts.
+    let is = |key: &str, value: &str| {
+        allowed.iter().rev().find(|(name, _)| name == key).is_some_and(|(_, allowed)| allowed == value)
+    };
+    allowed.is_empty() || pairs(spec, "nodeSelector").all(|(key, value)| is(key, value))
 }
 
 /// Reads `key=value,key2=value2` (upstream's `ConvertSelectorToLabelsMap`).
@@ -67,17 +104,16 @@ impl Plugin for PodNodeSelector {
         if child(pod, "spec").is_some_and(|spec| conflicts(spec, &labels)) {
             return Err(a.forbidden(CONFLICT));
         }
-        for (key, value) in labels {
-            object::set(pod, &["spec", "nodeSelector", &key], value);
+        for (key, value) in &labels {
+            object::set(pod, &["spec", "nodeSelector", key], value.clone());
         }
-        Ok(())
+        self.judge(a, pod, &labels)
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
-        let Some(spec) = object.and_then(|pod| child(pod, "spec")) else { return Ok(()) };
-        match conflicts(spec, &self.labels(a).await?) {
-            true => Err(a.forbidden(CONFLICT)),
-            false => Ok(()),
+        match object {
+            Some(pod) => self.judge(a, pod, &self.labels(a).await?),
+            None => Ok(()),
         }
     }
 }
@@ -105,5 +141,24 @@ mod tests {
         let refusal = format!("pods \"p\" is forbidden: {CONFLICT}");
         check("a=b", json!({"a": "x"}), Err(&refusal));
         check("a", json!({}), Err("invalid selector: [a]"));
+    }
+
+    #[test]
+    fn a_configuration_says_what_is_selected_otherwise_and_what_may_be() {
+        let text = b"podNodeSelectorPluginConfig: {clusterDefaultNodeSelector: a=b, ns: 'a=b,c=d'}";
+        let check = |annotations: Value, selector: Value, expected: Result<Value, &str>| {
+            let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
+            let plugin = PodNodeSelector::new(Store::of([("namespaces", namespace)])).unwrap();
+            let plugin = plugin.configured(PodNodeSelectorConfiguration::parse(text));
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"nodeSelector": selector}});
+            let got = Write::default().mutated(&plugin, pod).map(|pod| pod["spec"]["nodeSelector"].clone());
+            assert_eq!(got, expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}")));
+        };
+        check(json!({}), json!({}), Ok(json!({"a": "b"})));
+        check(json!({}), json!({"c": "d"}), Ok(json!({"a": "b", "c": "d"})));
+        check(json!({}), json!({"c": "x"}), Err(NOT_ALLOWED));
+        check(json!({}), json!({"e": "f"}), Err(NOT_ALLOWED));
+        check(json!({SELECTOR: ""}), json!({"c": "d"}), Ok(json!({"c": "d"})));
+        check(json!({SELECTOR: "e=f"}), json!({}), Err(NOT_ALLOWED));
     }
 }

@@ -1,8 +1,9 @@
 //! `PodSecurity`: the pods of a namespace keep to the Pod Security Standard that its labels name; what they would
-//! violate besides is a warning (KEP-2579; upstream's `k8s.io/pod-security-admission`). Nothing is exempt: there
-//! is no configuration file, and audit annotations have nowhere to go yet.
+//! violate besides is a warning (KEP-2579; upstream's `k8s.io/pod-security-admission`). A configuration says what holds
+//! where labels say nothing, and for whom nothing holds.
 
 mod checks;
+mod configuration;
 mod figures;
 mod names;
 mod policy;
@@ -16,12 +17,14 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, children, flag, list, text};
+use apimachinery::field::{self, Error, ErrorList};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta, notes};
+pub use configuration::{PodSecurityConfiguration, PodSecurityFlaw};
 use figures::Mode;
 pub use figures::PodSecurityFigures;
 use policy::{Level, LevelVersion, Policy};
@@ -39,17 +42,30 @@ pub struct PodSecurity {
     figures: Arc<PodSecurityFigures>,
     namespaces: &'static Resource<'static>,
     pods: &'static Resource<'static>,
+    configuration: PodSecurityConfiguration,
 }
 
 impl PodSecurity {
     /// Looks namespaces and pods up in `objects`, and counts in `figures`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>, figures: Arc<PodSecurityFigures>) -> Option<Self> {
         let namespaces = resources::find("", "v1", "namespaces", "")?;
-        Some(PodSecurity { objects, figures, namespaces, pods: resources::find("", "v1", "pods", "")? })
+        let pods = resources::find("", "v1", "pods", "")?;
+        let configuration = PodSecurityConfiguration::default();
+        Some(PodSecurity { objects, figures, namespaces, pods, configuration })
+    }
+
+    /// The same with what it is told.
+    #[must_use]
+    pub fn configured(self, configuration: PodSecurityConfiguration) -> Self {
+        PodSecurity { configuration, ..self }
+    }
+
+    fn policy(&self, namespace: &Object) -> (Policy, ErrorList) {
+        Policy::of(namespace, &self.configuration.otherwise)
     }
 
     async fn judge_namespace(&self, a: &Attributes<'_>, namespace: &Object, notes: &mut Notes) -> Verdict {
-        let (new, errors) = Policy::of(namespace);
+        let (new, errors) = self.policy(namespace);
         let invalid = || {
             let status = Status::invalid(&GroupKind::new("", "Namespace"), a.name, &errors);
             Err(status.into())
@@ -57,12 +73,16 @@ impl PodSecurity {
         let Some(old) = a.old else {
             return if errors.is_empty() { Ok(()) } else { invalid() };
         };
-        let (old, old_errors) = Policy::of(old);
+        let (old, old_errors) = self.policy(old);
         if !errors.is_empty() && errors != old_errors {
             return invalid();
         }
         let stricter = new.enforce.version != old.enforce.version || new.enforce.level > old.enforce.level;
         if new.enforce.level != Level::Privileged && stricter && new.enforce != old.enforce {
+            if self.configuration.exempts_namespace(a.namespace) {
+                annotate(notes, "exempt", "namespace");
+                return Ok(());
+            }
             self.warn_of_pods(a.name, new.enforce, notes).await;
         }
         Ok(())
@@ -78,6 +98,9 @@ impl PodSecurity {
         let mut violators: BTreeMap<String, (String, usize)> = BTreeMap::new();
         for pod in one_of_each_owner_first(&pods).take(PODS_CHECKED_MAX) {
             let Some(spec) = child(pod, "spec") else { continue };
+            if self.configuration.exempts_runtime_class(spec) {
+                continue;
+            }
             let violations = violations(enforce, pod, spec);
             if violations.is_empty() {
                 continue;
@@ -122,12 +145,19 @@ impl PodSecurity {
         notes: &mut Notes,
     ) -> Verdict {
         let is_pod = a.resource.plural == "pods";
+        let configuration = &self.configuration;
+        if configuration.exempts_namespace(a.namespace) {
+            return self.exempt(a, "namespace", notes);
+        }
+        if configuration.exempts_user(&a.user.name) {
+            return self.exempt(a, "user", notes);
+        }
         let Some(namespace) = self.objects.find(self.namespaces, "", a.namespace).await? else {
             self.figures.failed(true, a);
             let unknown = || Status::internal_error(format!("failed to lookup namespace {:?}", a.namespace));
             return if is_pod { Err(unknown().into()) } else { Ok(()) };
         };
-        let (policy, errors) = Policy::of(&namespace);
+        let (policy, errors) = self.policy(&namespace);
         if errors.is_empty() && policy.is_privileged() {
             if is_pod {
                 self.figures.evaluated(true, policy.enforce, Mode::Enforce, a);
@@ -138,15 +168,43 @@ impl PodSecurity {
             return Ok(());
         }
         let Some(spec) = child(template, "spec") else { return Ok(()) };
+        if self.configuration.exempts_runtime_class(spec) {
+            return self.exempt(a, "runtimeClass", notes);
+        }
         if !errors.is_empty() {
+            let errors: Vec<Error> = errors.iter().cloned().collect();
+            let errors = field::aggregate(&errors).unwrap_or_default();
+            annotate(notes, "error", format!("Failed to parse policy: {errors}"));
             self.figures.failed(false, a);
         }
+        self.evaluate(a, policy, (template, spec), notes)
+    }
+
+    /// Asks nothing of an operation.
+    fn exempt(&self, a: &Attributes<'_>, why: &str, notes: &mut Notes) -> Verdict {
+        self.figures.exempted(a);
+        annotate(notes, "exempt", why);
+        Ok(())
+    }
+
+    /// Holds a pod or a template to a policy.
+    fn evaluate(
+        &self,
+        a: &Attributes<'_>,
+        policy: Policy,
+        (template, spec): (&Object, &Object),
+        notes: &mut Notes,
+    ) -> Verdict {
+        let is_pod = a.resource.plural == "pods";
         let cause = |policy| detail(&violations(policy, template, spec));
         let refused = if is_pod { cause(policy.enforce) } else { None };
         if is_pod {
+            annotate(notes, "enforce-policy", policy.enforce.to_string());
             self.figures.evaluated(refused.is_none(), policy.enforce, Mode::Enforce, a);
         }
-        if policy.audit.level != Level::Privileged && cause(policy.audit).is_some() {
+        if let Some(cause) = cause(policy.audit) {
+            let text = format!("would violate PodSecurity \"{}\": {cause}", policy.audit);
+            annotate(notes, "audit-violations", text);
             self.figures.evaluated(false, policy.audit, Mode::Audit, a);
         }
         if let Some(cause) = refused {
@@ -191,6 +249,11 @@ impl Plugin for PodSecurity {
             None => Ok(()),
         }
     }
+}
+
+/// Adds to the audit event.
+fn annotate(notes: &mut Notes, name: &str, value: impl Into<String>) {
+    notes.annotate(format!("pod-security.kubernetes.io/{name}"), value, notes::Level::Metadata);
 }
 
 /// Violations in one line; `None` if there are none.

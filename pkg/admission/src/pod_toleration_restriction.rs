@@ -1,5 +1,7 @@
 //! `PodTolerationRestriction`: annotations of a namespace say which taints its pods tolerate, and which they may
-//! (upstream's `plugin/pkg/admission/podtolerationrestriction`, without its configuration file).
+//! (upstream's `plugin/pkg/admission/podtolerationrestriction`). A configuration says both for namespaces that do not.
+
+mod configuration;
 
 use std::sync::Arc;
 
@@ -12,31 +14,43 @@ use serde_json::{Value, json};
 
 use crate::objects::not_found;
 use crate::{Attributes, Notes, Objects, Plugin, Verdict, meta, toleration};
+pub use configuration::PodTolerationConfiguration;
 
 const DEFAULTS: &str = "scheduler.alpha.kubernetes.io/defaultTolerations";
 const ALLOWED: &str = "scheduler.alpha.kubernetes.io/tolerationsWhitelist";
-const REFUSAL: &str = "pod tolerations (possibly merged with namespace default tolerations) conflict with its \
-                       namespace whitelist";
 
 /// The plugin.
 pub struct PodTolerationRestriction {
     objects: Arc<dyn Objects>,
     namespaces: &'static Resource<'static>,
+    configuration: PodTolerationConfiguration,
 }
 
 impl PodTolerationRestriction {
     /// Looks namespaces up in `objects`. `None` if they are not served.
     pub fn new(objects: Arc<dyn Objects>) -> Option<Self> {
-        Some(PodTolerationRestriction { objects, namespaces: resources::find("", "v1", "namespaces", "")? })
+        let namespaces = resources::find("", "v1", "namespaces", "")?;
+        let configuration = PodTolerationConfiguration::default();
+        Some(PodTolerationRestriction { objects, namespaces, configuration })
     }
 
-    /// The tolerations in an annotation of a write's namespace; none where there is none.
-    async fn annotated(&self, a: &Attributes<'_>, key: &str) -> Result<Vec<Value>, Box<Status>> {
+    /// The same with what it is told.
+    #[must_use]
+    pub fn configured(self, configuration: PodTolerationConfiguration) -> Self {
+        PodTolerationRestriction { configuration, ..self }
+    }
+
+    /// The tolerations in an annotation of a write's namespace; `None` where there is no annotation.
+    async fn annotated(&self, a: &Attributes<'_>, key: &str) -> Result<Option<Vec<Value>>, Box<Status>> {
         let namespace = self.objects.find(self.namespaces, "", a.namespace).await?;
         let namespace = namespace.ok_or_else(|| not_found(self.namespaces, a.namespace))?;
-        match meta::annotation(&namespace, key).unwrap_or_default() {
-            "" => Ok(Vec::new()),
-            text => serde_json::from_str(text).map_err(|error| Status::unmapped(error.to_string()).into()),
+        match meta::annotation(&namespace, key) {
+            None => Ok(None),
+            Some("") => Ok(Some(Vec::new())),
+            Some(text) => match serde_json::from_str::<Option<Vec<Value>>>(text) {
+                Ok(tolerations) => Ok(Some(tolerations.unwrap_or_default())),
+                Err(error) => Err(Status::unmapped(error.to_string()).into()),
+            },
         }
     }
 
@@ -45,10 +59,18 @@ impl PodTolerationRestriction {
         if tolerations.is_empty() {
             return Ok(());
         }
-        match toleration::all_covered(tolerations, &self.annotated(a, ALLOWED).await?) {
+        let annotated = self.annotated(a, ALLOWED).await?;
+        let (allowed, of) = match &annotated {
+            Some(allowed) => (allowed, "namespace"),
+            None => (&self.configuration.allowed, "cluster"),
+        };
+        match toleration::all_covered(tolerations, allowed) {
             true => Ok(()),
             // Upstream makes no Forbidden of this one.
-            false => Err(Status::unmapped(REFUSAL).into()),
+            false => Err(Status::unmapped(format!(
+                "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
+            ))
+            .into()),
         }
     }
 }
@@ -65,7 +87,11 @@ impl Plugin for PodTolerationRestriction {
 
     async fn mutate(&self, a: &Attributes<'_>, pod: Option<&mut Object>, _: &mut Notes) -> Verdict {
         let Some(pod) = pod else { return Ok(()) };
-        let mut extra = if a.creates() { self.annotated(a, DEFAULTS).await? } else { Vec::new() };
+        let mut extra = Vec::new();
+        if a.creates() {
+            let annotated = self.annotated(a, DEFAULTS).await?;
+            extra = annotated.unwrap_or_else(|| self.configuration.default.clone());
+        }
         if api::qos::of(pod) != "BestEffort" {
             extra.push(json!(
                 {"key": "node.kubernetes.io/memory-pressure", "operator": "Exists", "effect": "NoSchedule"}));
@@ -106,6 +132,32 @@ mod tests {
         check(&json!([]), &json!([]), Ok(json!([a])));
         check(&json!([]), &json!([b]), Ok(json!([b, a])));
         check(&json!([a]), &json!([]), Ok(json!([a])));
-        check(&json!([a]), &json!([b]), Err(REFUSAL));
+        check(&json!([a]), &json!([b]), Err(&refusal("namespace")));
+    }
+
+    fn refusal(of: &str) -> String {
+        format!(
+            "pod tolerations (possibly merged with namespace default tolerations) conflict with its {of} whitelist"
+        )
+    }
+
+    #[test]
+    fn a_configuration_speaks_for_namespaces_that_say_nothing() {
+        let (a, b) = (json!({"key": "a", "operator": "Exists"}), json!({"key": "b", "operator": "Exists"}));
+        let text = format!(
+            r#"{{"apiVersion": "podtolerationrestriction.admission.k8s.io/v1alpha1", "kind": "Configuration", "default": [{a}], "whitelist": [{a}]}}"#
+        );
+        let check = |annotations: &Value, given: &Value, expected: Result<Value, String>| {
+            let namespace = json!({"metadata": {"name": "ns", "annotations": annotations}});
+            let plugin = PodTolerationRestriction::new(Store::of([("namespaces", namespace)])).unwrap();
+            let plugin = plugin.configured(PodTolerationConfiguration::parse(text.as_bytes()).unwrap());
+            let pod = json!({"metadata": {"name": "p"}, "spec": {"tolerations": given}});
+            let got = Write::default().mutated(&plugin, pod).map(|pod| pod["spec"]["tolerations"].clone());
+            assert_eq!(got, expected);
+        };
+        check(&json!({}), &json!([]), Ok(json!([a])));
+        check(&json!({}), &json!([b]), Err(refusal("cluster")));
+        check(&json!({DEFAULTS: ""}), &json!([]), Ok(json!([])));
+        check(&json!({DEFAULTS: "null", ALLOWED: ""}), &json!([b]), Ok(json!([b])));
     }
 }

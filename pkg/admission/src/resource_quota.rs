@@ -1,9 +1,12 @@
 //! `ResourceQuota`: what is created in a namespace fits into what its quotas leave, and is counted there before
-//! it is written (upstream's `apiserver/pkg/admission/plugin/resourcequota`, without its configuration file).
+//! it is written (upstream's `apiserver/pkg/admission/plugin/resourcequota`). A configuration may say what nobody
+//! uses without a quota for it.
 //!
 //! Quotas are counted one write at a time in each namespace, so that writes of one server do not fight over
 //! them; those of several servers compare and swap.
 
+mod check;
+mod configuration;
 mod evaluator;
 mod scope;
 #[cfg(test)]
@@ -21,7 +24,9 @@ use futures::lock::{Mutex, MutexGuard};
 use schema::object::{self, Object};
 
 use crate::resource_list::ResourceList;
-use crate::{Attributes, Notes, Objects, Operation, Plugin, Verdict, Writes, meta};
+use crate::{Attributes, Notes, Objects, Plugin, Verdict, Writes, meta};
+use check::check;
+pub use configuration::QuotaConfiguration;
 use evaluator::Evaluator;
 
 /// How often quotas are counted again after others changed them.
@@ -39,6 +44,7 @@ pub struct ResourceQuota {
     objects: Arc<dyn Objects>,
     writes: Arc<dyn Writes>,
     quotas: &'static Resource<'static>,
+    configuration: QuotaConfiguration,
     stripes: Vec<Mutex<Recent>>,
 }
 
@@ -47,7 +53,14 @@ impl ResourceQuota {
     pub fn new(objects: Arc<dyn Objects>, writes: Arc<dyn Writes>) -> Option<Self> {
         let quotas = resources::find("", "v1", "resourcequotas", "")?;
         let stripes = (0..STRIPES).map(|_| Mutex::default()).collect();
-        Some(ResourceQuota { objects, writes, quotas, stripes })
+        let configuration = QuotaConfiguration::default();
+        Some(ResourceQuota { objects, writes, quotas, configuration, stripes })
+    }
+
+    /// The same with what it is told.
+    #[must_use]
+    pub fn configured(self, configuration: QuotaConfiguration) -> Self {
+        ResourceQuota { configuration, ..self }
     }
 
     async fn lock(&self, namespace: &str) -> Option<MutexGuard<'_, Recent>> {
@@ -129,13 +142,17 @@ impl Plugin for ResourceQuota {
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
         let (Some(object), Some(evaluator)) = (object, Evaluator::of(a)) else { return Ok(()) };
-        if !evaluator.handles(a, object) || self.objects.list(self.quotas, a.namespace).await?.is_empty() {
+        if !evaluator.handles(a, object) {
+            return Ok(());
+        }
+        let limited = &self.configuration.limited;
+        if limited.is_empty() && self.objects.list(self.quotas, a.namespace).await?.is_empty() {
             return Ok(());
         }
         let Some(mut recent) = self.lock(a.namespace).await else { return Ok(()) };
         let mut quotas = self.current(a.namespace, &mut recent).await?;
         for attempt in 0.. {
-            let used = check(&quotas, &evaluator, a, object).map_err(|cause| a.forbidden(&cause))?;
+            let used = check(&quotas, limited, &evaluator, a, object)?;
             if a.dry_run() || used.is_empty() {
                 break;
             }
@@ -160,83 +177,6 @@ fn version(quota: &Object) -> u64 {
 /// Whether two versions are of one object, not of one and its successor under the same name.
 fn same(a: &Object, b: &Object) -> bool {
     meta::text(a, "uid") == meta::text(b, "uid")
-}
-
-/// What quotas have used when a write has been counted, as far as it changes them; or why one refuses it.
-fn check(
-    quotas: &[Arc<Object>],
-    evaluator: &Evaluator<'_>,
-    a: &Attributes<'_>,
-    object: &Object,
-) -> Result<Vec<(usize, ResourceList)>, String> {
-    let mut interesting = Vec::new();
-    for (index, quota) in quotas.iter().enumerate().filter(|(_, quota)| evaluator.matches(quota, object)) {
-        let (name, hard, used) = (meta::text(quota, "name"), status(quota, "hard"), status(quota, "used"));
-        let limited: Vec<&String> = hard.keys().filter(|name| evaluator.counts(name)).collect();
-        evaluator.constraints(&limited, object).map_err(|cause| format!("failed quota: {name}: {cause}"))?;
-        if limited.iter().any(|name| !used.contains_key(*name)) {
-            let resources: Vec<&str> = limited.iter().map(|name| name.as_str()).collect();
-            return Err(format!("status unknown for quota: {name}, resources: {}", resources.join(",")));
-        }
-        interesting.push((index, quota, hard, used));
-    }
-    if interesting.is_empty() {
-        return Ok(Vec::new());
-    }
-    let usage = evaluator.usage(object);
-    let negative = usage.iter().filter(|(_, quantity)| quantity.sign().is_lt());
-    let negative: Vec<&str> = negative.map(|(name, _)| name.as_str()).collect();
-    if !negative.is_empty() {
-        return Err(format!("quota usage is negative for resource(s): {}", negative.join(",")));
-    }
-    let old = a.old.filter(|_| a.operation == Operation::Update);
-    let mut changed = Vec::new();
-    for (index, quota, hard, mut used) in interesting {
-        let mut delta = match old {
-            Some(old) if evaluator.matches(quota, old) => growth(&usage, &evaluator.usage(old)),
-            _ => usage.clone(),
-        };
-        delta.retain(|name, quantity| !quantity.is_zero() && hard.contains_key(name));
-        if delta.is_empty() {
-            continue;
-        }
-        let before = used.clone();
-        used.add(&delta);
-        let over = |name: &String| used.get(name) > hard.get(name);
-        let exceeded: Vec<&String> = delta.keys().filter(|name| over(name)).collect();
-        // What a status says has happened already.
-        if !exceeded.is_empty() && a.subresource() != "status" {
-            let [requested, before, hard] = [&delta, &before, &hard].map(|list| pairs(list, &exceeded));
-            let name = meta::text(quota, "name");
-            return Err(format!(
-                "exceeded quota: {name}, requested: {requested}, used: {before}, limited: {hard}"
-            ));
-        }
-        changed.push((index, used));
-    }
-    Ok(changed)
-}
-
-fn status(quota: &Object, name: &str) -> ResourceList {
-    child(quota, "status").map(|status| ResourceList::of(status, name)).unwrap_or_default()
-}
-
-/// What `new` uses more than `old`.
-fn growth(new: &ResourceList, old: &ResourceList) -> ResourceList {
-    let more = new.iter().map(|(name, quantity)| {
-        let mut more = quantity.clone();
-        if let Some(before) = old.get(name) {
-            more.sub(before);
-        }
-        (name.clone(), more)
-    });
-    more.filter(|(_, more)| more.sign().is_gt()).collect()
-}
-
-/// `a=1,b=2` of some of a list.
-fn pairs(list: &ResourceList, names: &[&String]) -> String {
-    let some = list.iter().filter(|(name, _)| names.contains(name));
-    some.map(|(name, quantity)| format!("{name}={quantity}")).collect::<Vec<_>>().join(",")
 }
 
 /// The class that an object names in its spec or status; empty for none.

@@ -4,6 +4,8 @@
 //! The file's current context says which cluster and which user count. Paths are relative to the file. Who
 //! calls is only said over TLS, as upstream.
 
+mod by_host;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -14,9 +16,10 @@ use base64::engine::general_purpose::STANDARD;
 use http::Uri;
 use serde::Deserialize;
 
-use crate::client::{Basic, Options};
+use crate::client::Options;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
+pub use by_host::{Credentials, WebhookCredentials};
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -37,20 +40,26 @@ impl Kubeconfig {
     /// What upstream says of the file; and, plainly, what this server cannot do: `exec` and
     /// `auth-provider` plugins, impersonation, a proxy.
     pub fn read(path: &Path) -> Result<Self, String> {
-        let unreadable = |error: &std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
-            _ => format!("open {}: {error}", path.display()),
-        };
-        let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
-        if size > FILE_BYTES_MAX {
-            return Err(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display()));
-        }
-        let text = std::fs::read(path).map_err(|error| unreadable(&error))?;
-        let directory = path.parent().unwrap_or(Path::new(""));
-        let file = File::parse(&text)
-            .map_err(|error| format!("error loading config file \"{}\": {error}", path.display()))?;
+        let (file, directory) = load(path)?;
         file.resolve(directory)
     }
+}
+
+/// Reads a file. With it comes where its relative paths begin.
+fn load(path: &Path) -> Result<(File, &Path), String> {
+    let unreadable = |error: &std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => format!("stat {}: no such file or directory", path.display()),
+        _ => format!("open {}: {error}", path.display()),
+    };
+    let size = std::fs::metadata(path).map_err(|error| unreadable(&error))?.len();
+    if size > FILE_BYTES_MAX {
+        return Err(format!("{}: larger than {FILE_BYTES_MAX} bytes", path.display()));
+    }
+    let text = std::fs::read(path).map_err(|error| unreadable(&error))?;
+    let directory = path.parent().unwrap_or(Path::new(""));
+    let file = File::parse(&text)
+        .map_err(|error| format!("error loading config file \"{}\": {error}", path.display()))?;
+    Ok((file, directory))
 }
 
 /// A file, as far as it is understood. What is not known is not complained about.
@@ -193,14 +202,10 @@ impl Cluster {
             directory,
             "certificate-authority-data",
         )?;
-        let certificate = source(
-            &user.client_certificate,
-            &user.client_certificate_data,
-            directory,
-            "client-certificate-data",
-        )?;
-        let key = source(&user.client_key, &user.client_key_data, directory, "client-key-data")?;
-        let secure_by_default = authority.is_some() || certificate.is_some() || self.insecure_skip_tls_verify;
+        let (file, data) = (&user.client_certificate, &user.client_certificate_data);
+        let shows_certificate = !file.is_empty() || !data.is_empty();
+        let certificate = user.certificate(directory)?;
+        let secure_by_default = authority.is_some() || shows_certificate || self.insecure_skip_tls_verify;
         let server = server(&self.server, secure_by_default)?;
         if server.scheme_str() != Some("https") {
             return Ok(Kubeconfig { server, options: Options::default() });
@@ -215,14 +220,8 @@ impl Cluster {
             (None, false) => Trust::System,
         };
         let server_name = self.tls_server_name.clone().filter(|name| !name.is_empty());
-        let tls = Tls { trust, certificate: certificate.zip(key), server_name, http1_only: false };
-        let bearer = match (user.token.is_empty(), user.token_file.is_empty()) {
-            (_, false) => Some(Source::File(directory.join(&user.token_file))),
-            (false, true) => Some(Source::Inline(Arc::from(user.token.as_bytes()))),
-            (true, true) => None,
-        };
-        let basic = !user.username.is_empty() || !user.password.is_empty();
-        let basic = basic.then(|| Basic::new(&user.username, &user.password));
+        let tls = Tls { trust, certificate, server_name, http1_only: false };
+        let (bearer, basic) = (user.bearer(directory), user.basic());
         Ok(Kubeconfig { server, options: Options { tls, bearer, basic, route: None } })
     }
 }

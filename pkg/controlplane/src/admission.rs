@@ -6,18 +6,22 @@ use std::sync::Arc;
 use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
-    CertificateSubjectRestriction, Chain, DefaultIngressClass, DefaultStorageClass, DefaultTolerationSeconds,
-    DenyServiceExternalIPs, ExtendedResourceToleration, LimitPodHardAntiAffinityTopology, LimitRanger,
-    NamespaceAutoProvision, NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator,
-    NodeRestriction, Objects, Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize,
-    Plugin, PodNodeSelector, PodResizeValidator, PodSecurity, PodSecurityFigures, PodTolerationRestriction,
-    PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount, StorageObjectInUseProtection,
-    TaintNodesByCondition, Writes,
+    CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
+    DefaultTolerationSeconds, DenyServiceExternalIPs, EventRateLimit, ExtendedResourceToleration,
+    ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceAutoProvision,
+    NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator, NodeRestriction, Objects,
+    Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodGroupProtection,
+    PodGroupWorkloadExists, PodNodeSelector, PodResizeValidator, PodSecurity, PodSecurityFigures,
+    PodTolerationRestriction, PodTopologyLabels, Priority, ResourceQuota, RuntimeClass, ServiceAccount,
+    StorageObjectInUseProtection, TaintNodesByCondition, Writes,
 };
 use apimachinery::features::{Gate, Gates};
 use authorization::Authorizer;
 
+use crate::admission_config::Configurations;
 use crate::config::{AdmissionConfig, PodConfig};
+use crate::image_reviews::ImagePolicy;
+use crate::system::SystemClock;
 
 /// What is known of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +39,7 @@ pub struct Known {
 /// What there is of a plugin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
-    /// All of it, save its part of a configuration file.
+    /// All of it.
     Built,
     /// Nothing.
     Missing,
@@ -67,30 +71,30 @@ pub const PLUGINS: [Known; 41] = {
         off("NodeRestriction", Built),
         on("TaintNodesByCondition", Built),
         off("AlwaysPullImages", Built),
-        off("ImagePolicyWebhook", Missing),
+        off("ImagePolicyWebhook", Built),
         on("PodSecurity", Built),
         off("PodNodeSelector", Built),
         on("Priority", Built),
         on("DefaultTolerationSeconds", Built),
         off("PodTolerationRestriction", Built),
-        off("EventRateLimit", Missing),
+        off("EventRateLimit", Built),
         off("ExtendedResourceToleration", Built),
         on("DefaultStorageClass", Built),
         on("StorageObjectInUseProtection", Built),
-        behind(Gate::GenericWorkload, on("PodGroupProtection", Missing)),
+        behind(Gate::GenericWorkload, on("PodGroupProtection", Built)),
         off("OwnerReferencesPermissionEnforcement", Built),
         on("PersistentVolumeClaimResize", Built),
         on("RuntimeClass", Built),
         on("CertificateApproval", Built),
         on("CertificateSigning", Built),
-        behind(Gate::ClusterTrustBundle, on("ClusterTrustBundleAttest", Missing)),
+        behind(Gate::ClusterTrustBundle, on("ClusterTrustBundleAttest", Built)),
         on("CertificateSubjectRestriction", Built),
         on("DefaultIngressClass", Built),
         off("DenyServiceExternalIPs", Built),
         behind(Gate::PodTopologyLabelsAdmission, on("PodTopologyLabels", Built)),
-        behind(Gate::GenericWorkload, on("PodGroupWorkloadExists", Missing)),
+        behind(Gate::GenericWorkload, on("PodGroupWorkloadExists", Built)),
         behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator", Built)),
-        behind(Gate::WorkloadWithJob, on("JobValidation", Missing)),
+        behind(Gate::GenericWorkload, on("JobValidation", Built)),
         behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator", Built)),
         on("MutatingAdmissionPolicy", Missing),
         on("MutatingAdmissionWebhook", Built),
@@ -134,6 +138,8 @@ pub(crate) struct Parts<'c> {
     pub(crate) webhooks: Webhooks,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
+    /// What a file tells plugins.
+    pub(crate) told: Configurations,
 }
 
 /// The chain that a configuration asks for. Says in the log what is missing of it.
@@ -154,6 +160,7 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
     let writes = || Arc::clone(&parts.writes);
     let outside = || Arc::clone(&parts.outside);
     let authorizer = || Arc::clone(&parts.authorizer);
+    let told = parts.told.clone();
     Some(match name {
         "AlwaysAdmit" => Box::new(AlwaysAdmit),
         "NamespaceAutoProvision" => Box::new(NamespaceAutoProvision::new(objects(), writes())?),
@@ -165,8 +172,15 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "NodeRestriction" => Box::new(NodeRestriction::new(objects(), authorizer(), parts.gates)?),
         "TaintNodesByCondition" => Box::new(TaintNodesByCondition),
         "AlwaysPullImages" => Box::new(AlwaysPullImages),
-        "PodSecurity" => Box::new(PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?),
-        "PodNodeSelector" => Box::new(PodNodeSelector::new(objects())?),
+        "ImagePolicyWebhook" => {
+            let ImagePolicy { configuration, reviewer } = told.image_policy?;
+            Box::new(ImagePolicyWebhook::new(reviewer, Arc::new(SystemClock), configuration))
+        }
+        "PodSecurity" => {
+            let plugin = PodSecurity::new(objects(), Arc::clone(&parts.pod_security))?;
+            Box::new(plugin.configured(told.pod_security))
+        }
+        "PodNodeSelector" => Box::new(PodNodeSelector::new(objects())?.configured(told.pod_node_selector)),
         "Priority" => Box::new(Priority::new(objects())?),
         "DefaultTolerationSeconds" => {
             let PodConfig { not_ready_toleration_seconds, unreachable_toleration_seconds, .. } = *parts.pods;
@@ -175,10 +189,14 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
                 unreachable_toleration_seconds,
             ))
         }
-        "PodTolerationRestriction" => Box::new(PodTolerationRestriction::new(objects())?),
+        "PodTolerationRestriction" => {
+            Box::new(PodTolerationRestriction::new(objects())?.configured(told.pod_tolerations))
+        }
+        "EventRateLimit" => Box::new(EventRateLimit::new(Arc::new(SystemClock), &told.event_rate_limit)),
         "ExtendedResourceToleration" => Box::new(ExtendedResourceToleration),
         "DefaultStorageClass" => Box::new(DefaultStorageClass::new(objects())?),
         "StorageObjectInUseProtection" => Box::new(StorageObjectInUseProtection),
+        "PodGroupProtection" => Box::new(PodGroupProtection),
         "OwnerReferencesPermissionEnforcement" => {
             Box::new(OwnerReferencesPermissionEnforcement::new(authorizer()))
         }
@@ -186,15 +204,18 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "RuntimeClass" => Box::new(RuntimeClass::new(objects())?),
         "CertificateApproval" => Box::new(CertificateApproval::new(authorizer())),
         "CertificateSigning" => Box::new(CertificateSigning::new(authorizer())),
+        "ClusterTrustBundleAttest" => Box::new(ClusterTrustBundleAttest::new(authorizer())),
         "CertificateSubjectRestriction" => Box::new(CertificateSubjectRestriction),
         "DefaultIngressClass" => Box::new(DefaultIngressClass::new(objects())?),
         "DenyServiceExternalIPs" => Box::new(DenyServiceExternalIPs),
         "PodTopologyLabels" => Box::new(PodTopologyLabels::new(objects())?),
+        "PodGroupWorkloadExists" => Box::new(PodGroupWorkloadExists::new(objects())?),
         "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
+        "JobValidation" => Box::new(JobValidation::new(objects())?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
         "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.webhooks.clone())),
         "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.webhooks.clone())),
-        "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?),
+        "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.configured(told.quota)),
         "AlwaysDeny" => Box::new(AlwaysDeny),
         _ => return None,
     })

@@ -33,6 +33,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::admission_config::Configurations;
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls, WebhookCollector};
 use crate::aggregation::Aggregator;
 use crate::api_services::ApiServices;
@@ -130,7 +131,7 @@ pub(crate) async fn build(
     let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
     let (configured, following_webhooks) = ConfiguredWebhooks::new(&registry);
     let webhooks = webhooks(&registry, &served, &authorizer, others.calls, configured.clone());
-    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces, webhooks);
+    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces, webhooks)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission,
@@ -313,13 +314,16 @@ fn webhooks(
 }
 
 /// What may change and refuse writes, and its figures.
+///
+/// # Errors
+/// A configuration of plugins that cannot be used.
 fn plugins(
     config: &Config,
     registry: &Registry,
     authorizer: &Arc<dyn Authorizer>,
     namespaces: &Namespaces,
     webhooks: Webhooks,
-) -> (Chain, [Arc<dyn Collector>; 2]) {
+) -> Result<(Chain, [Arc<dyn Collector>; 2]), RunError> {
     let objects = Arc::new(StoredObjects::new(registry.clone()));
     let pod_security = Arc::new(PodSecurityFigures::default());
     let parts = admission::Parts {
@@ -332,11 +336,12 @@ fn plugins(
         webhooks,
         pods: &config.pods,
         gates: config.gates,
+        told: Configurations::read(&config.admission, config.gates)?,
     };
     let of_webhooks = WebhookCollector(Arc::clone(&parts.webhooks.figures));
     let figures: [Arc<dyn Collector>; 2] =
         [Arc::new(PodSecurityCollector(pod_security)), Arc::new(of_webhooks)];
-    (admission::chain(&config.admission, &parts), figures)
+    Ok((admission::chain(&config.admission, &parts), figures))
 }
 
 /// What is served at start.

@@ -277,6 +277,8 @@ pub struct AdmissionConfig {
     pub enabled: Vec<String>,
     /// `--disable-admission-plugins`.
     pub disabled: Vec<String>,
+    /// `--admission-control-config-file`: what plugins are told. Read once, at start.
+    pub config_file: Option<PathBuf>,
 }
 
 /// What the server knows about Services.

@@ -76,7 +76,6 @@ pub const READ: &[Gate] = &[
     Gate::UserNamespacesSupport,
     Gate::VolumeAttributesClass,
     Gate::VolumeLimitScaling,
-    Gate::WorkloadWithJob,
 ];
 
 /// The gates that are otherwise than this server does: of what they stand for, it does what the release that

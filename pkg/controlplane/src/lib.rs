@@ -2,6 +2,7 @@
 //! its configuration to its end.
 
 pub mod admission;
+mod admission_config;
 mod admission_webhooks;
 mod aggregation;
 pub mod api;
@@ -16,6 +17,7 @@ mod custom_kinds;
 mod custom_resources;
 pub mod features;
 mod identity_lease;
+mod image_reviews;
 mod kubernetes_service;
 mod legacy_tokens;
 mod namespaces;

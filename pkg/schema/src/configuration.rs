@@ -1,6 +1,8 @@
 //! Files of configuration that have a kind and a version, such as `AuthenticationConfiguration`: read as strictly as
 //! upstream's codecs read them, against a small table of the members that there are.
 
+use std::borrow::Cow;
+
 use apimachinery::go_json;
 use apimachinery::go_quote::Quoted;
 use serde_json::{Map, Value};
@@ -10,14 +12,44 @@ use crate::json::errors::{not_registered, strict_decoding_error};
 /// A kind of file.
 #[derive(Debug, Clone, Copy)]
 pub struct ConfigurationFile {
-    /// The group of its API.
-    pub group: &'static str,
-    /// The versions in which it may be written. All have the same members.
-    pub versions: &'static [&'static str],
+    /// As what it may be written. All of them have the same members.
+    pub kinds: &'static [FileKind],
     /// What upstream calls the set of types that it reads the file by.
     pub scheme: &'static str,
-    /// Its members; the kind is their name.
+    /// Whether members that there are not and members given twice are errors.
+    pub strict: bool,
+    /// Its members.
     pub members: &'static Members,
+}
+
+/// A name that a file may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileKind {
+    /// The group of its API.
+    pub group: &'static str,
+    /// The version of its API.
+    pub version: &'static str,
+    /// What the file says of itself.
+    pub kind: &'static str,
+}
+
+/// Why a file is refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// It does not say what it is, or is something else.
+    #[error("{0}")]
+    Unknown(String),
+    /// It is no YAML, or not what it says that it is.
+    #[error("{0}")]
+    Wrong(String),
+}
+
+impl From<ReadError> for String {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Unknown(text) | ReadError::Wrong(text) => text,
+        }
+    }
 }
 
 /// What a Go struct consists of.
@@ -38,12 +70,14 @@ pub enum Shape {
     Bool,
     /// A number without a fraction, which fits Go's `int32`.
     Int32,
+    /// A number without a fraction, which fits Go's `int64`.
+    Int64,
+    /// Anything, which is kept as it is.
+    Any,
     /// A struct.
     Struct(&'static Members),
     /// A list.
     List(&'static Shape),
-    /// Whatever it is: nobody reads it.
-    Any,
 }
 
 impl Shape {
@@ -53,9 +87,10 @@ impl Shape {
             Shape::Text => "string".to_owned(),
             Shape::Bool => "bool".to_owned(),
             Shape::Int32 => "int32".to_owned(),
+            Shape::Int64 => "int64".to_owned(),
+            Shape::Any => "runtime.Unknown".to_owned(),
             Shape::Struct(members) => format!("{version}.{}", members.name),
             Shape::List(element) => format!("[]{}", element.go_type(version)),
-            Shape::Any => "interface {}".to_owned(),
         }
     }
 }
@@ -75,10 +110,10 @@ impl ConfigurationFile {
     /// # Errors
     /// What upstream says of the text: it is of another kind, or has members that there are not, or that are not
     /// what they should be.
-    pub fn read(&self, text: &[u8]) -> Result<Configuration, String> {
+    pub fn read(&self, text: &[u8]) -> Result<Configuration, ReadError> {
         match self.read_leniently(text)? {
-            (configuration, None) => Ok(configuration),
-            (_, Some(strict)) => Err(strict),
+            (_, Some(strict)) if self.strict => Err(ReadError::Wrong(strict)),
+            (configuration, _) => Ok(configuration),
         }
     }
 
@@ -87,32 +122,52 @@ impl ConfigurationFile {
     ///
     /// # Errors
     /// As [`read`](Self::read), but for those members.
-    pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), String> {
-        let yaml = crate::yaml::to_json(text).map_err(|error| error.to_string())?;
-        let meta = crate::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
+    pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
+        let (json, duplicates) = as_json(text).map_err(ReadError::Wrong)?;
+        let known = self.kind_of(&json)?;
+        let mut object: Map<String, Value> =
+            serde_json::from_slice(&json).map_err(|error| ReadError::Wrong(error.to_string()))?;
+        object.retain(|name, _| name != "kind" && name != "apiVersion");
+        let mut reading =
+            Reading { version: known.version, path: String::new(), names: Vec::new(), unknown: Vec::new() };
+        let members = reading.members(self.members, object).map_err(ReadError::Wrong)?;
+        let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
+        let strict = (!strict.is_empty()).then(|| strict_decoding_error(strict));
+        Ok((Configuration { version: known.version, members }, strict))
+    }
+
+    /// As what a text is written.
+    fn kind_of(&self, json: &[u8]) -> Result<&'static FileKind, ReadError> {
+        let meta = crate::json::type_meta(json).map_err(|error| ReadError::Wrong(error.to_string()))?;
         let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
-        let shown = String::from_utf8_lossy(&yaml.json);
+        let missing = |what: &str| {
+            let shown = String::from_utf8_lossy(json);
+            Err(ReadError::Unknown(format!("Object '{what}' is missing in '{shown}'")))
+        };
         if kind.is_empty() {
-            return Err(format!("Object 'Kind' is missing in '{shown}'"));
+            return missing("Kind");
         }
         if api_version.is_empty() {
-            return Err(format!("Object 'apiVersion' is missing in '{shown}'"));
+            return missing("apiVersion");
         }
-        let given = api_version.strip_prefix(self.group).and_then(|rest| rest.strip_prefix('/'));
-        let version = self.versions.iter().find(|version| given == Some(**version));
-        let Some(version) = version.filter(|_| kind == self.members.name) else {
-            return Err(not_registered(kind, api_version, self.scheme));
-        };
-        let mut object: Map<String, Value> =
-            serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
-        object.retain(|name, _| name != "kind" && name != "apiVersion");
-        let mut reading = Reading { version, path: String::new(), names: Vec::new(), unknown: Vec::new() };
-        let members = reading.members(self.members, object)?;
-        let duplicates = yaml.strict_error().map(|error| error.to_string());
-        let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
-        let strict = (!strict.is_empty()).then(|| strict_decoding_error(&strict));
-        Ok((Configuration { version, members }, strict))
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.kinds
+            .iter()
+            .find(|known| (known.group, known.version, known.kind) == (group, version, kind))
+            .ok_or_else(|| ReadError::Unknown(not_registered(kind, api_version, self.scheme)))
     }
+}
+
+/// A text as JSON, with what it says twice.
+fn as_json(text: &[u8]) -> Result<(Cow<'_, [u8]>, Vec<String>), String> {
+    if text.trim_ascii_start().first() == Some(&b'{')
+        && let Ok(untyped) = crate::json::decode_untyped(text)
+    {
+        return Ok((text.into(), untyped.strict.iter().map(ToString::to_string).collect()));
+    }
+    let yaml = crate::yaml::to_json(text).map_err(|error| error.to_string())?;
+    let duplicates = yaml.strict_error().map(|error| error.to_string()).into_iter().collect();
+    Ok((yaml.json.into(), duplicates))
 }
 
 /// Where a reader is. Tables are no deeper than a few levels, and so is the recursion over them.
@@ -155,10 +210,12 @@ impl Reading {
         let fits_int32 =
             |number: &serde_json::Number| number.as_i64().is_some_and(|n| i32::try_from(n).is_ok());
         match (shape, value) {
-            (Shape::Any, _) | (_, Value::Null) => Ok(Value::Null),
+            (_, Value::Null) => Ok(Value::Null),
+            (Shape::Any, value) => Ok(value),
             (Shape::Text, value @ Value::String(_)) | (Shape::Bool, value @ Value::Bool(_)) => Ok(value),
             (Shape::Int32, Value::Number(number)) if fits_int32(&number) => Ok(Value::Number(number)),
-            (Shape::Int32, Value::Number(number)) => {
+            (Shape::Int64, Value::Number(number)) if number.is_i64() => Ok(Value::Number(number)),
+            (Shape::Int32 | Shape::Int64, Value::Number(number)) => {
                 Err(self.mistyped(within, shape, &format!("number {number}")))
             }
             (Shape::Struct(members), Value::Object(object)) => {
@@ -198,10 +255,10 @@ fn zero(shape: Shape) -> Value {
     match shape {
         Shape::Text => Value::from(""),
         Shape::Bool => Value::from(false),
-        Shape::Int32 => Value::from(0),
+        Shape::Int32 | Shape::Int64 => Value::from(0),
+        Shape::Any => Value::Null,
         Shape::Struct(_) => Value::Object(Map::new()),
         Shape::List(_) => Value::Array(Vec::new()),
-        Shape::Any => Value::Null,
     }
 }
 
@@ -214,17 +271,27 @@ mod tests {
 
     const INNER: Members = Members { name: "Inner", all: &[("url", Shape::Text), ("enabled", Shape::Bool)] };
     const FILE: ConfigurationFile = ConfigurationFile {
-        group: "g.io",
-        versions: &["v1", "v1beta1"],
+        kinds: &[
+            FileKind { group: "g.io", version: "v1", kind: "Outer" },
+            FileKind { group: "g.io", version: "v1beta1", kind: "Outer" },
+            FileKind { group: "old.io", version: "v1", kind: "Old" },
+        ],
         scheme: "scheme.go:1",
+        strict: true,
         members: &Members {
             name: "Outer",
-            all: &[("inner", Shape::List(&Shape::Struct(&INNER))), ("count", Shape::Int32)],
+            all: &[
+                ("inner", Shape::List(&Shape::Struct(&INNER))),
+                ("count", Shape::Int32),
+                ("any", Shape::Any),
+                ("long", Shape::Int64),
+            ],
         },
     };
 
     fn read(text: &str) -> Result<Value, String> {
-        FILE.read(text.as_bytes()).map(|read| json!([read.version, read.members]))
+        let read = FILE.read(text.as_bytes()).map(|read| json!([read.version, read.members]));
+        read.map_err(String::from)
     }
 
     #[test]
@@ -233,6 +300,26 @@ mod tests {
             "kind: Outer\napiVersion: g.io/v1beta1\ninner: [{url: a, enabled: null}, null]\ncount: 3\n";
         assert_eq!(read(text), Ok(json!(["v1beta1", {"inner": [{"url": "a"}, {}], "count": 3}])));
         assert_eq!(read(r#"{"kind":"Outer","apiVersion":"g.io/v1"}"#), Ok(json!(["v1", {}])));
+        assert_eq!(read(r#"{"kind":"Old","apiVersion":"old.io/v1"}"#), Ok(json!(["v1", {}])));
+        let text = "kind: Outer\napiVersion: g.io/v1\nany: {a: [1]}\nlong: 3000000000\n";
+        assert_eq!(read(text), Ok(json!(["v1", {"any": {"a": [1]}, "long": 3_000_000_000_i64}])));
+    }
+
+    #[test]
+    fn a_lenient_file_may_say_more_than_is_understood() {
+        let lenient = ConfigurationFile { strict: false, ..FILE };
+        let text = b"kind: Outer\napiVersion: g.io/v1\ncount: 1\ncount: 2\nmore: 1\n";
+        assert_eq!(Value::Object(lenient.read(text).unwrap().members), json!({"count": 2}));
+    }
+
+    #[test]
+    fn a_file_of_another_kind_is_told_from_a_wrong_one() {
+        let unknown = |text: &str| matches!(FILE.read(text.as_bytes()), Err(ReadError::Unknown(_)));
+        assert!(unknown("{}"));
+        assert!(unknown(""));
+        assert!(unknown("kind: Other\napiVersion: g.io/v1"));
+        assert!(!unknown("kind: Outer\napiVersion: g.io/v1\ncount: x"));
+        assert!(!unknown("kind: [1"));
     }
 
     #[test]
@@ -256,6 +343,10 @@ mod tests {
         check(
             &format!("{head}inner: x"),
             "json: cannot unmarshal string into Go struct field Outer.inner of type []v1.Inner",
+        );
+        check(
+            r#"{"kind":"Outer","apiVersion":"g.io/v1","inner":[{"url":"a","url":"b"}]}"#,
+            "strict decoding error: duplicate field \"inner[0].url\"",
         );
         check(
             &format!("{head}count: 3000000000"),

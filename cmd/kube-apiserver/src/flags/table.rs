@@ -162,7 +162,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("API enablement", "runtime-config", Map, "mapStringString", "", Honoured("Versions and resources of built-in groups to serve or not: GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha.")),
     flag("Egress selector", "egress-selector-config-file", Text, "string", "", Refused("connections would go out directly")),
     flag("Admission", "admission-control", List, "stringSlice", "[]", Refused("admission plugins cannot be chosen with this old flag")),
-    flag("Admission", "admission-control-config-file", Text, "string", "", Refused("the configuration of admission plugins is not read yet, so what it restricts would be allowed")),
+    flag("Admission", "admission-control-config-file", Text, "string", "", Honoured("A file with an AdmissionConfiguration: what plugins are told, or in which files that is. Read once, at start.")),
     flag("Admission", "default-not-ready-toleration-seconds", Int, "int64", "300", Honoured("Seconds for which pods tolerate nodes that are not ready, unless they say.")),
     flag("Admission", "default-unreachable-toleration-seconds", Int, "int64", "300", Honoured("Seconds for which pods tolerate nodes that cannot be reached, unless they say.")),
     flag("Admission", "disable-admission-plugins", List, "stringSlice", "[]", Honoured("Plugins not to run although they are default ones.")),

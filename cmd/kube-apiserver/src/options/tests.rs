@@ -97,22 +97,20 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--encryption-provider-config /x",
         "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
     );
-    for flag in [
-        "audit-webhook-config-file",
-        "authorization-config",
-        "egress-selector-config-file",
-        "admission-control-config-file",
-    ] {
+    for flag in ["audit-webhook-config-file", "authorization-config", "egress-selector-config-file"] {
         assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
     }
     error(
-        "--enable-admission-plugins ImagePolicyWebhook",
-        "--enable-admission-plugins: ImagePolicyWebhook is not supported by this version of the server: what it denies would be allowed",
+        "--enable-admission-plugins ValidatingAdmissionWebhook",
+        "--enable-admission-plugins: ValidatingAdmissionWebhook is not supported by this version of the server: what it denies would be allowed",
     );
-    for name in ["EventRateLimit", "ValidatingAdmissionWebhook", "ResourceQuota,EventRateLimit"] {
+    for name in ["MutatingAdmissionWebhook", "ResourceQuota,ValidatingAdmissionWebhook"] {
         assert!(options(&format!("--enable-admission-plugins {name}")).is_err(), "{name}");
     }
     options("--enable-admission-plugins NodeRestriction,AlwaysPullImages").unwrap();
+    let told =
+        options("--admission-control-config-file /x --enable-admission-plugins EventRateLimit").unwrap();
+    assert_eq!(told.admission.config_file, Some("/x".into()));
 }
 
 /// A flag with its default value, or with the empty one that upstream takes for it, says nothing that would

@@ -99,6 +99,13 @@ impl PodSecurityFigures {
         *self.all().evaluations.entry(labels).or_default() += 1;
     }
 
+    /// Counts an operation that nothing is asked of.
+    pub(super) fn exempted(&self, a: &Attributes<'_>) {
+        let (operation, resource, subresource) = labels(a);
+        let labels = request(operation, resource, subresource);
+        *self.all().exemptions.entry(labels).or_default() += 1;
+    }
+
     /// Counts what kept a level from being found out; `fatal` if nothing could be said at all.
     pub(super) fn failed(&self, fatal: bool, a: &Attributes<'_>) {
         let (operation, resource, subresource) = labels(a);

@@ -11,6 +11,11 @@ const ENFORCE: &str = "pod-security.kubernetes.io/enforce";
 const WARN: &str = "pod-security.kubernetes.io/warn";
 const WARN_VERSION: &str = "pod-security.kubernetes.io/warn-version";
 
+/// What upstream says of a text that is no level.
+pub(super) const NO_LEVEL: &str = "must be one of privileged, baseline, restricted";
+/// What upstream says of a text that is no version.
+pub(super) const NO_VERSION: &str = "must be \"latest\" or \"v1.x\"";
+
 /// How much pods are limited, in ascending order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {
@@ -20,7 +25,7 @@ pub(super) enum Level {
 }
 
 impl Level {
-    fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         Some(match text {
             "privileged" => Level::Privileged,
             "baseline" => Level::Baseline,
@@ -65,20 +70,28 @@ pub(super) struct Policy {
     pub(super) warn: LevelVersion,
 }
 
+impl Default for Policy {
+    /// Everything passes.
+    fn default() -> Self {
+        let privileged = LevelVersion { level: Level::Privileged, version: None };
+        Policy { enforce: privileged, audit: privileged, warn: privileged }
+    }
+}
+
 impl Policy {
     /// Whether it lets everything pass, and says nothing.
     pub(super) fn is_privileged(&self) -> bool {
         [self.enforce, self.audit, self.warn].iter().all(|mode| mode.level == Level::Privileged)
     }
 
-    /// The policy of a namespace, with what is wrong with its labels. Where the level of what is enforced
+    /// The policy of a namespace, with what is wrong with its labels. What labels do not say is as in `otherwise`. Where the level of what is enforced
     /// cannot be read, the strictest holds; where that of warnings cannot, there are none.
-    pub(super) fn of(namespace: &Object) -> (Self, ErrorList) {
+    pub(super) fn of(namespace: &Object, otherwise: &Policy) -> (Self, ErrorList) {
         let mut errors = ErrorList::new();
-        let enforce = read(namespace, "enforce", Level::Restricted, &mut errors);
+        let enforce = read(namespace, "enforce", otherwise.enforce, Level::Restricted, &mut errors);
         let told = meta::label(namespace, ENFORCE).and_then(Level::parse).is_some();
-        let audit = read(namespace, "audit", Level::Privileged, &mut errors);
-        let mut warn = read(namespace, "warn", Level::Privileged, &mut errors);
+        let audit = read(namespace, "audit", otherwise.audit, Level::Privileged, &mut errors);
+        let mut warn = read(namespace, "warn", otherwise.warn, Level::Privileged, &mut errors);
         // Whoever says what is enforced and nothing else is warned of as much.
         let has = |key: &str| meta::label(namespace, key).is_some();
         if told && !has(WARN) && enforce.level > warn.level {
@@ -91,22 +104,27 @@ impl Policy {
     }
 }
 
-fn read(namespace: &Object, mode: &str, fallback: Level, errors: &mut ErrorList) -> LevelVersion {
+fn read(
+    namespace: &Object,
+    mode: &str,
+    otherwise: LevelVersion,
+    fallback: Level,
+    errors: &mut ErrorList,
+) -> LevelVersion {
     let metadata = Path::root("metadata");
     let labels = metadata.child("labels");
-    let mut found = LevelVersion { level: Level::Privileged, version: None };
+    let mut found = otherwise;
     let key = format!("pod-security.kubernetes.io/{mode}");
     if let Some(text) = meta::label(namespace, &key) {
         found.level = Level::parse(text).unwrap_or_else(|| {
-            let detail = "must be one of privileged, baseline, restricted";
-            errors.push(Error::invalid(&labels.key(&key), text, detail));
+            errors.push(Error::invalid(&labels.key(&key), text, NO_LEVEL));
             fallback
         });
     }
     let key = format!("{key}-version");
     if let Some(text) = meta::label(namespace, &key) {
         found.version = parse_version(text).unwrap_or_else(|| {
-            errors.push(Error::invalid(&labels.key(&key), text, "must be \"latest\" or \"v1.x\""));
+            errors.push(Error::invalid(&labels.key(&key), text, NO_VERSION));
             None
         });
     }
@@ -114,7 +132,7 @@ fn read(namespace: &Object, mode: &str, fallback: Level, errors: &mut ErrorList)
 }
 
 /// Reads `latest` or `v1.36`.
-fn parse_version(text: &str) -> Option<Option<u32>> {
+pub(super) fn parse_version(text: &str) -> Option<Option<u32>> {
     if text == "latest" {
         return Some(None);
     }

@@ -262,3 +262,46 @@ fn evaluations_and_what_hinders_them_are_counted() {
         &["errors_total{fatal=\"false\"", &evaluation("allow", "enforce", "privileged", "latest")],
     );
 }
+
+/// A plugin that is told something, in a namespace with labels.
+fn told(labels: &[(&str, &str)], text: &str, figures: &Arc<PodSecurityFigures>) -> PodSecurity {
+    let head = "apiVersion: pod-security.admission.config.k8s.io/v1\nkind: PodSecurityConfiguration\n";
+    let configuration = PodSecurityConfiguration::parse(format!("{head}{text}").as_bytes()).unwrap();
+    let store = Store::of([("namespaces", namespace(labels))]);
+    PodSecurity::new(store, Arc::clone(figures)).unwrap().configured(configuration)
+}
+
+#[test]
+fn a_configuration_holds_where_labels_say_nothing() {
+    let check = |labels: &[(&str, &str)], expected: bool| {
+        let plugin = told(labels, "defaults: {enforce: baseline}", &Arc::default());
+        let pod = json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}});
+        assert_eq!(Write::default().judged(&plugin, pod).is_ok(), expected);
+    };
+    check(&[], false);
+    check(&[("enforce", "privileged")], true);
+    check(&[("enforce-version", "v1.20")], false);
+}
+
+#[test]
+fn who_is_exempt_is_counted_and_asked_nothing() {
+    let check = |exemptions: &str, expected: bool| {
+        let figures = Arc::new(PodSecurityFigures::default());
+        let plugin = told(&[("enforce", "baseline")], &format!("exemptions: {exemptions}"), &figures);
+        let mut write = Write::default();
+        write.user.name = "me".to_owned();
+        let spec = json!({"hostPID": true, "runtimeClassName": "r"});
+        let pod = json!({"metadata": {"name": "p"}, "spec": spec});
+        assert_eq!(write.judged(&plugin, pod).is_ok(), expected, "{exemptions}");
+        let mut page = String::new();
+        figures.write(&mut page);
+        let counted =
+            "pod_security_exemptions_total{request_operation=\"create\",resource=\"pod\",subresource=\"\"} 1";
+        assert_eq!(page.contains(counted), expected, "{page}");
+    };
+    check("{}", false);
+    check("{usernames: [me]}", true);
+    check("{namespaces: [ns]}", true);
+    check("{runtimeClasses: [r]}", true);
+    check("{usernames: [ns], namespaces: [me], runtimeClasses: [me]}", false);
+}

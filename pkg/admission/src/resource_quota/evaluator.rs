@@ -8,7 +8,7 @@ use api::tree::{child, children, integer, list, maybe_flag, text};
 use apimachinery::quantity::{Format, Quantity};
 use schema::object::Object;
 
-use super::scope::{has_claim, has_pod, is_terminating, is_unlimited};
+use super::scope::{self, Requirement, has_claim, has_pod, is_terminating, is_unlimited};
 use super::spec_text;
 use crate::default_storage_class::class_of;
 use crate::extended_resource_toleration::is_extended;
@@ -88,6 +88,29 @@ impl<'a> Evaluator<'a> {
                 Evaluator::VolumeClaims => has_claim(quota, object),
                 _ => is_unlimited(quota),
             }
+    }
+
+    /// The conditions that an object meets. Kinds without scopes meet none. `None` if a condition makes no sense.
+    pub(super) fn matching_scopes<'r>(
+        &self,
+        requirements: impl Iterator<Item = Requirement<'r>>,
+        object: &Object,
+    ) -> Option<Vec<Requirement<'r>>> {
+        let (classes, meets): (_, fn(&Requirement<'r>, &Object) -> bool) = match self {
+            Evaluator::Pods => ("PriorityClass", scope::meets_pod),
+            Evaluator::VolumeClaims => ("VolumeAttributesClass", scope::meets_claim),
+            _ => return Some(Vec::new()),
+        };
+        let mut matching = Vec::new();
+        for requirement in requirements {
+            if requirement.scope == classes && !requirement.is_sound() {
+                return None;
+            }
+            if meets(&requirement, object) {
+                matching.push(requirement);
+            }
+        }
+        Some(matching)
     }
 
     /// Whether objects of the kind are counted by a resource.

@@ -1,22 +1,33 @@
 //! Whether an object is in the scope of a quota.
 
+use std::fmt;
+
 use api::tree::{child, children, is_set, list, maybe_integer, text, texts};
 use schema::object::Object;
 
 use super::spec_text;
 
-/// A condition that a quota puts on what it counts.
-struct Requirement<'q> {
-    scope: &'q str,
+/// A condition that a quota puts on what it counts, or that says which objects need a quota.
+pub(super) struct Requirement<'q> {
+    pub(super) scope: &'q str,
     operator: &'q str,
     selector: Option<&'q Object>,
 }
 
-impl Requirement<'_> {
+impl<'q> Requirement<'q> {
+    /// One that is written out.
+    pub(super) fn of(selector: &'q Object) -> Self {
+        let (scope, operator) = (text(selector, "scopeName"), text(selector, "operator"));
+        Requirement { scope, operator, selector: Some(selector) }
+    }
+
+    fn values(&self) -> impl Iterator<Item = &'q str> {
+        self.selector.into_iter().flat_map(|selector| texts(selector, "values"))
+    }
+
     /// Whether a class that an object may have is among those that are meant.
     fn selects(&self, class: &str) -> bool {
-        let listed =
-            self.selector.is_some_and(|selector| texts(selector, "values").any(|value| value == class));
+        let listed = self.values().any(|value| value == class);
         match self.operator {
             "In" => !class.is_empty() && listed,
             "NotIn" => class.is_empty() || !listed,
@@ -24,19 +35,34 @@ impl Requirement<'_> {
             _ => !class.is_empty(),
         }
     }
+
+    /// Whether upstream can make a selector of it.
+    pub(super) fn is_sound(&self) -> bool {
+        match self.operator {
+            "In" | "NotIn" => self.values().next().is_some(),
+            "Exists" => true,
+            "DoesNotExist" => self.values().next().is_none(),
+            _ => false,
+        }
+    }
 }
 
-fn requirements(quota: &Object) -> impl Iterator<Item = Requirement<'_>> {
+impl fmt::Display for Requirement<'_> {
+    /// As Go prints it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let values: Vec<&str> = self.values().collect();
+        write!(f, "{{{} {} [{}]}}", self.scope, self.operator, values.join(" "))
+    }
+}
+
+/// The conditions of a quota.
+pub(super) fn requirements(quota: &Object) -> impl Iterator<Item = Requirement<'_>> {
     let spec = child(quota, "spec");
     let scopes = spec.into_iter().flat_map(|spec| texts(spec, "scopes"));
     let scopes = scopes.map(|scope| Requirement { scope, operator: "Exists", selector: None });
     let selector = spec.and_then(|spec| child(spec, "scopeSelector"));
     let expressions = selector.into_iter().flat_map(|selector| children(selector, "matchExpressions"));
-    scopes.chain(expressions.map(|selector| Requirement {
-        scope: text(selector, "scopeName"),
-        operator: text(selector, "operator"),
-        selector: Some(selector),
-    }))
+    scopes.chain(expressions.map(Requirement::of))
 }
 
 /// Whether a quota has no conditions.
@@ -46,7 +72,12 @@ pub(super) fn is_unlimited(quota: &Object) -> bool {
 
 /// Whether a pod meets all conditions of a quota.
 pub(super) fn has_pod(quota: &Object, pod: &Object) -> bool {
-    requirements(quota).all(|requirement| match requirement.scope {
+    requirements(quota).all(|requirement| meets_pod(&requirement, pod))
+}
+
+/// Whether a pod meets a condition.
+pub(super) fn meets_pod(requirement: &Requirement<'_>, pod: &Object) -> bool {
+    match requirement.scope {
         "Terminating" => is_terminating(pod),
         "NotTerminating" => !is_terminating(pod),
         "BestEffort" => api::qos::of(pod) == "BestEffort",
@@ -54,24 +85,29 @@ pub(super) fn has_pod(quota: &Object, pod: &Object) -> bool {
         "PriorityClass" => requirement.selects(spec_text(pod, "spec", "priorityClassName")),
         "CrossNamespacePodAffinity" => looks_at_other_namespaces(pod),
         _ => false,
-    })
+    }
 }
 
 /// Whether a claim meets all conditions of a quota.
 pub(super) fn has_claim(quota: &Object, claim: &Object) -> bool {
+    requirements(quota).all(|requirement| meets_claim(&requirement, claim))
+}
+
+/// Whether a claim meets a condition.
+pub(super) fn meets_claim(requirement: &Requirement<'_>, claim: &Object) -> bool {
     let target = child(claim, "status").and_then(|status| child(status, "modifyVolumeStatus"));
     let classes = [
         spec_text(claim, "spec", "volumeAttributesClassName"),
         spec_text(claim, "status", "currentVolumeAttributesClassName"),
         target.map_or("", |target| text(target, "targetVolumeAttributesClassName")),
     ];
-    requirements(quota).all(|requirement| match requirement.scope {
+    match requirement.scope {
         "VolumeAttributesClass" if classes.iter().all(|class| class.is_empty()) => requirement.selects(""),
         "VolumeAttributesClass" => {
             classes.iter().any(|class| !class.is_empty() && requirement.selects(class))
         }
         _ => false,
-    })
+    }
 }
 
 /// Whether a pod ends on its own.

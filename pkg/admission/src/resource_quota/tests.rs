@@ -167,3 +167,46 @@ fn an_update_counts_what_it_adds() {
     assert_eq!(used(&store, "q")["requests.storage"], "5Gi");
     assert!(write("5Gi").judged(&plugin(&store), claim("10Gi")).is_err());
 }
+
+fn limited(store: &Arc<Store>, resources: &str) -> ResourceQuota {
+    let head = "apiVersion: apiserver.config.k8s.io/v1\nkind: ResourceQuotaConfiguration\n";
+    let text = format!("{head}limitedResources: {resources}");
+    plugin(store).configured(QuotaConfiguration::parse(text.as_bytes()).unwrap())
+}
+
+#[test]
+fn what_is_limited_needs_a_quota_that_counts_it() {
+    let rule = r#"[{resource: pods, matchContains: [".cpu"]}]"#;
+    let plain = || pod(json!({"containers": [container("1")]}));
+    let none = Store::of([]);
+    let refused = Write::default().judged(&limited(&none, rule), plain()).unwrap_err();
+    assert_eq!(refused, "pods \"p\" is forbidden: insufficient quota to consume: requests.cpu");
+    let other = Store::of([quota("q", json!({}), json!({"pods": "2"}), json!({"pods": "0"}))]);
+    assert!(Write::default().judged(&limited(&other, rule), plain()).is_err());
+    let hard = json!({"requests.cpu": "2"});
+    let counts = Store::of([quota("q", json!({}), hard, json!({"requests.cpu": "0"}))]);
+    assert_eq!(Write::default().judged(&limited(&counts, rule), plain()), Ok(Vec::new()));
+    assert_eq!(used(&counts, "q"), json!({"requests.cpu": "1"}));
+    assert!(Write::default().judged(&limited(&none, rule), pod(json!({}))).is_ok());
+    let claims = r#"[{resource: services, matchContains: ["cpu"]}]"#;
+    assert!(Write::default().judged(&limited(&none, claims), plain()).is_ok());
+}
+
+#[test]
+fn pods_of_a_limited_scope_need_a_quota_of_it() {
+    let rule = r#"[{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: In, values: [top, other]}]}]"#;
+    let of_class = |class: &str| pod(json!({"priorityClassName": class}));
+    let none = Store::of([]);
+    let refused = Write::default().judged(&limited(&none, rule), of_class("top")).unwrap_err();
+    assert_eq!(refused, "insufficient quota to match these scopes: [{PriorityClass In [top other]}]");
+    assert!(Write::default().judged(&limited(&none, rule), of_class("low")).is_ok());
+    let selector =
+        json!({"matchExpressions": [{"scopeName": "PriorityClass", "operator": "In", "values": ["top"]}]});
+    let spec = json!({"scopeSelector": selector});
+    let store = Store::of([quota("q", spec, json!({"pods": "1"}), json!({"pods": "0"}))]);
+    assert!(Write::default().judged(&limited(&store, rule), of_class("top")).is_ok());
+    assert!(Write::default().judged(&limited(&store, rule), of_class("other")).is_err());
+    let unsound =
+        r#"[{resource: pods, matchScopes: [{scopeName: PriorityClass, operator: Is, values: [top]}]}]"#;
+    assert!(Write::default().judged(&limited(&none, unsound), of_class("top")).is_ok());
+}

@@ -209,6 +209,13 @@ pub fn undeletable(row: &Resource, name: &str) -> Option<&'static str> {
         .then_some("this is a system priority class and cannot be deleted")
 }
 
+/// What is wrong with tolerations that are no pod's, such as those of a configuration file. `path` is that of the list.
+pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item = &'o Object>) -> ErrorList {
+    let mut errors = ErrorList::new();
+    pod::tolerations(path, tolerations, false, &mut errors);
+    errors
+}
+
 /// What is wrong with an object that is about to be created, as its kind sees it.
 pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     if row.message.open {

@@ -1,6 +1,6 @@
 //! The text of a policy, which upstream reads strictly first, and leniently if that fails.
 
-use schema::configuration::{ConfigurationFile, Members, Shape};
+use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde_json::{Map, Value};
 
 const RESOURCES: Members = Members {
@@ -23,9 +23,9 @@ const RULE: Members = Members {
 };
 const TEXTS: Shape = Shape::List(&Shape::Text);
 const FILE: ConfigurationFile = ConfigurationFile {
-    group: "audit.k8s.io",
-    versions: &["v1"],
+    kinds: &[FileKind { group: "audit.k8s.io", version: "v1", kind: "Policy" }],
     scheme: "k8s.io/apiserver/pkg/audit/scheme.go:30",
+    strict: true,
     members: &Members {
         name: "Policy",
         all: &[

@@ -1,6 +1,6 @@
 //! What an `AuthenticationConfiguration` of `apiserver.config.k8s.io` says.
 
-use schema::configuration::{ConfigurationFile, Members, Shape};
+use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -185,10 +185,14 @@ const ANONYMOUS: Members = Members {
     name: "AnonymousAuthConfig",
     all: &[("enabled", Bool), ("conditions", List(&Struct(&CONDITION)))],
 };
+const fn of_version(version: &'static str) -> FileKind {
+    FileKind { group: "apiserver.config.k8s.io", version, kind: "AuthenticationConfiguration" }
+}
+
 const FILE: ConfigurationFile = ConfigurationFile {
-    group: "apiserver.config.k8s.io",
-    versions: &["v1", "v1beta1", "v1alpha1"],
+    kinds: &[of_version("v1"), of_version("v1beta1"), of_version("v1alpha1")],
     scheme: "k8s.io/kubernetes/pkg/kubeapiserver/options/authentication.go:879",
+    strict: true,
     members: &Members {
         name: "AuthenticationConfiguration",
         all: &[("jwt", List(&Struct(&JWT))), ("anonymous", Struct(&ANONYMOUS))],

@@ -1,3 +1,5 @@
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -12,7 +14,7 @@ use super::*;
 
 fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
     let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-    let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled) };
+    let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled), config_file: None };
     chosen(&config, Gates::default()).map(|known| known.name).collect()
 }
 
@@ -135,7 +137,20 @@ fn parts() -> Parts<'static> {
             unreachable_toleration_seconds: 300,
         },
         gates: Gates::default(),
+        told: Configurations { image_policy: Some(image_policy()), ..Configurations::default() },
     }
+}
+
+#[async_trait::async_trait]
+impl ::admission::ImageReviewer for Nothing {
+    async fn ask(&self, _: Vec<u8>) -> Result<Vec<u8>, String> {
+        Err("nobody is asked".to_owned())
+    }
+}
+
+fn image_policy() -> ImagePolicy {
+    let configuration = ::admission::ImagePolicyConfiguration::parse(Some(b"{}")).unwrap();
+    ImagePolicy { configuration, reviewer: Arc::new(Nothing) }
 }
 
 /// The built plugins that have a say in an operation on any resource.

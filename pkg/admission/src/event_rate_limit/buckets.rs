@@ -1,0 +1,86 @@
+//! Buckets of tokens, as many as are used, up to a number.
+
+use apimachinery::time::UnixTime;
+
+use crate::lru::Lru;
+
+/// A bucket that fills up with time (Go's `x/time/rate`).
+#[derive(Debug, Clone, Copy)]
+struct Bucket {
+    tokens: f64,
+    last: UnixTime,
+}
+
+/// Buckets by key. Whoever's is forgotten gets a full one.
+#[derive(Debug)]
+pub(super) struct Buckets {
+    /// Tokens per second.
+    rate: f64,
+    /// What a bucket holds.
+    burst: f64,
+    buckets: Lru<u64, Bucket>,
+}
+
+impl Buckets {
+    /// `max` is how many there are at most.
+    pub(super) fn new(rate: i32, burst: i32, max: usize) -> Self {
+        Buckets { rate: f64::from(rate), burst: f64::from(burst), buckets: Lru::new(max) }
+    }
+
+    /// Takes a token, if there is one.
+    pub(super) fn take(&mut self, key: u64, now: UnixTime) -> bool {
+        if let Some(bucket) = self.buckets.get(&key) {
+            return bucket.take(self.rate, self.burst, now);
+        }
+        let mut bucket = Bucket { tokens: self.burst, last: now };
+        let taken = bucket.take(self.rate, self.burst, now);
+        self.buckets.put(key, bucket);
+        taken
+    }
+}
+
+impl Bucket {
+    fn take(&mut self, rate: f64, burst: f64, now: UnixTime) -> bool {
+        let tokens = (self.tokens + seconds_between(self.last, now) * rate).min(burst) - 1.0;
+        // Less than a nanosecond to wait is nothing to wait.
+        let free = tokens >= 0.0 || -tokens / rate < 1e-9;
+        if free {
+            *self = Bucket { tokens, last: now };
+        }
+        free
+    }
+}
+
+/// Seconds from one time to another; none if the clock was set back.
+fn seconds_between(from: UnixTime, to: UnixTime) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "of times that far apart nobody minds a few nanoseconds")]
+    let seconds = to.seconds.saturating_sub(from.seconds) as f64;
+    (seconds + (f64::from(to.nanos) - f64::from(from.nanos)) / 1e9).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u32) -> UnixTime {
+        UnixTime { seconds: i64::from(millis / 1000), nanos: millis % 1000 * 1_000_000 }
+    }
+
+    #[test]
+    fn a_bucket_is_emptied_at_once_and_fills_up_with_time() {
+        let mut buckets = Buckets::new(2, 3, 10);
+        let mut taken =
+            |millis: &[u32]| millis.iter().map(|now| buckets.take(1, at(*now))).collect::<Vec<_>>();
+        assert_eq!(taken(&[0, 0, 0, 0]), [true, true, true, false]);
+        assert_eq!(taken(&[499, 500, 500]), [false, true, false]);
+        assert_eq!(taken(&[100, 1000, 1000]), [false, true, false]);
+        assert_eq!(taken(&[9000, 9000, 9000, 9000]), [true, true, true, false]);
+    }
+
+    #[test]
+    fn who_was_forgotten_gets_a_full_bucket() {
+        let mut buckets = Buckets::new(1, 1, 2);
+        assert_eq!([1, 2, 1, 3].map(|key| buckets.take(key, at(0))), [true, true, false, true]);
+        assert_eq!([1, 2].map(|key| buckets.take(key, at(0))), [false, true]);
+    }
+}

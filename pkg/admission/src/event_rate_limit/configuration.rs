@@ -1,0 +1,153 @@
+//! How many Events may be written: `Configuration` of `eventratelimit.admission.k8s.io`.
+
+use api::tree::{children, integer, text};
+use apimachinery::field::{self, Error, Path};
+use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
+use schema::object::Object;
+
+/// Buckets that a limit has at most where nothing is said.
+const CACHE_SIZE: usize = 4096;
+
+const LIMIT: Members = Members {
+    name: "Limit",
+    all: &[
+        ("type", Shape::Text),
+        ("qps", Shape::Int32),
+        ("burst", Shape::Int32),
+        ("cacheSize", Shape::Int32),
+    ],
+};
+const FILE: ConfigurationFile = ConfigurationFile {
+    kinds: &[FileKind {
+        group: "eventratelimit.admission.k8s.io",
+        version: "v1alpha1",
+        kind: "Configuration",
+    }],
+    scheme: "k8s.io/kubernetes/plugin/pkg/admission/eventratelimit/config.go:31",
+    strict: false,
+    members: &Members { name: "Configuration", all: &[("limits", Shape::List(&Shape::Struct(&LIMIT)))] },
+};
+
+/// What a limit is on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum LimitType {
+    Server,
+    Namespace,
+    User,
+    SourceAndObject,
+}
+
+impl LimitType {
+    const ALL: [LimitType; 4] =
+        [LimitType::Namespace, LimitType::Server, LimitType::SourceAndObject, LimitType::User];
+
+    /// What configurations call it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            LimitType::Server => "Server",
+            LimitType::Namespace => "Namespace",
+            LimitType::User => "User",
+            LimitType::SourceAndObject => "SourceAndObject",
+        }
+    }
+}
+
+/// A limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Limit {
+    pub(super) of: LimitType,
+    /// Events per second.
+    pub(super) rate: i32,
+    /// Events at once.
+    pub(super) burst: i32,
+    /// Buckets that are remembered; the one that was used longest ago is forgotten first.
+    pub(super) buckets_max: usize,
+}
+
+/// How many Events may be written. There has to be one: what is not limited needs no plugin.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventRateLimitConfiguration {
+    pub(super) limits: Vec<Limit>,
+}
+
+impl EventRateLimitConfiguration {
+    /// Reads a text, YAML or JSON; `None` is that there is none.
+    ///
+    /// # Errors
+    /// What upstream says of the text.
+    pub fn parse(text: Option<&[u8]>) -> Result<Self, String> {
+        let members = text.map(|text| FILE.read(text)).transpose()?.map(|file| file.members);
+        let members = members.unwrap_or_default();
+        let path = Path::root("limits");
+        let mut errors = Vec::new();
+        if children(&members, "limits").next().is_none() {
+            let given = members.get("limits").unwrap_or(&serde_json::Value::Null);
+            errors.push(Error::invalid(&path, given, "must not be empty"));
+        }
+        let mut limits = Vec::new();
+        for (index, given) in children(&members, "limits").enumerate() {
+            limits.extend(limit(&path.index(index), given, &mut errors));
+        }
+        match field::aggregate(&errors) {
+            None => Ok(EventRateLimitConfiguration { limits }),
+            Some(errors) => Err(errors),
+        }
+    }
+}
+
+fn limit(path: &Path<'_>, given: &Object, errors: &mut Vec<Error>) -> Option<Limit> {
+    let name = text(given, "type");
+    let of = LimitType::ALL.into_iter().find(|of| of.name() == name);
+    if of.is_none() {
+        errors.push(Error::not_supported(&path.child("type"), name, &LimitType::ALL.map(LimitType::name)));
+    }
+    let [rate, burst, buckets_max] = ["qps", "burst", "cacheSize"].map(|member| integer(given, member));
+    for (member, number) in [("burst", burst), ("qps", rate)] {
+        if number <= 0 {
+            errors.push(Error::invalid(&path.child(member), number, "must be positive"));
+        }
+    }
+    if of != Some(LimitType::Server) && buckets_max < 0 {
+        errors.push(Error::invalid(&path.child("cacheSize"), buckets_max, "must not be negative"));
+    }
+    let buckets_max = usize::try_from(buckets_max).ok().filter(|max| *max > 0).unwrap_or(CACHE_SIZE);
+    Some(Limit { of: of?, rate: rate.try_into().ok()?, burst: burst.try_into().ok()?, buckets_max })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn parse(rest: &str) -> Result<EventRateLimitConfiguration, String> {
+        let head = "apiVersion: eventratelimit.admission.k8s.io/v1alpha1\nkind: Configuration\n";
+        EventRateLimitConfiguration::parse(Some(format!("{head}{rest}").as_bytes()))
+    }
+
+    #[test]
+    fn every_limit_is_read() {
+        let read = parse(
+            "limits: [{type: Server, qps: 1, burst: 2, cacheSize: -1}, {type: User, qps: 3, burst: 4, cacheSize: 5}]",
+        );
+        let server = Limit { of: LimitType::Server, rate: 1, burst: 2, buckets_max: 4096 };
+        let user = Limit { of: LimitType::User, rate: 3, burst: 4, buckets_max: 5 };
+        assert_eq!(read.unwrap().limits, [server, user]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_upstreams_words() {
+        let check = |got: Result<EventRateLimitConfiguration, String>, expected: &str| {
+            assert_eq!(got, Err(expected.to_owned()));
+        };
+        check(EventRateLimitConfiguration::parse(None), "limits: Invalid value: null: must not be empty");
+        check(parse(""), "limits: Invalid value: null: must not be empty");
+        check(
+            parse("limits: [{type: A, qps: 1, burst: 1}]"),
+            "limits[0].type: Unsupported value: \"A\": supported values: \"Namespace\", \"Server\", \"SourceAndObject\", \"User\"",
+        );
+        check(
+            parse("limits: [{type: User, cacheSize: -1}]"),
+            "[limits[0].burst: Invalid value: 0: must be positive, limits[0].qps: Invalid value: 0: must be positive, limits[0].cacheSize: Invalid value: -1: must not be negative]",
+        );
+    }
+}

@@ -1,0 +1,127 @@
+//! `ImagePolicyWebhook`: a webhook says whether the images of a pod may run (upstream's
+//! `plugin/pkg/admission/imagepolicy`). What it has said is remembered for a while.
+//!
+//! Where images are allowed because it cannot be asked, upstream also annotates the pod, from a phase in which objects are
+//! only judged; here the audit event alone says so.
+
+mod configuration;
+mod review;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use apimachinery::clock::Clock;
+use apimachinery::time::UnixTime;
+use async_trait::async_trait;
+use schema::object::Object;
+
+use crate::lru::Lru;
+use crate::notes::Level;
+use crate::{Attributes, Notes, Plugin, Verdict};
+pub use configuration::ImagePolicyConfiguration;
+use review::Judgement;
+
+/// Answers that are remembered at most.
+const REMEMBERED_MAX: usize = 1024;
+/// Questions and answers that are longer than this, in bytes, are not remembered.
+const REMEMBERED_BYTES_MAX: usize = 10_000;
+/// What keys in audit events begin with.
+const AUDIT_PREFIX: &str = "imagepolicywebhook.image-policy.k8s.io/";
+
+/// The way to the webhook.
+#[async_trait]
+pub trait ImageReviewer: Send + Sync + 'static {
+    /// Posts an `ImageReview`, and returns the answer. Tries again by itself what is worth it, and gives up in time.
+    ///
+    /// # Errors
+    /// In words, what came of the last attempt.
+    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String>;
+}
+
+/// Answers, and when they came.
+type Remembered = Lru<Arc<str>, (Judgement, UnixTime)>;
+
+/// The plugin.
+pub struct ImagePolicyWebhook {
+    reviewer: Arc<dyn ImageReviewer>,
+    clock: Arc<dyn Clock>,
+    configuration: ImagePolicyConfiguration,
+    remembered: Mutex<Remembered>,
+}
+
+impl ImagePolicyWebhook {
+    /// Asks `reviewer`, and remembers by `clock`.
+    pub fn new(
+        reviewer: Arc<dyn ImageReviewer>,
+        clock: Arc<dyn Clock>,
+        configuration: ImagePolicyConfiguration,
+    ) -> Self {
+        let remembered = Mutex::new(Lru::new(REMEMBERED_MAX));
+        ImagePolicyWebhook { reviewer, clock, configuration, remembered }
+    }
+
+    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+        self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the webhook says, or said a while ago.
+    async fn judgement(&self, spec: Object) -> Result<Judgement, String> {
+        let question = review::question(spec);
+        let key: Arc<str> = question.as_str().into();
+        let now = self.clock.now();
+        if let Some((judgement, came)) = self.remembered().get(&key)
+            && now.nanos_since(*came) <= self.ttl_nanos(judgement)
+        {
+            return Ok(judgement.clone());
+        }
+        let answer = self.reviewer.ask(question.into_bytes()).await?;
+        let judgement = review::judgement(&answer)?;
+        let is_small = key.len().max(answer.len()) <= REMEMBERED_BYTES_MAX;
+        if is_small && self.ttl_nanos(&judgement) > 0 {
+            self.remembered().put(key, (judgement.clone(), self.clock.now()));
+        }
+        Ok(judgement)
+    }
+
+    /// How long an answer counts, in nanoseconds.
+    fn ttl_nanos(&self, judgement: &Judgement) -> i64 {
+        let ImagePolicyConfiguration { allow_ttl, deny_ttl, .. } = self.configuration;
+        let ttl = if judgement.allowed { allow_ttl } else { deny_ttl };
+        ttl.as_nanos().try_into().unwrap_or(i64::MAX)
+    }
+}
+
+#[async_trait]
+impl Plugin for ImagePolicyWebhook {
+    fn name(&self) -> &'static str {
+        "ImagePolicyWebhook"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.writes() && (a.is_pod() || a.is("", "pods", "ephemeralcontainers"))
+    }
+
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+        let Some(pod) = object else { return Ok(()) };
+        let judgement = match self.judgement(review::spec(a, pod)).await {
+            Ok(judgement) => judgement,
+            Err(_) if self.configuration.default_allow => {
+                notes.annotate(format!("{AUDIT_PREFIX}failed-open"), "true", Level::Metadata);
+                return Ok(());
+            }
+            Err(error) => return Err(a.forbidden(&error)),
+        };
+        for (key, value) in &judgement.annotations {
+            notes.annotate(format!("{AUDIT_PREFIX}{key}"), value.as_str(), Level::Metadata);
+        }
+        match (judgement.allowed, judgement.reason.as_str()) {
+            (true, _) => Ok(()),
+            (false, "") => Err(a.forbidden("one or more images rejected by webhook backend")),
+            (false, reason) => {
+                let cause = format!("image policy webhook backend denied one or more images: {reason}");
+                Err(a.forbidden(&cause))
+            }
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Who judges images, and how long that counts: `imagePolicy`, from before configuration files had versions.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use apimachinery::go_json;
+use apimachinery::time::format_duration;
+use serde_json::{Map, Value};
+
+const NANOS_OF_SECOND: i64 = 1_000_000_000;
+const NANOS_OF_MILLISECOND: i64 = 1_000_000;
+const NANOS_OF_MINUTE: i64 = 60 * NANOS_OF_SECOND;
+
+/// What a number of the file stands for: its unit, what it may be, and what it is where nothing is said. All in
+/// nanoseconds.
+struct Span {
+    unit: i64,
+    min: i64,
+    max: i64,
+    default: i64,
+}
+
+const BACKOFF: Span = Span {
+    unit: NANOS_OF_MILLISECOND,
+    min: 1,
+    max: 5 * NANOS_OF_MINUTE,
+    default: 500 * NANOS_OF_MILLISECOND,
+};
+const ALLOW: Span = Span {
+    unit: NANOS_OF_SECOND,
+    min: NANOS_OF_SECOND,
+    max: 30 * NANOS_OF_MINUTE,
+    default: 5 * NANOS_OF_MINUTE,
+};
+const DENY: Span = Span { default: 30 * NANOS_OF_SECOND, ..ALLOW };
+
+/// Who judges images, and how long that counts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImagePolicyConfiguration {
+    /// The kubeconfig that says where the webhook is.
+    pub kubeconfig: PathBuf,
+    /// How long to wait before it is asked again, at first.
+    pub retry_backoff: Duration,
+    /// How long a permission is remembered; zero for not at all.
+    pub(super) allow_ttl: Duration,
+    /// How long a refusal is remembered; zero for not at all.
+    pub(super) deny_ttl: Duration,
+    /// Whether images are allowed when it cannot be asked.
+    pub(super) default_allow: bool,
+}
+
+impl ImagePolicyConfiguration {
+    /// Reads a text, YAML or JSON; `None` is that there is none. Only its first document counts.
+    ///
+    /// # Errors
+    /// What upstream says of the text.
+    pub fn parse(text: Option<&[u8]>) -> Result<Self, String> {
+        let text = text.ok_or("no config specified")?;
+        let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
+        let root: Value = serde_json::from_slice(&yaml.json).map_err(|error| error.to_string())?;
+        let empty = Map::new();
+        let members = match &root {
+            Value::Null => &empty,
+            Value::Object(members) => members,
+            other => {
+                let given = go_json::kind_of(other);
+                return Err(format!(
+                    "json: cannot unmarshal {given} into Go value of type imagepolicy.AdmissionConfig"
+                ));
+            }
+        };
+        let policy = match member(members, "imagePolicy") {
+            None | Some(Value::Null) => &empty,
+            Some(Value::Object(policy)) => policy,
+            Some(other) => {
+                let wanted = "imagepolicy.imagePolicyWebhookConfig";
+                return Err(mistyped(other, "AdmissionConfig.imagePolicy", wanted));
+            }
+        };
+        let default_allow = match member(policy, "defaultAllow") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(allow)) => *allow,
+            Some(other) => return Err(mistyped_member(other, "defaultAllow", "bool")),
+        };
+        let kubeconfig = match member(policy, "kubeConfigFile") {
+            None | Some(Value::Null) => PathBuf::new(),
+            Some(Value::String(path)) => PathBuf::from(path),
+            Some(other) => return Err(mistyped_member(other, "kubeConfigFile", "string")),
+        };
+        let [backoff, allow, deny] = ["retryBackoff", "allowTTL", "denyTTL"].map(|name| number(policy, name));
+        let (backoff, allow, deny) = (backoff?, allow?, deny?);
+        Ok(ImagePolicyConfiguration {
+            kubeconfig,
+            retry_backoff: BACKOFF.of(backoff)?,
+            allow_ttl: ALLOW.of(allow)?,
+            deny_ttl: DENY.of(deny)?,
+            default_allow,
+        })
+    }
+}
+
+impl Span {
+    /// What a number comes to: -1 is none, and 0 is the default.
+    fn of(&self, number: i64) -> Result<Duration, String> {
+        let nanos = match number {
+            -1 => 0,
+            0 => self.default,
+            _ => {
+                let nanos = number.wrapping_mul(self.unit);
+                if !(self.min..=self.max).contains(&nanos) {
+                    let [min, max, nanos] = [self.min, self.max, nanos].map(format_duration);
+                    return Err(format!("valid value is between {min} and {max}, got {nanos}"));
+                }
+                nanos
+            }
+        };
+        Ok(Duration::from_nanos(nanos.unsigned_abs()))
+    }
+}
+
+/// A member; Go finds it without regard to case.
+fn member<'v>(members: &'v Map<String, Value>, name: &str) -> Option<&'v Value> {
+    let alike = || members.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value);
+    members.get(name).or_else(alike)
+}
+
+fn number(policy: &Map<String, Value>, name: &str) -> Result<i64, String> {
+    match member(policy, name) {
+        None | Some(Value::Null) => Ok(0),
+        Some(Value::Number(number)) => number.as_i64().ok_or_else(|| {
+            let field = format!("imagePolicyWebhookConfig.imagePolicy.{name}");
+            format!(
+                "json: cannot unmarshal number {number} into Go struct field {field} of type time.Duration"
+            )
+        }),
+        Some(other) => Err(mistyped_member(other, name, "time.Duration")),
+    }
+}
+
+fn mistyped_member(value: &Value, name: &str, wanted: &str) -> String {
+    mistyped(value, &format!("imagePolicyWebhookConfig.imagePolicy.{name}"), wanted)
+}
+
+fn mistyped(value: &Value, field: &str, wanted: &str) -> String {
+    let given = go_json::kind_of(value);
+    format!("json: cannot unmarshal {given} into Go struct field {field} of type {wanted}")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn numbers_have_units_and_stand_for_defaults_and_nothing() {
+        let check = |rest: &str, expected: Result<[u64; 3], &str>| {
+            let text = format!("imagePolicy: {{kubeConfigFile: /k{rest}}}");
+            let got = ImagePolicyConfiguration::parse(Some(text.as_bytes())).map(|read| {
+                assert_eq!(read.kubeconfig, PathBuf::from("/k"));
+                [read.retry_backoff, read.allow_ttl, read.deny_ttl]
+                    .map(|span| span.as_millis().try_into().unwrap())
+            });
+            assert_eq!(got, expected.map_err(str::to_owned), "{rest}");
+        };
+        check("", Ok([500, 300_000, 30_000]));
+        check(", retryBackoff: 1, allowTTL: 2, denyTTL: 3", Ok([1, 2000, 3000]));
+        check(", retrybackoff: -1, allowTTL: -1, denyTTL: -1", Ok([0, 0, 0]));
+        check(", allowTTL: 1801", Err("valid value is between 1s and 30m0s, got 30m1s"));
+        check(", retryBackoff: -2", Err("valid value is between 1ns and 5m0s, got -2ms"));
+        check(
+            ", denyTTL: 30s",
+            Err(
+                "json: cannot unmarshal string into Go struct field imagePolicyWebhookConfig.imagePolicy.denyTTL of type time.Duration",
+            ),
+        );
+    }
+
+    #[test]
+    fn there_has_to_be_a_text() {
+        assert_eq!(ImagePolicyConfiguration::parse(None), Err("no config specified".to_owned()));
+    }
+}

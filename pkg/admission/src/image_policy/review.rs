@@ -1,0 +1,84 @@
+//! Questions to the webhook and its answers: `ImageReview` of `imagepolicy.k8s.io`.
+
+use std::collections::BTreeMap;
+
+use api::tree::{child, children, flag, pairs, text};
+use apimachinery::go_quote::quote;
+use schema::builtin::IO_K8S_API_IMAGEPOLICY_V1ALPHA1_IMAGEREVIEW as IMAGE_REVIEW;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use crate::Attributes;
+
+const KIND: &str = "ImageReview";
+const API_VERSION: &str = "imagepolicy.k8s.io/v1alpha1";
+/// The annotations of pods that the webhook hears of have this in their names.
+const ANNOTATIONS: &str = ".image-policy.k8s.io/";
+
+/// What the webhook says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Judgement {
+    pub(super) allowed: bool,
+    pub(super) reason: String,
+    /// For the audit event.
+    pub(super) annotations: BTreeMap<String, String>,
+}
+
+/// What is asked about a pod.
+pub(super) fn spec(a: &Attributes<'_>, pod: &Object) -> Object {
+    let lists: &[&str] = match a.subresource() {
+        "ephemeralcontainers" => &["ephemeralContainers"],
+        _ => &["containers", "initContainers"],
+    };
+    let containers =
+        child(pod, "spec").into_iter().flat_map(|spec| lists.iter().flat_map(|list| children(spec, list)));
+    let image = |container| match text(container, "image") {
+        "" => json!({}),
+        image => json!({"image": image}),
+    };
+    let containers: Vec<Value> = containers.map(image).collect();
+    let metadata = child(pod, "metadata");
+    let annotations = metadata.into_iter().flat_map(|metadata| pairs(metadata, "annotations"));
+    let annotations: Object = annotations
+        .filter(|(name, _)| name.contains(ANNOTATIONS))
+        .map(|(name, value)| (name.to_owned(), value.into()))
+        .collect();
+    let mut spec = Object::new();
+    if !containers.is_empty() {
+        spec.insert("containers".to_owned(), containers.into());
+    }
+    if !annotations.is_empty() {
+        spec.insert("annotations".to_owned(), annotations.into());
+    }
+    if !a.namespace.is_empty() {
+        spec.insert("namespace".to_owned(), a.namespace.into());
+    }
+    spec
+}
+
+/// The body of a question.
+pub(super) fn question(spec: Object) -> String {
+    json!({"kind": KIND, "apiVersion": API_VERSION, "metadata": {}, "spec": spec, "status": {"allowed": false}})
+        .to_string()
+}
+
+/// What the body of an answer says.
+///
+/// # Errors
+/// It is no review.
+pub(super) fn judgement(body: &[u8]) -> Result<Judgement, String> {
+    let meta = schema::json::type_meta(body).map_err(|error| error.to_string())?;
+    let known = |found: &str, expected: &str| found.is_empty() || found == expected;
+    if !known(&meta.kind, KIND) || !known(&meta.api_version, API_VERSION) {
+        let (kind, version) = (quote(&meta.kind), quote(&meta.api_version));
+        return Err(format!("no kind {kind} is registered for version {version}"));
+    }
+    let answer = schema::json::decode(&IMAGE_REVIEW, body).map_err(|error| error.to_string())?.object;
+    let Some(status) = child(&answer, "status") else { return Ok(Judgement::default()) };
+    let annotations = pairs(status, "auditAnnotations");
+    Ok(Judgement {
+        allowed: flag(status, "allowed"),
+        reason: text(status, "reason").to_owned(),
+        annotations: annotations.map(|(key, value)| (key.to_owned(), value.to_owned())).collect(),
+    })
+}

@@ -1,0 +1,132 @@
+//! Pods whose images a webhook judges.
+#![allow(clippy::unwrap_used)]
+
+use apimachinery::clock::TestClock;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{REQUEST, Write, object};
+use crate::{Operation, Options};
+
+/// Answers what it is told, and notes what it is asked.
+struct Reviewer {
+    answer: Mutex<Result<Value, String>>,
+    asked: Mutex<Vec<Value>>,
+}
+
+#[async_trait]
+impl ImageReviewer for Reviewer {
+    async fn ask(&self, review: Vec<u8>) -> Result<Vec<u8>, String> {
+        self.asked.lock().unwrap().push(serde_json::from_slice(&review).unwrap());
+        self.answer.lock().unwrap().clone().map(|answer| answer.to_string().into_bytes())
+    }
+}
+
+fn reviewer(answer: Result<Value, &str>) -> Arc<Reviewer> {
+    let answer = Mutex::new(answer.map_err(str::to_owned));
+    Arc::new(Reviewer { answer, asked: Mutex::default() })
+}
+
+fn plugin(reviewer: &Arc<Reviewer>, clock: &Arc<TestClock>, more: &str) -> ImagePolicyWebhook {
+    let text = format!("imagePolicy: {{kubeConfigFile: /k, allowTTL: 60, denyTTL: 10{more}}}");
+    let configuration = ImagePolicyConfiguration::parse(Some(text.as_bytes())).unwrap();
+    ImagePolicyWebhook::new(Arc::clone(reviewer) as _, Arc::clone(clock) as _, configuration)
+}
+
+fn pod() -> Value {
+    let annotations = json!({"a.image-policy.k8s.io/b": "1", "other": "2"});
+    let spec = json!({
+        "initContainers": [{"image": "i"}],
+        "containers": [{"image": "c"}, {}],
+        "ephemeralContainers": [{"image": "e"}],
+    });
+    json!({"metadata": {"name": "p", "annotations": annotations}, "spec": spec})
+}
+
+fn said(status: &Value) -> Result<Value, &'static str> {
+    Ok(json!({"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1", "status": status}))
+}
+
+#[test]
+fn the_webhook_hears_of_images_and_of_what_is_meant_for_it() {
+    let check = |subresource: &'static str, containers: Value| {
+        let reviewer = reviewer(said(&json!({"allowed": true})));
+        let plugin = plugin(&reviewer, &Arc::default(), "");
+        assert!(Write::default().over(pod()).through(subresource).judged(&plugin, pod()).is_ok());
+        let spec = json!({
+            "containers": containers, "annotations": {"a.image-policy.k8s.io/b": "1"}, "namespace": "ns"});
+        let question = json!({"kind": "ImageReview", "apiVersion": "imagepolicy.k8s.io/v1alpha1",
+            "metadata": {}, "spec": spec, "status": {"allowed": false}});
+        assert_eq!(*reviewer.asked.lock().unwrap(), [question]);
+    };
+    check("", json!([{"image": "c"}, {}, {"image": "i"}]));
+    check("ephemeralcontainers", json!([{"image": "e"}]));
+    let reviewer = reviewer(Err("no"));
+    let plugin = plugin(&reviewer, &Arc::default(), "");
+    assert!(!Write::default().over(pod()).through("status").reaches(&plugin));
+    assert!(!Write::of("apps", "v1", "deployments").reaches(&plugin));
+}
+
+#[test]
+fn what_the_webhook_says_counts() {
+    let check = |answer: Result<Value, &str>, more: &str, expected: Result<(), &str>| {
+        let plugin = plugin(&reviewer(answer), &Arc::default(), more);
+        let got = Write::default().judged(&plugin, pod()).map(|_| ());
+        assert_eq!(got, expected.map_err(|cause| format!("pods \"p\" is forbidden: {cause}")));
+    };
+    check(said(&json!({"allowed": true})), "", Ok(()));
+    check(said(&json!({})), "", Err("one or more images rejected by webhook backend"));
+    check(Ok(json!({})), "", Err("one or more images rejected by webhook backend"));
+    check(
+        said(&json!({"reason": "old"})),
+        "",
+        Err("image policy webhook backend denied one or more images: old"),
+    );
+    check(Err("down"), "", Err("down"));
+    check(Err("down"), ", defaultAllow: true", Ok(()));
+    check(
+        Ok(json!({"kind": "Pod", "apiVersion": "v1"})),
+        "",
+        Err("no kind \"Pod\" is registered for version \"v1\""),
+    );
+}
+
+#[test]
+fn an_answer_counts_for_a_while() {
+    let check = |status: &Value, seconds: u32, asked: usize| {
+        let (reviewer, clock) = (reviewer(said(status)), Arc::new(TestClock::default()));
+        let plugin = plugin(&reviewer, &clock, "");
+        let _ = Write::default().judged(&plugin, pod());
+        clock.advance_seconds(seconds);
+        let _ = Write::default().judged(&plugin, pod());
+        assert_eq!(reviewer.asked.lock().unwrap().len(), asked, "{status} {seconds}");
+    };
+    check(&json!({"allowed": true}), 60, 1);
+    check(&json!({"allowed": true}), 61, 2);
+    check(&json!({"allowed": false}), 10, 1);
+    check(&json!({"allowed": false}), 11, 2);
+}
+
+#[test]
+fn audit_events_tell_what_the_webhook_wants_told() {
+    let check = |answer: Result<Value, &str>, expected: &[(&str, &str)]| {
+        let plugin = plugin(&reviewer(answer), &Arc::default(), ", defaultAllow: true");
+        let (write, mut notes, pod) = (Write::default(), Notes::default(), object(pod()));
+        let attributes = Attributes {
+            operation: Operation::Create,
+            options: Options::None,
+            request: &REQUEST,
+            ..write.attributes("p")
+        };
+        let judged = plugin.validate(&attributes, Some(&pod), &mut notes);
+        futures::FutureExt::now_or_never(judged).unwrap().unwrap();
+        let told: Vec<(&str, &str)> =
+            notes.annotations().iter().map(|told| (told.key.as_str(), told.value.as_str())).collect();
+        assert_eq!(told, expected);
+    };
+    check(Err("down"), &[("imagepolicywebhook.image-policy.k8s.io/failed-open", "true")]);
+    check(
+        said(&json!({"allowed": true, "auditAnnotations": {"a": "b"}})),
+        &[("imagepolicywebhook.image-policy.k8s.io/a", "b")],
+    );
+}

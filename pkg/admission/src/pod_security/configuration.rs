@@ -1,0 +1,208 @@
+//! What holds where namespaces say nothing, and for whom nothing holds: `PodSecurityConfiguration` of
+//! `pod-security.admission.config.k8s.io` (upstream's `k8s.io/pod-security-admission/admission/api`).
+
+use std::collections::BTreeSet;
+
+use api::tree::{child, text, texts};
+use apimachinery::field::{self, Error, Path};
+use apimachinery::names::{name_is_dns_label, name_is_dns_subdomain};
+use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
+use schema::object::Object;
+
+use super::policy::{Level, LevelVersion, NO_LEVEL, NO_VERSION, Policy, parse_version};
+
+const DEFAULTS: Members = Members {
+    name: "PodSecurityDefaults",
+    all: &[
+        ("enforce", Shape::Text),
+        ("enforce-version", Shape::Text),
+        ("audit", Shape::Text),
+        ("audit-version", Shape::Text),
+        ("warn", Shape::Text),
+        ("warn-version", Shape::Text),
+    ],
+};
+const TEXTS: Shape = Shape::List(&Shape::Text);
+const EXEMPTIONS: Members = Members {
+    name: "PodSecurityExemptions",
+    all: &[("usernames", TEXTS), ("namespaces", TEXTS), ("runtimeClasses", TEXTS)],
+};
+
+const fn of_version(version: &'static str) -> FileKind {
+    FileKind { group: "pod-security.admission.config.k8s.io", version, kind: "PodSecurityConfiguration" }
+}
+
+const FILE: ConfigurationFile = ConfigurationFile {
+    kinds: &[of_version("v1"), of_version("v1beta1"), of_version("v1alpha1")],
+    scheme: "k8s.io/pod-security-admission/admission/api/scheme/scheme.go:31",
+    strict: true,
+    members: &Members {
+        name: "PodSecurityConfiguration",
+        all: &[("defaults", Shape::Struct(&DEFAULTS)), ("exemptions", Shape::Struct(&EXEMPTIONS))],
+    },
+};
+
+/// Why a configuration is refused.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PodSecurityFlaw {
+    /// The text is no configuration.
+    Unreadable(String),
+    /// What it says makes no sense.
+    Unsound(String),
+}
+
+/// What holds where namespaces say nothing, and for whom nothing holds. By default everything passes, and nobody is exempt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct PodSecurityConfiguration {
+    pub(super) otherwise: Policy,
+    usernames: BTreeSet<String>,
+    namespaces: BTreeSet<String>,
+    runtime_classes: BTreeSet<String>,
+}
+
+impl PodSecurityConfiguration {
+    /// Reads a text, YAML or JSON. An empty one says nothing.
+    ///
+    /// # Errors
+    /// What upstream says of the text.
+    pub fn parse(text: &[u8]) -> Result<Self, PodSecurityFlaw> {
+        if text.is_empty() {
+            return Ok(PodSecurityConfiguration::default());
+        }
+        let members = FILE.read(text).map_err(|error| PodSecurityFlaw::Unreadable(error.into()))?.members;
+        let otherwise = policy(child(&members, "defaults"))
+            .map_err(|flaws| PodSecurityFlaw::Unsound(format!("PodSecurity configuration error: {flaws}")))?;
+        let mut errors = Vec::new();
+        let exemptions = child(&members, "exemptions");
+        let label = |name: &str| name_is_dns_label(name, false);
+        let namespaces = exempt(exemptions, "namespaces", label, &mut errors);
+        let subdomain = |name: &str| name_is_dns_subdomain(name, false);
+        let runtime_classes = exempt(exemptions, "runtimeClasses", subdomain, &mut errors);
+        let some = |name: &str| match name {
+            "" => vec!["username must not be empty".to_owned()],
+            _ => Vec::new(),
+        };
+        let usernames = exempt(exemptions, "usernames", some, &mut errors);
+        match field::aggregate(&errors) {
+            None => Ok(PodSecurityConfiguration { otherwise, usernames, namespaces, runtime_classes }),
+            Some(errors) => Err(PodSecurityFlaw::Unsound(format!("PodSecurity invalid: {errors}"))),
+        }
+    }
+
+    /// Whether pods of a namespace may be anything.
+    pub(super) fn exempts_namespace(&self, name: &str) -> bool {
+        self.namespaces.contains(name)
+    }
+
+    /// Whether a user's pods may be anything.
+    pub(super) fn exempts_user(&self, name: &str) -> bool {
+        self.usernames.contains(name)
+    }
+
+    /// Whether a pod may be anything because of what it runs in.
+    pub(super) fn exempts_runtime_class(&self, spec: &Object) -> bool {
+        self.runtime_classes.contains(text(spec, "runtimeClassName"))
+    }
+}
+
+/// The policy that is described; what is not said is privileged and the latest.
+fn policy(defaults: Option<&Object>) -> Result<Policy, String> {
+    let mut flaws: Vec<String> = Vec::new();
+    let mut read = |mode: &str| {
+        let given = |name: &str| defaults.map_or("", |defaults| text(defaults, name)).to_owned();
+        let mut found = LevelVersion { level: Level::Privileged, version: None };
+        let level = given(mode);
+        match Level::parse(&level) {
+            Some(level) => found.level = level,
+            None if level.is_empty() => {}
+            None => flaws.push(format!("{mode}: {NO_LEVEL}")),
+        }
+        let name = format!("{mode}-version");
+        let version = given(&name);
+        match parse_version(&version) {
+            Some(version) => found.version = version,
+            None if version.is_empty() => {}
+            None => flaws.push(format!("{name}: {NO_VERSION}")),
+        }
+        found
+    };
+    let policy = Policy { enforce: read("enforce"), audit: read("audit"), warn: read("warn") };
+    match flaws.as_slice() {
+        [] => Ok(policy),
+        [one] => Err(one.clone()),
+        many => Err(format!("[{}]", many.join(", "))),
+    }
+}
+
+/// The names under a member, and what is wrong with them.
+fn exempt(
+    exemptions: Option<&Object>,
+    member: &str,
+    wrong: impl Fn(&str) -> Vec<String>,
+    errors: &mut Vec<Error>,
+) -> BTreeSet<String> {
+    let (root, mut names) = (Path::root("exemptions"), BTreeSet::new());
+    let list = root.child(member);
+    let given = exemptions.into_iter().flat_map(|exemptions| texts(exemptions, member));
+    for (index, name) in given.enumerate() {
+        let path = list.index(index);
+        let wrong = wrong(name);
+        if !wrong.is_empty() {
+            errors.push(Error::invalid(&path, name, wrong.join(", ")));
+        } else if !names.insert(name.to_owned()) {
+            errors.push(Error::duplicate(&path, name));
+        }
+    }
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn parse(version: &str, rest: &str) -> Result<PodSecurityConfiguration, PodSecurityFlaw> {
+        let head = format!(
+            "apiVersion: pod-security.admission.config.k8s.io/{version}\nkind: PodSecurityConfiguration\n"
+        );
+        PodSecurityConfiguration::parse(format!("{head}{rest}").as_bytes())
+    }
+
+    #[test]
+    fn a_text_in_any_version_says_what_holds_and_for_whom_not() {
+        for version in ["v1", "v1beta1", "v1alpha1"] {
+            let rest = "defaults: {enforce: baseline, enforce-version: v1.30, warn: restricted}\n\
+                        exemptions: {usernames: [u], namespaces: [ns], runtimeClasses: [r]}";
+            let read = parse(version, rest).unwrap();
+            let level = |level, version| LevelVersion { level, version };
+            assert_eq!(read.otherwise.enforce, level(Level::Baseline, Some(30)));
+            assert_eq!(read.otherwise.audit, level(Level::Privileged, None));
+            assert_eq!(read.otherwise.warn, level(Level::Restricted, None));
+            assert!(read.exempts_user("u") && !read.exempts_user("ns") && !read.exempts_user(""));
+            assert!(read.exempts_namespace("ns") && !read.exempts_namespace("u"));
+        }
+        assert_eq!(parse("v1", ""), Ok(PodSecurityConfiguration::default()));
+        assert_eq!(PodSecurityConfiguration::parse(b""), Ok(PodSecurityConfiguration::default()));
+    }
+
+    #[test]
+    fn a_text_is_refused_in_upstreams_words() {
+        let unsound = |rest: &str, expected: &str| {
+            assert_eq!(parse("v1", rest), Err(PodSecurityFlaw::Unsound(expected.to_owned())));
+        };
+        unsound(
+            "defaults: {enforce: x}",
+            "PodSecurity configuration error: enforce: must be one of privileged, baseline, restricted",
+        );
+        unsound(
+            "defaults: {enforce: x, audit-version: '1'}",
+            "PodSecurity configuration error: [enforce: must be one of privileged, baseline, restricted, audit-version: must be \"latest\" or \"v1.x\"]",
+        );
+        unsound(
+            "exemptions: {usernames: [''], namespaces: [a, a]}",
+            "PodSecurity invalid: [exemptions.namespaces[1]: Duplicate value: \"a\", exemptions.usernames[0]: Invalid value: \"\": username must not be empty]",
+        );
+        let unreadable = "strict decoding error: unknown field \"default\"".to_owned();
+        assert_eq!(parse("v1", "default: {}"), Err(PodSecurityFlaw::Unreadable(unreadable)));
+    }
+}

@@ -1,0 +1,185 @@
+//! Whether quotas let a write pass, and what they have used then.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use api::tree::child;
+use apimachinery::status::Status;
+use schema::object::Object;
+
+use super::configuration::LimitedResource;
+use super::evaluator::Evaluator;
+use super::scope;
+use crate::resource_list::ResourceList;
+use crate::{Attributes, Operation, meta};
+
+/// A quota that counts a write.
+struct Interested {
+    /// Its place in the list.
+    index: usize,
+    hard: ResourceList,
+    used: ResourceList,
+    /// What the write uses of it.
+    delta: ResourceList,
+}
+
+/// What quotas have used when a write has been counted, as far as it changes them.
+///
+/// # Errors
+/// Why one of them refuses it, or that there is none for what `limited` says there has to be one for.
+pub(super) fn check(
+    quotas: &[Arc<Object>],
+    limited: &[LimitedResource],
+    evaluator: &Evaluator<'_>,
+    a: &Attributes<'_>,
+    object: &Object,
+) -> Result<Vec<(usize, ResourceList)>, Box<Status>> {
+    let requirements = limited.iter().flat_map(LimitedResource::scopes);
+    let Some(scopes) = evaluator.matching_scopes(requirements, object) else { return Ok(Vec::new()) };
+    let mut interested = interested(quotas, evaluator, object).map_err(|cause| a.forbidden(&cause))?;
+    if interested.is_empty() && limited.is_empty() {
+        return Ok(Vec::new());
+    }
+    let usage = evaluator.usage(object);
+    let negative = usage.iter().filter(|(_, quantity)| quantity.sign().is_lt());
+    let negative: Vec<&str> = negative.map(|(name, _)| name.as_str()).collect();
+    if !negative.is_empty() {
+        let cause = format!("quota usage is negative for resource(s): {}", negative.join(","));
+        return Err(a.forbidden(&cause));
+    }
+    if !measure(&mut interested, quotas, &usage, evaluator, a) {
+        return Ok(Vec::new());
+    }
+    if let Some(uncovered) = uncovered(&interested, &usage, evaluator, limited, a) {
+        return Err(a.forbidden(&format!("insufficient quota to consume: {uncovered}")));
+    }
+    let covered: BTreeSet<&str> = quotas
+        .iter()
+        .flat_map(|quota| evaluator.matching_scopes(scope::requirements(quota), object).unwrap_or_default())
+        .map(|requirement| requirement.scope)
+        .collect();
+    let open = scopes.iter().filter(|requirement| !covered.contains(requirement.scope));
+    let open: Vec<String> = open.map(ToString::to_string).collect();
+    if !open.is_empty() {
+        // Upstream makes no Forbidden of this one.
+        let cause = format!("insufficient quota to match these scopes: [{}]", open.join(" "));
+        return Err(Status::unmapped(cause).into());
+    }
+    counted(interested, quotas, a)
+}
+
+/// The quotas that are about an object.
+fn interested(
+    quotas: &[Arc<Object>],
+    evaluator: &Evaluator<'_>,
+    object: &Object,
+) -> Result<Vec<Interested>, String> {
+    let mut interested = Vec::new();
+    for (index, quota) in quotas.iter().enumerate().filter(|(_, quota)| evaluator.matches(quota, object)) {
+        let (name, hard, used) = (meta::text(quota, "name"), status(quota, "hard"), status(quota, "used"));
+        let limited: Vec<&String> = hard.keys().filter(|name| evaluator.counts(name)).collect();
+        evaluator.constraints(&limited, object).map_err(|cause| format!("failed quota: {name}: {cause}"))?;
+        if limited.iter().any(|name| !used.contains_key(*name)) {
+            let resources: Vec<&str> = limited.iter().map(|name| name.as_str()).collect();
+            return Err(format!("status unknown for quota: {name}, resources: {}", resources.join(",")));
+        }
+        interested.push(Interested { index, hard, used, delta: ResourceList::default() });
+    }
+    Ok(interested)
+}
+
+/// Finds out what a write uses of quotas. Says whether it uses anything.
+fn measure(
+    interested: &mut [Interested],
+    quotas: &[Arc<Object>],
+    usage: &ResourceList,
+    evaluator: &Evaluator<'_>,
+    a: &Attributes<'_>,
+) -> bool {
+    let old = a.old.filter(|_| a.operation == Operation::Update);
+    let growth = old.map(|old| growth(usage, &evaluator.usage(old)));
+    let mut any = false;
+    for one in interested.iter_mut() {
+        let counted_before =
+            old.zip(quotas.get(one.index)).is_some_and(|(old, quota)| evaluator.matches(quota, old));
+        one.delta = growth.as_ref().filter(|_| counted_before).unwrap_or(usage).clone();
+        one.delta.retain(|_, quantity| !quantity.is_zero());
+        any |= !one.delta.is_empty();
+    }
+    match interested {
+        [] => growth.as_ref().unwrap_or(usage).iter().any(|(_, quantity)| !quantity.is_zero()),
+        _ => any,
+    }
+}
+
+/// What a write uses that nobody uses without a quota for it, and that no quota is for.
+fn uncovered(
+    interested: &[Interested],
+    usage: &ResourceList,
+    evaluator: &Evaluator<'_>,
+    limited: &[LimitedResource],
+    a: &Attributes<'_>,
+) -> Option<String> {
+    let mine = limited.iter().filter(|limited| limited.is_about(a.resource));
+    let names: BTreeSet<&str> = mine
+        .flat_map(|limited| {
+            let used = usage.iter().filter(|(_, quantity)| quantity.sign().is_gt());
+            used.map(|(name, _)| name.as_str()).filter(|name| limited.names(name))
+        })
+        .collect();
+    let is_covered =
+        |name: &str| interested.iter().any(|one| one.hard.contains_key(name) && evaluator.counts(name));
+    let uncovered: Vec<&str> = names.into_iter().filter(|name| !is_covered(name)).collect();
+    (!uncovered.is_empty()).then(|| uncovered.join(","))
+}
+
+/// What quotas have used then, as far as it is more.
+fn counted(
+    interested: Vec<Interested>,
+    quotas: &[Arc<Object>],
+    a: &Attributes<'_>,
+) -> Result<Vec<(usize, ResourceList)>, Box<Status>> {
+    let mut changed = Vec::new();
+    for Interested { index, hard, mut used, mut delta } in interested {
+        delta.retain(|name, _| hard.contains_key(name));
+        if delta.is_empty() {
+            continue;
+        }
+        let before = used.clone();
+        used.add(&delta);
+        let over = |name: &String| used.get(name) > hard.get(name);
+        let exceeded: Vec<&String> = delta.keys().filter(|name| over(name)).collect();
+        // What a status says has happened already.
+        if !exceeded.is_empty() && a.subresource() != "status" {
+            let [requested, before, hard] = [&delta, &before, &hard].map(|list| pairs(list, &exceeded));
+            let name = quotas.get(index).map_or("", |quota| meta::text(quota, "name"));
+            return Err(a.forbidden(&format!(
+                "exceeded quota: {name}, requested: {requested}, used: {before}, limited: {hard}"
+            )));
+        }
+        changed.push((index, used));
+    }
+    Ok(changed)
+}
+
+fn status(quota: &Object, name: &str) -> ResourceList {
+    child(quota, "status").map(|status| ResourceList::of(status, name)).unwrap_or_default()
+}
+
+/// What `new` uses more than `old`.
+fn growth(new: &ResourceList, old: &ResourceList) -> ResourceList {
+    let more = new.iter().map(|(name, quantity)| {
+        let mut more = quantity.clone();
+        if let Some(before) = old.get(name) {
+            more.sub(before);
+        }
+        (name.clone(), more)
+    });
+    more.filter(|(_, more)| more.sign().is_gt()).collect()
+}
+
+/// `a=1,b=2` of some of a list.
+fn pairs(list: &ResourceList, names: &[&String]) -> String {
+    let some = list.iter().filter(|(name, _)| names.contains(name));
+    some.map(|(name, quantity)| format!("{name}={quantity}")).collect::<Vec<_>>().join(",")
+}

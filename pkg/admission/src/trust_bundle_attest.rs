@@ -1,0 +1,106 @@
+//! `ClusterTrustBundleAttest`: what a signer is believed by is said by those who may attest for it
+//! (upstream's `plugin/pkg/admission/certificates/ctbattest`).
+
+use std::sync::Arc;
+
+use api::tree::{child, text};
+use apimachinery::go_quote::quote;
+use async_trait::async_trait;
+use authorization::Authorizer;
+use schema::object::Object;
+
+use crate::{Attributes, Notes, Plugin, Verdict, signer};
+
+/// What the garbage collector and migrations of storage change.
+const OF_COLLECTOR: [&str; 4] = ["ownerReferences", "finalizers", "selfLink", "managedFields"];
+
+/// The plugin.
+pub struct ClusterTrustBundleAttest {
+    authorizer: Arc<dyn Authorizer>,
+}
+
+impl ClusterTrustBundleAttest {
+    /// Asks `authorizer` for `attest` on `signers`.
+    pub fn new(authorizer: Arc<dyn Authorizer>) -> Self {
+        ClusterTrustBundleAttest { authorizer }
+    }
+}
+
+/// Whether two objects are the same but for what the garbage collector changes.
+fn same_meaning(new: &Object, old: &Object) -> bool {
+    let but = |object: &Object, left_out: &[&str]| {
+        let members = object.iter().filter(|(name, _)| !left_out.contains(&name.as_str()));
+        members.map(|(name, value)| (name.clone(), value.clone())).collect::<Object>()
+    };
+    let metadata = |object| child(object, "metadata").map(|metadata| but(metadata, &OF_COLLECTOR));
+    metadata(new) == metadata(old) && but(new, &["metadata"]) == but(old, &["metadata"])
+}
+
+#[async_trait]
+impl Plugin for ClusterTrustBundleAttest {
+    fn name(&self) -> &'static str {
+        "ClusterTrustBundleAttest"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        a.writes() && (a.resource.group, a.resource.plural) == ("certificates.k8s.io", "clustertrustbundles")
+    }
+
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, _: &mut Notes) -> Verdict {
+        let Some(bundle) = object else { return Ok(()) };
+        let name = child(bundle, "spec").map_or("", |spec| text(spec, "signerName"));
+        if name.is_empty() || a.old.is_some_and(|old| same_meaning(bundle, old)) {
+            return Ok(());
+        }
+        match signer::allows(self.authorizer.as_ref(), a.user, "attest", name).await {
+            true => Ok(()),
+            false => {
+                Err(a.forbidden(&format!("user not permitted to attest for signerName {}", quote(name))))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::testing::{Permits, Write};
+
+    const BUNDLES: [&str; 3] = ["certificates.k8s.io", "v1beta1", "clustertrustbundles"];
+
+    fn bundle(signer: &str, metadata: &Value, trust: &str) -> Value {
+        json!({"metadata": metadata, "spec": {"signerName": signer, "trustBundle": trust}})
+    }
+
+    #[test]
+    fn a_bundle_of_a_signer_needs_the_right_to_attest() {
+        let check = |permitted: &'static [&'static str], signer: &str, expected: Result<(), &str>| {
+            let plugin = ClusterTrustBundleAttest::new(Arc::new(Permits(permitted)));
+            let [group, version, plural] = BUNDLES;
+            let new = bundle(signer, &json!({"name": "b"}), "x");
+            let got = Write::of(group, version, plural).judged(&plugin, new).map(|_| ());
+            let refusal =
+                |cause| format!("clustertrustbundles.certificates.k8s.io \"b\" is forbidden: {cause}");
+            assert_eq!(got, expected.map_err(refusal));
+        };
+        check(&[], "", Ok(()));
+        check(&[], "a.io/s", Err("user not permitted to attest for signerName \"a.io/s\""));
+        check(&["attest signers a.io/s"], "a.io/s", Ok(()));
+        check(&["attest signers a.io/*"], "a.io/s", Ok(()));
+    }
+
+    #[test]
+    fn the_garbage_collector_needs_no_right() {
+        let check = |new: Value, expected: bool| {
+            let plugin = ClusterTrustBundleAttest::new(Arc::new(Permits(&[])));
+            let [group, version, plural] = BUNDLES;
+            let old = bundle("a.io/s", &json!({"name": "b", "finalizers": ["f"]}), "x");
+            assert_eq!(Write::of(group, version, plural).over(old).judged(&plugin, new).is_ok(), expected);
+        };
+        check(bundle("a.io/s", &json!({"name": "b"}), "x"), true);
+        check(bundle("a.io/s", &json!({"name": "b", "labels": {"a": "b"}}), "x"), false);
+        check(bundle("a.io/s", &json!({"name": "b"}), "y"), false);
+    }
+}

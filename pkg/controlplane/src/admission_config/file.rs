@@ -1,0 +1,121 @@
+//! The file that says where the configuration of each plugin is, or what it is.
+
+use std::path::{Path, PathBuf};
+
+use apimachinery::go_quote::quote;
+use schema::configuration::{ConfigurationFile, FileKind, Members, ReadError, Shape};
+use serde_json::Value;
+
+use super::system_words;
+
+const PLUGIN: Members = Members {
+    name: "AdmissionPluginConfiguration",
+    all: &[("name", Shape::Text), ("path", Shape::Text), ("configuration", Shape::Any)],
+};
+const FILE: ConfigurationFile = ConfigurationFile {
+    kinds: &[
+        FileKind { group: "apiserver.config.k8s.io", version: "v1", kind: "AdmissionConfiguration" },
+        FileKind { group: "apiserver.k8s.io", version: "v1alpha1", kind: "AdmissionConfiguration" },
+    ],
+    scheme: "k8s.io/apiserver/pkg/server/options/admission.go:51",
+    strict: true,
+    members: &Members {
+        name: "AdmissionConfiguration",
+        all: &[("plugins", Shape::List(&Shape::Struct(&PLUGIN)))],
+    },
+};
+
+/// Plugins that were told something before there were files of files: the file itself may be theirs. With the member by
+/// which such a file is known.
+const OLD: [(&str, &str); 2] =
+    [("ImagePolicyWebhook", "imagePolicy"), ("PodNodeSelector", "podNodeSelectorPluginConfig")];
+
+/// What a file says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct AdmissionConfiguration {
+    plugins: Vec<Plugin>,
+}
+
+/// What it says of a plugin.
+#[derive(Debug, Clone, PartialEq)]
+struct Plugin {
+    name: String,
+    source: Option<Source>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Source {
+    Inline(Value),
+    File(PathBuf),
+}
+
+impl AdmissionConfiguration {
+    /// Reads a text, YAML or JSON. `path` is where it is from, `plugins` are those that run.
+    ///
+    /// # Errors
+    /// What upstream says of the text.
+    pub(super) fn parse(text: &[u8], path: &Path, plugins: &[&str]) -> Result<Self, String> {
+        let directory = path.parent().unwrap_or(Path::new(""));
+        match FILE.read(text) {
+            Ok(file) => Ok(AdmissionConfiguration {
+                plugins: listed(&file.members)
+                    .map(|plugin| Plugin { name: text_of(plugin, "name"), source: source(plugin, directory) })
+                    .collect(),
+            }),
+            Err(ReadError::Unknown(_)) if is_of_old(text) => {
+                let old = plugins.iter().filter(|plugin| OLD.iter().any(|(name, _)| name == *plugin));
+                let told = |name: &&str| Plugin {
+                    name: (*name).to_owned(),
+                    source: Some(Source::File(path.to_owned())),
+                };
+                Ok(AdmissionConfiguration { plugins: old.map(told).collect() })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What a plugin is told; `None` if nothing. Of several texts for a plugin, the first counts. Blocks.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub(super) fn text_of(&self, name: &str) -> Result<Option<Vec<u8>>, String> {
+        let plugin = self.plugins.iter().find(|plugin| plugin.name == name);
+        match plugin.and_then(|plugin| plugin.source.as_ref()) {
+            None => Ok(None),
+            Some(Source::Inline(value)) => Ok(Some(value.to_string().into_bytes())),
+            Some(Source::File(path)) => std::fs::read(path).map(Some).map_err(|error| {
+                let shown = quote(&path.display().to_string());
+                // Go's error as Go writes a value of the type.
+                let why = match error.raw_os_error() {
+                    Some(number) => format!("0x{number:x}"),
+                    None => system_words(&error),
+                };
+                let path = path.display();
+                format!(
+                    "Couldn't open admission plugin configuration {path}: &fs.PathError{{Op:\"open\", Path:{shown}, Err:{why}}}"
+                )
+            }),
+        }
+    }
+}
+
+fn listed(members: &serde_json::Map<String, Value>) -> impl Iterator<Item = &Value> {
+    members.get("plugins").and_then(Value::as_array).into_iter().flatten()
+}
+
+fn text_of(plugin: &Value, name: &str) -> String {
+    plugin.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn source(plugin: &Value, directory: &Path) -> Option<Source> {
+    match (plugin.get("configuration"), text_of(plugin, "path")) {
+        (Some(configuration), _) => Some(Source::Inline(configuration.clone())),
+        (None, path) => (!path.is_empty()).then(|| Source::File(directory.join(path))),
+    }
+}
+
+/// Whether a text is from before there were versions.
+fn is_of_old(text: &[u8]) -> bool {
+    let value = schema::yaml::to_json(text).ok().and_then(|yaml| serde_json::from_slice(&yaml.json).ok());
+    value.is_some_and(|value: Value| OLD.iter().any(|(_, member)| value.get(member).is_some()))
+}
