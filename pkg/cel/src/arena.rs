@@ -3,7 +3,7 @@
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-use crate::value::{GrowingMap, List, Map, Opaque, Value};
+use crate::value::{GrowingMap, List, Map, MapView, Opaque, Value};
 
 /// Memory for what evaluations compute. Everything is freed at once, when it is dropped or reset.
 ///
@@ -83,6 +83,11 @@ impl Arena {
             }
         }
         Ok(Value::Map(Map::Growing(self.keep(map)?)))
+    }
+
+    /// A map that the host provides.
+    pub fn view<'a>(&'a self, view: &'a dyn MapView<'a>) -> Outcome<'a> {
+        Ok(Value::Map(Map::View(self.keep(view)?)))
     }
 
     /// A string.
