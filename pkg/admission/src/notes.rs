@@ -1,6 +1,6 @@
 //! What plugins leave behind besides their verdict.
 
-use crate::webhook::Again;
+use crate::again::Again;
 
 /// How much an audit event must tell for an annotation to be in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,6 +32,8 @@ pub struct Notes {
     annotations: Vec<Annotation>,
     /// Which webhooks to ask again.
     pub(crate) webhooks: Again,
+    /// Which policies to apply again.
+    pub(crate) policies: Again,
     round: Round,
 }
 

@@ -21,6 +21,11 @@ const DEPTH_MAX: u32 = 64;
 pub(crate) struct Variables(Vec<(Box<str>, Program)>);
 
 impl Variables {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     /// Those that a policy's spec has, and what expressions may say of them. Each may refer to those before it.
     pub(crate) fn read(spec: &Object, options: Options) -> (Self, Declared) {
         let mut declared = Declared::new();
@@ -42,44 +47,39 @@ pub(crate) fn stored(options: Options, declared: &Declared) -> Environment {
     environment(u32::MAX, options, Some(declared))
 }
 
-/// The variables of a policy for one group of expressions and one request.
+/// The variables of a policy for one group of expressions and one request. All of it is in an arena.
 pub(crate) struct Computed<'a> {
     variables: &'a Variables,
     arena: &'a Arena,
     inputs: OnceCell<Inputs<'a>>,
-    values: Vec<OnceCell<Value<'a>>>,
+    values: &'a [Cell<Option<Value<'a>>>],
     /// What was computed since somebody took it from a budget.
     spent: Cell<u64>,
     depth: Cell<u32>,
 }
 
 impl<'a> Computed<'a> {
-    /// None computed yet.
-    pub(crate) fn new(variables: &'a Variables, arena: &'a Arena) -> Self {
-        Computed {
-            variables,
-            arena,
-            inputs: OnceCell::new(),
-            values: vec![OnceCell::new(); variables.0.len()],
-            spent: Cell::new(0),
-            depth: Cell::new(0),
-        }
-    }
-
-    /// What the expressions of the group see: `inputs`, and the variables that are computed from them.
-    pub(crate) fn begin(&'a self, inputs: Inputs<'a>) -> Inputs<'a> {
-        let variables = self.arena.view(self).ok();
-        *self.inputs.get_or_init(|| Inputs { variables, spent: Some(&self.spent), ..inputs })
+    /// What the expressions of a group see: `inputs`, and the variables that are computed from them. Without room in
+    /// the arena they are missing.
+    pub(crate) fn begin(variables: &'a Variables, inputs: &Inputs<'a>, arena: &'a Arena) -> Inputs<'a> {
+        let without = Inputs { variables: None, ..*inputs };
+        let Ok(values) = arena.cells(variables.0.len()) else { return without };
+        let (spent, depth) = (Cell::new(0), Cell::new(0));
+        let computed = Computed { variables, arena, inputs: OnceCell::new(), values, spent, depth };
+        let Ok(computed) = arena.keep(computed) else { return without };
+        let variables = arena.view(computed).ok();
+        *computed.inputs.get_or_init(|| Inputs { variables, spent: Some(&computed.spent), ..*inputs })
     }
 
     fn compute(&'a self, name: &str, program: &'a Program) -> Value<'a> {
         let Some(inputs) = self.inputs.get() else { return Value::Null };
         let failed = |what: &str, why: &str| {
-            let text = format_args!("composited variable {} fails to {what}: {why}", quote(name));
+            let text = format_args!("composited variable {} fails to {what}: {why}", quote(name)).to_string();
             self.arena.error(text).unwrap_or(Value::Error("operation cancelled: actual cost limit exceeded"))
         };
         if self.depth.get() >= DEPTH_MAX {
-            return failed("evaluate", &format!("variables refer to each other over more than {DEPTH_MAX} steps"));
+            let why = format!("variables refer to each other over more than {DEPTH_MAX} steps");
+            return failed("evaluate", &why);
         }
         self.depth.set(self.depth.get() + 1);
         let value = match program.plan() {
@@ -106,10 +106,11 @@ impl<'a> MapView<'a> for Computed<'a> {
         let place = self.variables.0.iter().rposition(|(name, _)| **name == *key)?;
         let ((name, program), slot) = (self.variables.0.get(place)?, self.values.get(place)?);
         if let Some(value) = slot.get() {
-            return Some(*value);
+            return Some(value);
         }
         let value = self.compute(name, program);
-        Some(*slot.get_or_init(|| value))
+        slot.set(Some(value));
+        Some(value)
     }
 
     fn len(&self) -> usize {
