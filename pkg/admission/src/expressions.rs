@@ -4,7 +4,9 @@
 mod authorizations;
 mod conditions;
 mod program;
+mod variables;
 
 pub(crate) use authorizations::Authorizations;
 pub(crate) use conditions::{Conditions, Matched};
 pub(crate) use program::{Fault, Inputs, Program};
+pub(crate) use variables::{Computed, Variables, stored};

@@ -1,6 +1,7 @@
 //! Admission: what may be written, deleted and connected to, asked after authorization and before it
 //! happens. Plugins see objects as trees; they never write to storage and know nothing of routes.
 
+mod again;
 mod always_admit;
 mod always_deny;
 mod always_pull_images;
@@ -41,6 +42,7 @@ mod pod_resize;
 mod pod_security;
 mod pod_toleration_restriction;
 mod pod_topology_labels;
+pub mod policy;
 mod priority;
 mod resource_list;
 mod resource_quota;

@@ -5,7 +5,7 @@ use api::tree::child;
 use schema::object::Object;
 use serde_json::Value;
 
-use crate::webhook::Again;
+use crate::again::Again;
 
 const MANAGED_FIELDS: &str = "managedFields";
 
@@ -39,6 +39,8 @@ pub struct Notes {
     annotations: Vec<Annotation>,
     /// Which webhooks to ask again.
     pub(crate) webhooks: Again,
+    /// Which policies to apply again.
+    pub(crate) policies: Again,
     round: Round,
     /// What an object had before somebody outside changed it.
     managed_fields: Option<Option<Value>>,

@@ -21,7 +21,6 @@ use crate::dynamic::Versions;
 pub use figures::WebhookFigures;
 pub use hook::{Hook, Target};
 pub use hooks::Hooks;
-pub(crate) use mutating::Again;
 pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;
 

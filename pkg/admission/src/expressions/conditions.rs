@@ -3,6 +3,7 @@
 use authorization::Authorizer;
 use cel::admission::{Options, Returns, environment};
 use cel::arena::Arena;
+use cel::env::Environment;
 use cel::value::Value;
 use schema::object::Object;
 use serde_json::Value as Json;
@@ -36,10 +37,14 @@ impl Conditions {
         if conditions.peek().is_none() {
             return Conditions::default();
         }
-        let env = environment(u32::MAX, options, None);
-        let compiled = conditions.map(|condition| {
+        Conditions::compile(object, &environment(u32::MAX, options, None))
+    }
+
+    /// Those that an object has under `matchConditions`, which may refer to what `env` has.
+    pub(crate) fn compile(object: &Object, env: &Environment) -> Self {
+        let compiled = api::tree::children(object, "matchConditions").map(|condition| {
             let text = api::tree::text(condition, "expression");
-            (api::tree::text(condition, "name").into(), Program::compile(&env, text, Returns::Bool).0)
+            (api::tree::text(condition, "name").into(), Program::compile(env, text, Returns::Bool).0)
         });
         Conditions(compiled.collect())
     }
@@ -55,10 +60,10 @@ impl Conditions {
         let authorizations = Authorizations::new(authorizer, seen.attributes.user);
         loop {
             let matched = {
-                let arena = Arena::new();
+                let (arena, message) = (Arena::new(), seen.endpoint.message);
                 let mut inputs = Inputs {
-                    object: seen.object.as_deref().map(Inputs::tree),
-                    old: seen.old.as_deref().map(Inputs::tree),
+                    object: seen.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
+                    old: seen.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
                     ..Inputs::default()
                 };
                 inputs.request(&request);

@@ -1,13 +1,16 @@
 //! One expression, and what it is evaluated with.
 
+use std::cell::Cell;
+
 use cel::admission::{Returns, compile_for};
 use cel::arena::Arena;
 use cel::checked::Checked;
 use cel::env::Environment;
-use cel::eval::{PER_CALL_LIMIT, evaluate};
+use cel::eval::{Evaluation, PER_CALL_LIMIT, evaluate};
 use cel::plan::Plan;
-use cel::value::{Check, Opaque, Value};
+use cel::value::{Check, Opaque, Value, described};
 use schema::object::Object;
+use schema::table::Message;
 use serde_json::Value as Json;
 
 use super::Authorizations;
@@ -61,12 +64,19 @@ pub(crate) struct Inputs<'a> {
     pub(crate) variables: Option<Value<'a>>,
     /// The authorizer, and its question about the resource of the request; both or neither.
     pub(crate) authorizer: Option<(Value<'a>, Value<'a>)>,
+    /// What it cost to compute variables, if there are some; who evaluates takes it from a budget.
+    pub(crate) spent: Option<&'a Cell<u64>>,
 }
 
 impl<'a> Inputs<'a> {
-    /// A tree as a value.
-    pub(crate) fn tree(object: &'a Object) -> Value<'a> {
-        Value::Map(cel::value::Map::Tree(object))
+    /// An object of a type, as expressions see its JSON.
+    pub(crate) fn object(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
+        described(message, object, arena)
+    }
+
+    /// Runs a plan that [`Program`] made.
+    pub(crate) fn run(&self, plan: &'a Plan, arena: &'a Arena) -> Evaluation<'a> {
+        evaluate(plan, &self.values(), arena, PER_CALL_LIMIT, None)
     }
 
     /// The request, as [`admission_request`](crate::dynamic::admission_request) tells it.
@@ -124,6 +134,11 @@ impl Program {
         (Program { text: text.into(), plan }, checked.ok())
     }
 
+    /// What it is to the evaluator, or what is wrong with it.
+    pub(crate) fn plan(&self) -> Result<&Plan, &str> {
+        self.plan.as_ref().map_err(String::as_str)
+    }
+
     /// Its text.
     pub(crate) fn text(&self) -> &str {
         &self.text
@@ -148,8 +163,9 @@ impl Program {
             Ok(plan) => plan,
             Err(error) => return Err(Fault::Expression(format!("compilation error: {error}"))),
         };
-        let evaluation = evaluate(plan, &inputs.values(), arena, PER_CALL_LIMIT, None);
-        let left = budget.checked_sub(evaluation.cost);
+        let evaluation = inputs.run(plan, arena);
+        let of_variables = inputs.spent.map_or(0, Cell::take);
+        let left = budget.checked_sub(of_variables).and_then(|left| left.checked_sub(evaluation.cost));
         *budget = left.ok_or_else(|| Fault::Budget(OUT_OF_BUDGET.to_owned()))?;
         let failed =
             |error| Fault::Expression(format!("expression '{}' resulted in error: {error}", self.text));

@@ -1,6 +1,5 @@
 //! `MutatingAdmissionWebhook`: one webhook after the other may change an object, or refuse it.
 
-use std::collections::BTreeSet;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -18,24 +17,6 @@ use crate::{Attributes, Level, Notes, Plugin, Verdict};
 
 const ANNOTATION: &str = "mutation.webhook.admission.k8s.io/";
 const PATCH_ANNOTATION: &str = "patch.webhook.admission.k8s.io/";
-
-/// Which webhooks are asked again after others have changed the object.
-#[derive(Debug, Default, PartialEq)]
-pub(crate) struct Again {
-    /// The object as the last one left it.
-    left: Option<Object>,
-    /// Asked, and ready to be asked again.
-    asked: BTreeSet<Box<str>>,
-    /// To be asked again.
-    wanted: BTreeSet<Box<str>>,
-}
-
-impl Again {
-    /// The object has changed since they were asked.
-    fn changed(&mut self) {
-        self.wanted.append(&mut self.asked);
-    }
-}
 
 /// The plugin.
 pub struct MutatingAdmissionWebhook(Webhooks);
@@ -105,8 +86,7 @@ impl Round<'_> {
                 notes.webhooks.asked.insert(hook.uid.clone());
             }
         }
-        let waits = !notes.webhooks.asked.is_empty() || !notes.webhooks.wanted.is_empty();
-        notes.webhooks.left = object.filter(|_| waits).cloned();
+        notes.webhooks.leave(object.as_deref());
         Ok(())
     }
 
