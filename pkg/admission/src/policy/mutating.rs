@@ -203,6 +203,7 @@ impl<'r> Dispatch<'r> {
                 continue;
             }
             if let Some(object) = object.as_deref_mut() {
+                notes.keep_managed_fields(object);
                 changed |= self.mutate(one, object, namespace).await?;
             }
             if one.policy.rules.reinvokes {
@@ -275,7 +276,6 @@ impl<'r> Dispatch<'r> {
                 Ok(new) => {
                     made = true;
                     if let Some(new) = new {
-                        notes.keep_managed_fields(object);
                         *object = new;
                     }
                 }
