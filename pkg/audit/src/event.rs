@@ -12,6 +12,7 @@ use crate::{Content, Level, Stage};
 
 /// Longest name that a client may give itself, in bytes. The rest is left out.
 const USER_AGENT_BYTES_MAX: usize = 1024;
+const API_VERSION: &str = "audit.k8s.io/v1";
 const TRUNCATED: &str = "...TRUNCATED";
 
 /// A record of a request at one stage.
@@ -167,7 +168,12 @@ impl Event {
     pub fn write_json(&self, out: &mut Vec<u8>) {
         let mut event = Members::begin(out);
         event.text("kind", "Event");
-        event.text("apiVersion", "audit.k8s.io/v1");
+        event.text("apiVersion", API_VERSION);
+        self.write_members(event);
+        out.push(b'\n');
+    }
+
+    fn write_members(&self, mut event: Members<'_>) {
         event.text("level", self.level.name());
         event.text("auditID", &self.audit_id);
         event.text("stage", self.stage.name());
@@ -210,7 +216,6 @@ impl Event {
             annotations.end();
         }
         event.end();
-        out.push(b'\n');
     }
 
     /// The event as one line of text, without its end (upstream's format of old, also used in its own log).
@@ -248,6 +253,25 @@ impl Event {
             response.map_or("<deferred>".to_owned(), |status| status.code.to_string()),
         )
     }
+}
+
+/// Appends an `EventList` as a line of JSON. What its items are goes without saying.
+pub fn write_list(events: &[Event], out: &mut Vec<u8>) {
+    let mut list = Members::begin(out);
+    list.text("kind", "EventList");
+    list.text("apiVersion", API_VERSION);
+    list.raw("metadata", b"{}");
+    let items = list.key("items");
+    items.push(b'[');
+    for (at, event) in events.iter().enumerate() {
+        if at > 0 {
+            items.push(b',');
+        }
+        event.write_members(Members::begin(items));
+    }
+    items.push(b']');
+    list.end();
+    out.push(b'\n');
 }
 
 /// A time with as many digits of its second as it needs, as Go's `RFC3339Nano`, in UTC.

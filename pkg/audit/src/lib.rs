@@ -18,10 +18,10 @@ mod sink;
 
 pub use batch::{Batch, BatchOptions, Throttle};
 pub use content::Content;
-pub use event::{Event, ObjectReference, ResponseStatus};
+pub use event::{Event, ObjectReference, ResponseStatus, write_list};
 pub use figures::Figures;
 pub use file::{File, FileOptions};
 pub use level::{Level, Stage, Stages};
 pub use log::{Format, Log};
 pub use policy::{GroupResources, Policy, Rule, Verdict};
-pub use sink::{Lenient, Sink, Truncate, TruncateOptions};
+pub use sink::{Lenient, Sink, Truncate, TruncateOptions, Union};

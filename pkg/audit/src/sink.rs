@@ -16,6 +16,22 @@ pub trait Sink: Send + Sync + 'static {
     fn finish(&self) {}
 }
 
+/// Hands events to several.
+pub struct Union(
+    /// Who takes them, in this order.
+    pub Vec<Arc<dyn Sink>>,
+);
+
+impl Sink for Union {
+    fn process(&self, events: &[Event]) -> bool {
+        self.0.iter().fold(true, |good, sink| sink.process(events) && good)
+    }
+
+    fn finish(&self) {
+        self.0.iter().for_each(|sink| sink.finish());
+    }
+}
+
 /// Says that all is well whatever becomes of events (upstream's mode `blocking`).
 pub struct Lenient(
     /// Who takes them.
@@ -122,6 +138,14 @@ pub(crate) mod tests {
         let failing = Arc::new(Kept { fails: true, ..Kept::default() });
         assert!(!failing.process(&[event()]));
         assert!(Lenient(failing).process(&[event()]));
+    }
+
+    #[test]
+    fn several_sinks_get_the_same_and_one_failure_is_a_failure() {
+        let (good, bad) = (Arc::new(Kept::default()), Arc::new(Kept { fails: true, ..Kept::default() }));
+        assert!(!Union(vec![Arc::clone(&bad) as _, Arc::clone(&good) as _]).process(&[event()]));
+        assert_eq!((good.batches.lock().unwrap().len(), bad.batches.lock().unwrap().len()), (1, 1));
+        assert!(Union(vec![good]).process(&[event()]));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Webhook {
     limits: Limits,
     initial_wait: Duration,
     chance: Chance,
+    /// Whether any failure may pass.
+    hopes: bool,
 }
 
 /// An attempt that is over.
@@ -77,7 +79,8 @@ impl Webhook {
     /// [`Error::Credentials`].
     pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: Chance) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
-        let webhook = Webhook { client, url: kubeconfig.server, limits: LIMITS, initial_wait, chance };
+        let (url, hopes) = (kubeconfig.server, false);
+        let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes };
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
@@ -93,6 +96,12 @@ impl Webhook {
         self
     }
 
+    /// The same, for what must not get lost: it is asked again after any failure.
+    #[must_use]
+    pub fn that_is_always_asked_again(self) -> Self {
+        Webhook { hopes: true, ..self }
+    }
+
     /// Posts a JSON body and reads the JSON that comes back. `tell` hears of every attempt.
     ///
     /// # Errors
@@ -101,7 +110,7 @@ impl Webhook {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
             match self.attempt(&body, &tell).await {
-                Err(failure) if failure.passing => {}
+                Err(failure) if failure.passing || self.hopes => {}
                 outcome => return outcome,
             }
             sleep(wait.mul_f64(1.0 + JITTER * (self.chance)().clamp(0.0, 1.0))).await;

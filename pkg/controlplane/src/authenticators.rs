@@ -74,7 +74,7 @@ pub(crate) fn authenticators(
     let cache = Arc::clone(&counters.cache);
     let remembered = || Arc::clone(&cache);
     collectors.push(Arc::new(Counted(counters)));
-    if let VerificationKeys::External(keys) = &keys.verifying {
+    if let VerificationKeys::External(keys) = keys {
         collectors.push(Arc::new(OfSigner(keys.figures())));
     }
     // Behind the tokens of this server, which nobody has to be asked about.

@@ -15,7 +15,8 @@ pub use aggregation::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
 use apimachinery::features::Gates;
 pub use audit::{
-    AuditConfig, AuditLogConfig, AuditMode, BatchOptions, FileOptions, Format, Throttle, TruncateOptions,
+    AuditConfig, AuditLogConfig, AuditMode, AuditWebhookConfig, BatchOptions, FileOptions, Format, Throttle,
+    TruncateOptions,
 };
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};

@@ -240,7 +240,7 @@ impl Running {
         }
         if let Some(auditor) = self.auditor {
             // It may wait for a disk, so it is no work for a thread that others wait for.
-            let _ = tokio::task::spawn_blocking(move || auditor.sink.finish()).await;
+            let _ = tokio::task::spawn_blocking(move || auditor.sink().finish()).await;
         }
         tracing::info!("stopped");
     }

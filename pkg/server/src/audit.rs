@@ -23,7 +23,7 @@ use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseSta
 use authorization::Attributes;
 use endpoints::dispatch::{BODY_BYTES_MAX, Body, Response};
 
-use body::Kept;
+use body::{Kept, Room};
 use form::Form;
 
 /// The longest answer that is recorded, in bytes, also when it is unpacked.
@@ -32,14 +32,28 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What marks an event that is without its objects because of their size.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
+/// How many bytes of bodies are kept at a time, for all requests together. What comes when there is no room is
+/// not recorded.
+pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+
 /// Which requests are recorded, and where.
 pub struct Auditor {
-    /// Says how much is recorded.
-    pub policy: Policy,
+    policy: Policy,
+    sink: Arc<dyn Sink>,
+    figures: Arc<Figures>,
+    room: Arc<Room>,
+}
+
+impl Auditor {
+    /// Records what `policy` says, in `sink`, and counts it in `figures`.
+    pub fn new(policy: Policy, sink: Arc<dyn Sink>, figures: Arc<Figures>) -> Self {
+        Auditor { policy, sink, figures, room: Arc::new(Room::of(KEPT_BYTES_MAX)) }
+    }
+
     /// Takes what is recorded.
-    pub sink: Arc<dyn Sink>,
-    /// What is counted of it.
-    pub figures: Arc<Figures>,
+    pub fn sink(&self) -> &Arc<dyn Sink> {
+        &self.sink
+    }
 }
 
 /// One request, as it is recorded. When it is dropped the request is over.
@@ -167,7 +181,7 @@ impl Recording {
             // A patch says nothing of the object that is not in the path.
             return body;
         }
-        let kept = Kept::new(BODY_BYTES_MAX);
+        let kept = Kept::new(BODY_BYTES_MAX, &self.auditor.room);
         open.request = Some((Form::of(parts.headers.get(CONTENT_TYPE)), kept.clone()));
         kept.keeping(body)
     }
@@ -210,7 +224,8 @@ impl Recording {
         let wanted = open.verdict.level >= Level::RequestResponse || may_be_status;
         let form = Form::of(response.headers().get(CONTENT_TYPE));
         if self.of_objects && wanted && form != Form::Other {
-            open.answer = Some((form, is_packed(response.headers()), Kept::new(ANSWER_BYTES_MAX)));
+            open.answer =
+                Some((form, is_packed(response.headers()), Kept::new(ANSWER_BYTES_MAX, &self.auditor.room)));
         }
     }
 

@@ -38,7 +38,7 @@ mod routes;
 mod testing;
 mod zpages;
 
-pub use crate::audit::{ANSWER_BYTES_MAX, Auditor};
+pub use crate::audit::{ANSWER_BYTES_MAX, Auditor, KEPT_BYTES_MAX};
 pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::{ConnectionOptions, Peer, Protocol};
 pub use debugging::SetVerbosity;

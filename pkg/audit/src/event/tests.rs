@@ -109,6 +109,17 @@ fn everything_that_can_be_known_has_its_place() {
 }
 
 #[test]
+fn a_list_of_events_says_once_what_they_are() {
+    let mut out = Vec::new();
+    write_list(&[event(), event()], &mut out);
+    let text = String::from_utf8(out).unwrap();
+    let single = json(&event());
+    let item = single.trim_end().replacen(r#""kind":"Event","apiVersion":"audit.k8s.io/v1","#, "", 1);
+    let head = r#"{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":["#;
+    assert_eq!(text, format!("{head}{item},{item}]}}\n"));
+}
+
+#[test]
 fn the_line_of_old_is_upstreams() {
     let expected = "2023-11-14T22:13:20.12Z AUDIT: id=\"id\" stage=\"RequestReceived\" ip=\"10.0.0.1\" method=\"get\" \
                     user=\"ann\" groups=\"\\\"dev\\\",\\\"ops\\\"\" as=\"<self>\" asgroups=\"<lookup>\" \

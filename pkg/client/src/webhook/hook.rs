@@ -68,7 +68,8 @@ impl Webhook {
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
         let client = Client::new(Options { tls, route, ..Options::default() })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
-        let webhook = Webhook { client, url, limits, initial_wait: Duration::ZERO, chance: Arc::new(|| 0.0) };
+        let (initial_wait, chance) = (Duration::ZERO, Arc::new(|| 0.0));
+        let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false };
         Ok(webhook.with_timeout(LIMITS.total))
     }
 

@@ -1,6 +1,7 @@
 //! What is audited, and where.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 pub use audit::{BatchOptions, FileOptions, Format, Throttle, TruncateOptions};
 
@@ -11,6 +12,21 @@ pub struct AuditConfig {
     pub policy_file: Option<PathBuf>,
     /// `--audit-log-*`.
     pub log: Option<AuditLogConfig>,
+    /// `--audit-webhook-*`.
+    pub webhook: Option<AuditWebhookConfig>,
+}
+
+/// A webhook that audit events are sent to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditWebhookConfig {
+    /// The kubeconfig that says where it is.
+    pub config_file: PathBuf,
+    /// How long to wait before the second attempt.
+    pub initial_wait: Duration,
+    /// Who waits for it.
+    pub mode: AuditMode,
+    /// How large events may be; `None` for as large as they are.
+    pub truncate: Option<TruncateOptions>,
 }
 
 /// The log of audit.

@@ -1,16 +1,19 @@
 //! Audit, put together as upstream's `server/options/audit.go` does.
 
+mod webhook;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use ::audit::{Batch, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union};
 use apimachinery::clock::Clock;
-use audit::{Batch, Figures, File, Lenient, Log, Policy, Sink, Truncate};
 use server::Auditor;
 use server::metrics::Collector;
 
 use super::RunError;
 use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
+use webhook::WebhookSink;
 
 /// Who audits; `None` where nobody wants that.
 ///
@@ -22,14 +25,29 @@ pub(super) fn auditor(
     figures: &Arc<Figures>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
     let policy = config.policy_file.as_deref().map(policy).transpose()?;
-    let Some(log) = &config.log else { return Ok(None) };
-    let out = output(log, clock)?;
+    let out = config.log.as_ref().map(|log| Ok::<_, RunError>((log, output(log, clock)?))).transpose()?;
     let Some(policy) = policy else {
-        tracing::info!("No audit policy file provided, no events will be recorded for log backend");
+        if config.log.is_some() || config.webhook.is_some() {
+            tracing::info!("No audit policy file provided, no events will be recorded");
+        }
         return Ok(None);
     };
-    let sink = sink(log, out, clock, figures).map_err(RunError::Threads)?;
-    Ok(Some(Arc::new(Auditor { policy, sink, figures: Arc::clone(figures) })))
+    let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
+    if let Some((log, out)) = out {
+        let lines = Arc::new(Log::new(out, log.format, Arc::clone(figures)));
+        sinks.push(sink(lines, log.mode, log.truncate, clock, figures)?);
+    }
+    if let Some(webhook) = &config.webhook {
+        let detached = matches!(webhook.mode, AuditMode::Batch(_));
+        let sent = WebhookSink::new(&webhook.config_file, webhook.initial_wait, detached, figures)
+            .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
+        sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, figures)?);
+    }
+    let sink: Arc<dyn Sink> = match sinks.len() {
+        0 => return Ok(None),
+        _ => Arc::new(Union(sinks)),
+    };
+    Ok(Some(Arc::new(Auditor::new(policy, sink, Arc::clone(figures)))))
 }
 
 fn policy(path: &Path) -> Result<Policy, RunError> {
@@ -54,21 +72,23 @@ fn output(log: &AuditLogConfig, clock: &Arc<dyn Clock>) -> Result<Box<dyn Write 
     Ok(Box::new(made))
 }
 
+/// What stands before `sink`.
 fn sink(
-    log: &AuditLogConfig,
-    out: Box<dyn Write + Send>,
+    sink: Arc<dyn Sink>,
+    mode: AuditMode,
+    truncate: Option<TruncateOptions>,
     clock: &Arc<dyn Clock>,
     figures: &Arc<Figures>,
-) -> io::Result<Arc<dyn Sink>> {
-    let lines: Arc<dyn Sink> = Arc::new(Log::new(out, log.format, Arc::clone(figures)));
-    let sink: Arc<dyn Sink> = match log.mode {
-        AuditMode::BlockingStrict => lines,
-        AuditMode::Blocking => Arc::new(Lenient(lines)),
+) -> Result<Arc<dyn Sink>, RunError> {
+    let (time, counted) = (Arc::clone(clock), Arc::clone(figures));
+    let sink: Arc<dyn Sink> = match mode {
+        AuditMode::BlockingStrict => sink,
+        AuditMode::Blocking => Arc::new(Lenient(sink)),
         AuditMode::Batch(options) => {
-            Arc::new(Batch::new(lines, options, Arc::clone(clock), Arc::clone(figures))?)
+            Arc::new(Batch::new(sink, options, time, counted).map_err(RunError::Threads)?)
         }
     };
-    Ok(match log.truncate {
+    Ok(match truncate {
         Some(options) => Arc::new(Truncate::new(sink, options, Arc::clone(figures))),
         None => sink,
     })

@@ -44,7 +44,7 @@ impl World {
         let (figures, script) = (Arc::<Figures>::default(), Arc::<Script>::default());
         let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}\n");
         let (policy, _) = Policy::parse(policy.as_bytes()).unwrap();
-        let auditor = Auditor { policy, sink: Arc::clone(&kept) as _, figures: Arc::clone(&figures) };
+        let auditor = Auditor::new(policy, Arc::clone(&kept) as _, Arc::clone(&figures));
         let chain = audited_chain(&script, &[mode], auditor);
         let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
         World { kept, figures, script, chain, peer }

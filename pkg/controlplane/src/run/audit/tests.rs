@@ -1,24 +1,26 @@
 //! Claims about a server that is audited.
 #![allow(clippy::unwrap_used)]
 
+use ::audit::{BatchOptions, Event, FileOptions, Format, Level, Stage};
 use apimachinery::clock::TestClock;
-use audit::{BatchOptions, FileOptions, Format};
+use apimachinery::time::UnixTime;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::config::AuditWebhookConfig;
 use crate::test_client::Client;
-use crate::test_cluster::TestServer;
+use crate::test_cluster::{TestDir, TestServer};
 
 const POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n";
 
 struct World {
-    dir: tempfile::TempDir,
+    dir: TestDir,
     figures: Arc<Figures>,
 }
 
 impl World {
     fn new() -> Self {
-        World { dir: tempfile::tempdir().unwrap(), figures: Arc::default() }
+        World { dir: TestDir::new().unwrap(), figures: Arc::default() }
     }
 
     fn config(&self, policy: Option<&str>) -> AuditConfig {
@@ -35,7 +37,7 @@ impl World {
             mode: AuditMode::Blocking,
             truncate: None,
         };
-        AuditConfig { policy_file, log: Some(log) }
+        AuditConfig { policy_file, log: Some(log), webhook: None }
     }
 
     fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, String> {
@@ -81,7 +83,7 @@ fn what_waits_for_its_batch_is_written_at_the_end() {
         log.mode = AuditMode::Batch(options);
     }
     let auditor = world.auditor(&config).unwrap().unwrap();
-    auditor.sink.finish();
+    auditor.sink().finish();
     assert_eq!(std::fs::read_to_string(world.dir.path().join("audit.log")).unwrap(), "");
 }
 
@@ -147,4 +149,82 @@ async fn objects_of_any_form_are_recorded_as_json() {
     let kinds: Vec<&Value> = events.iter().map(|event| &event["responseObject"]["kind"]).collect();
     assert_eq!(kinds, ["Namespace", "NamespaceList", "Status"]);
     assert_eq!(events[2]["responseStatus"]["message"], "namespaces \"none\" not found");
+}
+
+/// A webhook's end of a connection: takes so many requests and gives their bodies.
+async fn take(listener: &tokio::net::TcpListener, answer: &str) -> Value {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut got = Vec::new();
+    let body = loop {
+        assert!(stream.read_buf(&mut got).await.unwrap() > 0, "{}", String::from_utf8_lossy(&got));
+        let text = String::from_utf8_lossy(&got).into_owned();
+        if let Some((_, body)) = text.split_once("\r\n\r\n")
+            && let Ok(body) = serde_json::from_str(body)
+        {
+            break body;
+        }
+    };
+    let head = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    body
+}
+
+#[tokio::test]
+async fn a_webhook_gets_lists_of_events_also_after_a_failure() {
+    for mode in [
+        AuditMode::Blocking,
+        AuditMode::Batch(BatchOptions {
+            waiting_max: 10,
+            events_max: 10,
+            wait_max: std::time::Duration::from_millis(1),
+            throttle: None,
+        }),
+    ] {
+        let world = World::new();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let config_file = world.dir.path().join("webhook.yaml");
+        let text = format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}/audit'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c}}}}]\ncurrent-context: c\n"
+        );
+        std::fs::write(&config_file, text).unwrap();
+        let initial_wait = std::time::Duration::from_millis(1);
+        let webhook = Some(AuditWebhookConfig { config_file, initial_wait, mode, truncate: None });
+        let config = AuditConfig { log: None, webhook, ..world.config(Some(POLICY)) };
+        let auditor = world.auditor(&config).unwrap().unwrap();
+        let sink = Arc::clone(auditor.sink());
+        let sending = tokio::task::spawn_blocking(move || {
+            let good = sink.process(&[event()]);
+            sink.finish();
+            good
+        });
+        take(&listener, "403 Forbidden").await;
+        let list = take(&listener, "200 OK").await;
+        assert_eq!((&list["kind"], &list["items"][0]["auditID"]), (&json!("EventList"), &json!("id")));
+        assert!(sending.await.unwrap());
+    }
+}
+
+fn event() -> Event {
+    Event {
+        level: Level::Metadata,
+        audit_id: "id".to_owned(),
+        stage: Stage::RequestReceived,
+        request_uri: "/".to_owned(),
+        verb: "get".to_owned(),
+        user: None,
+        impersonated_user: None,
+        impersonation_constraint: "",
+        source_addresses: Vec::new(),
+        user_agent: String::new(),
+        object: None,
+        response_status: None,
+        request_object: None,
+        response_object: None,
+        received: UnixTime::default(),
+        stage_time: UnixTime::default(),
+        annotations: Vec::new(),
+    }
 }
