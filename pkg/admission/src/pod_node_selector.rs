@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use api::resources::{self, Resource};
 use api::tree::{child, pairs, text};
+use apimachinery::field::{Error, Path};
+use apimachinery::names::{is_label_key, is_label_value};
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::{self, Object};
@@ -77,10 +79,21 @@ fn is_within(spec: &Object, allowed: &[(String, String)]) -> bool {
 fn parse(selector: &str) -> Result<Vec<(String, String)>, String> {
     let parts = selector.split(',').filter(|_| !selector.is_empty());
     let pair = |part: &str| match part.split('=').collect::<Vec<_>>().as_slice() {
-        [key, value] => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        [key, value] => label(key.trim(), value.trim()),
         _ => Err(format!("invalid selector: [{part}]")),
     };
     parts.map(pair).collect()
+}
+
+fn label(key: &str, value: &str) -> Result<(String, String), String> {
+    let invalid = |path: &Path<'_>, text: &str, why: Vec<String>| {
+        Error::invalid(path, text, why.join("; ")).to_string()
+    };
+    match (is_label_key(key), is_label_value(value)) {
+        (why, _) if !why.is_empty() => Err(invalid(&Path::NIL, key, why)),
+        (_, why) if !why.is_empty() => Err(invalid(&Path::NIL.key(key), value, why)),
+        _ => Ok((key.to_owned(), value.to_owned())),
+    }
 }
 
 fn conflicts(spec: &Object, labels: &[(String, String)]) -> bool {
@@ -141,6 +154,8 @@ mod tests {
         let refusal = format!("pods \"p\" is forbidden: {CONFLICT}");
         check("a=b", json!({"a": "x"}), Err(&refusal));
         check("a", json!({}), Err("invalid selector: [a]"));
+        let value = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+        check("a=-", json!({}), Err(&format!("[a]: Invalid value: \"-\": {value}")));
     }
 
     #[test]

@@ -113,3 +113,59 @@ async fn jobs_that_leave_their_pods_behind_are_warned_of() {
     check(JOBS, "?propagationPolicy=Orphan", "").await;
     check(one, "?orphanDependents=false", "").await;
 }
+
+/// What a file tells plugins.
+const TOLD: &str = "
+apiVersion: apiserver.config.k8s.io/v1
+kind: AdmissionConfiguration
+plugins:
+- name: PodSecurity
+  configuration:
+    apiVersion: pod-security.admission.config.k8s.io/v1
+    kind: PodSecurityConfiguration
+    defaults: {enforce: baseline}
+    exemptions: {namespaces: [kube-system]}
+- name: EventRateLimit
+  path: events.yaml
+- name: ResourceQuota
+  configuration:
+    apiVersion: apiserver.config.k8s.io/v1
+    kind: ResourceQuotaConfiguration
+    limitedResources: [{resource: services, matchContains: [services.loadbalancers]}]
+";
+
+#[tokio::test]
+async fn plugins_do_what_a_file_tells_them() {
+    let dir = tempfile::tempdir().unwrap();
+    let limits = "
+apiVersion: eventratelimit.admission.k8s.io/v1alpha1
+kind: Configuration
+limits: [{type: Namespace, qps: 1, burst: 1}]
+";
+    std::fs::write(dir.path().join("events.yaml"), limits).unwrap();
+    let file = dir.path().join("admission.yaml");
+    std::fs::write(&file, TOLD).unwrap();
+    let client = Client::start_with(|config| {
+        config.admission.enabled = vec!["EventRateLimit".to_owned()];
+        config.admission.disabled.push("ServiceAccount".to_owned());
+        config.admission.config_file = Some(file);
+    })
+    .await;
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"},
+        "spec": {"hostPID": true, "containers": [{"name": "c", "image": "i"}]}});
+    let (code, message) = said(&client.post(&format!("{CORE}/pods"), &pod).await);
+    let violation = "violates PodSecurity \"baseline:latest\": host namespaces (hostPID=true)";
+    assert_eq!((code, message), (403, format!("pods \"p\" is forbidden: {violation}")));
+    assert_eq!(client.post("/api/v1/namespaces/kube-system/pods", &pod).await.code, 201);
+    let event = json!({"apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+        "involvedObject": {"namespace": "kube-public"}});
+    let events = "/api/v1/namespaces/kube-public/events";
+    assert_eq!(client.post(events, &event).await.code, 201);
+    let limit = "Too many requests: limit reached on type Namespace for key kube-public".to_owned();
+    assert_eq!(said(&client.post(events, &event).await), (429, limit));
+    let service = json!({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"},
+        "spec": {"type": "LoadBalancer", "ports": [{"port": 80}]}});
+    let uncovered = "services \"s\" is forbidden: insufficient quota to consume: services.loadbalancers";
+    let answer = client.post(&format!("{CORE}/services"), &service).await;
+    assert_eq!(said(&answer), (403, uncovered.to_owned()));
+}
