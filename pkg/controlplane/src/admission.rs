@@ -1,6 +1,8 @@
 //! Which admission plugins run: upstream's, in upstream's order, as far as they are built and flags choose them
 //! (upstream's `pkg/kubeapiserver/options/plugins.go`).
 
+pub(crate) mod plugins;
+
 use std::sync::Arc;
 
 use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
@@ -135,7 +137,10 @@ pub(crate) struct Parts<'c> {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Where `PodSecurity` counts.
     pub(crate) pod_security: Arc<PodSecurityFigures>,
-    pub(crate) webhooks: Webhooks,
+    /// What asks webhooks that edit.
+    pub(crate) mutating: Webhooks,
+    /// What asks webhooks that judge.
+    pub(crate) validating: Webhooks,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
     /// What a file tells plugins.
@@ -213,8 +218,8 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
         "JobValidation" => Box::new(JobValidation::new(objects())?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
-        "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.webhooks.clone())),
-        "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.webhooks.clone())),
+        "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.mutating.clone())),
+        "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.validating.clone())),
         "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.configured(told.quota)),
         "AlwaysDeny" => Box::new(AlwaysDeny),
         _ => return None,

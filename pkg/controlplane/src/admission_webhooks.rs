@@ -8,10 +8,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use ::api::resources::{self, Handle};
-use admission::webhook::{Configured, Hook, Hooks, WebhookFigures};
+use admission::webhook::{Configured, Hook, Hooks};
 use registry::Registry;
 use registry::follow::{Change, Follower, Following, View};
-use server::metrics::Collector;
 
 pub(crate) use calls::WebhookCalls;
 pub(crate) use versions::ServedVersions;
@@ -92,14 +91,5 @@ impl Configured for ConfiguredWebhooks {
 
     fn validating(&self) -> Option<Arc<Hooks>> {
         self.webhooks(|view| &view.validating)
-    }
-}
-
-/// The figures of webhooks, on the metrics page.
-pub(crate) struct WebhookCollector(pub(crate) Arc<WebhookFigures>);
-
-impl Collector for WebhookCollector {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
     }
 }

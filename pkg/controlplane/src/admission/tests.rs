@@ -115,6 +115,17 @@ impl Versions for Nothing {
 type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
 type Row = &'static ::api::resources::Resource<'static>;
 
+fn webhooks() -> Webhooks {
+    Webhooks {
+        configured: Arc::new(Nothing),
+        caller: Arc::new(Nothing),
+        versions: Arc::new(Nothing),
+        objects: Arc::new(Nothing),
+        authorizer: Arc::new(authorization::AlwaysAllow),
+        figures: Arc::default(),
+    }
+}
+
 fn parts() -> Parts<'static> {
     Parts {
         objects: Arc::new(Nothing),
@@ -123,14 +134,8 @@ fn parts() -> Parts<'static> {
         namespaces: Arc::new(Nothing),
         authorizer: Arc::new(authorization::AlwaysAllow),
         pod_security: Arc::default(),
-        webhooks: Webhooks {
-            configured: Arc::new(Nothing),
-            caller: Arc::new(Nothing),
-            versions: Arc::new(Nothing),
-            objects: Arc::new(Nothing),
-            authorizer: Arc::new(authorization::AlwaysAllow),
-            figures: Arc::default(),
-        },
+        mutating: webhooks(),
+        validating: webhooks(),
         pods: &PodConfig {
             allow_privileged: true,
             not_ready_toleration_seconds: 300,

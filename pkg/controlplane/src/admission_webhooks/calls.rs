@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use admission::webhook::{CallFailure, Caller, Target};
 use async_trait::async_trait;
+use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{Place, Services, Webhook};
 use tokio::sync::OnceCell;
 
@@ -22,13 +23,25 @@ type Made = Arc<OnceCell<Webhook>>;
 /// Calls webhooks, and keeps the connections to them.
 pub(crate) struct WebhookCalls {
     services: Services,
+    credentials: WebhookCredentials,
     clients: Mutex<HashMap<Target, Made>>,
 }
 
 impl WebhookCalls {
-    /// `services` knows where Services are.
-    pub(crate) fn new(services: Services) -> Self {
-        WebhookCalls { services, clients: Mutex::default() }
+    /// `services` knows where Services are, `credentials` who calls whom.
+    pub(crate) fn new(services: Services, credentials: WebhookCredentials) -> Self {
+        WebhookCalls { services, credentials, clients: Mutex::default() }
+    }
+
+    fn credentials(&self, target: &Target) -> Result<Credentials, String> {
+        match &target.service {
+            Some((namespace, name, port, _)) => self.credentials.of_service(namespace, name, *port),
+            None => {
+                let url = target.url.parse::<http::Uri>().map_err(|error| error.to_string())?;
+                let port = url.port_u16().unwrap_or(443);
+                self.credentials.of(&format!("{}:{port}", url.host().unwrap_or_default()))
+            }
+        }
     }
 
     fn client(&self, target: &Target) -> Made {
@@ -46,9 +59,10 @@ impl WebhookCalls {
         let cell = self.client(target);
         let made = cell.get_or_try_init(|| async {
             let (place, authorities) = (place(target), target.authorities.clone());
+            let credentials = self.credentials(target)?;
             let services = Arc::clone(&self.services);
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, &services, RESPONSE_BYTES_MAX)
+                Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
             });
             made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
         });
