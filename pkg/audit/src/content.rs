@@ -96,8 +96,11 @@ fn of_metadata(metadata: &[u8], out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
+/// Writes the value of a member, given its name.
+type WriteMember<'w> = &'w mut dyn FnMut(&str, &[u8], &mut Vec<u8>);
+
 /// Copies an object, whose members are written by `write`. What is no object stays as it is.
-fn edit(json: &[u8], out: &mut Vec<u8>, write: &mut dyn FnMut(&str, &[u8], &mut Vec<u8>)) {
+fn edit(json: &[u8], out: &mut Vec<u8>, write: WriteMember<'_>) {
     let Some(members) = members(json) else { return out.extend_from_slice(json) };
     out.push(b'{');
     let mut empty = true;

@@ -24,7 +24,8 @@ pub struct Union(
 
 impl Sink for Union {
     fn process(&self, events: &[Event]) -> bool {
-        self.0.iter().fold(true, |good, sink| sink.process(events) && good)
+        // Each of them is tried.
+        self.0.iter().filter(|sink| !sink.process(events)).count() == 0
     }
 
     fn finish(&self) {

@@ -39,7 +39,7 @@ use crate::metrics::{Answered, Metrics};
 use crate::pages::Pages;
 use crate::respond;
 use crate::response_body::ResponseBody;
-use crate::routes::{self, PageOptions, is_of_api, panicked};
+use crate::routes::{self, PageOptions, is_of_api};
 use context::AUDIT_ID;
 use refusal::{ErrorHeaders, Refusal, note_decision, unauthorized};
 pub use trace::Traces;
@@ -361,24 +361,6 @@ impl Chain {
             let kind = (long_running, of_objects(&context.info));
             Box::new(Recording::new(auditor, &self.env.clock, context, uri, kind))
         })
-    }
-
-    fn refuse(&self, refusal: Refusal, recording: Option<&Recording>, headers: ErrorHeaders) -> Response {
-        match refusal {
-            Refusal::Panicked(text) => {
-                recording.inspect(|recording| recording.panicked(&text));
-                respond::status(&panicked(&self.metrics), &headers.into())
-            }
-            Refusal::Status(status) => {
-                recording.inspect(|recording| recording.refused(&status));
-                respond::status(&status, &headers.into())
-            }
-            Refusal::TooMany => {
-                self.metrics.dropped.fetch_add(1, Relaxed);
-                respond::too_many_requests()
-            }
-            Refusal::Unreadable(text) => respond::text(500, text),
-        }
     }
 
     /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its

@@ -1,5 +1,7 @@
 //! Why a request is not answered as it wants.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use http::header::{HeaderName, HeaderValue};
 use http::request::Parts;
 use http::uri::PathAndQuery;
@@ -9,6 +11,12 @@ use apimachinery::go_quote::quote;
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use authorization::{Authorized, Unauthorized};
+use endpoints::dispatch::Response;
+
+use super::Chain;
+use crate::audit::Recording;
+use crate::respond;
+use crate::routes::panicked;
 
 /// Why a request was not dispatched.
 pub(super) enum Refusal {
@@ -80,5 +88,31 @@ impl ErrorHeaders {
 impl From<ErrorHeaders> for HeaderMap {
     fn from(kept: ErrorHeaders) -> Self {
         ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+impl Chain {
+    /// The answer to a request that was not dispatched.
+    pub(super) fn refuse(
+        &self,
+        refusal: Refusal,
+        recording: Option<&Recording>,
+        headers: ErrorHeaders,
+    ) -> Response {
+        match refusal {
+            Refusal::Panicked(text) => {
+                recording.inspect(|recording| recording.panicked(&text));
+                respond::status(&panicked(&self.metrics), &headers.into())
+            }
+            Refusal::Status(status) => {
+                recording.inspect(|recording| recording.refused(&status));
+                respond::status(&status, &headers.into())
+            }
+            Refusal::TooMany => {
+                self.metrics.dropped.fetch_add(1, Relaxed);
+                respond::too_many_requests()
+            }
+            Refusal::Unreadable(text) => respond::text(500, text),
+        }
     }
 }

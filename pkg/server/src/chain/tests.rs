@@ -82,6 +82,21 @@ async fn nobody_gets_past_a_step_that_refuses_them() {
 }
 
 #[tokio::test]
+async fn what_there_is_to_say_of_credentials_is_said_with_any_answer() {
+    let text = "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
+    let check = async |headers: &[&str], target: &str, expected: &[&str]| {
+        let (_, headers, _) = strict().send("GET", target, headers).await;
+        let warnings: Vec<_> =
+            headers.get_all("warning").iter().map(|value| value.to_str().unwrap()).collect();
+        assert_eq!(warnings, expected, "{target}");
+    };
+    for target in ["/livez", "/api", "/api/v1/pods"] {
+        check(&["Authorization: Bearer  master"], target, &[text]).await;
+        check(&[MASTER], target, &[]).await;
+    }
+}
+
+#[tokio::test]
 async fn what_proved_the_sender_goes_no_further() {
     let headers = [
         MASTER,
