@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use admission::policy::{MutatingAdmissionPolicy, PolicyParts, ValidatingAdmissionPolicy};
 use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
@@ -92,9 +93,9 @@ pub const PLUGINS: [Known; 41] = {
         behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator", Built)),
         behind(Gate::WorkloadWithJob, on("JobValidation", Missing)),
         behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator", Built)),
-        on("MutatingAdmissionPolicy", Missing),
+        behind(Gate::MutatingAdmissionPolicy, on("MutatingAdmissionPolicy", Built)),
         on("MutatingAdmissionWebhook", Built),
-        on("ValidatingAdmissionPolicy", Missing),
+        on("ValidatingAdmissionPolicy", Built),
         on("ValidatingAdmissionWebhook", Built),
         on("ResourceQuota", Built),
         off("AlwaysDeny", Built),
@@ -132,6 +133,7 @@ pub(crate) struct Parts<'c> {
     /// Where `PodSecurity` counts.
     pub(crate) pod_security: Arc<PodSecurityFigures>,
     pub(crate) webhooks: Webhooks,
+    pub(crate) policies: PolicyParts,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
 }
@@ -192,6 +194,8 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "PodTopologyLabels" => Box::new(PodTopologyLabels::new(objects())?),
         "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
+        "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(parts.policies.clone())),
+        "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(parts.policies.clone())),
         "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.webhooks.clone())),
         "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.webhooks.clone())),
         "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?),

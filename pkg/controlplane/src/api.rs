@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::admission::policy::PolicyParts;
 use ::admission::webhook::Webhooks;
 use ::admission::{Chain, PodSecurityFigures};
 use api::catalog::{Catalog, Serving};
@@ -33,6 +34,7 @@ use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use crate::admission;
+use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls, WebhookCollector};
 use crate::aggregation::Aggregator;
 use crate::api_services::ApiServices;
@@ -130,7 +132,10 @@ pub(crate) async fn build(
     let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
     let (configured, following_webhooks) = ConfiguredWebhooks::new(&registry);
     let webhooks = webhooks(&registry, &served, &authorizer, others.calls, configured.clone());
-    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces, webhooks);
+    let (policies, following_policies) = ConfiguredPolicies::new(&registry);
+    let policies_known = policies.clone();
+    let policies = admission_policies::parts(policies, &served, &registry, &webhooks);
+    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces, webhooks, policies);
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission,
@@ -170,7 +175,7 @@ pub(crate) async fn build(
             let views = future::join4(
                 following_namespaces.run(),
                 following_ranges.run(),
-                following_webhooks.run(),
+                future::join(following_webhooks.run(), following_policies.run()),
                 others.run,
             );
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
@@ -179,7 +184,8 @@ pub(crate) async fn build(
         before_stop,
         // The channel closes when the server is told to stop.
         cache_filled: Box::pin(async move {
-            _ = tokio::join!(delegator.ready(), authorizers_ready, defined, configured.ready());
+            let plugins_ready = future::join(configured.ready(), policies_known.ready());
+            _ = tokio::join!(delegator.ready(), authorizers_ready, defined, plugins_ready);
         }),
         authorizer,
     })
@@ -319,7 +325,8 @@ fn plugins(
     authorizer: &Arc<dyn Authorizer>,
     namespaces: &Namespaces,
     webhooks: Webhooks,
-) -> (Chain, [Arc<dyn Collector>; 2]) {
+    policies: PolicyParts,
+) -> (Chain, [Arc<dyn Collector>; 3]) {
     let objects = Arc::new(StoredObjects::new(registry.clone()));
     let pod_security = Arc::new(PodSecurityFigures::default());
     let parts = admission::Parts {
@@ -330,12 +337,14 @@ fn plugins(
         authorizer: Arc::clone(authorizer),
         pod_security: Arc::clone(&pod_security),
         webhooks,
+        policies,
         pods: &config.pods,
         gates: config.gates,
     };
     let of_webhooks = WebhookCollector(Arc::clone(&parts.webhooks.figures));
-    let figures: [Arc<dyn Collector>; 2] =
-        [Arc::new(PodSecurityCollector(pod_security)), Arc::new(of_webhooks)];
+    let of_policies = PolicyCollector(Arc::clone(&parts.policies.figures));
+    let figures: [Arc<dyn Collector>; 3] =
+        [Arc::new(PodSecurityCollector(pod_security)), Arc::new(of_webhooks), Arc::new(of_policies)];
     (admission::chain(&config.admission, &parts), figures)
 }
 

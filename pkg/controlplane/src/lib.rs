@@ -2,6 +2,7 @@
 //! its configuration to its end.
 
 pub mod admission;
+mod admission_policies;
 mod admission_webhooks;
 mod aggregation;
 pub mod api;
