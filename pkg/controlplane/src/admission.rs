@@ -5,6 +5,7 @@ pub(crate) mod plugins;
 
 use std::sync::Arc;
 
+use admission::policy::{MutatingAdmissionPolicy, PolicyParts, ValidatingAdmissionPolicy};
 use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
@@ -98,9 +99,9 @@ pub const PLUGINS: [Known; 41] = {
         behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator", Built)),
         behind(Gate::GenericWorkload, on("JobValidation", Built)),
         behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator", Built)),
-        on("MutatingAdmissionPolicy", Missing),
+        behind(Gate::MutatingAdmissionPolicy, on("MutatingAdmissionPolicy", Built)),
         on("MutatingAdmissionWebhook", Built),
-        on("ValidatingAdmissionPolicy", Missing),
+        on("ValidatingAdmissionPolicy", Built),
         on("ValidatingAdmissionWebhook", Built),
         on("ResourceQuota", Built),
         off("AlwaysDeny", Built),
@@ -141,6 +142,7 @@ pub(crate) struct Parts<'c> {
     pub(crate) mutating: Webhooks,
     /// What asks webhooks that judge.
     pub(crate) validating: Webhooks,
+    pub(crate) policies: PolicyParts,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
     /// What a file tells plugins.
@@ -218,6 +220,8 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
         "JobValidation" => Box::new(JobValidation::new(objects())?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
+        "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(parts.policies.clone())),
+        "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(parts.policies.clone())),
         "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.mutating.clone())),
         "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.validating.clone())),
         "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.configured(told.quota)),

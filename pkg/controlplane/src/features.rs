@@ -49,6 +49,7 @@ pub const READ: &[Gate] = &[
     Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge,
     Gate::MaxUnavailableStatefulSet,
     Gate::MutableCSINodeAllocatableCount,
+    Gate::MutatingAdmissionPolicy,
     Gate::NodeDeclaredFeatures,
     Gate::PodCertificateRequest,
     Gate::PodDeletionCost,

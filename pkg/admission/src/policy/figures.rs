@@ -31,6 +31,9 @@ pub(super) fn error_type(message: &str) -> &'static str {
     }
 }
 
+/// Combinations of labels that are counted. Those of policies that are gone stay, as upstream's do.
+const SERIES_MAX: usize = 16_384;
+
 /// Histograms by their labels. Each also counts.
 type Series = BTreeMap<String, Histogram<5>>;
 
@@ -44,7 +47,9 @@ pub struct PolicyFigures {
 fn observe(series: &Mutex<Series>, labels: String, took: Duration) {
     let took = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
     let mut series = series.lock().unwrap_or_else(PoisonError::into_inner);
-    series.entry(labels).or_default().observe(&BOUNDS, took, took);
+    if series.len() < SERIES_MAX || series.contains_key(&labels) {
+        series.entry(labels).or_default().observe(&BOUNDS, took, took);
+    }
 }
 
 impl PolicyFigures {

@@ -8,12 +8,14 @@ use authorization::Authorizer;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::Services;
 use endpoints::served::Served;
-use futures::future::BoxFuture;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join};
 use registry::Registry;
 use server::metrics::Collector;
 
 use super::Parts;
 use crate::admission_config::Configurations;
+use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
 use crate::namespaces::Namespaces;
@@ -57,6 +59,10 @@ impl Plugins {
             authorizer: Arc::clone(authorizer),
             figures: Arc::clone(&figures),
         };
+        let (policies, following_policies) = ConfiguredPolicies::new(registry);
+        let validating = webhooks(&told.validating_webhooks);
+        let of_policies = admission_policies::parts(policies.clone(), served, registry, &validating);
+        let policy_figures = Arc::clone(&of_policies.figures);
         let parts = Parts {
             objects: objects.clone(),
             writes: objects.clone(),
@@ -65,16 +71,21 @@ impl Plugins {
             authorizer: Arc::clone(authorizer),
             pod_security: Arc::clone(&pod_security),
             mutating: webhooks(&told.mutating_webhooks),
-            validating: webhooks(&told.validating_webhooks),
+            validating,
+            policies: of_policies,
             pods: &config.pods,
             gates: config.gates,
             told,
         };
         Ok(Plugins {
             chain: super::chain(&config.admission, &parts),
-            collectors: vec![Arc::new(OfPodSecurity(pod_security)), Arc::new(OfWebhooks(figures))],
-            followed: Box::pin(following.run()),
-            ready: Box::pin(async move { configured.ready().await }),
+            collectors: vec![
+                Arc::new(OfPodSecurity(pod_security)),
+                Arc::new(OfWebhooks(figures)),
+                Arc::new(PolicyCollector(policy_figures)),
+            ],
+            followed: Box::pin(join(following.run(), following_policies.run()).map(drop)),
+            ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
     }
 }

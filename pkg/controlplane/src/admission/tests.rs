@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ::admission::dynamic::Versions;
+use ::admission::policy;
 use ::admission::webhook::{CallFailure, Caller, Configured, Hooks, Target};
 use ::admission::{Attributes, Operation, Options};
 use ::api::resources::{Handle, Resource};
@@ -78,6 +79,33 @@ impl Configured for Nothing {
     }
 }
 
+impl policy::Configured for Nothing {
+    fn mutating(&self) -> Option<Arc<policy::Policies<policy::Mutations>>> {
+        Some(Arc::new(policy::Policies::new([], [])))
+    }
+
+    fn validating(&self) -> Option<Arc<policy::Policies<policy::Validations>>> {
+        Some(Arc::new(policy::Policies::new([], [])))
+    }
+}
+
+#[async_trait::async_trait]
+impl policy::Params for Nothing {
+    fn is_namespaced(&self, _: &policy::ParamKind) -> Option<bool> {
+        None
+    }
+
+    async fn get(&self, _: &policy::ParamKind, _: &str, _: &str) -> Looked<Option<policy::Param>> {
+        Ok(None)
+    }
+
+    async fn list(&self, _: &policy::ParamKind, _: &str) -> Looked<Vec<policy::Param>> {
+        Ok(Vec::new())
+    }
+}
+
+type Looked<T> = Result<T, policy::ParamFailure>;
+
 #[async_trait::async_trait]
 impl Caller for Nothing {
     async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallFailure> {
@@ -136,6 +164,14 @@ fn parts() -> Parts<'static> {
         pod_security: Arc::default(),
         mutating: webhooks(),
         validating: webhooks(),
+        policies: PolicyParts {
+            configured: Arc::new(Nothing),
+            params: Arc::new(Nothing),
+            versions: Arc::new(Nothing),
+            objects: Arc::new(Nothing),
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            figures: Arc::default(),
+        },
         pods: &PodConfig {
             allow_privileged: true,
             not_ready_toleration_seconds: 300,
