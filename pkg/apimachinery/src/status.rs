@@ -65,7 +65,9 @@ pub struct ListMeta {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Status {
+    #[serde(skip_serializing_if = "str::is_empty")]
     kind: &'static str,
+    #[serde(skip_serializing_if = "str::is_empty")]
     api_version: &'static str,
     /// List metadata.
     pub metadata: ListMeta,
@@ -111,6 +113,13 @@ impl Status {
     /// The answer to a deletion that returns no object.
     pub fn success(details: Details) -> Self {
         Status { status: "Success", details: Some(Box::new(details)), code: 0, ..Status::failure(0, "", "") }
+    }
+
+    /// The same without `kind` and `apiVersion`, so that clients do not take it for a Status: upstream writes a few so.
+    #[must_use]
+    pub fn without_kind(mut self) -> Self {
+        (self.kind, self.api_version) = ("", "");
+        self
     }
 
     /// Adds details.

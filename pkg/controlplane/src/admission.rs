@@ -35,25 +35,14 @@ pub struct Known {
     pub on_by_default: bool,
     /// It does something only while this is open.
     pub gate: Option<Gate>,
-    /// What there is of it.
-    pub state: State,
 }
 
-/// What there is of a plugin.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum State {
-    /// All of it.
-    Built,
-    /// Nothing.
-    Missing,
+const fn on(name: &'static str) -> Known {
+    Known { name, on_by_default: true, gate: None }
 }
 
-const fn on(name: &'static str, state: State) -> Known {
-    Known { name, on_by_default: true, gate: None, state }
-}
-
-const fn off(name: &'static str, state: State) -> Known {
-    Known { name, on_by_default: false, gate: None, state }
+const fn off(name: &'static str) -> Known {
+    Known { name, on_by_default: false, gate: None }
 }
 
 const fn behind(gate: Gate, known: Known) -> Known {
@@ -61,52 +50,49 @@ const fn behind(gate: Gate, known: Known) -> Known {
 }
 
 /// All of upstream's plugins, in order of execution.
-pub const PLUGINS: [Known; 41] = {
-    use State::{Built, Missing};
-    [
-        off("AlwaysAdmit", Built),
-        off("NamespaceAutoProvision", Built),
-        on("NamespaceLifecycle", Built),
-        off("NamespaceExists", Built),
-        off("LimitPodHardAntiAffinityTopology", Built),
-        on("LimitRanger", Built),
-        on("ServiceAccount", Built),
-        off("NodeRestriction", Built),
-        on("TaintNodesByCondition", Built),
-        off("AlwaysPullImages", Built),
-        off("ImagePolicyWebhook", Built),
-        on("PodSecurity", Built),
-        off("PodNodeSelector", Built),
-        on("Priority", Built),
-        on("DefaultTolerationSeconds", Built),
-        off("PodTolerationRestriction", Built),
-        off("EventRateLimit", Built),
-        off("ExtendedResourceToleration", Built),
-        on("DefaultStorageClass", Built),
-        on("StorageObjectInUseProtection", Built),
-        behind(Gate::GenericWorkload, on("PodGroupProtection", Built)),
-        off("OwnerReferencesPermissionEnforcement", Built),
-        on("PersistentVolumeClaimResize", Built),
-        on("RuntimeClass", Built),
-        on("CertificateApproval", Built),
-        on("CertificateSigning", Built),
-        behind(Gate::ClusterTrustBundle, on("ClusterTrustBundleAttest", Built)),
-        on("CertificateSubjectRestriction", Built),
-        on("DefaultIngressClass", Built),
-        off("DenyServiceExternalIPs", Built),
-        behind(Gate::PodTopologyLabelsAdmission, on("PodTopologyLabels", Built)),
-        behind(Gate::GenericWorkload, on("PodGroupWorkloadExists", Built)),
-        behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator", Built)),
-        behind(Gate::GenericWorkload, on("JobValidation", Built)),
-        behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator", Built)),
-        behind(Gate::MutatingAdmissionPolicy, on("MutatingAdmissionPolicy", Built)),
-        on("MutatingAdmissionWebhook", Built),
-        on("ValidatingAdmissionPolicy", Built),
-        on("ValidatingAdmissionWebhook", Built),
-        on("ResourceQuota", Built),
-        off("AlwaysDeny", Built),
-    ]
-};
+pub const PLUGINS: [Known; 41] = [
+    off("AlwaysAdmit"),
+    off("NamespaceAutoProvision"),
+    on("NamespaceLifecycle"),
+    off("NamespaceExists"),
+    off("LimitPodHardAntiAffinityTopology"),
+    on("LimitRanger"),
+    on("ServiceAccount"),
+    off("NodeRestriction"),
+    on("TaintNodesByCondition"),
+    off("AlwaysPullImages"),
+    off("ImagePolicyWebhook"),
+    on("PodSecurity"),
+    off("PodNodeSelector"),
+    on("Priority"),
+    on("DefaultTolerationSeconds"),
+    off("PodTolerationRestriction"),
+    off("EventRateLimit"),
+    off("ExtendedResourceToleration"),
+    on("DefaultStorageClass"),
+    on("StorageObjectInUseProtection"),
+    behind(Gate::GenericWorkload, on("PodGroupProtection")),
+    off("OwnerReferencesPermissionEnforcement"),
+    on("PersistentVolumeClaimResize"),
+    on("RuntimeClass"),
+    on("CertificateApproval"),
+    on("CertificateSigning"),
+    behind(Gate::ClusterTrustBundle, on("ClusterTrustBundleAttest")),
+    on("CertificateSubjectRestriction"),
+    on("DefaultIngressClass"),
+    off("DenyServiceExternalIPs"),
+    behind(Gate::PodTopologyLabelsAdmission, on("PodTopologyLabels")),
+    behind(Gate::GenericWorkload, on("PodGroupWorkloadExists")),
+    behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator")),
+    behind(Gate::GenericWorkload, on("JobValidation")),
+    behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator")),
+    behind(Gate::MutatingAdmissionPolicy, on("MutatingAdmissionPolicy")),
+    on("MutatingAdmissionWebhook"),
+    on("ValidatingAdmissionPolicy"),
+    on("ValidatingAdmissionWebhook"),
+    on("ResourceQuota"),
+    off("AlwaysDeny"),
+];
 
 /// What is known of the plugin with this name.
 pub fn known(name: &str) -> Option<&'static Known> {
@@ -149,19 +135,12 @@ pub(crate) struct Parts<'c> {
     pub(crate) told: Configurations,
 }
 
-/// The chain that a configuration asks for. Says in the log what is missing of it.
+/// The chain that a configuration asks for.
 pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> Chain {
-    let missing: Vec<&str> = chosen(config, parts.gates)
-        .filter(|known| known.state == State::Missing)
-        .map(|known| known.name)
-        .collect();
-    if !missing.is_empty() {
-        tracing::warn!(plugins = missing.join(","), "these admission plugins are not built and do nothing");
-    }
     Chain::new(chosen(config, parts.gates).filter_map(|known| build(known.name, parts)).collect())
 }
 
-/// Makes a plugin; `None` for one that is not built.
+/// Makes a plugin; `None` for a name that none has.
 fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
     let objects = || Arc::clone(&parts.objects);
     let writes = || Arc::clone(&parts.writes);

@@ -223,7 +223,7 @@ impl Chain {
         match outcome {
             Ok(Ok(answered)) => answered,
             Ok(Err(panic)) => Err(Refusal::panic(&*panic)),
-            Err(_elapsed) => Err(Refusal::from(self.timed_out())),
+            Err(_elapsed) => Err(self.timed_out()),
         }
     }
 
@@ -336,17 +336,22 @@ impl Chain {
             None => self.writes.spawn(work).await,
         };
         match done {
+            // What waited for somebody else until the end may have given up in the same moment.
+            Ok(Ok((response, _))) if response.status() == 504 && Instant::now() >= deadline => {
+                Err(self.timed_out())
+            }
             Ok(Ok(answered)) => Ok(answered),
-            Ok(Err(_elapsed)) => Err(self.timed_out().into()),
+            Ok(Err(_elapsed)) => Err(self.timed_out()),
             Err(ended) => Err(ended
                 .try_into_panic()
                 .map_or_else(|_| Refusal::Panicked(String::new()), |panic| Refusal::panic(&*panic))),
         }
     }
 
-    fn timed_out(&self) -> Box<Status> {
+    fn timed_out(&self) -> Refusal {
         self.metrics.timeouts.fetch_add(1, Relaxed);
-        Box::new(Status::timeout("request did not complete within the allotted timeout", 0))
+        let status = Status::timeout("request did not complete within the allotted timeout", 0);
+        Refusal::TooLate(Box::new(status.without_kind()))
     }
 
     /// What is recorded of a request, if anything of any is.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http_body::{Frame, SizeHint};
+use http_body::{Body as _, Frame, SizeHint};
 use tokio::time::Sleep;
 
 use endpoints::dispatch::{Body, BoxError};
@@ -23,7 +23,10 @@ pub(crate) struct ResponseBody {
 }
 
 impl ResponseBody {
-    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, held: Held) -> Self {
+    pub(crate) fn new(inner: Body, deadline: Option<Pin<Box<Sleep>>>, mut held: Held) -> Self {
+        if inner.is_end_stream() {
+            held.recording = None;
+        }
         ResponseBody { inner, deadline, held }
     }
 }
@@ -44,6 +47,10 @@ impl http_body::Body for ResponseBody {
                 this.held.answered.add_bytes(data.map_or(0, Bytes::len));
                 if let (Some(recording), Some(data)) = (&this.held.recording, data) {
                     recording.sent(data);
+                    // Whoever has the whole answer finds the request in the log.
+                    if this.inner.is_end_stream() {
+                        this.held.recording = None;
+                    }
                 }
                 Poll::Ready(frame)
             }

@@ -166,7 +166,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Admission", "default-not-ready-toleration-seconds", Int, "int64", "300", Honoured("Seconds for which pods tolerate nodes that are not ready, unless they say.")),
     flag("Admission", "default-unreachable-toleration-seconds", Int, "int64", "300", Honoured("Seconds for which pods tolerate nodes that cannot be reached, unless they say.")),
     flag("Admission", "disable-admission-plugins", List, "stringSlice", "[]", Honoured("Plugins not to run although they are default ones.")),
-    flag("Admission", "enable-admission-plugins", List, "stringSlice", "[]", Honoured("Plugins to run besides the default ones. One that is not built keeps the server from starting if it is named.")),
+    flag("Admission", "enable-admission-plugins", List, "stringSlice", "[]", Honoured("Plugins to run besides the default ones.")),
     flag("Metrics", "allow-metric-labels", Pairs, "stringToString", "[]", Ignored("metrics are what they are")),
     flag("Metrics", "allow-metric-labels-manifest", Text, "string", "", Ignored("metrics are what they are")),
     flag("Metrics", "disabled-metrics", List, "stringSlice", "[]", Ignored("metrics are what they are")),

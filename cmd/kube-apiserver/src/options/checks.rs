@@ -1,7 +1,7 @@
 //! What upstream checks about flags at start, and what this server refuses to go without.
 
 use apimachinery::features::{Gate, Gates};
-use controlplane::admission::{State, known};
+use controlplane::admission::known;
 use controlplane::config::Cidr;
 
 use super::authorization;
@@ -24,7 +24,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     etcd(flags, &mut errors);
     serving(flags, &mut errors);
     authorization::errors(flags, &mut errors);
-    admission(flags, gates, &mut errors);
+    admission(flags, &mut errors);
     services(flags, &mut errors);
     service_accounts(flags, &mut errors);
     token_signer(flags, gates, &mut errors);
@@ -207,7 +207,7 @@ fn request_headers(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
     }
 }
 
-fn admission(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
+fn admission(flags: &Flags, errors: &mut Vec<String>) {
     let (enabled, disabled) =
         (flags.list("enable-admission-plugins"), flags.list("disable-admission-plugins"));
     for (flag, names) in [("enable", &enabled), ("disable", &disabled)] {
@@ -223,13 +223,6 @@ fn admission(flags: &Flags, gates: Gates, errors: &mut Vec<String>) {
             "[{}] in enable-admission-plugins and disable-admission-plugins overlapped",
             both.join(" ")
         ));
-    }
-    for name in enabled {
-        if known(&name).is_some_and(|known| known.state == State::Missing && known.is_open(gates)) {
-            errors.push(format!(
-                "--enable-admission-plugins: {name} is not supported by this version of the server: what it denies would be allowed"
-            ));
-        }
     }
 }
 

@@ -100,13 +100,6 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
     for flag in ["authorization-config", "egress-selector-config-file"] {
         assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
     }
-    error(
-        "--enable-admission-plugins ValidatingAdmissionWebhook",
-        "--enable-admission-plugins: ValidatingAdmissionWebhook is not supported by this version of the server: what it denies would be allowed",
-    );
-    for name in ["MutatingAdmissionWebhook", "ResourceQuota,ValidatingAdmissionWebhook"] {
-        assert!(options(&format!("--enable-admission-plugins {name}")).is_err(), "{name}");
-    }
     options("--enable-admission-plugins NodeRestriction,AlwaysPullImages").unwrap();
     let told =
         options("--admission-control-config-file /x --enable-admission-plugins EventRateLimit").unwrap();

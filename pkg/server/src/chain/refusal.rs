@@ -22,6 +22,9 @@ use crate::routes::panicked;
 pub(super) enum Refusal {
     Status(Box<Status>),
     TooMany,
+    /// The time of the request is over. Upstream's filter writes this Status without its kind, and clients have words
+    /// of their own for it.
+    TooLate(Box<Status>),
     /// 500 with this text: upstream does not say it in a Status.
     Unreadable(String),
     /// There was a panic, which said this.
@@ -111,6 +114,12 @@ impl Chain {
             Refusal::TooMany => {
                 self.metrics.dropped.fetch_add(1, Relaxed);
                 respond::too_many_requests()
+            }
+            Refusal::TooLate(status) => {
+                recording.inspect(|recording| recording.refused(&status));
+                let mut body = serde_json::to_vec(&status).unwrap_or_default();
+                body.push(b'\n');
+                respond::text(status.code, body)
             }
             Refusal::Unreadable(text) => respond::text(500, text),
         }

@@ -141,7 +141,7 @@ pub(super) fn refused(span: &Span, refusal: &Refusal) {
     note_code(
         span,
         match refusal {
-            Refusal::Status(status) => status.code,
+            Refusal::Status(status) | Refusal::TooLate(status) => status.code,
             Refusal::TooMany => 429,
             Refusal::Unreadable(_) | Refusal::Panicked(_) => 500,
         },

@@ -159,7 +159,8 @@ fn metadata_errors(object: &Object, about: About, errors: &mut ErrorList) {
     let Some(given) = get_object(object, &["metadata"]) else { return };
     let local = about == About::AnyoneHere;
     let may_be_there = |name: &str| name == "managedFields" || local && name == "namespace";
-    if given.keys().any(|name| !may_be_there(name)) {
+    let is_nothing = |value: &Value| matches!(value, Value::Null) || value.as_str() == Some("");
+    if given.iter().any(|(name, value)| !may_be_there(name) && !is_nothing(value)) {
         let detail = if local { "must be empty except for namespace" } else { "must be empty" };
         errors.push(Error::invalid(&Path::root("metadata"), &Value::Object(given.clone()), detail));
     }
@@ -282,6 +283,7 @@ mod tests {
             assert_eq!(got, expected, "{review:?}");
         };
         check(About::Anyone, json!({"managedFields": []}), &[]);
+        check(About::Anyone, json!({"name": "", "creationTimestamp": null}), &[]);
         check(
             About::Anyone,
             json!({"name": "x"}),
