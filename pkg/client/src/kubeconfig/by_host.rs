@@ -6,12 +6,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use apimachinery::go_quote::quote;
-use http::Uri;
 
 use super::{File, User, load, source};
 use crate::client::Basic;
 use crate::material::Source;
-use crate::webhook::Place;
 
 /// Where HTTPS is unless somebody says otherwise.
 const HTTPS_PORT: &str = "443";
@@ -97,22 +95,6 @@ impl WebhookCredentials {
     /// As [`WebhookCredentials::of`].
     pub fn of_service(&self, namespace: &str, name: &str, port: u16) -> Result<Credentials, String> {
         self.of(&format!("{name}.{namespace}.svc:{port}"))
-    }
-
-    /// Who calls a webhook; for a URL that is none, nobody in particular.
-    ///
-    /// # Errors
-    /// As [`WebhookCredentials::of`].
-    pub fn of_place(&self, place: &Place) -> Result<Credentials, String> {
-        let url = match place {
-            Place::Service { namespace, name, port, .. } => return self.of_service(namespace, name, *port),
-            Place::Url(url) => url.parse::<Uri>().unwrap_or_default(),
-        };
-        match (url.host(), url.port_u16()) {
-            (Some(host), Some(port)) => self.of(&format!("{host}:{port}")),
-            (Some(host), None) => self.of(&format!("{host}:{HTTPS_PORT}")),
-            (None, _) => Ok(Credentials::default()),
-        }
     }
 
     fn named_after(&self, host: &str) -> Option<(&String, &User)> {
@@ -201,13 +183,8 @@ mod tests {
         check(&["*.example.com"], "x.y.example.com:443", Some("*.example.com"));
         check(&["::1"], "[::1]:443", Some("::1"));
         check(&["localhost:443"], "localhost:443", Some("localhost:443"));
-        let place = |place: Place| named(&["a.ns.svc", "h", "h:1"]).of_place(&place).unwrap().bearer;
-        let (namespace, name, path) = ("ns".to_owned(), "a".to_owned(), String::new());
-        assert_eq!(place(Place::Service { namespace, name, port: 443, path }), token("a.ns.svc"));
-        assert_eq!(place(Place::Url("https://h/p".to_owned())), token("h"));
-        assert_eq!(place(Place::Url("https://h:1/p".to_owned())), token("h:1"));
-        assert_eq!(place(Place::Url("h".to_owned())), token("h"));
-        assert_eq!(place(Place::Url(String::new())), None);
+        let service = named(&["a.ns.svc"]).of_service("ns", "a", 443).unwrap();
+        assert_eq!(service.bearer, token("a.ns.svc"));
     }
 
     #[test]

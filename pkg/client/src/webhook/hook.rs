@@ -10,7 +10,6 @@ use super::{Failure, LIMITS, Tell, Webhook};
 use crate::client::{Client, Options};
 use crate::dial::{Address, Route};
 use crate::error::Error;
-use crate::kubeconfig::Credentials;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
 
@@ -50,27 +49,12 @@ impl Webhook {
         services: &Services,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
-        Webhook::at_by(place, authorities, Credentials::default(), services, response_bytes_max)
-    }
-
-    /// As [`Webhook::at`], called by somebody.
-    ///
-    /// # Errors
-    /// As [`Webhook::at`].
-    pub fn at_by(
-        place: &Place,
-        authorities: &[u8],
-        credentials: Credentials,
-        services: &Services,
-        response_bytes_max: usize,
-    ) -> Result<Self, Error> {
         let trust = match authorities.trim_ascii() {
             [] => Trust::System,
             _ => Trust::Bundle(Source::Inline(authorities.into())),
         };
         // HTTP/2 sends all requests to one of the pods behind a Service (kubernetes/kubernetes#75791).
-        let Credentials { certificate, bearer, basic } = credentials;
-        let mut tls = Tls { trust, certificate, http1_only: true, ..Tls::default() };
+        let mut tls = Tls { trust, http1_only: true, ..Tls::default() };
         let (url, route) = match place {
             Place::Url(url) => (url.clone(), None),
             Place::Service { namespace, name, port, path } => {
@@ -82,7 +66,7 @@ impl Webhook {
             }
         };
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
-        let client = Client::new(Options { tls, bearer, basic, route })?;
+        let client = Client::new(Options { tls, route, ..Options::default() })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
         let webhook = Webhook { client, url, limits, initial_wait: Duration::ZERO, chance: Arc::new(|| 0.0) };
         Ok(webhook.with_timeout(LIMITS.total))
