@@ -4,6 +4,7 @@
 //! (`--etcd-servers`, `--service-account-issuer` and its keys, a way to authenticate), this server
 //! starts without it.
 
+mod audit;
 mod authorization;
 mod checks;
 mod compatibility;
@@ -118,6 +119,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         },
         kubelets: kubelets(flags),
         aggregation: aggregation(flags),
+        audit: audit::config(flags),
         tracing_config_file: path(flags, "tracing-config-file"),
         advertise_address,
         serving,

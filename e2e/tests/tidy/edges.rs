@@ -18,8 +18,9 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("storage-embedded", &["apimachinery", "storage"]),
     ("cacher", &["apimachinery", "schema", "cel", "storage"]),
     ("authentication", &["apimachinery", "client", "schema", "cel", "api"]),
-    ("token-signer", &["authentication"]),
+    ("token-signer", &["apimachinery", "authentication"]),
     ("authorization", &["apimachinery", "schema", "cel", "api"]),
+    ("audit", &["apimachinery", "schema", "authorization"]),
     ("admission", &["apimachinery", "schema", "cel", "api", "authentication", "authorization"]),
     ("registry", &["apimachinery", "schema", "cel", "api", "storage", "cacher", "authorization"]),
     (
@@ -28,7 +29,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ),
     (
         "server",
-        &["apimachinery", "schema", "cel", "authentication", "authorization", "admission", "endpoints"],
+        &[
+            "apimachinery",
+            "schema",
+            "cel",
+            "authentication",
+            "authorization",
+            "audit",
+            "admission",
+            "endpoints",
+        ],
     ),
     (
         "controlplane",
@@ -44,6 +54,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "cacher",
             "authentication",
             "authorization",
+            "audit",
             "admission",
             "registry",
             "endpoints",

@@ -21,7 +21,8 @@ impl Chain {
         self.plugins.iter().filter(move |plugin| plugin.handles(attributes)).map(|plugin| &**plugin)
     }
 
-    /// Lets every plugin edit the object, of which a deletion has none.
+    /// Lets every plugin edit the object, of which a deletion has none. They are asked a second time if a webhook or
+    /// policy has changed it.
     ///
     /// # Errors
     /// The first refusal.
@@ -31,8 +32,16 @@ impl Chain {
         mut object: Option<&mut Object>,
         notes: &mut Notes,
     ) -> Verdict {
-        for plugin in self.asked(attributes) {
-            plugin.mutate(attributes, object.as_deref_mut(), notes).await?;
+        loop {
+            for plugin in self.asked(attributes) {
+                plugin.mutate(attributes, object.as_deref_mut(), notes).await?;
+            }
+            if !notes.begin_again() {
+                break;
+            }
+        }
+        if let Some(object) = object {
+            notes.mend_managed_fields(object);
         }
         Ok(())
     }

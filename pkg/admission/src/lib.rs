@@ -1,6 +1,7 @@
 //! Admission: what may be written, deleted and connected to, asked after authorization and before it
 //! happens. Plugins see objects as trees; they never write to storage and know nothing of routes.
 
+mod again;
 mod always_admit;
 mod always_deny;
 mod always_pull_images;
@@ -17,6 +18,7 @@ mod default_toleration_seconds;
 mod deny_external_ips;
 pub mod dynamic;
 mod event_rate_limit;
+mod expressions;
 mod extended_resource_toleration;
 mod image_policy;
 mod in_use_protection;
@@ -40,6 +42,7 @@ mod pod_resize;
 mod pod_security;
 mod pod_toleration_restriction;
 mod pod_topology_labels;
+pub mod policy;
 mod priority;
 mod resource_list;
 mod resource_quota;
@@ -52,6 +55,7 @@ mod testing;
 mod toleration;
 mod trust_bundle_attest;
 mod volume_resize;
+pub mod webhook;
 
 use apimachinery::status::Status;
 use async_trait::async_trait;

@@ -1,5 +1,14 @@
 //! What plugins leave behind besides their verdict.
 
+use api::managed_fields;
+use api::tree::child;
+use schema::object::Object;
+use serde_json::Value;
+
+use crate::again::Again;
+
+const MANAGED_FIELDS: &str = "managedFields";
+
 /// How much an audit event must tell for an annotation to be in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
@@ -23,14 +32,71 @@ pub struct Annotation {
 }
 
 /// What plugins say besides yes or no, in order.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub struct Notes {
     /// For the client, whatever becomes of the request.
     pub warnings: Vec<String>,
     annotations: Vec<Annotation>,
+    /// Which webhooks to ask again.
+    pub(crate) webhooks: Again,
+    /// Which policies to apply again.
+    pub(crate) policies: Again,
+    round: Round,
+    /// What an object had before somebody outside changed it.
+    managed_fields: Option<Option<Value>>,
+}
+
+/// How often the plugins that edit have been asked.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Round {
+    #[default]
+    First,
+    /// Once, and somebody wants them to be asked again.
+    Unfinished,
+    Second,
 }
 
 impl Notes {
+    /// Has all plugins asked again that edit, once: those that were asked before do not know of a change.
+    pub(crate) fn ask_again(&mut self) {
+        if self.round == Round::First {
+            self.round = Round::Unfinished;
+        }
+    }
+
+    /// Whether plugins are being asked again.
+    pub(crate) fn is_again(&self) -> bool {
+        self.round == Round::Second
+    }
+
+    /// Begins the second round, if somebody wants one.
+    pub(crate) fn begin_again(&mut self) -> bool {
+        let wanted = self.round == Round::Unfinished;
+        if wanted {
+            self.round = Round::Second;
+        }
+        wanted
+    }
+
+    /// Keeps the managed fields of an object that somebody outside is about to change, the first time.
+    pub(crate) fn keep_managed_fields(&mut self, object: &Object) {
+        let fields = || child(object, "metadata").and_then(|metadata| metadata.get(MANAGED_FIELDS)).cloned();
+        self.managed_fields.get_or_insert_with(fields);
+    }
+
+    /// Puts back the managed fields of an object that somebody outside has broken, and tells the client (upstream's
+    /// `managedFieldsValidatingAdmissionController`).
+    pub(crate) fn mend_managed_fields(&mut self, object: &mut Object) {
+        let Some(former) = self.managed_fields.take() else { return };
+        let Err(error) = managed_fields::check(object) else { return };
+        self.warn(managed_fields::warning_after_admission(&error));
+        let Some(Value::Object(metadata)) = object.get_mut("metadata") else { return };
+        match former {
+            Some(fields) => _ = metadata.insert(MANAGED_FIELDS.to_owned(), fields),
+            None => _ = metadata.remove(MANAGED_FIELDS),
+        }
+    }
+
     /// Tells the client something.
     pub fn warn(&mut self, text: impl Into<String>) {
         self.warnings.push(text.into());

@@ -30,7 +30,7 @@ impl<const N: usize> Histogram<N> {
     }
 
     /// Writes the histogram without the buckets below the bound number `from`. `unit` of the sum is
-    /// one.
+    /// one. `labels` may be empty.
     pub fn write(
         &self,
         out: &mut String,
@@ -40,19 +40,19 @@ impl<const N: usize> Histogram<N> {
         bounds: &[(&str, u64); N],
         unit: f64,
     ) {
+        let comma = if labels.is_empty() { "" } else { "," };
         let mut below: u64 = 0;
         for (at, ((bound, _), count)) in bounds.iter().zip(&self.counts).enumerate() {
             below = below.wrapping_add(count.load(Relaxed));
             if at >= from {
-                let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
+                let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"{bound}\"}} {below}");
             }
         }
         let total = below.wrapping_add(self.beyond.load(Relaxed));
         let sum = as_float(self.sum.load(Relaxed)) / unit;
-        let _ = writeln!(
-            out,
-            "{name}_bucket{{{labels},le=\"+Inf\"}} {total}\n{name}_sum{{{labels}}} {sum}\n{name}_count{{{labels}}} {total}"
-        );
+        let _ = writeln!(out, "{name}_bucket{{{labels}{comma}le=\"+Inf\"}} {total}");
+        let labels = if labels.is_empty() { String::new() } else { format!("{{{labels}}}") };
+        let _ = writeln!(out, "{name}_sum{labels} {sum}\n{name}_count{labels} {total}");
     }
 
     /// How often something was observed.

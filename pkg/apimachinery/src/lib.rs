@@ -20,6 +20,7 @@ pub mod quantity;
 pub mod query;
 pub mod request_context;
 pub mod request_info;
+pub mod request_notes;
 pub mod resource_version;
 pub mod selectors;
 pub mod status;

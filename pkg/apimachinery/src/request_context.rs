@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use crate::query::Query;
 use crate::request_info::RequestInfo;
+use crate::request_notes::Notes;
 use crate::time::UnixTime;
 
 /// A request, without its body and its sender. The chain makes one for each; handlers and admission plugins
@@ -33,6 +34,8 @@ pub struct RequestContext {
     pub peer: Option<SocketAddr>,
     /// Whom proxies on the way say the request is from, first the client. Anyone can write this.
     pub forwarded_for: Vec<IpAddr>,
+    /// What is noted about it on the way.
+    pub notes: Notes,
 }
 
 impl RequestContext {

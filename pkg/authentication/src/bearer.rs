@@ -12,6 +12,17 @@ pub fn bearer_token(authorization: &str) -> Option<&str> {
     (scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
+/// What is said to whoever sends a header with a space before its token.
+pub(crate) const SPACE_WARNING: &str =
+    "the provided Authorization header contains extra space before the bearer token, and is ignored";
+
+/// Whether a header would have a token, were it not for the white space in front of it.
+pub(crate) fn has_space_before_token(authorization: &str) -> bool {
+    let mut words = authorization.trim().splitn(3, ' ');
+    let bearer = words.next().is_some_and(|scheme| scheme.eq_ignore_ascii_case("bearer"));
+    bearer && words.next() == Some("") && words.next().is_some()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -32,5 +43,18 @@ mod tests {
         check("abc", None);
         check("Basic YWRtaW46eA==", None);
         check("Bearer\tabc", None);
+    }
+
+    #[test]
+    fn a_space_before_the_token_is_told_apart() {
+        for (header, expected) in [
+            ("Bearer  abc", true),
+            ("bearer   abc", true),
+            ("Bearer abc", false),
+            ("Bearer", false),
+            ("x  abc", false),
+        ] {
+            assert_eq!(has_space_before_token(header), expected, "{header:?}");
+        }
     }
 }

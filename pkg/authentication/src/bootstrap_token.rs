@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use apimachinery::clock::Clock;
+use apimachinery::request_notes::Notes;
 use apimachinery::time::parse_time;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -113,7 +114,7 @@ fn parse(token: &str) -> Option<(&str, &str)> {
 
 #[async_trait]
 impl TokenAuthenticator for BootstrapTokens {
-    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
         let Some((id, secret)) = parse(token) else { return Ok(None) };
         let name = format!("{NAME_PREFIX}{id}");
         let Some(found) = self.secrets.secret(&name).await? else { return Ok(None) };
@@ -162,8 +163,10 @@ mod tests {
     /// The groups of the user of a token at 2026-01-01T00:00:00Z.
     async fn groups_of(token: &str, secret: BootstrapSecret) -> Option<Vec<String>> {
         let clock = Arc::new(TestClock::at(UnixTime::from_seconds(1_767_225_600)));
-        let found =
-            BootstrapTokens::new(Arc::new(One(secret)), clock).authenticate(token, &[]).await.unwrap();
+        let found = BootstrapTokens::new(Arc::new(One(secret)), clock)
+            .authenticate(token, &[], &Notes::default())
+            .await
+            .unwrap();
         found.map(|found| {
             assert_eq!(found.user.name, "system:bootstrap:abcdef");
             found.user.groups

@@ -1,50 +1,170 @@
 //! What is counted of remembered tokens, with upstream's names.
 
 use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use apimachinery::histogram::Histogram;
+use tokio::time::Instant;
+
+/// Upper bounds of durations, as texts and in milliseconds, in which they are counted.
+const BOUNDS: [(&str, u64); 11] = [
+    ("0.005", 5),
+    ("0.01", 10),
+    ("0.025", 25),
+    ("0.05", 50),
+    ("0.1", 100),
+    ("0.25", 250),
+    ("0.5", 500),
+    ("1", 1_000),
+    ("2.5", 2_500),
+    ("5", 5_000),
+    ("10", 10_000),
+];
+const STATUSES: [&str; 2] = ["hit", "miss"];
 
 /// What is counted of remembered tokens. A token of this server counts as remembered when its signature is.
 #[derive(Debug, Default)]
 pub struct CacheCounters {
-    hits: AtomicU64,
-    misses: AtomicU64,
+    /// How long it took to say whom a token stands for: for those that were remembered, and for others.
+    durations: [Histogram<11>; 2],
     judged: AtomicU64,
     failed: AtomicU64,
+    /// Who waits until a token is judged.
+    blocked: AtomicI64,
+    /// Tokens that are being judged.
+    in_flight: AtomicI64,
+}
+
+/// Waits until a token is judged that was not remembered, and counts it then.
+pub(crate) struct Missing<'a> {
+    counters: &'a CacheCounters,
+    began: Instant,
+}
+
+impl Drop for Missing<'_> {
+    fn drop(&mut self) {
+        self.counters.blocked.fetch_sub(1, Relaxed);
+        self.counters.took(1, self.began.elapsed());
+    }
+}
+
+/// Judges a token.
+pub(crate) struct Judging<'a>(&'a CacheCounters);
+
+impl Judging<'_> {
+    /// It has been judged, or could not be.
+    pub(crate) fn ended(self, successfully: bool) {
+        let CacheCounters { judged, failed, .. } = self.0;
+        if successfully { judged } else { failed }.fetch_add(1, Relaxed);
+    }
+}
+
+impl Drop for Judging<'_> {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Relaxed);
+    }
 }
 
 impl CacheCounters {
-    /// A token was shown that was or was not remembered.
-    pub(crate) fn shown(&self, remembered: bool) {
-        if remembered { &self.hits } else { &self.misses }.fetch_add(1, Relaxed);
+    /// A token was shown that was remembered.
+    pub(crate) fn hit(&self, began: Instant) {
+        self.took(0, began.elapsed());
     }
 
-    /// A token that was not remembered was judged, or could not be.
-    pub(crate) fn judged(&self, successfully: bool) {
-        if successfully { &self.judged } else { &self.failed }.fetch_add(1, Relaxed);
+    /// A token was shown that was not remembered.
+    pub(crate) fn miss(&self, began: Instant) -> Missing<'_> {
+        self.blocked.fetch_add(1, Relaxed);
+        Missing { counters: self, began }
+    }
+
+    /// A token is judged from now on.
+    pub(crate) fn judge(&self) -> Judging<'_> {
+        self.in_flight.fetch_add(1, Relaxed);
+        Judging(self)
+    }
+
+    fn took(&self, status: usize, time: Duration) {
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.durations.get(status).inspect(|durations| durations.observe(&BOUNDS, millis, millis));
     }
 
     /// Appends the families that have something to show.
     pub fn write(&self, out: &mut String) {
+        let [hits, misses] = &self.durations;
+        let (hits, misses) = (hits.count(), misses.count());
+        let count = |counter: &AtomicU64| counter.load(Relaxed);
         for (name, help, counters) in [
             (
                 "authentication_token_cache_request_total",
                 "Tokens that were shown, by whether they were remembered.",
-                [("hit", &self.hits), ("miss", &self.misses)],
+                [("hit", hits), ("miss", misses)],
             ),
             (
                 "authentication_token_cache_fetch_total",
                 "Tokens that were not remembered, by whether they could be judged.",
-                [("ok", &self.judged), ("error", &self.failed)],
+                [("ok", count(&self.judged)), ("error", count(&self.failed))],
             ),
         ] {
-            let seen = counters.map(|(status, counter)| (status, counter.load(Relaxed)));
-            if seen.iter().all(|(_, count)| *count == 0) {
+            if counters.iter().all(|(_, count)| *count == 0) {
                 continue;
             }
             let _ = writeln!(out, "# HELP {name} [ALPHA] {help}\n# TYPE {name} counter");
-            for (status, count) in seen.into_iter().filter(|(_, count)| *count > 0) {
+            for (status, count) in counters.into_iter().filter(|(_, count)| *count > 0) {
                 let _ = writeln!(out, "{name}{{status=\"{status}\"}} {count}");
             }
+        }
+        let (blocked, in_flight) = (self.blocked.load(Relaxed), self.in_flight.load(Relaxed));
+        let seen = hits > 0 || misses > 0 || blocked != 0 || in_flight != 0;
+        if !seen {
+            return;
+        }
+        let name = "authentication_token_cache_active_fetch_count";
+        let _ = writeln!(
+            out,
+            "# HELP {name} [ALPHA] Tokens that are being judged, and who waits for that.\n# TYPE {name} gauge\n\
+             {name}{{status=\"blocked\"}} {blocked}\n{name}{{status=\"in_flight\"}} {in_flight}"
+        );
+        let name = "authentication_token_cache_request_duration_seconds";
+        let help = "How long it took to say whom a token stands for, by whether it was remembered.";
+        let _ = writeln!(out, "# HELP {name} [ALPHA] {help}\n# TYPE {name} histogram");
+        for (status, durations) in STATUSES.iter().zip(&self.durations) {
+            if !durations.is_empty() {
+                durations.write(out, name, &format!("status=\"{status}\""), 0, &BOUNDS, 1e3);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_and_what_is_judged_is_seen_while_it_lasts() {
+        let counters = CacheCounters::default();
+        let page = || {
+            let mut page = String::new();
+            counters.write(&mut page);
+            page
+        };
+        assert_eq!(page(), "");
+        let (missing, judging) = (counters.miss(Instant::now()), counters.judge());
+        assert!(page().contains("count{status=\"blocked\"} 1\n"), "{}", page());
+        assert!(page().contains("count{status=\"in_flight\"} 1\n"), "{}", page());
+        tokio::time::advance(Duration::from_millis(30)).await;
+        judging.ended(true);
+        drop(missing);
+        counters.hit(Instant::now());
+        for line in [
+            "count{status=\"blocked\"} 0\n",
+            "request_total{status=\"hit\"} 1\n",
+            "request_total{status=\"miss\"} 1\n",
+            "fetch_total{status=\"ok\"} 1\n",
+            "seconds_bucket{status=\"miss\",le=\"0.025\"} 0\n",
+            "seconds_sum{status=\"miss\"} 0.03\n",
+        ] {
+            assert!(page().contains(line), "{line}: {}", page());
         }
     }
 }

@@ -5,9 +5,11 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use apimachinery::request_notes::Notes;
 use async_trait::async_trait;
 use futures::FutureExt;
 use futures::future::{BoxFuture, Shared};
+use tokio::time::Instant;
 
 use crate::cache_counters::CacheCounters;
 use crate::chain::{TokenAuthenticator, TokenUser};
@@ -18,7 +20,8 @@ const FLIGHTS_MAX: usize = 1024;
 
 type Outcome = Result<Option<TokenUser>, String>;
 
-/// An authenticator with a memory. Those who come with the same token at the same time wait for one answer.
+/// An authenticator with a memory. What it notes about a request is not remembered: those whose answers are, note
+/// nothing. Those who come with the same token at the same time wait for one answer.
 /// Errors are never remembered.
 pub struct Cached(Arc<Inner>);
 
@@ -58,13 +61,14 @@ impl Cached {
 
 #[async_trait]
 impl TokenAuthenticator for Cached {
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Outcome {
+    async fn authenticate(&self, token: &str, audiences: &[String], _: &Notes) -> Outcome {
         let key = key(token, audiences.iter().map(String::as_str));
-        let known = self.0.known.get(&key);
-        self.0.counters.shown(known.is_some());
-        if let Some(outcome) = known {
+        let began = Instant::now();
+        if let Some(outcome) = self.0.known.get(&key) {
+            self.0.counters.hit(began);
             return Ok(outcome);
         }
+        let _missing = self.0.counters.miss(began);
         let flight = {
             let mut flights = self.0.flights();
             let under_way = flights.get(&key).cloned();
@@ -99,8 +103,9 @@ impl Inner {
         let landing = Landing { inner: Arc::clone(&self), key };
         let asking = tokio::spawn(async move {
             let _landing = landing;
-            let outcome = self.authenticator.authenticate(&token, &audiences).await;
-            self.counters.judged(outcome.is_ok());
+            let judging = self.counters.judge();
+            let outcome = self.authenticator.authenticate(&token, &audiences, &Notes::default()).await;
+            judging.ended(outcome.is_ok());
             if let Ok(outcome) = &outcome {
                 let lasts = if outcome.is_some() { self.success } else { self.failure };
                 self.known.learn(key, outcome.clone(), lasts);
@@ -144,7 +149,7 @@ mod tests {
 
     #[async_trait]
     impl TokenAuthenticator for Slow {
-        async fn authenticate(&self, token: &str, _: &[String]) -> Outcome {
+        async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Outcome {
             self.asked.fetch_add(1, Ordering::SeqCst);
             if let Some(may) = &self.may {
                 may.acquire().await.unwrap().forget();
@@ -160,7 +165,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     async fn ask(cached: &Cached, token: &str) -> Result<bool, String> {
-        cached.authenticate(token, &[]).await.map(|found| found.is_some())
+        cached.authenticate(token, &[], &Notes::default()).await.map(|found| found.is_some())
     }
 
     #[tokio::test(start_paused = true)]
@@ -189,7 +194,7 @@ mod tests {
         let slow = Arc::new(Slow::default());
         let cached = Cached::new(slow.clone(), SECOND * 10, SECOND, Arc::default());
         for audiences in [["a".to_owned()], ["b".to_owned()]] {
-            cached.authenticate("good", &audiences).await.unwrap();
+            cached.authenticate("good", &audiences, &Notes::default()).await.unwrap();
         }
         assert_eq!(slow.asked.load(Ordering::SeqCst), 2);
     }

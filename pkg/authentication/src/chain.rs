@@ -2,12 +2,14 @@
 
 use std::sync::Arc;
 
+use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use apimachinery::user_info::{GROUP_AUTHENTICATED, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, UserInfo};
 use async_trait::async_trait;
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
+use crate::bearer::{SPACE_WARNING, has_space_before_token};
 use crate::{Authenticated, ClientCertificate, RequestHeaders, bearer_token, websocket};
 
 /// Longest bearer token that is looked at, in bytes. Anything longer is an unknown token.
@@ -17,12 +19,18 @@ const TOKEN_BYTES_MAX: usize = 64 * 1024;
 #[async_trait]
 pub trait TokenAuthenticator: Send + Sync + 'static {
     /// The user of a token; `None` when the token is not of this authenticator's kind. A token that
-    /// names whom it is meant for has to name one of `audiences`, unless that is empty.
+    /// names whom it is meant for has to name one of `audiences`, unless that is empty. What is to be said of
+    /// the token besides goes to `notes`.
     ///
     /// # Errors
     /// The reason, for the log and for token reviews, why a token of this kind is not accepted. Others
     /// are asked still.
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String>;
+    async fn authenticate(
+        &self,
+        token: &str,
+        audiences: &[String],
+        notes: &Notes,
+    ) -> Result<Option<TokenUser>, String>;
 }
 
 /// Whom a token stands for.
@@ -66,6 +74,8 @@ pub struct Credentials<'a> {
     pub path: &'a str,
     /// Seconds since 1970; a certificate that has expired since the handshake is refused.
     pub now: i64,
+    /// Where to note what is to be said of the credentials.
+    pub notes: Option<&'a Notes>,
 }
 
 /// Every way to prove an identity that this server was configured with. Cheap to clone.
@@ -143,9 +153,14 @@ impl Authenticator {
                 None
             }
         };
+        let unheard = Notes::default();
+        let notes = credentials.notes.unwrap_or(&unheard);
+        if credentials.authorization.is_some_and(has_space_before_token) {
+            notes.warn(SPACE_WARNING);
+        }
         let bearer = credentials.authorization.and_then(bearer_token);
         for token in bearer.into_iter().chain(websocket.as_deref()) {
-            match self.token_user(token, &self.api_audiences).await {
+            match self.token_user(token, &self.api_audiences, notes).await {
                 Ok(found) => return Ok(Authenticated::new(found.user)),
                 Err(reasons) => refused = refuse(&joined(reasons)),
             }
@@ -183,22 +198,32 @@ impl Authenticator {
     ///
     /// # Errors
     /// Why the token is not accepted, for whoever asks.
-    pub async fn review(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+    pub async fn review(
+        &self,
+        token: &str,
+        audiences: &[String],
+        notes: &Notes,
+    ) -> Result<Option<TokenUser>, String> {
         let audiences = if audiences.is_empty() { &self.api_audiences } else { audiences };
         match bearer_token(&format!("Bearer {token}")) {
-            Some(token) => self.token_user(token, audiences).await.map(Some).map_err(joined),
+            Some(token) => self.token_user(token, audiences, notes).await.map(Some).map_err(joined),
             None => Ok((self.anonymous == Anonymous::Everybody)
                 .then(|| TokenUser { user: UserInfo::anonymous(), audiences: audiences.to_vec() })),
         }
     }
 
-    async fn token_user(&self, token: &str, audiences: &[String]) -> Result<TokenUser, Vec<String>> {
+    async fn token_user(
+        &self,
+        token: &str,
+        audiences: &[String],
+        notes: &Notes,
+    ) -> Result<TokenUser, Vec<String>> {
         let mut reasons = vec!["invalid bearer token".to_owned()];
         if token.len() > TOKEN_BYTES_MAX {
             return Err(reasons);
         }
         for authenticator in &self.tokens {
-            match authenticator.authenticate(token, audiences).await {
+            match authenticator.authenticate(token, audiences, notes).await {
                 Ok(Some(found)) => {
                     if let Some(found) = self.meant_for(found, audiences) {
                         return Ok(TokenUser { user: with_authenticated_group(found.user), ..found });

@@ -21,6 +21,7 @@ use std::sync::{Arc, Mutex};
 
 use apimachinery::clock::Clock;
 use apimachinery::field::{Error, Path, aggregate};
+use apimachinery::request_notes::Notes;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use tokio::time::Instant;
@@ -200,7 +201,7 @@ impl OidcTokens {
 
 #[async_trait]
 impl TokenAuthenticator for OidcTokens {
-    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
         // A copy of the pointer, for judging may take long.
         let issuers = self.0.load_full();
         issuers.authenticate(token).await

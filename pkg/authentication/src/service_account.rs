@@ -26,7 +26,9 @@ pub use bound::BoundTokens;
 pub use claims::{Claims, Grant, Reference, WARN_AFTER_SECONDS};
 pub use counters::TokenCounters;
 pub use discovery::{DiscoveryError, OpenIdDocuments, OpenIdMetadata};
-pub use external::{ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner};
+pub use external::{
+    ExternalKey, ExternalKeySet, ExternalKeys, ExternalSignature, ExternalSigner, SignerError, SignerFigures,
+};
 pub use issuer::{Issuer, Signer};
 pub use keys::{KeyError, PublicKeys, SigningKey};
 pub use legacy::{LegacyTokens, split_username};

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use apimachinery::request_notes::Notes;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use sha2::{Digest, Sha256};
@@ -76,7 +77,7 @@ fn digest(token: &str) -> [u8; 32] {
 
 #[async_trait]
 impl TokenAuthenticator for TokenFile {
-    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
         Ok(self.user(token).map(|user| TokenUser { user: user.clone(), audiences: Vec::new() }))
     }
 }

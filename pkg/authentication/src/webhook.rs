@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use apimachinery::request_notes::Notes;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -120,7 +121,12 @@ fn judge(
 
 #[async_trait]
 impl TokenAuthenticator for WebhookTokens {
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(
+        &self,
+        token: &str,
+        audiences: &[String],
+        _: &Notes,
+    ) -> Result<Option<TokenUser>, String> {
         let answer = self.webhook.call(self.review(token, audiences), |_| {}).await.map_err(|failure| {
             tracing::error!(error = %failure, "failed to make webhook authenticator request");
             failure.message

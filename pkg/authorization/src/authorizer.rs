@@ -114,8 +114,13 @@ impl Authorized {
 /// Why a request is not authorized.
 #[derive(Debug)]
 pub enum Unauthorized {
-    /// Upstream's 403.
-    Forbidden(Box<Status>),
+    /// It may not.
+    Forbidden {
+        /// Upstream's 403.
+        status: Box<Status>,
+        /// Why not, in the authorizer's words, for audit; may be empty.
+        reason: String,
+    },
     /// Nobody knows whether it may pass; what went wrong.
     Failed(String),
 }
@@ -133,7 +138,10 @@ pub async fn authorize(
     match authorizer.decide(attributes).await.outcome() {
         Ok(reason) => Ok(Authorized { user, reason }),
         Err(Refused { error: Some(error), .. }) => Err(Unauthorized::Failed(error)),
-        Err(refused) => Err(Unauthorized::Forbidden(Box::new(forbidden(attributes, &refused.reason)))),
+        Err(Refused { reason, .. }) => {
+            let status = Box::new(forbidden(attributes, &reason));
+            Err(Unauthorized::Forbidden { status, reason })
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Where computed values live while an expression runs, and the two ways in which running one ends early.
 
+use std::cell::Cell;
+
 use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 
-use crate::value::{GrowingMap, List, Map, Opaque, Value};
+use crate::value::{GrowingMap, List, Map, MapView, Opaque, Value};
 
 /// Memory for what evaluations compute. Everything is freed at once, when it is dropped or reset.
 ///
@@ -85,6 +87,11 @@ impl Arena {
         Ok(Value::Map(Map::Growing(self.keep(map)?)))
     }
 
+    /// A map that the host provides.
+    pub fn view<'a>(&'a self, view: &'a dyn MapView<'a>) -> Outcome<'a> {
+        Ok(Value::Map(Map::View(self.keep(view)?)))
+    }
+
     /// A string.
     pub fn string(&self, text: &str) -> Outcome<'_> {
         self.text(text).map(Value::String)
@@ -102,8 +109,22 @@ impl Arena {
     }
 
     /// A value behind a reference. It is never dropped: all that it owns must be in the arena too.
-    pub(crate) fn keep<T>(&self, value: T) -> Result<&T, Abort> {
+    ///
+    /// # Errors
+    /// The arena is full.
+    pub fn keep<T>(&self, value: T) -> Result<&T, Abort> {
         self.0.try_alloc(value).map(|value| &*value).map_err(|_| Abort::CostLimit)
+    }
+
+    /// Places for values that are computed later.
+    ///
+    /// # Errors
+    /// The arena is full.
+    pub fn cells<'a>(&'a self, count: usize) -> Result<&'a [Cell<Option<Value<'a>>>], Abort> {
+        let mut cells = BumpVec::new_in(&self.0);
+        cells.try_reserve_exact(count).map_err(|_| Abort::CostLimit)?;
+        cells.extend((0..count).map(|_| Cell::new(None)));
+        Ok(cells.into_bump_slice())
     }
 
     /// `optional.of(value)`.

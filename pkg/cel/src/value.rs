@@ -6,6 +6,7 @@
 mod compare;
 mod constant;
 mod convert;
+mod described;
 mod display;
 mod list;
 mod map;
@@ -19,6 +20,7 @@ pub use compare::{compare, equal};
 pub use constant::{Constant, ConstantList, ConstantMap};
 pub use convert::convert;
 pub(crate) use convert::{lossless_int, lossless_uint};
+pub use described::{DescribedList, DescribedMap, described};
 pub use display::{go_type, text};
 pub use list::{Concat, Growing, List, Merged, TypedList};
 pub use map::{GrowingMap, Map, MapView, TypedMap};

@@ -45,6 +45,8 @@ pub struct Webhook {
     limits: Limits,
     initial_wait: Duration,
     chance: Chance,
+    /// Whether any failure may pass.
+    hopes: bool,
 }
 
 /// An attempt that is over.
@@ -77,7 +79,8 @@ impl Webhook {
     /// [`Error::Credentials`].
     pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: Chance) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
-        let webhook = Webhook { client, url: kubeconfig.server, limits: LIMITS, initial_wait, chance };
+        let (url, hopes) = (kubeconfig.server, false);
+        let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes };
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
@@ -93,6 +96,12 @@ impl Webhook {
         self
     }
 
+    /// The same, for what must not get lost: it is asked again after any failure.
+    #[must_use]
+    pub fn that_is_always_asked_again(self) -> Self {
+        Webhook { hopes: true, ..self }
+    }
+
     /// Posts a JSON body and reads the JSON that comes back. `tell` hears of every attempt.
     ///
     /// # Errors
@@ -101,7 +110,7 @@ impl Webhook {
         let mut wait = self.initial_wait;
         for _ in 1..STEPS {
             match self.attempt(&body, &tell).await {
-                Err(failure) if failure.passing => {}
+                Err(failure) if failure.passing || self.hopes => {}
                 outcome => return outcome,
             }
             sleep(wait.mul_f64(1.0 + JITTER * (self.chance)().clamp(0.0, 1.0))).await;
@@ -123,7 +132,7 @@ impl Webhook {
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
         tell(Attempt { code, took: began.elapsed(), timed_out });
         match outcome {
-            Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),
+            Ok(answer) if answer.status().is_success() => readable(answer).map_err(failed),
             Ok(answer) => Err(refused(&answer)),
             Err(error) => {
                 let message = error.of_request(&Method::POST, &self.url);
@@ -132,6 +141,18 @@ impl Webhook {
                 Err(Failure { message, code: None, passing })
             }
         }
+    }
+}
+
+/// The body of a success, if it says that it is of a type that upstream's client reads.
+fn readable(answer: Response<Bytes>) -> Result<Bytes, String> {
+    const READ: [&str; 4] =
+        ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf", "application/cbor"];
+    let named = answer.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let essence = named.split(';').next().unwrap_or_default().trim();
+    match essence.is_empty() || READ.iter().any(|read| essence.eq_ignore_ascii_case(read)) {
+        true => Ok(answer.into_body()),
+        false => Err(format!("serializer for {named} doesn't exist")),
     }
 }
 

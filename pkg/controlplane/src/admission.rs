@@ -1,8 +1,12 @@
 //! Which admission plugins run: upstream's, in upstream's order, as far as they are built and flags choose them
 //! (upstream's `pkg/kubeapiserver/options/plugins.go`).
 
+pub(crate) mod plugins;
+
 use std::sync::Arc;
 
+use admission::policy::{MutatingAdmissionPolicy, PolicyParts, ValidatingAdmissionPolicy};
+use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, Webhooks};
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
@@ -95,10 +99,10 @@ pub const PLUGINS: [Known; 41] = {
         behind(Gate::NodeDeclaredFeatures, on("NodeDeclaredFeatureValidator", Built)),
         behind(Gate::GenericWorkload, on("JobValidation", Built)),
         behind(Gate::InPlacePodVerticalScaling, on("PodResizeValidator", Built)),
-        on("MutatingAdmissionPolicy", Missing),
-        on("MutatingAdmissionWebhook", Missing),
-        on("ValidatingAdmissionPolicy", Missing),
-        on("ValidatingAdmissionWebhook", Missing),
+        behind(Gate::MutatingAdmissionPolicy, on("MutatingAdmissionPolicy", Built)),
+        on("MutatingAdmissionWebhook", Built),
+        on("ValidatingAdmissionPolicy", Built),
+        on("ValidatingAdmissionWebhook", Built),
         on("ResourceQuota", Built),
         off("AlwaysDeny", Built),
     ]
@@ -134,6 +138,11 @@ pub(crate) struct Parts<'c> {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     /// Where `PodSecurity` counts.
     pub(crate) pod_security: Arc<PodSecurityFigures>,
+    /// What asks webhooks that edit.
+    pub(crate) mutating: Webhooks,
+    /// What asks webhooks that judge.
+    pub(crate) validating: Webhooks,
+    pub(crate) policies: PolicyParts,
     pub(crate) pods: &'c PodConfig,
     pub(crate) gates: Gates,
     /// What a file tells plugins.
@@ -211,6 +220,10 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
         "NodeDeclaredFeatureValidator" => Box::new(NodeDeclaredFeatureValidator::new(objects())?),
         "JobValidation" => Box::new(JobValidation::new(objects())?),
         "PodResizeValidator" => Box::new(PodResizeValidator::new(objects())?),
+        "MutatingAdmissionPolicy" => Box::new(MutatingAdmissionPolicy::new(parts.policies.clone())),
+        "ValidatingAdmissionPolicy" => Box::new(ValidatingAdmissionPolicy::new(parts.policies.clone())),
+        "MutatingAdmissionWebhook" => Box::new(MutatingAdmissionWebhook::new(parts.mutating.clone())),
+        "ValidatingAdmissionWebhook" => Box::new(ValidatingAdmissionWebhook::new(parts.validating.clone())),
         "ResourceQuota" => Box::new(ResourceQuota::new(objects(), writes())?.configured(told.quota)),
         "AlwaysDeny" => Box::new(AlwaysDeny),
         _ => return None,
@@ -218,143 +231,4 @@ fn build(name: &str, parts: &Parts<'_>) -> Option<Box<dyn Plugin>> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unwrap_used)]
-mod tests {
-    use std::collections::BTreeSet;
-
-    use ::admission::{Attributes, Operation, Options};
-    use apimachinery::user_info::UserInfo;
-    use schema::object::Object;
-
-    use super::*;
-
-    fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
-        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let config =
-            AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled), config_file: None };
-        chosen(&config, Gates::default()).map(|known| known.name).collect()
-    }
-
-    #[test]
-    fn flags_add_to_the_defaults_and_take_away_from_them() {
-        let default = names(&[], &[]);
-        assert_eq!(default.len(), 23);
-        assert_eq!(names(&["Priority"], &["AlwaysAdmit"]), default);
-        assert_eq!(names(&["AlwaysDeny"], &[]).last(), Some(&"AlwaysDeny"));
-        assert_eq!(names(&["AlwaysAdmit"], &[]).first(), Some(&"AlwaysAdmit"));
-        assert!(!names(&[], &["Priority"]).contains(&"Priority"));
-    }
-
-    #[test]
-    fn no_plugin_is_listed_twice() {
-        assert_eq!(PLUGINS.iter().map(|known| known.name).collect::<BTreeSet<_>>().len(), PLUGINS.len());
-    }
-
-    /// Nothing is ever looked up or written.
-    struct Nothing;
-
-    #[async_trait::async_trait]
-    impl Objects for Nothing {
-        async fn cached(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
-            Ok(None)
-        }
-
-        async fn get(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
-            Ok(None)
-        }
-
-        async fn list(&self, _: Row, _: &str) -> Answer<Vec<Arc<Object>>> {
-            Ok(Vec::new())
-        }
-    }
-
-    impl Namespaces for Nothing {
-        fn stays(&self, _: &str) -> Option<bool> {
-            None
-        }
-    }
-
-    #[async_trait::async_trait]
-    impl Writes for Nothing {
-        async fn create(&self, _: Row, _: Object) -> Answer<()> {
-            Ok(())
-        }
-
-        async fn replace_status(&self, _: Row, object: Object) -> Answer<Object> {
-            Ok(object)
-        }
-    }
-
-    type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
-    type Row = &'static ::api::resources::Resource<'static>;
-
-    fn parts() -> Parts<'static> {
-        Parts {
-            objects: Arc::new(Nothing),
-            writes: Arc::new(Nothing),
-            outside: Arc::new(crate::system::SystemOutside),
-            namespaces: Arc::new(Nothing),
-            authorizer: Arc::new(authorization::AlwaysAllow),
-            pod_security: Arc::default(),
-            pods: &PodConfig {
-                allow_privileged: true,
-                not_ready_toleration_seconds: 300,
-                unreachable_toleration_seconds: 300,
-            },
-            gates: Gates::default(),
-            told: Configurations { image_policy: Some(image_policy()), ..Configurations::default() },
-        }
-    }
-
-    #[async_trait::async_trait]
-    impl ::admission::ImageReviewer for Nothing {
-        async fn ask(&self, _: Vec<u8>) -> Result<Vec<u8>, String> {
-            Err("nobody is asked".to_owned())
-        }
-    }
-
-    fn image_policy() -> ImagePolicy {
-        let configuration = ::admission::ImagePolicyConfiguration::parse(Some(b"{}")).unwrap();
-        ImagePolicy { configuration, reviewer: Arc::new(Nothing) }
-    }
-
-    /// The built plugins that have a say in an operation on any resource.
-    fn asked_about(operation: Operation) -> Vec<&'static str> {
-        let has_say = |plugin: &dyn Plugin| {
-            ::api::resources::all().any(|endpoint| {
-                let ::api::resources::Resource { group, version, plural, .. } = endpoint;
-                let resource = ::api::resources::find(group, version, plural, "").unwrap_or(endpoint);
-                plugin.handles(&Attributes {
-                    operation,
-                    user: &UserInfo::default(),
-                    resource,
-                    endpoint,
-                    namespace: if resource.namespaced { "ns" } else { "" },
-                    name: "a",
-                    generate_name: "",
-                    old: None,
-                    options: Options::None,
-                    request: &apimachinery::request_context::RequestContext::default(),
-                })
-            })
-        };
-        let built = PLUGINS.iter().filter_map(|known| build(known.name, &parts()));
-        built.filter(|plugin| has_say(&**plugin)).map(|plugin| plugin.name()).collect()
-    }
-
-    #[test]
-    fn few_plugins_have_a_say_in_deletions_and_connections() {
-        let deletions = ["NamespaceLifecycle", "NamespaceExists", "AlwaysDeny"];
-        assert_eq!(asked_about(Operation::Delete), deletions);
-        assert_eq!(asked_about(Operation::Connect), ["AlwaysDeny"]);
-    }
-
-    #[test]
-    fn what_is_called_built_is_built_under_its_name() {
-        for known in PLUGINS {
-            let built = build(known.name, &parts());
-            let expected = (known.state == State::Built).then_some(known.name);
-            assert_eq!(built.map(|plugin| plugin.name()), expected);
-        }
-    }
-}
+mod tests;

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::admission::{Chain, PodSecurityFigures};
 use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
 use apimachinery::features::{Gate, Gates};
@@ -31,8 +30,7 @@ use storage::Storage;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use crate::admission;
-use crate::admission_config::Configurations;
+use crate::admission::plugins::Plugins;
 use crate::aggregation::Aggregator;
 use crate::api_services::ApiServices;
 use crate::authenticators::authenticators;
@@ -45,12 +43,11 @@ use crate::features::FeatureMetrics;
 use crate::namespaces::Namespaces;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
-use crate::objects::StoredObjects;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::service_addresses::ServiceAddresses;
 use crate::services;
-use crate::system::{SystemClock, SystemEntropy, SystemOutside};
+use crate::system::{SystemClock, SystemEntropy};
 use crate::tasks::Tasks;
 
 /// What compressed lists may take that are remembered, in bytes.
@@ -127,10 +124,10 @@ pub(crate) async fn build(
     let paths = paths(&served, openid.is_some());
     let others = others(config, &registry, &served)?;
     let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
-    let (admission, of_admission) = plugins(config, &registry, &authorizer, &namespaces)?;
+    let plugins = Plugins::new(config, &registry, &served, &authorizer, &namespaces, others.services)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
-        admission,
+        admission: plugins.chain,
         authorizer: Arc::clone(&authorizer),
         roles: roles.shared(),
         authenticator: senders.authenticator.clone(),
@@ -153,7 +150,7 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
-    collectors.extend(others.figures.into_iter().chain([of_admission]).chain(of_authorizers));
+    collectors.extend(others.figures.into_iter().chain(plugins.collectors).chain(of_authorizers));
     collectors.extend(senders.collectors);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     Ok(Api {
@@ -164,14 +161,19 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let views = future::join3(following_namespaces.run(), following_ranges.run(), others.run);
+            let views = future::join4(
+                following_namespaces.run(),
+                following_ranges.run(),
+                plugins.followed,
+                others.run,
+            );
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
         }),
         before_stop,
         // The channel closes when the server is told to stop.
         cache_filled: Box::pin(async move {
-            _ = tokio::join!(delegator.ready(), authorizers_ready, defined);
+            _ = tokio::join!(delegator.ready(), authorizers_ready, defined, plugins.ready);
         }),
         authorizer,
     })
@@ -182,6 +184,8 @@ struct Others {
     aggregation: Aggregation,
     /// What webhooks that convert share.
     webhooks: Common,
+    /// Where Services with webhooks are.
+    services: client::webhook::Services,
     figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
@@ -202,7 +206,8 @@ fn others(config: &Config, registry: &Registry, served: &Arc<Served>) -> Result<
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());
     });
-    Ok(Others { aggregation, webhooks, figures, run, hooks })
+    let services = Arc::clone(&webhooks.services);
+    Ok(Others { aggregation, webhooks, services, figures, run, hooks })
 }
 
 /// What connections to Services go to.
@@ -281,32 +286,6 @@ fn backends(kubelets: &KubeletConfig) -> Result<Backends, RunError> {
 
 fn health_of(storage: Arc<dyn Storage>) -> BoxFuture<'static, Result<(), String>> {
     Box::pin(async move { storage.healthy().await.map_err(|error| error.to_string()) })
-}
-
-/// What may change and refuse writes, and its figures.
-///
-/// # Errors
-/// A configuration of plugins that cannot be used.
-fn plugins(
-    config: &Config,
-    registry: &Registry,
-    authorizer: &Arc<dyn Authorizer>,
-    namespaces: &Namespaces,
-) -> Result<(Chain, Arc<dyn Collector>), RunError> {
-    let objects = Arc::new(StoredObjects::new(registry.clone()));
-    let pod_security = Arc::new(PodSecurityFigures::default());
-    let parts = admission::Parts {
-        objects: objects.clone(),
-        writes: objects,
-        outside: Arc::new(SystemOutside),
-        namespaces: namespaces.shared(),
-        authorizer: Arc::clone(authorizer),
-        pod_security: Arc::clone(&pod_security),
-        pods: &config.pods,
-        gates: config.gates,
-        told: Configurations::read(&config.admission, config.gates)?,
-    };
-    Ok((admission::chain(&config.admission, &parts), Arc::new(PodSecurityCollector(pod_security))))
 }
 
 /// What is served at start.
@@ -396,15 +375,6 @@ impl Collector for CacheMetrics {
 struct Watches(Arc<WatchMetrics>);
 
 impl Collector for Watches {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-/// The figures of `PodSecurity`.
-struct PodSecurityCollector(Arc<PodSecurityFigures>);
-
-impl Collector for PodSecurityCollector {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
     }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::clock::Clock;
-use authentication::service_account::{BoundTokens, LegacyTokens, TokenCounters, TokenObjects};
+use authentication::service_account::{
+    BoundTokens, LegacyTokens, SignerFigures, TokenCounters, TokenObjects, VerificationKeys,
+};
 use authentication::{
     Authenticator, BootstrapTokens, CacheCounters, Cached, RequestHeaders, TokenAuthenticator, TokenFile,
     WebhookTokens,
@@ -72,6 +74,9 @@ pub(crate) fn authenticators(
     let cache = Arc::clone(&counters.cache);
     let remembered = || Arc::clone(&cache);
     collectors.push(Arc::new(Counted(counters)));
+    if let VerificationKeys::External(keys) = keys {
+        collectors.push(Arc::new(OfSigner(keys.figures())));
+    }
     // Behind the tokens of this server, which nobody has to be asked about.
     tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
     if let Some(webhook) = &authentication.webhook {
@@ -90,6 +95,15 @@ pub(crate) fn authenticators(
 struct Counted(Arc<TokenCounters>);
 
 impl Collector for Counted {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// What is counted of an external signer.
+struct OfSigner(Arc<SignerFigures>);
+
+impl Collector for OfSigner {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
     }

@@ -1,6 +1,7 @@
 //! What a server is told: plain data, filled from flags by the binary and by hand in tests.
 
 mod aggregation;
+mod audit;
 mod authorization;
 
 use std::fmt;
@@ -13,6 +14,10 @@ use ::authorization::Mode;
 pub use aggregation::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
 use apimachinery::features::Gates;
+pub use audit::{
+    AuditConfig, AuditLogConfig, AuditMode, AuditWebhookConfig, BatchOptions, FileOptions, Format, Throttle,
+    TruncateOptions,
+};
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
 use server::tls::{CertificateFiles, TlsOptions};
@@ -31,6 +36,8 @@ pub struct Config {
     pub authentication: AuthenticationConfig,
     /// Who decides what users may do.
     pub authorization: AuthorizationConfig,
+    /// What is audited.
+    pub audit: AuditConfig,
     /// Which admission plugins run.
     pub admission: AdmissionConfig,
     /// How requests are treated on their way.
@@ -461,6 +468,7 @@ impl Config {
             },
             kubelets: KubeletConfig::default(),
             aggregation: AggregationConfig::default(),
+            audit: AuditConfig::default(),
             tracing_config_file: None,
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),

@@ -3,6 +3,8 @@
 
 pub mod admission;
 mod admission_config;
+mod admission_policies;
+mod admission_webhooks;
 mod aggregation;
 pub mod api;
 mod api_services;

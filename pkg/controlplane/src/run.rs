@@ -1,5 +1,6 @@
 //! From a configuration to a running server, and down again.
 
+mod audit;
 mod certificates;
 mod error;
 mod hooks;
@@ -26,7 +27,7 @@ use endpoints::heavy::HeavyPool;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
 use server::metrics::{Metrics, ResourceLabels};
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
-use server::{Chain, ConnectionOptions, Env, Lifecycle, Services};
+use server::{Auditor, Chain, ConnectionOptions, Env, Lifecycle, Services};
 
 use crate::api::{self, Process};
 use crate::config::Config;
@@ -63,6 +64,7 @@ pub struct Running {
     heavy: HeavyPool,
     store: Store,
     recorder: Option<telemetry::Provider>,
+    auditor: Option<Arc<Auditor>>,
     config: Config,
 }
 
@@ -114,6 +116,8 @@ pub(crate) async fn start_under(
     config.serving.bind.address.set_port(address.port());
     certificates::write_kubeconfig(&config, &credentials, address, now)?;
     let recorder = Recorder::of(&config)?;
+    let audited = Arc::default();
+    let auditor = audit::auditor(&config.audit, &env.clock, &audited)?;
     let store = Store::open(&config.storage, recorder.is_some()).await?;
     let lifecycle = Lifecycle::new();
     let watches = CancellationToken::new();
@@ -129,7 +133,8 @@ pub(crate) async fn start_under(
     let api = api::build(&config, Arc::clone(&store.storage), process).await?;
     let hooks = Hooks::new(api.hooks);
     let health = health(&config, &store, &lifecycle, &hooks);
-    let metrics = Arc::new(Metrics::new(version(), now, api.collectors).with_resources(resource_labels()));
+    let collectors = [api.collectors, vec![Arc::new(audit::OfAudit(audited)) as _]].concat();
+    let metrics = Arc::new(Metrics::new(version(), now, collectors).with_resources(resource_labels()));
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
@@ -139,6 +144,7 @@ pub(crate) async fn start_under(
         health: Arc::new(health),
         metrics,
         traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
+        auditor: auditor.clone(),
     };
     let chain = Chain::new(services, config.chain.clone(), env);
     tracing::info!(%address, "serving securely");
@@ -161,6 +167,7 @@ pub(crate) async fn start_under(
         heavy,
         store,
         recorder: recorder.map(|recorder| recorder.provider),
+        auditor,
         config,
     })
 }
@@ -230,6 +237,10 @@ impl Running {
         self.store.close().await;
         if let Some(recorder) = self.recorder {
             recorder.shutdown().await;
+        }
+        if let Some(auditor) = self.auditor {
+            // It may wait for a disk, so it is no work for a thread that others wait for.
+            let _ = tokio::task::spawn_blocking(move || auditor.sink().finish()).await;
         }
         tracing::info!("stopped");
     }

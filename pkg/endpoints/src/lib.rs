@@ -32,7 +32,7 @@ mod testdata;
 mod testing;
 mod trace;
 pub mod versions;
-mod warning;
+pub mod warning;
 mod watch_body;
 mod watch_frame;
 mod watch_metrics;

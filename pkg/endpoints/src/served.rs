@@ -30,6 +30,7 @@ pub struct Description {
 pub struct Generation {
     /// Who serves what.
     pub catalog: Arc<Catalog>,
+    number: u64,
     discovery: Discovery,
     open_api: OpenApi,
 }
@@ -37,19 +38,25 @@ pub struct Generation {
 impl Generation {
     fn first(catalog: Arc<Catalog>, about: &Description) -> Self {
         let open_api = OpenApi::new(Arc::clone(&catalog), Arc::clone(&about.clock));
-        Generation::new(catalog, open_api.in_formats(about.formats), about)
+        Generation::new(catalog, 0, open_api.in_formats(about.formats), about)
     }
 
     /// The generation after this one. The documents of groups that did not change are not made again.
     fn next(&self, catalog: Catalog, about: &Description) -> Self {
         let catalog = Arc::new(catalog);
-        Generation::new(Arc::clone(&catalog), self.open_api.with_catalog(catalog), about)
+        let number = self.number.wrapping_add(1);
+        Generation::new(Arc::clone(&catalog), number, self.open_api.with_catalog(catalog), about)
     }
 
-    fn new(catalog: Arc<Catalog>, open_api: OpenApi, about: &Description) -> Self {
+    fn new(catalog: Arc<Catalog>, number: u64, open_api: OpenApi, about: &Description) -> Self {
         let groups = discovery::groups_of(&catalog);
         let discovery = Discovery::new(groups, about.server_address.clone(), &about.version);
-        Generation { discovery: discovery.in_formats(about.formats), open_api, catalog }
+        Generation { discovery: discovery.in_formats(about.formats), open_api, catalog, number }
+    }
+
+    /// Tells it from other generations: whoever remembers what a catalog says has to look again when this changes.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// The answer to a request for a document that describes the API; `None` when the path names none.

@@ -55,6 +55,21 @@ pub(crate) fn add(headers: &mut HeaderMap, warnings: &[String]) {
     }
 }
 
+/// Puts warnings before those that an answer has already, unless it says the same.
+pub fn put_first(headers: &mut HeaderMap, warnings: &[String]) {
+    if warnings.is_empty() {
+        return;
+    }
+    let rest: Vec<HeaderValue> = headers.get_all(WARNING).into_iter().cloned().collect();
+    headers.remove(WARNING);
+    add(headers, warnings);
+    for value in rest {
+        if !headers.get_all(WARNING).iter().any(|known| *known == value) {
+            headers.append(WARNING, value);
+        }
+    }
+}
+
 fn append(headers: &mut HeaderMap, text: &str) {
     let quoted = text.replace('\\', "\\\\").replace('"', "\\\"");
     if let Ok(value) = HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()) {
@@ -79,6 +94,15 @@ mod tests {
         let warnings =
             ["a \"b\" \\".to_owned(), "ü".to_owned(), "ü".to_owned(), String::new(), "x\ny".to_owned()];
         check(&warnings, &["a \\\"b\\\" \\\\".to_owned(), "ü".to_owned()]);
+    }
+
+    #[test]
+    fn warnings_of_earlier_steps_come_first() {
+        let mut headers = HeaderMap::new();
+        add(&mut headers, &["late".to_owned(), "early".to_owned()]);
+        put_first(&mut headers, &["early".to_owned()]);
+        let found: Vec<&[u8]> = headers.get_all(WARNING).iter().map(HeaderValue::as_bytes).collect();
+        assert_eq!(found, [&b"299 - \"early\""[..], b"299 - \"late\""]);
     }
 
     #[test]

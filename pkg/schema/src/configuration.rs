@@ -112,6 +112,18 @@ impl ConfigurationFile {
     /// What upstream says of the text: it is of another kind, or has members that there are not, or that are not
     /// what they should be.
     pub fn read(&self, text: &[u8]) -> Result<Configuration, ReadError> {
+        match self.read_leniently(text)? {
+            (_, Some(strict)) if self.strict => Err(ReadError::Wrong(strict)),
+            (configuration, _) => Ok(configuration),
+        }
+    }
+
+    /// Reads a text as [`read`](Self::read) does, and leaves members out that there are not. With it comes what a
+    /// strict reader says of them.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read), but for those members.
+    pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
         let (json, duplicates) = as_json(text).map_err(ReadError::Wrong)?;
         let known = self.kind_of(&json, text)?;
         let mut object: Map<String, Value> =
@@ -121,10 +133,8 @@ impl ConfigurationFile {
             Reading { version: known.version, path: String::new(), names: Vec::new(), unknown: Vec::new() };
         let members = reading.members(self.members, object).map_err(ReadError::Wrong)?;
         let strict: Vec<String> = duplicates.into_iter().chain(reading.unknown).collect();
-        match self.strict && !strict.is_empty() {
-            false => Ok(Configuration { version: known.version, members }),
-            true => Err(ReadError::Wrong(strict_decoding_error(strict))),
-        }
+        let strict = (!strict.is_empty()).then(|| strict_decoding_error(strict));
+        Ok((Configuration { version: known.version, members }, strict))
     }
 
     /// As what a text is written; `json` is the same.

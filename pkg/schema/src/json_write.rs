@@ -16,7 +16,7 @@ pub use number::{write_double, write_integer};
 pub use pretty::indent;
 pub use raw::{RawError, compact};
 pub use string::write_string;
-pub use typed::encode;
+pub use typed::{encode, is_nil, left_out};
 pub use untyped::untyped;
 
 use crate::table::Message;

@@ -1,6 +1,7 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
 mod context;
+mod refusal;
 mod trace;
 mod weight;
 
@@ -11,25 +12,24 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures::FutureExt;
-use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderName, HeaderValue, STRICT_TRANSPORT_SECURITY};
+use http::Uri;
+use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
-use http::uri::PathAndQuery;
-use http::{HeaderMap, Uri};
 use http_body::Body as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::task::TaskTracker;
 
 use apimachinery::features::Gates;
-use apimachinery::go_quote::quote;
-use apimachinery::request_context::{AuditId, RequestContext};
+use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
 use apimachinery::trace::Span;
 use authentication::{Authenticated, Authenticator, Credentials};
-use authorization::{Authorizer, Unauthorized, authorize};
+use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Request, Response};
 use endpoints::heavy::HeavyPool;
 
+use crate::audit::{Auditor, Recording};
 use crate::connection::{ActiveRequest, Peer};
 use crate::env::Env;
 use crate::health::Health;
@@ -39,8 +39,9 @@ use crate::metrics::{Answered, Metrics};
 use crate::pages::Pages;
 use crate::respond;
 use crate::response_body::ResponseBody;
-use crate::routes::{self, PageOptions, is_of_api, panicked};
+use crate::routes::{self, PageOptions, is_of_api};
 use context::AUDIT_ID;
+use refusal::{ErrorHeaders, Refusal, note_decision, unauthorized};
 pub use trace::Traces;
 
 /// What the chain asks.
@@ -61,6 +62,8 @@ pub struct Services {
     pub metrics: Arc<Metrics>,
     /// What records requests; `None` where nobody wants that.
     pub traces: Option<Traces>,
+    /// What audits them; `None` where nobody wants that.
+    pub auditor: Option<Arc<Auditor>>,
 }
 
 /// How the chain behaves.
@@ -104,6 +107,7 @@ pub struct Chain {
     pages: Pages,
     pub(crate) metrics: Arc<Metrics>,
     traces: Option<Traces>,
+    auditor: Option<Arc<Auditor>>,
     inflight: Arc<Inflight>,
     /// Writes, which go on when their client hangs up.
     writes: TaskTracker,
@@ -116,6 +120,8 @@ pub(crate) type Answer = http::Response<ResponseBody>;
 
 /// What a request holds until its answer is through.
 pub(crate) struct Held {
+    /// Boxed: most answers are not recorded, and many are under way.
+    pub(crate) recording: Option<Box<Recording>>,
     pub(crate) answered: Answered,
     _active: ActiveRequest,
     _seat: Seat,
@@ -127,34 +133,7 @@ struct Incoming<'r> {
     body: Body,
     context: Arc<RequestContext>,
     peer: &'r Peer,
-}
-
-/// Why a request was not dispatched.
-enum Refusal {
-    Status(Box<Status>),
-    TooMany,
-    /// 500 with this text: upstream does not say it in a Status.
-    Unreadable(String),
-}
-
-impl From<Box<Status>> for Refusal {
-    fn from(status: Box<Status>) -> Self {
-        Refusal::Status(status)
-    }
-}
-
-/// The answer to a request that is not authorized. Upstream logs what went wrong, and tells the client.
-fn unauthorized(why: Unauthorized, uri: &Uri) -> Refusal {
-    match why {
-        Unauthorized::Forbidden(status) => Refusal::Status(status),
-        Unauthorized::Failed(error) => {
-            tracing::error!(%error, "nobody could say whether a request is authorized");
-            let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
-            let text = format!("Internal Server Error: {}: {error}", quote(target));
-            let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-            Refusal::Unreadable(format!("{text}\n"))
-        }
-    }
+    recording: Option<&'r Recording>,
 }
 
 impl Chain {
@@ -162,7 +141,7 @@ impl Chain {
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
         let inflight = Arc::new(Inflight::new(options.inflight));
         let pages = routes::pages(&services, &inflight, &options.pages, &env);
-        let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, .. } = services;
+        let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, auditor, .. } = services;
         let writes = TaskTracker::new();
         Arc::new(Chain {
             authenticator,
@@ -173,6 +152,7 @@ impl Chain {
             pages,
             metrics,
             traces,
+            auditor,
             inflight,
             writes,
             options,
@@ -184,11 +164,6 @@ impl Chain {
     pub async fn drained(&self) {
         self.writes.close();
         self.writes.wait().await;
-    }
-
-    /// The wall clock and randomness of this server.
-    pub(crate) fn env(&self) -> &Env {
-        &self.env
     }
 
     /// Answers one request. Whatever goes wrong on the way, there is an answer.
@@ -208,20 +183,32 @@ impl Chain {
         }
         let long_running = is_long_running(&context.info);
         let answered = Answered::begin(&self.metrics, &parts, &context, long_running, received);
+        let recording = self.recording(&context, &uri, long_running);
         let outcome = match flaw {
-            Some(refusal) => Err(refusal),
-            None => self.bounded(Incoming { parts, body, context: Arc::clone(&context), peer }).await,
+            Some(refusal) => {
+                recording
+                    .as_ref()
+                    .filter(|_| !context.info.verb.is_empty())
+                    .inspect(|one| _ = one.received(None));
+                Err(refusal)
+            }
+            None => {
+                let (context, recording) = (Arc::clone(&context), recording.as_deref());
+                self.bounded(Incoming { parts, body, context, peer, recording }).await
+            }
         };
-        let (mut response, seat) =
-            outcome.unwrap_or_else(|refusal| (self.refuse(refusal, error_headers), Seat::free()));
+        let (mut response, seat) = outcome.unwrap_or_else(|refusal| {
+            (self.refuse(refusal, recording.as_deref(), error_headers), Seat::free())
+        });
+        recording.as_ref().inspect(|recording| recording.answered(&response));
         let code = response.status();
         let audit_id = context.audit_id.as_str();
         tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id, "request");
-        self.decorate(&mut response, &context.audit_id, method == http::Method::HEAD);
+        self.decorate(&mut response, &context, method == http::Method::HEAD);
         // A body of known length is in memory already; only one that is still being made can be late.
         let streamed = !long_running && response.body().size_hint().exact().is_none();
         let until = streamed.then(|| Box::pin(sleep_until(received + timeout_max)));
-        let held = Held { answered: answered.with_code(code), _active: active, _seat: seat };
+        let held = Held { recording, answered: answered.with_code(code), _active: active, _seat: seat };
         response.map(|body| ResponseBody::new(body, until, held))
     }
 
@@ -235,14 +222,20 @@ impl Chain {
         };
         match outcome {
             Ok(Ok(answered)) => answered,
-            Ok(Err(_panic)) => Err(Refusal::from(Box::new(panicked(&self.metrics)))),
+            Ok(Err(panic)) => Err(Refusal::panic(&*panic)),
             Err(_elapsed) => Err(Refusal::from(self.timed_out())),
         }
     }
 
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
     async fn steps(self: &Arc<Self>, mut incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
-        let sender = self.authenticate(&mut incoming).await?;
+        let sender = self.authenticate(&mut incoming).await;
+        if let Some(recording) = incoming.recording
+            && !recording.received(sender.as_ref().ok().map(Authenticated::user))
+        {
+            return Err(Refusal::internal(&incoming.parts.uri, "failed to store audit event"));
+        }
+        let sender = sender?;
         let Some(traces) = &self.traces else { return self.answer(incoming, sender).await };
         let span = traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env);
         match span.clone().within(pin!(self.answer(incoming, sender))).await {
@@ -260,14 +253,22 @@ impl Chain {
         incoming: Incoming<'_>,
         sender: Authenticated,
     ) -> Result<(Response, Seat), Refusal> {
-        let Incoming { mut parts, body, context, .. } = incoming;
+        let Incoming { mut parts, body, context, recording, .. } = incoming;
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
         let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer).await?;
+        if let (Some(recording), Actor::Other { user, constraint }) = (recording, &actor) {
+            recording.impersonated(user, constraint);
+        }
         let seat = self.seat(info, &actor)?;
         let authorized = authorize(authorizer, actor.into_user(), info).await;
+        recording.inspect(|_| note_decision(&context.notes, &authorized));
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
         if info.is_resource || is_of_api(&info.path) {
+            let body = match recording {
+                Some(recording) => recording.keeping(&parts, body),
+                None => body,
+            };
             let request = Request { parts, body, context, authorized };
             return self.dispatch(request, seat).await;
         }
@@ -280,12 +281,17 @@ impl Chain {
         let (headers, peer) = (&mut incoming.parts.headers, incoming.peer);
         let authorization = endpoints::header::text(headers, AUTHORIZATION);
         let now = self.env.clock.now().seconds;
+        let verdict = peer.shown().map(|shown| shown.verdict(now));
+        if let Some(last) = verdict.as_ref().and_then(|verdict| verdict.last) {
+            self.metrics.authentications.certificate(last.saturating_sub(now));
+        }
         let credentials = Credentials {
-            certificates: Some(peer.certificates()),
+            certificates: verdict.as_ref().map(|verdict| &verdict.certificates),
             authorization: authorization.as_deref(),
             headers: Some(headers),
             path: &incoming.context.info.path,
             now,
+            notes: Some(&incoming.context.notes),
         };
         let began = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
@@ -332,7 +338,9 @@ impl Chain {
         match done {
             Ok(Ok(answered)) => Ok(answered),
             Ok(Err(_elapsed)) => Err(self.timed_out().into()),
-            Err(_panic) => Err(Box::new(panicked(&self.metrics)).into()),
+            Err(ended) => Err(ended
+                .try_into_panic()
+                .map_or_else(|_| Refusal::Panicked(String::new()), |panic| Refusal::panic(&*panic))),
         }
     }
 
@@ -341,20 +349,23 @@ impl Chain {
         Box::new(Status::timeout("request did not complete within the allotted timeout", 0))
     }
 
-    fn refuse(&self, refusal: Refusal, headers: ErrorHeaders) -> Response {
-        match refusal {
-            Refusal::Status(status) => respond::status(&status, &headers.into()),
-            Refusal::TooMany => {
-                self.metrics.dropped.fetch_add(1, Relaxed);
-                respond::too_many_requests()
-            }
-            Refusal::Unreadable(text) => respond::text(500, text),
-        }
+    /// What is recorded of a request, if anything of any is.
+    fn recording(
+        &self,
+        context: &Arc<RequestContext>,
+        uri: &Uri,
+        long_running: bool,
+    ) -> Option<Box<Recording>> {
+        let of_objects = |info: &RequestInfo| info.is_resource && !self.dispatch.is_forwarded(info);
+        self.auditor.as_ref().map(|auditor| {
+            let kind = (long_running, of_objects(&context.info));
+            Box::new(Recording::new(auditor, &self.env.clock, context, uri, kind))
+        })
     }
 
     /// Puts the headers on that every answer has. The answer to HEAD keeps its headers and loses its
     /// body.
-    fn decorate(&self, response: &mut Response, audit_id: &AuditId, head: bool) {
+    fn decorate(&self, response: &mut Response, context: &RequestContext, head: bool) {
         if head {
             if let Some(length) = response.body().size_hint().exact() {
                 response.headers_mut().entry(http::header::CONTENT_LENGTH).or_insert(length.into());
@@ -362,12 +373,13 @@ impl Chain {
             *response.body_mut() = respond::empty();
         }
         let headers = response.headers_mut();
-        if let Ok(mut id) = HeaderValue::from_maybe_shared(audit_id.bytes()) {
+        if let Ok(mut id) = HeaderValue::from_maybe_shared(context.audit_id.bytes()) {
             // It is no secret, but it never comes twice: HTTP/2 shall not drive useful headers out of the
             // connection's table of headers for it.
             id.set_sensitive(true);
             headers.entry(AUDIT_ID).or_insert(id);
         }
+        endpoints::warning::put_first(headers, &context.notes.warnings());
         headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-cache, private"));
         if let Some(hsts) = &self.options.hsts {
             headers.entry(STRICT_TRANSPORT_SECURITY).or_insert_with(|| hsts.clone());
@@ -378,23 +390,6 @@ impl Chain {
 /// When a request has to be done; `None` for a long-running one.
 fn deadline(context: &RequestContext) -> Option<Instant> {
     context.deadline.map(Instant::from_std)
-}
-
-/// The headers that decide how a failure is written, kept for a failure that is not likely.
-struct ErrorHeaders([Option<HeaderValue>; 2]);
-
-const ERROR_HEADERS: [HeaderName; 2] = [http::header::ACCEPT, http::header::USER_AGENT];
-
-impl ErrorHeaders {
-    fn of(parts: &Parts) -> Self {
-        ErrorHeaders(ERROR_HEADERS.map(|name| parts.headers.get(name).cloned()))
-    }
-}
-
-impl From<ErrorHeaders> for HeaderMap {
-    fn from(kept: ErrorHeaders) -> Self {
-        ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
-    }
 }
 
 #[cfg(test)]

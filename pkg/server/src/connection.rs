@@ -11,6 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use futures::task::AtomicWaker;
 use http_body::Body as _;
 use http_body_util::BodyExt;
@@ -22,8 +23,6 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use authentication::PresentedCertificates;
-
 use crate::Chain;
 use crate::activity::{Activity, HEAD_TIMEOUT};
 use crate::chain::Answer;
@@ -33,6 +32,7 @@ use crate::heads::{HEAD_BYTES_MAX, Heads};
 use crate::lifecycle::Lifecycle;
 use crate::request_body::RequestBody;
 use crate::tls::Tls;
+use crate::tls::presented::Shown;
 
 /// How long a connection that was told to go may take to say goodbye.
 const GOODBYE_MAX: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ pub struct Peer {
     /// Its address.
     pub remote: SocketAddr,
     protocol: Protocol,
-    certificates: PresentedCertificates,
+    shown: Option<Shown>,
     activity: Activity,
     retire: CancellationToken,
     /// Whether the bytes on the connection are no requests of HTTP/1.1.
@@ -85,12 +85,12 @@ pub struct Peer {
 }
 
 impl Peer {
-    /// A peer that has not asked for anything yet.
-    pub fn new(remote: SocketAddr, protocol: Protocol, certificates: PresentedCertificates) -> Arc<Self> {
+    /// A peer that has not asked for anything yet, and the certificates that it showed, if it did.
+    pub(crate) fn new(remote: SocketAddr, protocol: Protocol, shown: Option<Shown>) -> Arc<Self> {
         Arc::new(Peer {
             remote,
             protocol,
-            certificates,
+            shown,
             activity: Activity::new(protocol == Protocol::Http1),
             retire: CancellationToken::new(),
             opaque: AtomicBool::new(protocol == Protocol::Http2),
@@ -100,9 +100,9 @@ impl Peer {
         })
     }
 
-    /// The client certificate it presented.
-    pub(crate) fn certificates(&self) -> &PresentedCertificates {
-        &self.certificates
+    /// The certificates it showed.
+    pub(crate) fn shown(&self) -> Option<&Shown> {
+        self.shown.as_ref()
     }
 
     /// Tells an HTTP/2 client to open another connection for what comes next (GOAWAY).
@@ -161,7 +161,7 @@ impl Drop for ActiveRequest {
 pub(crate) async fn serve_tls<S>(
     stream: S,
     remote: SocketAddr,
-    tls: Arc<Tls>,
+    tls: Arc<ArcSwap<Tls>>,
     chain: Arc<Chain>,
     options: ConnectionOptions,
     lifecycle: Lifecycle,
@@ -169,7 +169,7 @@ pub(crate) async fn serve_tls<S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let accepted = tokio::select! {
-        accepted = timeout(HEAD_TIMEOUT, tls.acceptor().accept(stream)) => accepted,
+        accepted = timeout(HEAD_TIMEOUT, tls.load().acceptor().accept(stream)) => accepted,
         () = lifecycle.draining().cancelled() => return,
     };
     let stream = match accepted {
@@ -182,8 +182,8 @@ pub(crate) async fn serve_tls<S>(
         Some(b"h2") => Protocol::Http2,
         _ => Protocol::Http1,
     };
-    let certificates = tls.judge(session.peer_certificates(), chain.env().clock.now().seconds);
-    serve(stream, Peer::new(remote, protocol, certificates), chain, options, lifecycle).await;
+    let shown = session.peer_certificates().and_then(|certificates| Shown::new(certificates, tls));
+    serve(stream, Peer::new(remote, protocol, shown), chain, options, lifecycle).await;
 }
 
 fn handshake_failed(chain: &Chain, remote: SocketAddr, reason: &str) {

@@ -31,7 +31,12 @@ pub(crate) enum Actor {
     /// The sender.
     Sender(Authenticated),
     /// Someone else, whom the authorizer lets the sender be.
-    Other(UserInfo),
+    Other {
+        /// Who that is.
+        user: UserInfo,
+        /// The verb of the right by which the sender may; empty for the old one.
+        constraint: &'static str,
+    },
 }
 
 impl Actor {
@@ -39,7 +44,7 @@ impl Actor {
     pub(crate) fn user(&self) -> &UserInfo {
         match self {
             Actor::Sender(sender) => sender.user(),
-            Actor::Other(user) => user,
+            Actor::Other { user, .. } => user,
         }
     }
 
@@ -47,7 +52,7 @@ impl Actor {
     pub(crate) fn into_user(self) -> UserInfo {
         match self {
             Actor::Sender(sender) => sender.into_user(),
-            Actor::Other(user) => user,
+            Actor::Other { user, .. } => user,
         }
     }
 }
@@ -96,7 +101,7 @@ impl Impersonation {
                 Ok(Some(user)) => {
                     self.remember(&sender.user().name, mode);
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
-                    return Ok(Actor::Other(user));
+                    return Ok(Actor::Other { user, constraint: mode.constraint() });
                 }
                 Err(status) => refusal = refusal.or(Some(status)),
             }

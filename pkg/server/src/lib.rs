@@ -17,6 +17,7 @@ pub mod metrics;
 pub mod tls;
 
 mod activity;
+mod audit;
 mod chain;
 mod connection;
 mod debugging;
@@ -37,6 +38,7 @@ mod routes;
 mod testing;
 mod zpages;
 
+pub use crate::audit::{ANSWER_BYTES_MAX, Auditor, KEPT_BYTES_MAX};
 pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::{ConnectionOptions, Peer, Protocol};
 pub use debugging::SetVerbosity;

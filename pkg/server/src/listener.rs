@@ -96,7 +96,7 @@ pub async fn serve(
 
 async fn accept_all(
     listener: &TcpListener,
-    tls: &ArcSwap<Tls>,
+    tls: &Arc<ArcSwap<Tls>>,
     chain: &Arc<Chain>,
     options: ConnectionOptions,
     lifecycle: &Lifecycle,
@@ -116,7 +116,7 @@ async fn accept_all(
         };
         pause = ACCEPT_PAUSE_MIN;
         tune(&stream);
-        let (tls, chain, lifecycle) = (tls.load_full(), Arc::clone(chain), lifecycle.clone());
+        let (tls, chain, lifecycle) = (Arc::clone(tls), Arc::clone(chain), lifecycle.clone());
         let open = OpenConnection::count(&chain);
         connections.spawn(async move {
             serve_tls(stream, remote, tls, chain, options, lifecycle).await;

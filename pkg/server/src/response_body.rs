@@ -42,6 +42,9 @@ impl http_body::Body for ResponseBody {
             Ok(Poll::Ready(frame)) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());
                 this.held.answered.add_bytes(data.map_or(0, Bytes::len));
+                if let (Some(recording), Some(data)) = (&this.held.recording, data) {
+                    recording.sent(data);
+                }
                 Poll::Ready(frame)
             }
             Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
@@ -54,6 +57,9 @@ impl http_body::Body for ResponseBody {
             Err(_) => {
                 this.held.answered.metrics().panics.fetch_add(1, Relaxed);
                 tracing::error!("panic while an answer was sent");
+                if let Some(recording) = &this.held.recording {
+                    recording.panicked("while an answer was sent");
+                }
                 Poll::Ready(Some(Err("panic while the answer was made".into())))
             }
         }

@@ -24,7 +24,7 @@ use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
-use crate::{Chain, ChainOptions, Env, Services, Traces, respond};
+use crate::{Auditor, Chain, ChainOptions, Env, Services, Traces, respond};
 
 const PODS: ResourceLabels<'static> =
     ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
@@ -129,6 +129,21 @@ pub(crate) fn traced_chain(
     options: ChainOptions,
     traces: Option<Traces>,
 ) -> Arc<Chain> {
+    observed_chain(script, modes, options, traces, None)
+}
+
+/// As [`chain`], audited by `auditor`.
+pub(crate) fn audited_chain(script: &Arc<Script>, modes: &[Mode], auditor: Auditor) -> Arc<Chain> {
+    observed_chain(script, modes, ChainOptions::default(), None, Some(Arc::new(auditor)))
+}
+
+fn observed_chain(
+    script: &Arc<Script>,
+    modes: &[Mode],
+    options: ChainOptions,
+    traces: Option<Traces>,
+    auditor: Option<Arc<Auditor>>,
+) -> Arc<Chain> {
     let tokens = "master,root,1,\"system:masters\"\nann,ann,2\nbob,bob,3\n";
     #[allow(clippy::unwrap_used)]
     let tokens = TokenFile::parse("tokens", tokens).unwrap();
@@ -155,6 +170,7 @@ pub(crate) fn traced_chain(
         }),
         metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
         traces,
+        auditor,
     };
     Chain::new(services, options, env())
 }

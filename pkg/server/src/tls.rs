@@ -2,6 +2,7 @@
 //! after the handshake, and a swap of everything when files change.
 
 mod clients;
+pub(crate) mod presented;
 mod reload;
 pub mod self_signed;
 mod sni;
@@ -13,14 +14,12 @@ use std::{fs, io};
 
 use rustls::ServerConfig;
 use rustls::crypto::CryptoProvider;
-use rustls::server::danger::ClientCertVerifier;
 use rustls::sign::CertifiedKey;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-use authentication::PresentedCertificates;
-
+use clients::{AskOnly, Authorities, Vouching};
 pub use reload::keep_fresh;
 pub use suites::{TlsOptions, TlsVersion};
 
@@ -91,6 +90,13 @@ pub struct TlsContents {
     proxy_authorities: Vec<Vec<u8>>,
 }
 
+impl TlsContents {
+    fn has_authorities_of(&self, other: &TlsContents) -> bool {
+        self.client_authorities == other.client_authorities
+            && self.proxy_authorities == other.proxy_authorities
+    }
+}
+
 impl TlsFiles {
     /// Reads the files.
     ///
@@ -114,8 +120,8 @@ impl TlsFiles {
 /// TLS, ready to accept connections.
 pub struct Tls {
     config: Arc<ServerConfig>,
-    clients: Option<Arc<dyn ClientCertVerifier>>,
-    proxies: Option<Arc<dyn ClientCertVerifier>>,
+    /// Who may vouch for clients. It is what requests on open connections are judged by.
+    vouching: Arc<Vouching>,
 }
 
 impl Tls {
@@ -132,32 +138,22 @@ impl Tls {
             by_name.add(names, key);
         }
         let files = &contents.files;
-        let clients = clients::verifier(&files.client_authorities, &contents.client_authorities, &provider)?;
-        let proxies = clients::verifier(&files.proxy_authorities, &contents.proxy_authorities, &provider)?;
+        let clients = Authorities::of(&files.client_authorities, &contents.client_authorities, &provider)?;
+        let proxies = Authorities::of(&files.proxy_authorities, &contents.proxy_authorities, &provider)?;
+        let vouching = Vouching { clients, proxies };
         let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
             .with_protocol_versions(options.versions())?;
-        let builder = match clients::AskOnly::new(clients.iter().chain(&proxies).cloned()) {
+        let builder = match AskOnly::new(vouching.all().map(|authorities| Arc::clone(authorities.judge()))) {
             Some(asking) => builder.with_client_cert_verifier(Arc::new(asking)),
             None => builder.with_no_client_auth(),
         };
         let mut config = builder.with_cert_resolver(Arc::new(by_name));
         config.alpn_protocols = options.alpn();
-        Ok(Tls { config: Arc::new(config), clients, proxies })
+        Ok(Tls { config: Arc::new(config), vouching: Arc::new(vouching) })
     }
 
     pub(crate) fn acceptor(&self) -> TlsAcceptor {
         TlsAcceptor::from(Arc::clone(&self.config))
-    }
-
-    /// Judges the chain that a client presented. `now` is in seconds since 1970.
-    pub(crate) fn judge(&self, chain: Option<&[CertificateDer<'_>]>, now: i64) -> PresentedCertificates {
-        let Some((leaf, intermediates)) = chain.and_then(<[_]>::split_first) else {
-            return PresentedCertificates::default();
-        };
-        let by = |judge: &Option<Arc<dyn ClientCertVerifier>>| {
-            Some(clients::judge(judge.as_deref()?, leaf, intermediates, now))
-        };
-        PresentedCertificates { client: by(&self.clients), proxy: by(&self.proxies) }
     }
 }
 

@@ -11,10 +11,14 @@ mod tests;
 use std::error::Error;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::time::UnixTime;
 use async_trait::async_trait;
-use authentication::service_account::{ExternalKey, ExternalKeySet, ExternalSignature, ExternalSigner};
+use authentication::service_account::{
+    ExternalKey, ExternalKeySet, ExternalSignature, ExternalSigner, SignerError, SignerFigures,
+};
 use http::Uri;
 use http::uri::PathAndQuery;
 use hyper_util::rt::TokioIo;
@@ -22,9 +26,10 @@ use messages::{
     FetchKeysRequest, FetchKeysResponse, MetadataRequest, MetadataResponse, SignRequest, SignResponse,
 };
 use tokio::net::UnixStream;
+use tokio::time::Instant;
 use tonic::client::Grpc;
 use tonic::transport::{Channel, Endpoint};
-use tonic::{Request, Status};
+use tonic::{Code, Request, Status};
 use tonic_prost::ProstCodec;
 
 /// How long a call may take, the wait for a signer that is not there yet included (upstream's figure for keys).
@@ -34,13 +39,21 @@ const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long to wait before a signer that is not there is looked for again.
 const RETRY_AFTER: Duration = Duration::from_millis(200);
 
+const SIGN: &str = "/v1.ExternalJWTSigner/Sign";
+const FETCH_KEYS: &str = "/v1.ExternalJWTSigner/FetchKeys";
+const METADATA: &str = "/v1.ExternalJWTSigner/Metadata";
+
 /// A signer at a socket. It is connected to when it is needed, and again when it was away.
 #[derive(Clone)]
-pub struct SocketSigner(Channel);
+pub struct SocketSigner {
+    channel: Channel,
+    figures: Arc<SignerFigures>,
+}
 
 impl SocketSigner {
     /// A signer at a socket in the file system, or in the kernel's own name space if the name begins with `@`.
-    pub fn new(socket: &str) -> Self {
+    /// Calls are counted in `figures`.
+    pub fn new(socket: &str, figures: Arc<SignerFigures>) -> Self {
         let path = match socket.strip_prefix('@') {
             Some(name) => PathBuf::from(format!("\0{name}")),
             None => PathBuf::from(socket),
@@ -49,7 +62,8 @@ impl SocketSigner {
             let path = path.clone();
             async move { Ok::<_, io::Error>(TokioIo::new(UnixStream::connect(path).await?)) }
         });
-        SocketSigner(Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector))
+        let channel = Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector);
+        SocketSigner { channel, figures }
     }
 
     /// The longest time that a token may live, in seconds.
@@ -57,22 +71,33 @@ impl SocketSigner {
     /// # Errors
     /// What went wrong, as gRPC words it.
     pub async fn token_seconds_max(&self) -> Result<i64, String> {
-        let answer: MetadataResponse = self.call("Metadata", MetadataRequest {}, METADATA_TIMEOUT).await?;
+        let answer: MetadataResponse =
+            self.call(METADATA, MetadataRequest {}, METADATA_TIMEOUT).await.map_err(|error| error.text)?;
         Ok(answer.max_token_expiration_seconds)
     }
 
     /// Calls a method. Waits for a signer that is not there, as upstream does, until the time is over.
-    async fn call<Q, A>(&self, method: &str, request: Q, timeout: Duration) -> Result<A, String>
+    async fn call<Q, A>(&self, method: &'static str, request: Q, timeout: Duration) -> Result<A, SignerError>
     where
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
-        let path = PathAndQuery::try_from(format!("/v1.ExternalJWTSigner/{method}"));
-        let path = path.map_err(|error| error.to_string())?;
+        let began = Instant::now();
+        let answer = self.unary(PathAndQuery::from_static(method), request, timeout).await;
+        let code = answer.as_ref().map_or_else(|status| status.code(), |_| Code::Ok);
+        self.figures.called(method, named(code), began.elapsed());
+        answer.map_err(|status| SignerError { code: named(status.code()), text: worded(&status) })
+    }
+
+    async fn unary<Q, A>(&self, path: PathAndQuery, request: Q, timeout: Duration) -> Result<A, Status>
+    where
+        Q: prost::Message + Clone + 'static,
+        A: prost::Message + Default + 'static,
+    {
         let attempts = async {
             loop {
                 let codec = ProstCodec::<Q, A>::default();
-                let mut client = Grpc::new(self.0.clone());
+                let mut client = Grpc::new(self.channel.clone());
                 let answer = match client.ready().await {
                     Ok(()) => client.unary(Request::new(request.clone()), path.clone(), codec).await,
                     Err(error) => Err(Status::from_error(error.into())),
@@ -85,8 +110,8 @@ impl SocketSigner {
         };
         match tokio::time::timeout(timeout, attempts).await {
             Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(worded(&status)),
-            Err(_) => Err(worded(&Status::deadline_exceeded("context deadline exceeded"))),
+            Ok(Err(status)) => Err(status),
+            Err(_) => Err(Status::deadline_exceeded("context deadline exceeded")),
         }
     }
 }
@@ -98,27 +123,52 @@ fn is_away(status: &Status) -> bool {
 
 /// A failure in the words of Go's gRPC.
 fn worded(status: &Status) -> String {
-    format!("rpc error: code = {:?} desc = {}", status.code(), status.message())
+    format!("rpc error: code = {} desc = {}", named(status.code()), status.message())
+}
+
+/// A code as Go's gRPC names it.
+fn named(code: Code) -> &'static str {
+    match code {
+        Code::Ok => "OK",
+        Code::Cancelled => "Canceled",
+        Code::Unknown => "Unknown",
+        Code::InvalidArgument => "InvalidArgument",
+        Code::DeadlineExceeded => "DeadlineExceeded",
+        Code::NotFound => "NotFound",
+        Code::AlreadyExists => "AlreadyExists",
+        Code::PermissionDenied => "PermissionDenied",
+        Code::ResourceExhausted => "ResourceExhausted",
+        Code::FailedPrecondition => "FailedPrecondition",
+        Code::Aborted => "Aborted",
+        Code::OutOfRange => "OutOfRange",
+        Code::Unimplemented => "Unimplemented",
+        Code::Internal => "Internal",
+        Code::Unavailable => "Unavailable",
+        Code::DataLoss => "DataLoss",
+        Code::Unauthenticated => "Unauthenticated",
+    }
 }
 
 #[async_trait]
 impl ExternalSigner for SocketSigner {
-    async fn sign(&self, claims: &str) -> Result<ExternalSignature, String> {
+    async fn sign(&self, claims: &str) -> Result<ExternalSignature, SignerError> {
         let request = SignRequest { claims: claims.to_owned() };
-        let answer: SignResponse = self.call("Sign", request, CALL_TIMEOUT).await?;
+        let answer: SignResponse = self.call(SIGN, request, CALL_TIMEOUT).await?;
         Ok(ExternalSignature { header: answer.header, signature: answer.signature })
     }
 
-    async fn keys(&self) -> Result<ExternalKeySet, String> {
-        let answer: FetchKeysResponse = self.call("FetchKeys", FetchKeysRequest {}, CALL_TIMEOUT).await?;
+    async fn keys(&self) -> Result<ExternalKeySet, SignerError> {
+        let answer: FetchKeysResponse = self.call(FETCH_KEYS, FetchKeysRequest {}, CALL_TIMEOUT).await?;
         let keys = answer.keys.into_iter().map(|key| ExternalKey {
             id: key.key_id,
             spki: key.key,
             excluded_from_discovery: key.exclude_from_oidc_discovery,
         });
-        if answer.data_timestamp.is_none() {
-            return Err("invalid data timestamp: proto: invalid nil Timestamp".to_owned());
-        }
-        Ok(ExternalKeySet { keys: keys.collect(), refresh_after_seconds: answer.refresh_hint_seconds })
+        let Some(time) = &answer.data_timestamp else {
+            return Err("invalid data timestamp: proto: invalid nil Timestamp".to_owned().into());
+        };
+        let nanos = u32::try_from(time.nanos).unwrap_or(0);
+        let data = UnixTime { seconds: time.seconds, nanos };
+        Ok(ExternalKeySet { keys: keys.collect(), refresh_after_seconds: answer.refresh_hint_seconds, data })
     }
 }

@@ -84,19 +84,22 @@ async fn a_signer_at_a_socket_signs_and_tells_its_keys() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
     let _server = serve(UnixListener::bind(&path).unwrap());
-    let signer = SocketSigner::new(path.to_str().unwrap());
+    let signer = SocketSigner::new(path.to_str().unwrap(), Arc::default());
     let signed = signer.sign("abc").await;
     assert_eq!(signed, Ok(ExternalSignature { header: "head".to_owned(), signature: "cba".to_owned() }));
     let keys = signer.keys().await.unwrap();
     let key = ExternalKey { id: "one".to_owned(), spki: vec![1, 2], excluded_from_discovery: true };
-    assert_eq!(keys, ExternalKeySet { keys: vec![key], refresh_after_seconds: 7 });
+    assert_eq!(
+        keys,
+        ExternalKeySet { keys: vec![key], refresh_after_seconds: 7, data: UnixTime { seconds: 1, nanos: 0 } }
+    );
 }
 
 #[tokio::test]
 async fn a_signer_that_comes_later_is_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
-    let signer = SocketSigner::new(path.to_str().unwrap());
+    let signer = SocketSigner::new(path.to_str().unwrap(), Arc::default());
     let asked = tokio::spawn(async move { signer.sign("abc").await });
     tokio::task::yield_now().await;
     let _server = serve(UnixListener::bind(&path).unwrap());
@@ -108,7 +111,7 @@ async fn a_refusal_is_worded_as_gos_grpc_words_it() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("signer.sock");
     let _server = serve(UnixListener::bind(&path).unwrap());
-    let refused = SocketSigner::new(path.to_str().unwrap()).token_seconds_max().await;
+    let refused = SocketSigner::new(path.to_str().unwrap(), Arc::default()).token_seconds_max().await;
     let expected = "rpc error: code = Unimplemented desc = unknown method Metadata";
     assert_eq!(refused, Err(expected.to_owned()));
 }

@@ -30,6 +30,7 @@ pub(super) fn all(flags: &Flags, gates: Gates) -> Vec<String> {
     token_signer(flags, gates, &mut errors);
     request_headers(flags, gates, &mut errors);
     tracing(flags, &mut errors);
+    super::audit::check(flags, &mut errors);
     super::oidc::check(flags, &mut errors);
     errors
 }

@@ -97,7 +97,7 @@ fn what_would_be_less_safe_without_being_honoured_is_refused() {
         "--encryption-provider-config /x",
         "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
     );
-    for flag in ["audit-policy-file", "authorization-config", "egress-selector-config-file"] {
+    for flag in ["authorization-config", "egress-selector-config-file"] {
         assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
     }
     error(

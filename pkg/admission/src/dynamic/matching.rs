@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use api::resources::{self, Resource};
+use api::resources::{self, Handle, Resource};
 use api::tree::{child, children, pairs, text};
-use apimachinery::labels::{Selector, from_label_selector};
+use apimachinery::labels::{Operator as Operators, Requirement, Selector, from_label_selector};
 use apimachinery::status::Status;
 use schema::object::Object;
 
@@ -55,6 +55,11 @@ impl Criteria {
         !self.rules.is_empty()
     }
 
+    /// Whether there are rules, be it for what is left out.
+    pub(crate) fn has_any_rules(&self) -> bool {
+        self.has_rules() || !self.excluded.is_empty()
+    }
+
     /// Whether names of objects decide, too, so that what [`select`](Self::select) says holds for one name alone.
     pub fn has_names(&self) -> bool {
         self.rules.iter().chain(&self.excluded).any(Rule::has_names)
@@ -82,6 +87,38 @@ impl Criteria {
         // Earlier rules count first.
         let other = self.rules.iter().find_map(there)?;
         Some(Invocation { other: Some(other.clone()) })
+    }
+
+    /// As [`select`](Self::select), but no rules take everything that is not excluded (upstream's policies).
+    pub fn select_or_all(
+        &self,
+        operation: Operation,
+        endpoint: &Resource<'_>,
+        name: &str,
+        versions: &dyn Versions,
+    ) -> Option<Invocation> {
+        if self.has_rules() {
+            return self.select(operation, endpoint, name, versions);
+        }
+        let others = match self.equivalent && !self.excluded.is_empty() {
+            true => versions.equivalents(endpoint),
+            false => Vec::new(),
+        };
+        let rows = std::iter::once(endpoint).chain(others.iter().map(Handle::row));
+        let mut places = rows.map(|row| Place::of(operation, row));
+        let excludes =
+            |place: &Place<'_>| self.excluded.iter().any(|rule| rule.matches(place) && rule.names(name));
+        (!places.any(|place| excludes(&place))).then(Invocation::default)
+    }
+
+    /// A label of namespaces that has to have one of some values, if there is one.
+    pub(crate) fn required_of_namespaces(&self) -> Option<&Requirement> {
+        required(self.namespaces.as_ref().ok()?)
+    }
+
+    /// A label of objects that has to have one of some values, if there is one.
+    pub(crate) fn required_of_objects(&self) -> Option<&Requirement> {
+        required(self.objects.as_ref().ok()?)
     }
 
     /// Whether selectors take a request. That a namespace is not there counts only where the object is meant.
@@ -113,6 +150,12 @@ impl Criteria {
             _ => Ok(matches(namespaces, namespace.stored(a).await?.as_ref())),
         }
     }
+}
+
+/// The first requirement that only certain values of a label meet.
+fn required(selector: &Selector) -> Option<&Requirement> {
+    let certain = [Operators::Equals, Operators::DoubleEquals, Operators::In];
+    selector.requirements().iter().find(|requirement| certain.contains(&requirement.operator()))
 }
 
 /// Whether a selector takes the labels of an object.

@@ -202,6 +202,13 @@ fn core_rules(plural: &str) -> Option<Rules> {
     }
 }
 
+/// Why no object of this name may be deleted; `None` if it may be.
+pub fn undeletable(row: &Resource, name: &str) -> Option<&'static str> {
+    let is_class = (row.group, row.plural) == ("scheduling.k8s.io", "priorityclasses");
+    (is_class && priority_class::is_of_system(name))
+        .then_some("this is a system priority class and cannot be deleted")
+}
+
 /// What is wrong with tolerations that are no pod's, such as those of a configuration file. `path` is that of the list.
 pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item = &'o Object>) -> ErrorList {
     let mut errors = ErrorList::new();

@@ -1,6 +1,8 @@
 //! Claims about the chain.
 #![allow(clippy::unwrap_used)]
 
+use apimachinery::request_notes::Notes;
+
 use super::*;
 use crate::TokenFile;
 
@@ -19,7 +21,7 @@ struct Picky;
 
 #[async_trait]
 impl TokenAuthenticator for Picky {
-    async fn authenticate(&self, token: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, token: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
         if token.starts_with("picky") { Err("picky".to_owned()) } else { Ok(None) }
     }
 }
@@ -29,7 +31,12 @@ struct Aware;
 
 #[async_trait]
 impl TokenAuthenticator for Aware {
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(
+        &self,
+        token: &str,
+        audiences: &[String],
+        _: &Notes,
+    ) -> Result<Option<TokenUser>, String> {
         let Some(audience) = token.strip_prefix("for-").map(str::to_owned) else { return Ok(None) };
         let user = UserInfo { name: "aware".to_owned(), ..UserInfo::default() };
         match audiences.is_empty() || audiences.contains(&audience) {
@@ -51,8 +58,14 @@ async fn check(
     expected: Result<(&str, &[&str]), u16>,
 ) {
     let presented = PresentedCertificates { client: certificate.clone(), proxy: None };
-    let credentials =
-        Credentials { certificates: Some(&presented), authorization, headers: None, path: "", now: 100 };
+    let credentials = Credentials {
+        certificates: Some(&presented),
+        authorization,
+        headers: None,
+        path: "",
+        now: 100,
+        notes: None,
+    };
     let got = authenticator(anonymous).authenticate(credentials).await;
     let got = got.map(|proof| (proof.user().name.clone(), proof.user().groups.clone())).map_err(|_| 401);
     let expected = expected
@@ -120,7 +133,7 @@ async fn a_token_for_others_is_none_of_ours() {
 async fn a_review_says_whom_a_token_stands_for_and_is_meant_for() {
     let check = async |token: &str, audiences: &[&str], expected: Result<(&str, &[&str]), &str>| {
         let audiences: Vec<String> = audiences.iter().map(|&audience| audience.to_owned()).collect();
-        let got = authenticator(true).review(token, &audiences).await;
+        let got = authenticator(true).review(token, &audiences, &Notes::default()).await;
         let got = got.map(Option::unwrap).map(|found| (found.user.name, found.audiences));
         let owned = |list: &[&str]| list.iter().map(|&item| item.to_owned()).collect::<Vec<_>>();
         let expected = expected.map(|(name, list)| (name.to_owned(), owned(list))).map_err(str::to_owned);
@@ -137,7 +150,7 @@ async fn a_review_says_whom_a_token_stands_for_and_is_meant_for() {
 
 #[tokio::test]
 async fn a_review_of_no_token_is_about_nobody_where_nobody_is_anonymous() {
-    assert_eq!(authenticator(false).review(" good", &[]).await, Ok(None));
+    assert_eq!(authenticator(false).review(" good", &[], &Notes::default()).await, Ok(None));
 }
 
 #[tokio::test]
@@ -158,6 +171,7 @@ async fn a_proxy_speaks_for_others_and_its_certificate_for_itself() {
                 headers: Some(&headers),
                 path: "",
                 now: 100,
+                notes: None,
             };
             let got = authenticator.authenticate(credentials).await;
             assert_eq!(got.map(|got| got.user().name.clone()).map_err(|_| 401), expected);
@@ -200,5 +214,5 @@ async fn some_paths_may_be_all_that_strangers_may_ask_for() {
     check("/livez", None, Ok("system:anonymous")).await;
     check("/livez/ping", None, Err(401)).await;
     check("/livez", Some("Bearer wrong"), Err(401)).await;
-    assert_eq!(authenticator.review(" ", &[]).await, Ok(None));
+    assert_eq!(authenticator.review(" ", &[], &Notes::default()).await, Ok(None));
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use apimachinery::clock::Clock;
+use apimachinery::request_notes::Notes;
 use apimachinery::time::UnixTime;
 use apimachinery::user_info::UserInfo;
 use async_trait::async_trait;
@@ -43,7 +44,7 @@ impl BoundTokens {
     }
 
     /// The user of a genuine token.
-    async fn user(&self, claims: Claims) -> Result<UserInfo, String> {
+    async fn user(&self, claims: Claims, notes: &Notes) -> Result<UserInfo, String> {
         let now = self.clock.now();
         check_times(&claims, now)?;
         let deleted_before = UnixTime { seconds: now.seconds.saturating_sub(LEEWAY_SECONDS), ..now };
@@ -74,7 +75,12 @@ impl BoundTokens {
         }
         if let Some(warn_after) = binding.warn_after.filter(|seconds| *seconds != 0) {
             count(match UnixTime::from_seconds(warn_after) < now {
-                true => &self.counters.stale,
+                true => {
+                    let (subject, late) = (&claims.subject, now.seconds.saturating_sub(warn_after));
+                    let text = format!("subject: {subject}, seconds after warning threshold: {late}");
+                    notes.annotate("authentication.k8s.io/stale-token", text);
+                    &self.counters.stale
+                }
                 false => &self.counters.valid,
             });
         }
@@ -86,11 +92,16 @@ impl BoundTokens {
 
 #[async_trait]
 impl TokenAuthenticator for BoundTokens {
-    async fn authenticate(&self, token: &str, audiences: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(
+        &self,
+        token: &str,
+        audiences: &[String],
+        notes: &Notes,
+    ) -> Result<Option<TokenUser>, String> {
         match self.verifier.verify(token, audiences).await? {
             None => Ok(None),
             Some(Verified { claims, audiences }) => {
-                Ok(Some(TokenUser { user: self.user(claims).await?, audiences }))
+                Ok(Some(TokenUser { user: self.user(claims, notes).await?, audiences }))
             }
         }
     }

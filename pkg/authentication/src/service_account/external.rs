@@ -2,10 +2,15 @@
 //! `pkg/serviceaccount/externaljwt/plugin`): a key never leaves the signer, this server asks for each signature
 //! and follows the public keys.
 
+mod figures;
+
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
+use apimachinery::time::UnixTime;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
 use base64::Engine;
@@ -16,6 +21,7 @@ use tokio::time::Instant;
 
 use super::PublicKeys;
 use super::keys::PublicKey;
+pub use figures::SignerFigures;
 
 /// Longest id of a key, in bytes.
 const KEY_ID_BYTES_MAX: usize = 1024;
@@ -44,6 +50,36 @@ pub struct ExternalKeySet {
     pub keys: Vec<ExternalKey>,
     /// When they should be asked for again, in seconds.
     pub refresh_after_seconds: i64,
+    /// Of when they are, by the signer's clock.
+    pub data: UnixTime,
+}
+
+/// Why a signer did not do what it was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignerError {
+    /// The code of a failed call, as gRPC names it.
+    pub code: &'static str,
+    /// What went wrong.
+    pub text: String,
+}
+
+impl SignerError {
+    fn within(self, what: &str) -> Self {
+        SignerError { text: format!("{what}: {}", self.text), ..self }
+    }
+}
+
+/// What has nothing to do with a call.
+impl From<String> for SignerError {
+    fn from(text: String) -> Self {
+        SignerError { code: "unknown-non-grpc", text }
+    }
+}
+
+impl fmt::Display for SignerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
 }
 
 /// A signature, as a signer gives it: the first and the last part of a token.
@@ -62,18 +98,20 @@ pub trait ExternalSigner: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why there is no signature.
-    async fn sign(&self, claims: &str) -> Result<ExternalSignature, String>;
+    async fn sign(&self, claims: &str) -> Result<ExternalSignature, SignerError>;
 
     /// The keys of now.
     ///
     /// # Errors
     /// Why they are not known.
-    async fn keys(&self) -> Result<ExternalKeySet, String>;
+    async fn keys(&self) -> Result<ExternalKeySet, SignerError>;
 }
 
 /// A signer, and its keys as they were last fetched.
 pub struct ExternalKeys {
     signer: Arc<dyn ExternalSigner>,
+    figures: Arc<SignerFigures>,
+    clock: Arc<dyn Clock>,
     current: ArcSwap<Snapshot>,
     /// Held while a fetch is under way.
     last_fetch: Mutex<Option<Fetch>>,
@@ -108,12 +146,22 @@ impl ExternalKeys {
     ///
     /// # Errors
     /// Why it has none that can be used; the server does not start then.
-    pub async fn fetch(signer: Arc<dyn ExternalSigner>) -> Result<Self, String> {
+    pub async fn fetch(
+        signer: Arc<dyn ExternalSigner>,
+        figures: Arc<SignerFigures>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
         let failed = |error| {
             format!("while initially filling key cache: while performing initial cache fill: {error}")
         };
-        let first = fetch(&*signer).await.map_err(failed)?;
-        Ok(ExternalKeys { signer, current: ArcSwap::from_pointee(first), last_fetch: Mutex::default() })
+        let first = fetch(&*signer, &figures, &*clock).await.map_err(failed)?;
+        let (current, last_fetch) = (ArcSwap::from_pointee(first), Mutex::default());
+        Ok(ExternalKeys { signer, figures, clock, current, last_fetch })
+    }
+
+    /// What is counted of the signer.
+    pub fn figures(&self) -> Arc<SignerFigures> {
+        Arc::clone(&self.figures)
     }
 
     /// The keys as they were last fetched.
@@ -149,7 +197,8 @@ impl ExternalKeys {
         if let Some(fetch) = last.as_ref().filter(|fetch| fetch.ended >= asked) {
             return fetch.outcome.clone();
         }
-        let outcome = fetch(&*self.signer).await.map(|fetched| self.current.store(Arc::new(fetched)));
+        let fetched = fetch(&*self.signer, &self.figures, &*self.clock).await;
+        let outcome = fetched.map(|fetched| self.current.store(Arc::new(fetched)));
         *last = Some(Fetch { ended: Instant::now(), outcome: outcome.clone() });
         outcome
     }
@@ -178,13 +227,18 @@ impl ExternalKeys {
     /// # Errors
     /// Why it could not be signed, in upstream's words.
     pub(super) async fn issue(&self, claims: &impl Serialize) -> Result<String, String> {
+        let token = self.token(claims).await;
+        self.figures.signed(&token);
+        token.map_err(|error| error.text)
+    }
+
+    async fn token(&self, claims: &impl Serialize) -> Result<String, SignerError> {
         let payload = serde_json::to_vec(claims).map_err(|error| format!("while merging claims: {error}"))?;
         let payload = URL_SAFE_NO_PAD.encode(payload);
-        let signed =
-            self.signer.sign(&payload).await.map_err(|error| format!("while signing jwt: {error}"))?;
+        let signed = self.signer.sign(&payload).await.map_err(|error| error.within("while signing jwt"))?;
         self.check(&signed.header).await.map_err(|error| format!("while validating header: {error}"))?;
         if signed.signature.is_empty() {
-            return Err("empty signature returned".to_owned());
+            return Err("empty signature returned".to_owned().into());
         }
         Ok(format!("{}.{payload}.{}", signed.header, signed.signature))
     }
@@ -216,12 +270,17 @@ impl ExternalKeys {
 }
 
 /// Asks for the keys and reads them.
-async fn fetch(signer: &dyn ExternalSigner) -> Result<Snapshot, String> {
-    let failed = |error: String| format!("while fetching token verification keys: {error}");
+async fn fetch(
+    signer: &dyn ExternalSigner,
+    figures: &SignerFigures,
+    clock: &dyn Clock,
+) -> Result<Snapshot, String> {
     let set = signer.keys().await;
-    let set =
-        set.map_err(|error| failed(format!("while getting externally supported jwt signing keys: {error}")))?;
-    let (keys, pause) = read(&set).map_err(failed)?;
+    let set = set.map_err(|error| error.within("while getting externally supported jwt signing keys"));
+    let read = set.and_then(|set| Ok((read(&set)?, set.data)));
+    figures.fetched(&read.as_ref().map(|(_, data)| *data).map_err(Clone::clone), clock.now());
+    let ((keys, pause), _) =
+        read.map_err(|error| format!("while fetching token verification keys: {error}"))?;
     let now = Instant::now();
     let refresh_at = now.checked_add(pause).unwrap_or(now);
     Ok(Snapshot { keys: Arc::new(keys), refresh_at })

@@ -13,6 +13,7 @@ use jsonwebtoken::{AlgorithmFamily, Validation, decode};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::claims::one_or_many;
 use super::keys::{Algorithm, PublicKey};
@@ -106,13 +107,17 @@ impl Verifier {
             return Ok(None);
         }
         let remembered = key(token, []);
-        let known = self.genuine.get(&remembered);
-        self.counters.shown(known.is_some());
-        let payload = match known {
-            Some(payload) => payload,
+        let began = Instant::now();
+        let payload = match self.genuine.get(&remembered) {
+            Some(payload) => {
+                self.counters.hit(began);
+                payload
+            }
             None => {
+                let _missing = self.counters.miss(began);
+                let judging = self.counters.judge();
                 let payload = self.payload(token).await;
-                self.counters.judged(payload.is_ok());
+                judging.ended(payload.is_ok());
                 let Some(payload) = payload? else { return Ok(None) };
                 let payload = Arc::new(payload);
                 self.genuine.learn(remembered, Arc::clone(&payload), REMEMBERED);

@@ -208,10 +208,10 @@ fn is_typed(list: List<'_>) -> bool {
 fn check_key(key: Value<'_>, of_host: bool) -> Result<(), String> {
     match key {
         Value::String(_) | Value::Int(_) | Value::Uint(_) | Value::Bool(_) | Value::Double(_) => Ok(()),
-        Value::List(List::Tree(_) | List::Stored(_)) if of_host => {
+        Value::List(List::Tree(_) | List::Stored(_) | List::Described(_)) if of_host => {
             Err("invalid qualifier type: []interface {}".into())
         }
-        Value::Map(Map::Tree(_) | Map::Stored(_)) if of_host => {
+        Value::Map(Map::Tree(_) | Map::Stored(_) | Map::Described(_)) if of_host => {
             Err("invalid qualifier type: map[string]interface {}".into())
         }
         _ => Err(format!("invalid qualifier type: {}", go_type(key))),

@@ -58,7 +58,8 @@ fn write(out: &mut String, value: Value<'_>, depth: u32) {
 
 fn write_list(out: &mut String, list: List<'_>, depth: u32) {
     // What the host gave is no value of cel-go's until something asks for an element.
-    let write = if matches!(list, List::Tree(_) | List::Stored(_)) { write_native } else { write };
+    let of_host = matches!(list, List::Tree(_) | List::Stored(_) | List::Described(_));
+    let write = if of_host { write_native } else { write };
     out.push('[');
     for (place, value) in list.iter().enumerate() {
         if out.len() > TEXT_MAX {

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use bumpalo::collections::Vec as BumpVec;
 use serde_json::Value as Json;
 
-use super::{Constant, ConstantList, StoredList, Typed, Value};
+use super::{Constant, ConstantList, DescribedList, StoredList, Typed, Value};
 
 /// A list.
 #[derive(Clone, Copy, Debug)]
@@ -24,6 +24,8 @@ pub enum List<'a> {
     Concat(&'a Concat<'a>),
     /// A list in an object's bytes.
     Stored(&'a StoredList<'a>),
+    /// A list in the tree of a built-in type.
+    Described(&'a DescribedList<'a>),
     /// The accumulator of a comprehension.
     Growing(&'a Growing<'a>),
 }
@@ -106,6 +108,7 @@ impl<'a> List<'a> {
             Self::Constants(constants) => constants.0.len(),
             Self::Concat(concat) => concat.len,
             Self::Stored(list) => list.len(),
+            Self::Described(list) => list.len(),
             Self::Growing(growing) => growing.0.borrow().len(),
         }
     }
@@ -125,6 +128,7 @@ impl<'a> List<'a> {
                 Self::Merged(merged) => merged.elements.get(index).copied(),
                 Self::Constants(constants) => constants.0.get(index).map(Constant::value),
                 Self::Stored(list) => list.get(index),
+                Self::Described(list) => list.get(index),
                 Self::Growing(growing) => growing.0.borrow().get(index).copied(),
                 Self::Concat(concat) => {
                     let left = concat.left.len();

@@ -8,7 +8,7 @@ use bumpalo::Bump;
 use bumpalo::collections::Vec as BumpVec;
 use serde_json::{Map as JsonMap, Value as Json};
 
-use super::{ConstantMap, StoredMap, Typed, Value};
+use super::{ConstantMap, DescribedMap, StoredMap, Typed, Value};
 
 /// A map or an object.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +23,8 @@ pub enum Map<'a> {
     Growing(&'a GrowingMap<'a>),
     /// A struct or a map in an object's bytes.
     Stored(&'a StoredMap<'a>),
+    /// A struct or a map in the tree of a built-in type.
+    Described(&'a DescribedMap<'a>),
     /// Whatever the host has: variables that are computed when they are asked for.
     View(&'a &'a (dyn MapView<'a> + 'a)),
 }
@@ -191,6 +193,7 @@ impl<'a> Map<'a> {
             Self::Constants(map) => map.len(),
             Self::Growing(map) => map.len(),
             Self::Stored(map) => map.len(),
+            Self::Described(map) => map.len(),
             Self::View(view) => view.len(),
         }
     }
@@ -208,7 +211,7 @@ impl<'a> Map<'a> {
         }
         match self {
             Self::Typed(..) => return Some(key.or_no_such_overload()),
-            Self::Tree(_) | Self::Stored(_) | Self::View(_) => return None,
+            Self::Tree(_) | Self::Stored(_) | Self::Described(_) | Self::View(_) => return None,
             _ => {}
         }
         if let Some(value) = self.exact(key) {
@@ -234,6 +237,7 @@ impl<'a> Map<'a> {
             Self::Tree(fields) => fields.get(name).map(Value::tree),
             Self::Typed(map) => map.typed.field(map.fields, name),
             Self::Stored(map) => map.get(name),
+            Self::Described(map) => map.get(name),
             Self::View(view) => view.get(name),
             _ => self.exact(Value::String(name)),
         }
@@ -260,6 +264,7 @@ impl<'a> Map<'a> {
             Self::Constants(map) => Box::new((0..map.len()).filter_map(|place| map.entry(place))),
             Self::Growing(map) => Box::new((0..map.len()).map_while(|place| map.entry(place))),
             Self::Stored(map) => map.iter(),
+            Self::Described(map) => map.iter(),
             Self::View(view) => Box::new((0..view.len()).filter_map(|place| {
                 let key = view.key(place)?;
                 Some((Value::String(key), view.get(key)?))

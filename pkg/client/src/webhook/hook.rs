@@ -1,6 +1,7 @@
 //! Webhooks that objects in the API name: by URL, or by the Service in front of them (apiserver's
 //! `util/webhook/client.go`).
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,6 +11,7 @@ use super::{Failure, LIMITS, Tell, Webhook};
 use crate::client::{Client, Options};
 use crate::dial::{Address, Route};
 use crate::error::Error;
+use crate::kubeconfig::Credentials;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
 
@@ -38,7 +40,8 @@ pub enum Place {
 pub type Services = Arc<dyn Fn(&str, &str, u16) -> Result<Address, String> + Send + Sync>;
 
 impl Webhook {
-    /// A webhook at a place. `authorities` is PEM of whom to believe there; with nothing, whom the system believes.
+    /// A webhook at a place, called by whom `credentials` say. `authorities` is PEM of whom to believe there; with
+    /// nothing, whom the system believes.
     /// Attempts may take 30 s, and bring `response_bytes_max` bytes. Reads the system's authorities, and blocks on it.
     ///
     /// # Errors
@@ -46,6 +49,7 @@ impl Webhook {
     pub fn at(
         place: &Place,
         authorities: &[u8],
+        credentials: Credentials,
         services: &Services,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
@@ -53,8 +57,9 @@ impl Webhook {
             [] => Trust::System,
             _ => Trust::Bundle(Source::Inline(authorities.into())),
         };
+        let Credentials { certificate, bearer, basic } = credentials;
         // HTTP/2 sends all requests to one of the pods behind a Service (kubernetes/kubernetes#75791).
-        let mut tls = Tls { trust, http1_only: true, ..Tls::default() };
+        let mut tls = Tls { trust, certificate, http1_only: true, ..Tls::default() };
         let (url, route) = match place {
             Place::Url(url) => (url.clone(), None),
             Place::Service { namespace, name, port, path } => {
@@ -66,10 +71,21 @@ impl Webhook {
             }
         };
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
-        let client = Client::new(Options { tls, route, ..Options::default() })?;
+        tls.http1_only = route.is_some() || !is_this_host(&url);
+        let client = Client::new(Options { tls, route, bearer, basic })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
-        let webhook = Webhook { client, url, limits, initial_wait: Duration::ZERO, chance: Arc::new(|| 0.0) };
+        let (initial_wait, chance) = (Duration::ZERO, Arc::new(|| 0.0));
+        let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false };
         Ok(webhook.with_timeout(LIMITS.total))
+    }
+
+    /// The same with another limit on how long an attempt may take. The webhook is told in whole seconds, rounded up.
+    #[must_use]
+    pub fn within(self, timeout: Duration) -> Self {
+        let seconds = timeout.as_secs().saturating_add(u64::from(timeout.subsec_nanos() > 0));
+        let mut webhook = self.with_timeout(Duration::from_secs(seconds));
+        webhook.limits.total = timeout;
+        webhook
     }
 
     /// Posts a JSON body once and reads the JSON that comes back.
@@ -79,6 +95,13 @@ impl Webhook {
     pub async fn call_once(&self, body: bytes::Bytes, tell: Tell<'_>) -> Result<bytes::Bytes, Failure> {
         self.attempt(&body, tell).await
     }
+}
+
+/// Whether a URL is of the machine that this is, where nobody balances load.
+fn is_this_host(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 fn to_service(namespace: &str, name: &str, services: &Services) -> Route {

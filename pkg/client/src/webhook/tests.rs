@@ -45,6 +45,16 @@ async fn a_refusal_is_an_answer() {
     assert_eq!((answer.unwrap_err().as_str(), codes), (expected, vec![Some(401)]));
 }
 
+#[tokio::test(start_paused = true)]
+async fn what_must_not_get_lost_is_sent_again_after_any_failure() {
+    let port = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+    let attempts = Mutex::new(0);
+    let webhook = webhook(port).that_is_always_asked_again();
+    let answer = webhook.call(Bytes::new(), |_| *attempts.lock().unwrap() += 1).await;
+    assert!(answer.is_err());
+    assert_eq!(attempts.into_inner().unwrap(), 5);
+}
+
 #[tokio::test]
 async fn a_status_speaks_for_itself() {
     let head = "HTTP/1.1 403 X\r\ncontent-length: 33\r\n\r\n{\"kind\":\"Status\",\"message\":\"no.\"}";

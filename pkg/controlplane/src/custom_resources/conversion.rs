@@ -9,6 +9,7 @@ use ::api::tree::{child, text, texts};
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use client::kubeconfig::Credentials;
 use client::webhook::{Place, Services, Webhook};
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
@@ -76,7 +77,7 @@ impl WebhookConversion {
             let (place, authorities) = (self.place.clone(), self.authorities.clone());
             let services = Arc::clone(&self.common.services);
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, &services, RESPONSE_BYTES_MAX)
+                Webhook::at(&place, &authorities, Credentials::default(), &services, RESPONSE_BYTES_MAX)
             });
             made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
         });

@@ -9,11 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::time::format_duration;
-use authentication::service_account::{ExternalKeys, PublicKeys, Signer, SigningKey, VerificationKeys};
+use authentication::service_account::{
+    ExternalKeys, PublicKeys, Signer, SignerFigures, SigningKey, VerificationKeys,
+};
 use token_signer::SocketSigner;
 
 use super::{RunError, certificates};
 use crate::config::Config;
+use crate::system::SystemClock;
 
 /// The name of the key in `--cert-dir`; kubeadm's.
 const FILE: &str = "sa.key";
@@ -70,8 +73,10 @@ pub(crate) async fn load(config: &Config) -> Result<ServiceAccountKeys, RunError
 /// Asks a signer for its keys and its limits.
 async fn external(socket: &str) -> Result<ServiceAccountKeys, RunError> {
     let failed = |error| RunError::Credentials(format!("while setting up external-jwt-signer: {error}"));
-    let signer = SocketSigner::new(socket);
-    let keys = Arc::new(ExternalKeys::fetch(Arc::new(signer.clone())).await.map_err(failed)?);
+    let figures = Arc::<SignerFigures>::default();
+    let signer = SocketSigner::new(socket, Arc::clone(&figures));
+    let keys = ExternalKeys::fetch(Arc::new(signer.clone()), figures, Arc::new(SystemClock)).await;
+    let keys = Arc::new(keys.map_err(failed)?);
     let seconds = signer.token_seconds_max().await.map_err(failed)?;
     let Some(lifetime) = u64::try_from(seconds).ok().filter(|_| seconds >= LIFETIME_MIN_SECONDS) else {
         return Err(RunError::Credentials(format!(

@@ -1,9 +1,10 @@
 //! Admission of one request.
 
-use admission::{Attributes, Notes, Operation, Options};
+use admission::{Annotation, Attributes, Level, Notes, Operation, Options};
 use api::options::DeleteOptions;
 use api::resources::Builtin;
 use apimachinery::field::ErrorList;
+use apimachinery::request_notes::Least;
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use authorization::rbac::escalation::{self, Grant};
@@ -74,8 +75,15 @@ impl<'a> Admission<'a> {
         verdict
     }
 
-    /// Annotations end here as long as nobody keeps an audit.
     fn pass_on(&self, notes: Notes) {
+        for Annotation { key, value, level } in notes.annotations() {
+            let least = match level {
+                Level::Metadata => Least::Metadata,
+                Level::Request => Least::Request,
+                Level::RequestResponse => Least::RequestResponse,
+            };
+            self.call.context.notes.annotate_at(least, key.clone(), value.clone());
+        }
         self.call.warnings.extend(notes.warnings);
     }
 

@@ -2,6 +2,7 @@
 
 use admission::Options;
 use api::options::DeleteOptions;
+use api::validation::kinds::undeletable;
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
 use registry::generic::{DeleteOutcome, DeleteRequest};
@@ -17,6 +18,9 @@ use crate::negotiate;
 pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
     let options = delete_options(call, body).await?;
     let storage = call.storage()?;
+    if let Some(why) = undeletable(call.main(), call.name()) {
+        return Err(Status::forbidden(&call.target().group_resource(), call.name(), why).into());
+    }
     let admit = Admission::of(call, Options::Delete(&options));
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
     call.trace.span.event("About to delete object from database");

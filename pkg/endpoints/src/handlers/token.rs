@@ -1,7 +1,7 @@
 //! POST of `serviceaccounts/NAME/token`: a token for a service account, on request (KEP-1205;
 //! upstream's `registry/core/serviceaccount/storage/token.go`). A dry run gets one as well.
 
-use apimachinery::features::Gates;
+use apimachinery::features::{Gate, Gates};
 use std::sync::Arc;
 
 use api::options::CreateOptions;
@@ -69,7 +69,14 @@ pub(super) async fn create(
     let name = call.name();
     check_name(&request, name)?;
     let account = find(call, "serviceaccounts", name, "").await?;
-    check_account(&request, &account)?;
+    let enforced = call.api.registry.gates().enabled(Gate::TokenRequestServiceAccountUIDValidation);
+    if let Some(cause) = check_account(&request, &account, enforced)? {
+        call.warnings.push(format!(
+            "{cause} but TokenRequestServiceAccountUIDValidation is not enabled. In the future, this will return a \
+             conflict error"
+        ));
+        call.context.notes.annotate("authentication.k8s.io/token-request-uid-mismatch", cause);
+    }
     let now = call.api.registry.now();
     complete(&mut request, &account, &requests.api_audiences, now);
     let errors = errors(&request);
@@ -81,8 +88,10 @@ pub(super) async fn create(
     let asked = get_i64(&request, &["spec", "expirationSeconds"]).unwrap_or_default();
     let audiences = audiences(&request);
     let lifetime = requests.lifetime(asked, bound.pod.is_some(), &audiences);
+    let id = requests.entropy.uid();
+    let credential = format!("JTI={id}");
     let claims = Claims::of(Grant {
-        id: requests.entropy.uid(),
+        id,
         namespace: call.info.namespace.clone(),
         account: reference(&account),
         pod: bound.pod,
@@ -96,6 +105,7 @@ pub(super) async fn create(
     let token = requests.issuer.issue(claims).await;
     let token =
         token.map_err(|error| Status::internal_error(format!("failed to generate token: {error}")))?;
+    call.context.notes.annotate("authentication.kubernetes.io/issued-credential-id", credential);
     if lifetime.said != asked {
         let said = lifetime.said;
         call.warnings.push(format!("requested expiration of {asked} seconds shortened to {said} seconds"));
@@ -145,15 +155,18 @@ fn check_name(request: &Object, name: &str) -> Result<(), Box<Status>> {
     Err(Status::invalid(&GroupKind::new(GROUP, KIND), name, &[error].into()).into())
 }
 
-/// A uid in the body has to be the service account's.
-fn check_account(request: &Object, account: &Object) -> Result<(), Box<Status>> {
+/// A uid in the body has to be the service account's. Says why it is not, where that is not enforced.
+fn check_account(request: &Object, account: &Object, enforced: bool) -> Result<Option<String>, Box<Status>> {
     let (given, uid) = (meta::text(request, "uid"), meta::text(account, "uid"));
     if given.is_empty() || given == uid {
-        return Ok(());
+        return Ok(None);
     }
     let cause = format!(
         "the UID in the token request ({given}) does not match the UID of the service account ({uid})"
     );
+    if !enforced {
+        return Ok(Some(cause));
+    }
     let name = meta::text(account, "name");
     Err(Status::conflict(&GroupResource::new(GROUP, KIND), name, &cause).into())
 }

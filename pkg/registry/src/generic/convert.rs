@@ -120,6 +120,17 @@ impl Registry {
         self.answer(target, self.storage_of(target, "create")?, open).await
     }
 
+    /// An object in the version of `row`, where somebody outside converts.
+    ///
+    /// # Errors
+    /// 500 for one that cannot be converted.
+    pub async fn in_version(&self, row: &Resource<'_>, object: Object) -> Result<Object> {
+        match self.conversion(row, row.stored_form())? {
+            Some(conversion) => conversion.object(object).await,
+            None => Ok(object),
+        }
+    }
+
     /// An object that is about to be changed, in the version of the target's row.
     ///
     /// # Errors

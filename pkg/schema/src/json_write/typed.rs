@@ -74,8 +74,8 @@ fn members(message: &'static Message, object: &Object, out: &mut Vec<u8>, depth:
     Ok(())
 }
 
-/// Go's `omitempty` and `omitzero`.
-pub(crate) fn left_out(field: &Field, value: Option<&Value>) -> bool {
+/// Go's `omitempty` and `omitzero`: whether a struct's JSON is without a field of this value.
+pub fn left_out(field: &Field, value: Option<&Value>) -> bool {
     if field.omit_zero && !field.pointer {
         return matches!(value, None | Some(Value::Null));
     }
@@ -96,8 +96,8 @@ pub(crate) fn left_out(field: &Field, value: Option<&Value>) -> bool {
     }
 }
 
-/// Whether a pointer is nil.
-pub(crate) fn is_nil(field: &Field, value: Option<&Value>) -> bool {
+/// Whether the pointer that a field is is nil with this value.
+pub fn is_nil(field: &Field, value: Option<&Value>) -> bool {
     match (value, field.ty) {
         (None, _) => true,
         (Some(Value::Null), Type::Message(inner)) => !null_is_set(inner.shape),

@@ -53,6 +53,11 @@ impl<'t> JsonPatch<'t> {
         Ok((JsonPatch(operations), strict))
     }
 
+    /// Whether it has no operations.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Applies the operations one after the other; the text of the patched document.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use apimachinery::go_quote::Quoted;
 use apimachinery::query::{Query, decode_path};
 use apimachinery::request_context::{AuditId, Client, RequestContext};
 use apimachinery::request_info::{RequestInfo, request_info};
+use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
 use apimachinery::time::parse_duration;
 
@@ -54,6 +55,7 @@ pub(super) fn context(
         user_agent: user_agent.unwrap_or_default().into_owned(),
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),
+        notes: Notes::default(),
     };
     let garbled = garbled(&context);
     (context, flaw.or(garbled).or(late))
@@ -128,7 +130,6 @@ fn forwarded_for(headers: &HeaderMap) -> Vec<IpAddr> {
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
-    use authentication::PresentedCertificates;
 
     use super::*;
     use crate::connection::Protocol;
@@ -136,8 +137,7 @@ mod tests {
 
     fn read(target: &str, headers: &[&str]) -> RequestContext {
         let parts = request("GET", target, headers).into_parts().0;
-        let peer =
-            Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, PresentedCertificates::default());
+        let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
         context(&parts, &peer, Instant::now(), Duration::from_secs(60), &env()).0
     }
 

@@ -3,9 +3,9 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use authentication::PresentedCertificates;
 use authorization::Mode;
 use endpoints::heavy::HEAVY_WRITE_BYTES;
+use http::HeaderMap;
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
@@ -22,11 +22,7 @@ struct Setup {
 fn setup_with(modes: &[Mode], options: ChainOptions) -> Setup {
     let script = Arc::new(Script::default());
     let chain = chain(&script, modes, options);
-    Setup {
-        script,
-        chain,
-        peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, PresentedCertificates::default()),
-    }
+    Setup { script, chain, peer: Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None) }
 }
 
 fn setup() -> Setup {
@@ -83,6 +79,21 @@ async fn nobody_gets_past_a_step_that_refuses_them() {
         .await;
     strict.check("GET /api/v1/who", &[MASTER], 200, "root").await;
     assert_eq!(strict.script.begun.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn what_there_is_to_say_of_credentials_is_said_with_any_answer() {
+    let text = "299 - \"the provided Authorization header contains extra space before the bearer token, and is ignored\"";
+    let check = async |headers: &[&str], target: &str, expected: &[&str]| {
+        let (_, headers, _) = strict().send("GET", target, headers).await;
+        let warnings: Vec<_> =
+            headers.get_all("warning").iter().map(|value| value.to_str().unwrap()).collect();
+        assert_eq!(warnings, expected, "{target}");
+    };
+    for target in ["/livez", "/api", "/api/v1/pods"] {
+        check(&["Authorization: Bearer  master"], target, &[text]).await;
+        check(&[MASTER], target, &[]).await;
+    }
 }
 
 #[tokio::test]

@@ -143,7 +143,7 @@ pub(super) fn refused(span: &Span, refusal: &Refusal) {
         match refusal {
             Refusal::Status(status) => status.code,
             Refusal::TooMany => 429,
-            Refusal::Unreadable(_) => 500,
+            Refusal::Unreadable(_) | Refusal::Panicked(_) => 500,
         },
     );
 }

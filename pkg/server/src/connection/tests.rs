@@ -30,7 +30,7 @@ fn pipe_with(protocol: Protocol, modes: &[Mode], options: ChainOptions) -> Pipe 
     let (client, server) = duplex(64 * 1024);
     let (script, lifecycle) = (Arc::new(Script::default()), Lifecycle::new());
     let chain = chain(&script, modes, options);
-    let peer = Peer::new("192.0.2.1:1".parse().unwrap(), protocol, PresentedCertificates::default());
+    let peer = Peer::new("192.0.2.1:1".parse().unwrap(), protocol, None);
     let serving = tokio::spawn(serve(server, peer, chain, ConnectionOptions::default(), lifecycle.clone()));
     Pipe { client, serving, script, lifecycle }
 }

@@ -83,6 +83,17 @@ impl Mode {
         }))
     }
 
+    /// The verb of the right that it is; empty for the oldest.
+    pub(super) fn constraint(self) -> &'static str {
+        match self {
+            Mode::AssociatedNode => "impersonate:associated-node",
+            Mode::ArbitraryNode => "impersonate:arbitrary-node",
+            Mode::ServiceAccount => "impersonate:serviceaccount",
+            Mode::UserInfo => "impersonate:user-info",
+            Mode::Legacy => "",
+        }
+    }
+
     /// The name of the mode in verbs; the oldest has none.
     fn name(self) -> Option<&'static str> {
         match self {

@@ -9,6 +9,8 @@ use authentication::{Authenticator, Credentials, TokenAuthenticator, TokenUser};
 use authorization::{Attributes, Decision};
 use http::{HeaderName, HeaderValue};
 
+use apimachinery::request_notes::Notes;
+
 use super::*;
 
 type Extra = BTreeMap<String, Vec<String>>;
@@ -44,7 +46,7 @@ struct Known(UserInfo);
 
 #[async_trait]
 impl TokenAuthenticator for Known {
-    async fn authenticate(&self, _: &str, _: &[String]) -> Result<Option<TokenUser>, String> {
+    async fn authenticate(&self, _: &str, _: &[String], _: &Notes) -> Result<Option<TokenUser>, String> {
         Ok(Some(TokenUser { user: self.0.clone(), audiences: Vec::new() }))
     }
 }
@@ -105,7 +107,7 @@ async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&
     match actor {
         Err(status) => format!("{} {}", status.code, status.message),
         Ok(Actor::Sender(_)) => "sender".to_owned(),
-        Ok(Actor::Other(user)) => {
+        Ok(Actor::Other { user, .. }) => {
             assert!(headers.is_empty(), "{lines:?} left {headers:?}");
             let extra: Vec<String> =
                 user.extra.iter().map(|(key, values)| format!("{key}={}", values.join("+"))).collect();

@@ -26,6 +26,23 @@ const BOUNDS: [(&str, u64); 15] = [
     ("8.192", 8_192_000),
     ("16.384", 16_384_000),
 ];
+/// Upper bounds of the time that certificates have left, as texts and in seconds.
+const LEFT: [(&str, u64); 14] = [
+    ("0", 0),
+    ("1800", 1_800),
+    ("3600", 3_600),
+    ("7200", 7_200),
+    ("21600", 21_600),
+    ("43200", 43_200),
+    ("86400", 86_400),
+    ("172800", 172_800),
+    ("345600", 345_600),
+    ("604800", 604_800),
+    ("2.592e+06", 2_592_000),
+    ("7.776e+06", 7_776_000),
+    ("1.5552e+07", 15_552_000),
+    ("3.1104e+07", 31_104_000),
+];
 const RESULTS: [&str; 3] = ["success", "failure", "error"];
 /// The users that are told apart; all others are among the last two.
 const USERS: [&str; 7] = [
@@ -47,6 +64,8 @@ pub(crate) struct Authentications {
     durations: [Histogram<15>; 3],
     attempts: [AtomicU64; 3],
     users: [AtomicU64; 7],
+    /// How long client certificates still counted.
+    left: Histogram<14>,
 }
 
 impl Authentications {
@@ -66,6 +85,12 @@ impl Authentications {
         self.attempts.get(result).inspect(|count| _ = count.fetch_add(1, Relaxed));
         let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         self.durations.get(result).inspect(|durations| durations.observe(&BOUNDS, micros, micros));
+    }
+
+    /// Notes how many seconds a client certificate has left. Those that it has been over are not told apart.
+    pub(crate) fn certificate(&self, left: i64) {
+        let left = u64::try_from(left).unwrap_or(0);
+        self.left.observe(&LEFT, left, left);
     }
 
     /// Appends the families.
@@ -99,6 +124,15 @@ impl Authentications {
                 let labels = format!("result=\"{result}\"");
                 durations.write(out, "authentication_duration_seconds", &labels, 0, &BOUNDS, 1e6);
             }
+        }
+        if !self.left.is_empty() {
+            let name = "apiserver_client_certificate_expiration_seconds";
+            let _ = writeln!(
+                out,
+                "# HELP {name} [ALPHA] How long the client certificates of requests still count.\n\
+                 # TYPE {name} histogram"
+            );
+            self.left.write(out, name, "", 0, &LEFT, 1.0);
         }
     }
 }

@@ -12,7 +12,8 @@ use super::{Tls, TlsContents, TlsFiles, TlsOptions};
 const PERIOD: Duration = Duration::from_secs(60);
 
 /// Keeps `tls` as the files are, for as long as it is polled. Files that cannot be used leave the last
-/// good state in place, with a warning. Open connections keep what they began with.
+/// good state in place, with a warning. Open connections keep the keys that they began with; who may vouch for
+/// their clients is looked at for every request.
 pub async fn keep_fresh(
     tls: Arc<ArcSwap<Tls>>,
     files: TlsFiles,
@@ -35,7 +36,11 @@ pub async fn keep_fresh(
             Err(_) => continue,
         };
         match Tls::new(&read, &options) {
-            Ok(fresh) => {
+            Ok(mut fresh) => {
+                if read.has_authorities_of(&loaded) {
+                    // What was judged by them still holds.
+                    fresh.vouching = Arc::clone(&tls.load().vouching);
+                }
                 tls.store(Arc::new(fresh));
                 loaded = read;
                 tracing::info!("the TLS files changed and are in use");

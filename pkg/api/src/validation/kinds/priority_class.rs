@@ -40,6 +40,11 @@ fn create(new: &Object) -> ErrorList {
     errors
 }
 
+/// Whether a class is one of the system's, which nobody may delete (upstream's `priorityclass/storage`).
+pub(super) fn is_of_system(name: &str) -> bool {
+    SYSTEM_CLASSES.iter().any(|(known, _)| *known == name)
+}
+
 /// How a class differs from the system's class of the same name.
 fn unlike_system_class(class: &Object, name: &str, value: i64) -> Option<String> {
     match SYSTEM_CLASSES.iter().find(|(known, _)| *known == name) {

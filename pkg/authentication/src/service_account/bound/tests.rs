@@ -4,6 +4,8 @@
 use apimachinery::clock::TestClock;
 use serde_json::json;
 
+use apimachinery::request_notes::Notes;
+
 use super::*;
 use crate::EXTRA_CREDENTIAL_ID;
 use crate::service_account::testing::*;
@@ -14,6 +16,7 @@ struct World {
     tokens: BoundTokens,
     objects: Arc<Objects>,
     clock: Arc<TestClock>,
+    notes: Notes,
 }
 
 impl World {
@@ -30,11 +33,11 @@ impl World {
             Arc::clone(&clock) as _,
             Arc::default(),
         );
-        World { tokens, objects, clock }
+        World { tokens, objects, clock, notes: Notes::default() }
     }
 
     async fn ask(&self, token: &str) -> Result<Option<TokenUser>, String> {
-        self.tokens.authenticate(token, &texts(&[API])).await
+        self.tokens.authenticate(token, &texts(&[API]), &self.notes).await
     }
 
     async fn refused(&self, token: &str, reason: &str) {
@@ -129,7 +132,7 @@ async fn a_token_has_to_be_meant_for_one_of_the_audiences_asked_about() {
     let tokens = World::new().tokens;
     let check = async |given: &[&str], asked: &[&str], expected: Result<&[&str], &str>| {
         let token = issue(P256_SEC1, Grant { audiences: texts(given), ..grant() });
-        let found = tokens.authenticate(&token, &texts(asked)).await;
+        let found = tokens.authenticate(&token, &texts(asked), &Notes::default()).await;
         let found = found.map(|found| found.map(|found| found.audiences).unwrap_or_default());
         assert_eq!(found, expected.map(texts).map_err(str::to_owned), "{given:?} {asked:?}");
     };
@@ -226,4 +229,16 @@ async fn the_user_of_a_bound_token_says_what_it_is_bound_to() {
     )
     .await;
     check(Grant { warn_after: Some(WARN_AFTER_SECONDS), ..grant() }, json!({&id: ["JTI=id"]})).await;
+}
+
+#[tokio::test]
+async fn who_uses_a_stale_token_is_noted() {
+    let grant = || Grant { warn_after: Some(WARN_AFTER_SECONDS), seconds: 100_000, ..grant() };
+    let world = World::new();
+    world.accepted(&issue(RSA_PKCS1, grant())).await;
+    assert_eq!(world.notes.annotations(), []);
+    world.clock.advance_seconds(u32::try_from(WARN_AFTER_SECONDS).unwrap() + 5);
+    world.accepted(&issue(RSA_PKCS1, grant())).await;
+    let text = "subject: system:serviceaccount:ns:sa, seconds after warning threshold: 5";
+    assert_eq!(world.notes.annotations(), [("authentication.k8s.io/stale-token".into(), text.to_owned())]);
 }

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use apimachinery::clock::TestClock;
 use serde_json::json;
 
 use super::*;
@@ -10,7 +11,7 @@ use crate::service_account::{Claims, Issuer, OpenIdMetadata, Signer, SigningKey,
 
 /// A signer that does what a test tells it to.
 struct Fake {
-    keys: std::sync::Mutex<Result<ExternalKeySet, String>>,
+    keys: std::sync::Mutex<Result<ExternalKeySet, SignerError>>,
     header: std::sync::Mutex<serde_json::Value>,
     signs_with: &'static str,
     fetches: AtomicUsize,
@@ -18,7 +19,7 @@ struct Fake {
 
 #[async_trait]
 impl ExternalSigner for Fake {
-    async fn sign(&self, claims: &str) -> Result<ExternalSignature, String> {
+    async fn sign(&self, claims: &str) -> Result<ExternalSignature, SignerError> {
         let header = URL_SAFE_NO_PAD.encode(self.header.lock().unwrap().to_string());
         let key = SigningKey::from_pem(self.signs_with).unwrap();
         let algorithm = key.public.algorithm.library().unwrap();
@@ -27,7 +28,7 @@ impl ExternalSigner for Fake {
         Ok(ExternalSignature { header, signature })
     }
 
-    async fn keys(&self) -> Result<ExternalKeySet, String> {
+    async fn keys(&self) -> Result<ExternalKeySet, SignerError> {
         self.fetches.fetch_add(1, Ordering::SeqCst);
         tokio::task::yield_now().await;
         self.keys.lock().unwrap().clone()
@@ -40,7 +41,7 @@ fn key(id: &str, file: &str) -> ExternalKey {
 }
 
 fn set(keys: Vec<ExternalKey>) -> ExternalKeySet {
-    ExternalKeySet { keys, refresh_after_seconds: 100 }
+    ExternalKeySet { keys, refresh_after_seconds: 100, data: UnixTime { seconds: 5, nanos: 0 } }
 }
 
 fn fake(keys: Vec<ExternalKey>) -> Arc<Fake> {
@@ -53,7 +54,9 @@ fn fake(keys: Vec<ExternalKey>) -> Arc<Fake> {
 }
 
 async fn keys_of(fake: &Arc<Fake>) -> Arc<ExternalKeys> {
-    Arc::new(ExternalKeys::fetch(Arc::clone(fake) as Arc<dyn ExternalSigner>).await.unwrap())
+    let clock = Arc::new(TestClock::at(now()));
+    let signer = Arc::clone(fake) as Arc<dyn ExternalSigner>;
+    Arc::new(ExternalKeys::fetch(signer, Arc::default(), clock).await.unwrap())
 }
 
 async fn issue(keys: &Arc<ExternalKeys>) -> Result<String, String> {
@@ -107,7 +110,7 @@ async fn a_signer_that_fails_leaves_the_keys_as_they_were() {
     let fake = fake(vec![key("one", P256_PUBLIC)]);
     let keys = keys_of(&fake).await;
     let token = issue(&keys).await.unwrap();
-    *fake.keys.lock().unwrap() = Err("gone".to_owned());
+    *fake.keys.lock().unwrap() = Err("gone".to_owned().into());
     assert!(keys.refresh().await.is_err());
     assert_eq!(verify(&keys, &token).await, Ok(true));
     assert!(keys.holding("unknown").await.with_id("").next().is_none());
@@ -118,7 +121,8 @@ async fn keys_that_cannot_be_used_are_refused_in_upstreams_words() {
     let check = async |set: ExternalKeySet, expected: &str| {
         let fake = fake(Vec::new());
         *fake.keys.lock().unwrap() = Ok(set);
-        let error = ExternalKeys::fetch(fake).await.err().unwrap();
+        let error =
+            ExternalKeys::fetch(fake, Arc::default(), Arc::new(TestClock::default())).await.err().unwrap();
         let expected = format!(
             "while initially filling key cache: while performing initial cache fill: \
              while fetching token verification keys: {expected}"
@@ -172,4 +176,28 @@ async fn the_documents_follow_the_keys_and_keep_back_what_is_of_the_past() {
     *fake.keys.lock().unwrap() = Ok(set(vec![key("two", RSA_PUBLIC)]));
     keys.refresh().await.unwrap();
     assert_eq!(ids(), ["two"]);
+}
+
+#[tokio::test]
+async fn what_a_signer_does_is_counted() {
+    let fake = fake(vec![key("one", P256_PUBLIC)]);
+    let keys = keys_of(&fake).await;
+    issue(&keys).await.unwrap();
+    *fake.keys.lock().unwrap() = Err(SignerError { code: "Unavailable", text: "gone".to_owned() });
+    let _ = keys.refresh().await;
+    *fake.header.lock().unwrap() = json!({"typ": "no"});
+    let _ = issue(&keys).await;
+    keys.figures().called("/v1.ExternalJWTSigner/Sign", "OK", Duration::from_millis(7));
+    let mut page = String::new();
+    keys.figures().write(&mut page);
+    for line in [
+        "externaljwt_fetch_keys_data_timestamp 5.000000000\n",
+        "externaljwt_fetch_keys_request_total{code=\"OK\"} 1\n",
+        "externaljwt_fetch_keys_request_total{code=\"Unavailable\"} 1\n",
+        "externaljwt_sign_request_total{code=\"OK\"} 1\n",
+        "externaljwt_sign_request_total{code=\"unknown-non-grpc\"} 1\n",
+        "bucket{code=\"OK\",method=\"/v1.ExternalJWTSigner/Sign\",le=\"0.01\"} 1\n",
+    ] {
+        assert!(page.contains(line), "{line}: {page}");
+    }
 }

@@ -8,13 +8,13 @@ use crate::env::Environment;
 use crate::eval::{PER_CALL_LIMIT, evaluate};
 use crate::plan::Plan;
 use crate::types::Type;
-use crate::value::text;
+use crate::value::{described, text};
 use schema::builtin;
 use schema::proto::encode;
 use serde_json::{Value as Json, json};
 
-/// What an expression comes to on an object's bytes, and on its JSON.
-fn both(api_version: &str, kind: &str, object: &Json, expression: &str) -> [String; 2] {
+/// What an expression comes to on an object's bytes, on its JSON, and on its tree.
+fn all(api_version: &str, kind: &str, object: &Json, expression: &str) -> [String; 3] {
     let message = builtin::kind(api_version, kind).unwrap();
     let (mut raw, mut written) = (Vec::new(), Vec::new());
     encode(message, object.as_object().unwrap(), &mut raw).unwrap();
@@ -27,7 +27,8 @@ fn both(api_version: &str, kind: &str, object: &Json, expression: &str) -> [Stri
     let plan = Plan::new(&compile(&env, expression).unwrap(), &["object"]).unwrap();
     let arena = Arena::new();
     let stored = Stored::new(MessageRef::new(message, &raw), api_version, kind, &arena);
-    let outcomes = [stored.value(), Value::tree(&tree)].map(|value| {
+    let as_tree = described(message, typed.as_object().unwrap(), &arena);
+    let outcomes = [stored.value(), Value::tree(&tree), as_tree].map(|value| {
         let evaluation = evaluate(&plan, &[Some(value)], &arena, PER_CALL_LIMIT, None);
         format!("{:?} for {}", evaluation.result().map(text), evaluation.cost)
     });
@@ -37,8 +38,9 @@ fn both(api_version: &str, kind: &str, object: &Json, expression: &str) -> [Stri
 
 /// An expression comes to this on bytes, and to the same on JSON.
 fn check(api_version: &str, kind: &str, object: &Json, expression: &str, expected: &str) {
-    let [stored, tree] = both(api_version, kind, object, expression);
-    assert_eq!(stored, tree, "{expression}");
+    let [stored, json, tree] = all(api_version, kind, object, expression);
+    assert_eq!(stored, json, "{expression}");
+    assert_eq!(tree, json, "{expression}");
     assert!(stored.starts_with(&format!("Ok(\"{expected}\")")), "{expression}: {stored}");
 }
 
@@ -103,10 +105,10 @@ fn zero_members_that_go_writes_are_there() {
 
 #[test]
 fn whole_objects_have_the_members_of_their_json() {
-    let [stored, tree] = both("apps/v1", "Deployment", &deployment(), "object.map(k, k).join(',')");
-    assert_eq!(stored, tree);
-    let [stored, tree] = both("apps/v1", "Deployment", &deployment(), "object.spec == object.spec");
-    assert_eq!(stored, tree);
+    for expression in ["object.map(k, k).join(',')", "object.spec == object.spec"] {
+        let [stored, json, tree] = all("apps/v1", "Deployment", &deployment(), expression);
+        assert_eq!((&stored, &tree), (&json, &json));
+    }
     let secret = json!({"data": {"a": "aGVsbG8="}});
     check("v1", "Secret", &secret, "object.data.a", "aGVsbG8=");
 }
@@ -121,4 +123,17 @@ fn what_cannot_be_read_in_place_is_noted() {
     let Some(Value::Map(data)) = object.field("data") else { panic!("there is data") };
     data.iter().count();
     assert!(stored.is_irregular());
+}
+
+#[test]
+fn trees_show_verbatim_json_as_what_it_says() {
+    let object = json!({"metadata": {"managedFields": [{"manager": "m", "fieldsV1": "{\"f:data\":{\"f:a\":[1,2]}}"}]}});
+    let message = builtin::kind("v1", "ConfigMap").unwrap();
+    let expression = "object.metadata.managedFields[0].fieldsV1['f:data']['f:a'] == [1, 2]";
+    let env = Environment::of_release(36).variable("object", Type::DYN);
+    let plan = Plan::new(&compile(&env, expression).unwrap(), &["object"]).unwrap();
+    let arena = Arena::new();
+    let value = described(message, object.as_object().unwrap(), &arena);
+    let evaluation = evaluate(&plan, &[Some(value)], &arena, PER_CALL_LIMIT, None);
+    assert_eq!(evaluation.result().map(text), Ok("true".to_owned()));
 }

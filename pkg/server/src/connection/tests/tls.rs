@@ -25,6 +25,8 @@ struct Server {
     script: Arc<Script>,
     lifecycle: Lifecycle,
     serving: JoinHandle<()>,
+    files: TlsFiles,
+    tls: Arc<ArcSwap<Tls>>,
     _dir: tempfile::TempDir,
 }
 
@@ -56,13 +58,13 @@ fn server() -> Server {
     let tls = Arc::new(ArcSwap::from_pointee(tls));
     let serving = tokio::spawn(crate::serve(
         listener,
-        tls,
+        Arc::clone(&tls),
         Arc::clone(&chain),
         ConnectionOptions::default(),
         lifecycle.clone(),
         PATIENCE,
     ));
-    Server { address, ca, client_ca, chain, script, lifecycle, serving, _dir: dir }
+    Server { address, ca, client_ca, chain, script, lifecycle, serving, files, tls, _dir: dir }
 }
 
 /// Clients of rustls check certificates against the machine's clock, so these are made by it too.
@@ -120,6 +122,31 @@ async fn a_client_certificate_proves_a_user() {
     check(server.get(Some(&stranger), "Authorization: Bearer ann\r\n").await, "HTTP/1.1 200 ", "ann");
     check(server.get(Some(&good), "").await, "HTTP/1.1 200 ", "carol");
     check(server.get(Some(&good), "Authorization: Bearer nope\r\n").await, "HTTP/1.1 200 ", "carol");
+}
+
+#[tokio::test]
+async fn an_authority_that_is_removed_stops_counting_on_an_open_connection() {
+    let server = server();
+    let carol = issue(&server.client_ca, "carol", &[], &Usage::Client, NOW.max(now())).unwrap();
+    let mut open = server.connect(Some(&carol), &[]).await;
+    let mut ask = async |expected: &str| {
+        open.write_all(b"GET /api/v1/who HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+        let mut got = Vec::new();
+        while !(got.ends_with(b"carol") || got.ends_with(b"}\n")) {
+            assert!(open.read_buf(&mut got).await.unwrap() > 0, "{}", String::from_utf8_lossy(&got));
+        }
+        assert!(got.starts_with(expected.as_bytes()), "{}", String::from_utf8_lossy(&got));
+    };
+    let believe = |authority: &Pair| {
+        std::fs::write(&server.files.client_authorities[0], &authority.certificate).unwrap();
+        let fresh = Tls::new(&server.files.read().unwrap(), &TlsOptions::default()).unwrap();
+        server.tls.store(Arc::new(fresh));
+    };
+    ask("HTTP/1.1 200 ").await;
+    believe(&server.ca);
+    ask("HTTP/1.1 401 ").await;
+    believe(&server.client_ca);
+    ask("HTTP/1.1 200 ").await;
 }
 
 #[tokio::test]

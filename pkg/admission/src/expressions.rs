@@ -1,0 +1,12 @@
+//! Expressions in CEL about requests: of conditions of webhooks and of policies (upstream's
+//! `admission/plugin/cel`). What is evaluated never waits; see [`Authorizations`] for what has to.
+
+mod authorizations;
+mod conditions;
+mod program;
+mod variables;
+
+pub(crate) use authorizations::Authorizations;
+pub(crate) use conditions::{Conditions, Matched};
+pub(crate) use program::{Fault, Inputs, Program};
+pub(crate) use variables::{Computed, Variables, stored};

@@ -1,0 +1,142 @@
+//! What expressions ask the authorizer.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use apimachinery::selectors::{FieldRequirements, LabelRequirements, Selectors};
+use apimachinery::user_info::UserInfo;
+use authorization::Authorizer;
+use cel::authorizer::Verdict;
+use cel::value::Check;
+use futures::FutureExt;
+
+/// A question, as an expression put it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Question {
+    service_account: Option<(String, String)>,
+    path: String,
+    group: String,
+    resource: String,
+    subresource: String,
+    namespace: String,
+    name: String,
+    field_selector: String,
+    label_selector: String,
+    verb: String,
+}
+
+#[derive(Default)]
+struct Answers {
+    known: Vec<(Question, Verdict)>,
+    /// The first question to which there is no answer yet.
+    open: Option<Question>,
+}
+
+/// The authorizer as the expressions of one request see it. Evaluation cannot wait: an authorizer that does not answer
+/// at once (a webhook) leaves a question [`open`](Self::is_open), what was evaluated is worth nothing, and has to be
+/// evaluated once more after the question was [`settle`](Self::settle)d. A question costs an expression so much of its
+/// budget that there are at most a few dozen.
+pub(crate) struct Authorizations<'a> {
+    authorizer: &'a dyn Authorizer,
+    user: &'a UserInfo,
+    answers: Mutex<Answers>,
+}
+
+impl<'a> Authorizations<'a> {
+    /// No question asked yet.
+    pub(crate) fn new(authorizer: &'a dyn Authorizer, user: &'a UserInfo) -> Self {
+        Authorizations { authorizer, user, answers: Mutex::default() }
+    }
+
+    fn answers(&self) -> std::sync::MutexGuard<'_, Answers> {
+        self.answers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an expression asked what has no answer yet.
+    pub(crate) fn is_open(&self) -> bool {
+        self.answers().open.is_some()
+    }
+
+    /// Finds the answer to the open question.
+    pub(crate) async fn settle(&self) {
+        let Some(question) = self.answers().open.take() else { return };
+        let verdict = self.ask(&question).await;
+        self.answers().known.push((question, verdict));
+    }
+
+    async fn ask(&self, question: &Question) -> Verdict {
+        let account = question.service_account.as_ref().map(|(namespace, name)| account(namespace, name));
+        let selectors = Selectors {
+            fields: FieldRequirements::parse(&question.field_selector),
+            labels: LabelRequirements::parse(&question.label_selector),
+        };
+        let asked = authorization::Attributes {
+            verb: &question.verb,
+            resource_request: question.path.is_empty(),
+            namespace: &question.namespace,
+            group: &question.group,
+            version: if question.path.is_empty() { "*" } else { "" },
+            resource: &question.resource,
+            subresource: &question.subresource,
+            name: &question.name,
+            path: &question.path,
+            selectors: &selectors,
+            ..authorization::Attributes::of_user(account.as_ref().unwrap_or(self.user))
+        };
+        match self.authorizer.decide(asked).await.outcome() {
+            Ok(reason) => Verdict { allowed: true, reason: reason.to_string(), error: None },
+            Err(refused) => Verdict { allowed: false, reason: refused.reason, error: refused.error },
+        }
+    }
+}
+
+/// A service account, with the groups that all of them have.
+fn account(namespace: &str, name: &str) -> UserInfo {
+    let groups = ["system:serviceaccounts".to_owned(), format!("system:serviceaccounts:{namespace}")];
+    UserInfo {
+        name: format!("system:serviceaccount:{namespace}:{name}"),
+        groups: groups.into(),
+        ..UserInfo::default()
+    }
+}
+
+impl cel::authorizer::Authorizer for Authorizations<'_> {
+    fn authorize(&self, check: &Check<'_>, verb: &str) -> Verdict {
+        let own = |text: &str| text.to_owned();
+        let question = Question {
+            service_account: check.service_account.map(|(namespace, name)| (own(namespace), own(name))),
+            path: own(check.path),
+            group: own(check.group),
+            resource: own(check.resource),
+            subresource: own(check.subresource),
+            namespace: own(check.namespace),
+            name: own(check.name),
+            field_selector: own(check.field_selector),
+            label_selector: own(check.label_selector),
+            verb: own(verb),
+        };
+        let mut answers = self.answers();
+        if let Some((_, verdict)) = answers.known.iter().find(|(known, _)| *known == question) {
+            return verdict.clone();
+        }
+        if answers.open.is_some() {
+            return Verdict::default();
+        }
+        match self.ask(&question).now_or_never() {
+            Some(verdict) => {
+                answers.known.push((question, verdict.clone()));
+                verdict
+            }
+            None => {
+                answers.open = Some(question);
+                Verdict::default()
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Authorizations<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorizations").field("user", &self.user.name).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,100 @@
+//! `matchConditions` of webhooks and policies (upstream's `admission/plugin/webhook/matchconditions`).
+
+use authorization::Authorizer;
+use cel::admission::{Options, Returns, environment};
+use cel::arena::Arena;
+use cel::env::Environment;
+use cel::value::Value;
+use schema::object::Object;
+use serde_json::Value as Json;
+
+use super::{Authorizations, Fault, Inputs, Program};
+use crate::dynamic::{Versioned, admission_request};
+
+/// What all conditions of a webhook or policy may cost together: a quarter of what a policy may.
+const BUDGET: u64 = 2_500_000;
+
+/// Conditions, all of which a request has to meet.
+#[derive(Default)]
+pub(crate) struct Conditions(Vec<(Box<str>, Program)>);
+
+/// What conditions say of a request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Matched {
+    /// All of them hold.
+    Yes,
+    /// The one of this name does not hold.
+    No(Box<str>),
+    /// None says no, and some cannot be evaluated.
+    Error(String),
+}
+
+impl Conditions {
+    /// Those that an object has under `matchConditions`, which may refer to what `options` say. They were stored, so
+    /// they may use what any release has.
+    pub(crate) fn read(object: &Object, options: Options) -> Self {
+        let mut conditions = api::tree::children(object, "matchConditions").peekable();
+        if conditions.peek().is_none() {
+            return Conditions::default();
+        }
+        Conditions::compile(object, &environment(u32::MAX, options, None))
+    }
+
+    /// Those that an object has under `matchConditions`, which may refer to what `env` has.
+    pub(crate) fn compile(object: &Object, env: &Environment) -> Self {
+        let compiled = api::tree::children(object, "matchConditions").map(|condition| {
+            let text = api::tree::text(condition, "expression");
+            (api::tree::text(condition, "name").into(), Program::compile(env, text, Returns::Bool).0)
+        });
+        Conditions(compiled.collect())
+    }
+
+    /// Whether every request meets them.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Judges a request, without a policy's params and namespace.
+    pub(crate) async fn matches(&self, seen: &Versioned<'_>, authorizer: &dyn Authorizer) -> Matched {
+        let request = Json::Object(admission_request(seen));
+        let authorizations = Authorizations::new(authorizer, seen.attributes.user);
+        loop {
+            let matched = {
+                let (arena, message) = (Arena::new(), seen.endpoint.message);
+                let mut inputs = Inputs {
+                    object: seen.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
+                    old: seen.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
+                    ..Inputs::default()
+                };
+                inputs.request(&request);
+                inputs.authorizer(seen.attributes, &authorizations, &arena);
+                self.judge(&inputs, &arena)
+            };
+            if !authorizations.is_open() {
+                return matched;
+            }
+            authorizations.settle().await;
+        }
+    }
+
+    /// Judges what is at hand. A condition that does not hold decides, whatever is wrong with others.
+    pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Matched {
+        let mut budget = BUDGET;
+        let (mut refused, mut errors) = (None, Vec::new());
+        for (name, program) in &self.0 {
+            match program.evaluate(inputs, arena, &mut budget) {
+                Ok(Value::Bool(false)) => refused = refused.or(Some(name)),
+                Ok(_) => {}
+                Err(Fault::Expression(error)) if errors.contains(&error) => {}
+                Err(Fault::Expression(error)) => errors.push(error),
+                Err(Fault::Budget(error)) => return Matched::Error(error),
+            }
+        }
+        match (refused, errors.as_slice()) {
+            (Some(name), _) => Matched::No(name.clone()),
+            (None, []) => Matched::Yes,
+            (None, [one]) => Matched::Error(one.clone()),
+            (None, several) => Matched::Error(format!("[{}]", several.join(", "))),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! One expression, and what it is evaluated with.
+
+use std::cell::Cell;
+
+use cel::admission::{Returns, compile_for};
+use cel::arena::Arena;
+use cel::checked::Checked;
+use cel::env::Environment;
+use cel::eval::{Evaluation, PER_CALL_LIMIT, evaluate};
+use cel::plan::Plan;
+use cel::value::{Check, Opaque, Value, described};
+use schema::object::Object;
+use schema::table::Message;
+use serde_json::Value as Json;
+
+use super::Authorizations;
+use crate::Attributes;
+
+/// What expressions may refer to, in the order of [`Inputs::values`].
+const NAMES: [&str; 8] = [
+    "object",
+    "oldObject",
+    "request",
+    "namespaceObject",
+    "params",
+    "variables",
+    "authorizer",
+    "authorizer.requestResource",
+];
+
+const OUT_OF_BUDGET: &str =
+    "validation failed due to running out of cost budget, no further validation rules will be run";
+
+/// An expression, ready to be evaluated. One that does not compile says so whenever it is evaluated: it may have been
+/// stored by a release that knew more.
+pub(crate) struct Program {
+    text: Box<str>,
+    plan: Result<Plan, String>,
+}
+
+/// Why an expression has no value.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// The expression is wrong, or wrong about this request. Others are evaluated.
+    Expression(String),
+    /// Nothing is evaluated any more.
+    Budget(String),
+}
+
+/// What one request is to expressions. Absent things are null.
+#[derive(Default, Clone, Copy)]
+pub(crate) struct Inputs<'a> {
+    /// What will be written.
+    pub(crate) object: Option<Value<'a>>,
+    /// What is there.
+    pub(crate) old: Option<Value<'a>>,
+    /// The `AdmissionRequest`.
+    pub(crate) request: Option<Value<'a>>,
+    /// The namespace of the object.
+    pub(crate) namespace: Option<Value<'a>>,
+    /// Of a policy's binding.
+    pub(crate) params: Option<Value<'a>>,
+    /// Of a policy.
+    pub(crate) variables: Option<Value<'a>>,
+    /// The authorizer, and its question about the resource of the request; both or neither.
+    pub(crate) authorizer: Option<(Value<'a>, Value<'a>)>,
+    /// What it cost to compute variables, if there are some; who evaluates takes it from a budget.
+    pub(crate) spent: Option<&'a Cell<u64>>,
+}
+
+impl<'a> Inputs<'a> {
+    /// An object of a type, as expressions see its JSON.
+    pub(crate) fn object(message: &'static Message, object: &'a Object, arena: &'a Arena) -> Value<'a> {
+        described(message, object, arena)
+    }
+
+    /// Runs a plan that [`Program`] made.
+    pub(crate) fn run(&self, plan: &'a Plan, arena: &'a Arena) -> Evaluation<'a> {
+        evaluate(plan, &self.values(), arena, PER_CALL_LIMIT, None)
+    }
+
+    /// The request, as [`admission_request`](crate::dynamic::admission_request) tells it.
+    pub(crate) fn request(&mut self, request: &'a Json) {
+        self.request = Some(Value::tree(request));
+    }
+
+    /// The authorizer.
+    pub(crate) fn authorizer(
+        &mut self,
+        a: &'a Attributes<'_>,
+        authorizations: &'a Authorizations<'_>,
+        arena: &'a Arena,
+    ) {
+        let all = Check::of(authorizations);
+        let own = Check {
+            group: a.resource.group,
+            resource: a.resource.plural,
+            subresource: a.endpoint.subresource,
+            namespace: a.namespace,
+            name: a.name,
+            ..all
+        };
+        let values = (arena.opaque(Opaque::Authorizer(all)), arena.opaque(Opaque::ResourceCheck(own)));
+        if let (Ok(all), Ok(own)) = values {
+            self.authorizer = Some((all, own));
+        }
+    }
+
+    fn values(&self) -> [Option<Value<'a>>; NAMES.len()] {
+        let or_null = |value: Option<Value<'a>>| Some(value.unwrap_or(Value::Null));
+        [
+            or_null(self.object),
+            or_null(self.old),
+            or_null(self.request),
+            or_null(self.namespace),
+            or_null(self.params),
+            self.variables,
+            self.authorizer.map(|(all, _)| all),
+            self.authorizer.map(|(_, own)| own),
+        ]
+    }
+}
+
+impl Program {
+    /// Compiles a text, and says what was found out about it, if it is right.
+    pub(crate) fn compile(env: &Environment, text: &str, returns: Returns) -> (Self, Option<Checked>) {
+        let checked = compile_for(env, text, returns);
+        let plan = match &checked {
+            Ok(checked) => {
+                Plan::new(checked, &NAMES).map_err(|error| format!("program instantiation failed: {error}"))
+            }
+            Err(error) => Err(error.clone()),
+        };
+        (Program { text: text.into(), plan }, checked.ok())
+    }
+
+    /// What it is to the evaluator, or what is wrong with it.
+    pub(crate) fn plan(&self) -> Result<&Plan, &str> {
+        self.plan.as_ref().map_err(String::as_str)
+    }
+
+    /// Its text.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// What is wrong with it whatever the request is.
+    pub(crate) fn error(&self) -> Option<&str> {
+        self.plan.as_ref().err().map(String::as_str)
+    }
+
+    /// Evaluates it, and takes what that costs from `budget`.
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub(crate) fn evaluate<'a>(
+        &'a self,
+        inputs: &Inputs<'a>,
+        arena: &'a Arena,
+        budget: &mut u64,
+    ) -> Result<Value<'a>, Fault> {
+        let plan = match &self.plan {
+            Ok(plan) => plan,
+            Err(error) => return Err(Fault::Expression(format!("compilation error: {error}"))),
+        };
+        let evaluation = inputs.run(plan, arena);
+        let of_variables = inputs.spent.map_or(0, Cell::take);
+        let left = budget.checked_sub(of_variables).and_then(|left| left.checked_sub(evaluation.cost));
+        *budget = left.ok_or_else(|| Fault::Budget(OUT_OF_BUDGET.to_owned()))?;
+        let failed =
+            |error| Fault::Expression(format!("expression '{}' resulted in error: {error}", self.text));
+        evaluation.result().map_err(failed)
+    }
+}

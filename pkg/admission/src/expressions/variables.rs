@@ -1,0 +1,123 @@
+//! Variables of policies: computed when an expression asks for them, once for all expressions of a group (upstream's
+//! `cel/composition.go`).
+
+use std::cell::{Cell, OnceCell};
+use std::fmt;
+
+use apimachinery::go_quote::quote;
+use cel::admission::{Options, Returns, Variables as Declared, environment};
+use cel::arena::Arena;
+use cel::env::Environment;
+use cel::value::{MapView, Value};
+use schema::object::Object;
+
+use super::{Inputs, Program};
+
+/// How deeply variables may refer to variables: each takes some stack. Upstream has no bound.
+const DEPTH_MAX: u32 = 64;
+
+/// The variables of a policy, ready to be computed.
+#[derive(Default)]
+pub(crate) struct Variables(Vec<(Box<str>, Program)>);
+
+impl Variables {
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Those that a policy's spec has, and what expressions may say of them. Each may refer to those before it.
+    pub(crate) fn read(spec: &Object, options: Options) -> (Self, Declared) {
+        let mut declared = Declared::new();
+        let mut variables: Vec<(Box<str>, Program)> = Vec::new();
+        for variable in api::tree::children(spec, "variables") {
+            let name = api::tree::text(variable, "name");
+            let env = stored(options, &declared);
+            let text = api::tree::text(variable, "expression");
+            let (program, checked) = Program::compile(&env, text, Returns::Anything);
+            declared.declare(name, checked.as_ref());
+            variables.push((name.into(), program));
+        }
+        (Variables(variables), declared)
+    }
+}
+
+/// What expressions of a policy may use. They were stored, so they may use what any release has.
+pub(crate) fn stored(options: Options, declared: &Declared) -> Environment {
+    environment(u32::MAX, options, Some(declared))
+}
+
+/// The variables of a policy for one group of expressions and one request. All of it is in an arena.
+pub(crate) struct Computed<'a> {
+    variables: &'a Variables,
+    arena: &'a Arena,
+    inputs: OnceCell<Inputs<'a>>,
+    values: &'a [Cell<Option<Value<'a>>>],
+    /// What was computed since somebody took it from a budget.
+    spent: Cell<u64>,
+    depth: Cell<u32>,
+}
+
+impl<'a> Computed<'a> {
+    /// What the expressions of a group see: `inputs`, and the variables that are computed from them. Without room in
+    /// the arena they are missing.
+    pub(crate) fn begin(variables: &'a Variables, inputs: &Inputs<'a>, arena: &'a Arena) -> Inputs<'a> {
+        let without = Inputs { variables: None, ..*inputs };
+        let Ok(values) = arena.cells(variables.0.len()) else { return without };
+        let (spent, depth) = (Cell::new(0), Cell::new(0));
+        let computed = Computed { variables, arena, inputs: OnceCell::new(), values, spent, depth };
+        let Ok(computed) = arena.keep(computed) else { return without };
+        let variables = arena.view(computed).ok();
+        *computed.inputs.get_or_init(|| Inputs { variables, spent: Some(&computed.spent), ..*inputs })
+    }
+
+    fn compute(&'a self, name: &str, program: &'a Program) -> Value<'a> {
+        let Some(inputs) = self.inputs.get() else { return Value::Null };
+        let failed = |what: &str, why: &str| {
+            let text = format_args!("composited variable {} fails to {what}: {why}", quote(name)).to_string();
+            self.arena.error(text).unwrap_or(Value::Error("operation cancelled: actual cost limit exceeded"))
+        };
+        if self.depth.get() >= DEPTH_MAX {
+            let why = format!("variables refer to each other over more than {DEPTH_MAX} steps");
+            return failed("evaluate", &why);
+        }
+        self.depth.set(self.depth.get() + 1);
+        let value = match program.plan() {
+            Err(why) => failed("compile", why),
+            Ok(plan) => {
+                let evaluation = inputs.run(plan, self.arena);
+                self.spent.set(self.spent.get().saturating_add(evaluation.cost));
+                evaluation.result().unwrap_or_else(|why| failed("evaluate", &why))
+            }
+        };
+        self.depth.set(self.depth.get() - 1);
+        value
+    }
+}
+
+impl fmt::Debug for Computed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.variables.0.iter().map(|(name, program)| (name, program.text()))).finish()
+    }
+}
+
+impl<'a> MapView<'a> for Computed<'a> {
+    fn get(&'a self, key: &str) -> Option<Value<'a>> {
+        let place = self.variables.0.iter().rposition(|(name, _)| **name == *key)?;
+        let ((name, program), slot) = (self.variables.0.get(place)?, self.values.get(place)?);
+        if let Some(value) = slot.get() {
+            return Some(value);
+        }
+        let value = self.compute(name, program);
+        slot.set(Some(value));
+        Some(value)
+    }
+
+    fn len(&self) -> usize {
+        self.variables.0.len()
+    }
+
+    fn key(&'a self, place: usize) -> Option<&'a str> {
+        self.variables.0.get(place).map(|(name, _)| &**name)
+    }
+}

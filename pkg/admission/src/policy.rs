@@ -1,0 +1,83 @@
+//! `ValidatingAdmissionPolicy` and `MutatingAdmissionPolicy`: rules in expressions that are objects of the API
+//! (upstream's `plugin/policy`). What a policy means for a request is here; who knows which policies and params there
+//! are is the host.
+
+mod about;
+mod applied;
+mod catalog;
+mod figures;
+mod index;
+mod matching;
+mod model;
+mod mutating;
+mod mutations;
+mod native;
+mod params;
+#[cfg(test)]
+mod tests;
+mod validating;
+mod validations;
+
+use std::sync::Arc;
+
+use crate::dynamic::Versions;
+use crate::{Attributes, Objects};
+pub use catalog::Policies;
+pub use figures::PolicyFigures;
+pub use model::{Binding, ParamKind, Policy, Rules};
+pub use mutating::MutatingAdmissionPolicy;
+pub use mutations::Mutations;
+pub use params::{Param, ParamFailure, Params};
+pub use validating::ValidatingAdmissionPolicy;
+pub use validations::Validations;
+
+/// What all expressions of a policy may cost together, for one binding and one of its params.
+const BUDGET: u64 = 10_000_000;
+
+/// The policies that there are now, with their bindings; `None` as long as that is not known.
+pub trait Configured: Send + Sync + 'static {
+    /// `ValidatingAdmissionPolicy`s.
+    fn validating(&self) -> Option<Arc<Policies<Validations>>>;
+
+    /// `MutatingAdmissionPolicy`s.
+    fn mutating(&self) -> Option<Arc<Policies<Mutations>>>;
+}
+
+/// What the two plugins are made of.
+#[derive(Clone)]
+pub struct PolicyParts {
+    /// Which policies there are.
+    pub configured: Arc<dyn Configured>,
+    /// The objects that bindings refer to.
+    pub params: Arc<dyn Params>,
+    /// In which version objects are seen.
+    pub versions: Arc<dyn Versions>,
+    /// Where namespaces are.
+    pub objects: Arc<dyn Objects>,
+    /// Whom expressions may ask.
+    pub authorizer: Arc<dyn authorization::Authorizer>,
+    /// What is counted.
+    pub figures: Arc<PolicyFigures>,
+}
+
+/// Whether a request is about what no policy of the API ever sees: policies themselves, and the reviews that
+/// authentication and authorization of other servers depend on.
+fn is_exempt(a: &Attributes<'_>) -> bool {
+    let excluded: &[&str] = match a.resource.group {
+        "admissionregistration.k8s.io" => &[
+            "validatingadmissionpolicies",
+            "validatingadmissionpolicybindings",
+            "mutatingadmissionpolicies",
+            "mutatingadmissionpolicybindings",
+        ],
+        "authentication.k8s.io" => &["selfsubjectreviews", "tokenreviews"],
+        "authorization.k8s.io" => &[
+            "localsubjectaccessreviews",
+            "selfsubjectaccessreviews",
+            "selfsubjectrulesreviews",
+            "subjectaccessreviews",
+        ],
+        _ => &[],
+    };
+    excluded.contains(&a.resource.plural)
+}

@@ -1,0 +1,153 @@
+//! Objects as mutations want them (upstream's `mutating/patch`): patched, or merged by the rules of their type.
+
+use std::fmt::Write;
+
+use api::resources::Resource;
+use schema::json_write;
+use schema::object::Object;
+use schema::patch::expand;
+use schema::patch::json_patch::JsonPatch;
+use schema::structured_merge::model::{Items, Schema, TypeRef};
+use schema::structured_merge::typed::{Duplicates, merge, validate};
+use serde_json::Value as Json;
+
+use super::mutations::Change;
+
+/// Why a mutation changes nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Unchanged {
+    /// An operation of a patch tested for something that is not so.
+    TestFailed,
+    /// What is wrong with the mutation.
+    Wrong(String),
+    /// What comes out is no object of its kind.
+    Unreadable(String),
+}
+
+/// The JSON of an object of an endpoint's kind, after a change. `text` is the JSON that its clients get.
+///
+/// # Errors
+/// [`Unchanged`].
+pub(super) fn changed(
+    change: &Change,
+    object: &Object,
+    text: &[u8],
+    endpoint: &Resource<'_>,
+) -> Result<Vec<u8>, Unchanged> {
+    match change {
+        Change::Patch(patch) => {
+            let text = patched(patch, text)?;
+            check_strictly(&text, endpoint)?;
+            Ok(text)
+        }
+        Change::Configuration(configuration) => {
+            merged(configuration, object, endpoint).map_err(Unchanged::Wrong)
+        }
+    }
+}
+
+fn patched(patch: &Json, text: &[u8]) -> Result<Vec<u8>, Unchanged> {
+    let failed = |error: schema::patch::Error| {
+        let why = error.to_string();
+        match why.ends_with(": test failed") {
+            true => Unchanged::TestFailed,
+            false => Unchanged::Wrong(format!("JSON Patch: {why}")),
+        }
+    };
+    let patch = patch.to_string();
+    let (patch, _) = JsonPatch::parse(patch.as_bytes(), false).map_err(failed)?;
+    patch.apply(text).map_err(failed)
+}
+
+/// Refuses what a strict decoder refuses. Custom resources may have members of any name.
+fn check_strictly(text: &[u8], endpoint: &Resource<'_>) -> Result<(), Unchanged> {
+    if endpoint.message.open {
+        return Ok(());
+    }
+    // What is wrong with it altogether is told by who reads it.
+    let Ok(decoded) = schema::json::decode(endpoint.message, text) else { return Ok(()) };
+    if decoded.strict.is_empty() {
+        return Ok(());
+    }
+    let mut complaints = "strict decoding error: ".to_owned();
+    for (place, complaint) in decoded.strict.iter().enumerate() {
+        // Writing to a string does not fail.
+        _ = write!(complaints, "{}{complaint}", if place > 0 { ", " } else { "" });
+    }
+    Err(Unchanged::Unreadable(complaints))
+}
+
+/// The type by whose rules objects of an endpoint merge.
+fn type_of<'r>(endpoint: &'r Resource<'_>) -> TypeRef<'r> {
+    match endpoint.message.open {
+        false => TypeRef::builtin(endpoint.message),
+        true => {
+            let schema = endpoint.custom.and_then(|custom| custom.version.merge());
+            schema.map_or(TypeRef::DEDUCED, Schema::type_ref)
+        }
+    }
+}
+
+fn merged(configuration: &Object, object: &Object, endpoint: &Resource<'_>) -> Result<Vec<u8>, String> {
+    let failed = |why: String| format!("error applying patch: {why}");
+    let ty = type_of(endpoint);
+    let mut configuration = configuration.clone();
+    configuration.insert("kind".to_owned(), endpoint.kind.into());
+    configuration.insert("apiVersion".to_owned(), endpoint.kind_group_version.into());
+    let configuration = Json::Object(configuration);
+    validate(&configuration, ty, Duplicates::Refuse)
+        .map_err(|error| failed(format!("failed to convert patch object to typed object: {error}")))?;
+    let mut atomics = Vec::new();
+    find_atomics(&mut String::new(), ty, &configuration, &mut atomics);
+    if !atomics.is_empty() {
+        return Err(failed(format!(
+            "invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: {}",
+            atomics.join(", ")
+        )));
+    }
+    let original = |error: &dyn std::fmt::Display| {
+        failed(format!("failed to convert original object to typed object: {error}"))
+    };
+    let live = expand(endpoint.message, object).map_err(|error| original(&error))?;
+    validate(&live, ty, Duplicates::Allow).map_err(|error| original(&error))?;
+    let merged = merge(&live, &configuration, ty)
+        .map_err(|error| failed(format!("failed to merge patch: {error}")))?;
+    let mut text = Vec::new();
+    json_write::untyped(&merged, &mut text).map_err(|error| failed(error.to_string()))?;
+    Ok(text)
+}
+
+/// The paths of lists, maps and structs within a value that are owned as a whole: whoever sets a part of one would
+/// take the rest away. A member that no type declares is read as upstream does, by the type of what is around it.
+fn find_atomics(path: &mut String, ty: TypeRef<'_>, value: &Json, found: &mut Vec<String>) {
+    let length = path.len();
+    match value {
+        Json::Object(members) => {
+            let Some(map) = ty.map() else { return };
+            if map.atomic {
+                found.push(path.clone());
+            }
+            for (name, member) in members {
+                if let Some(ty) = map.field(name) {
+                    path.push('.');
+                    path.push_str(name);
+                    find_atomics(path, ty, member, found);
+                    path.truncate(length);
+                }
+            }
+        }
+        Json::Array(items) => {
+            let Some(list) = ty.list() else { return };
+            if matches!(list.items, Items::Atomic) {
+                found.push(path.clone());
+            }
+            for (place, item) in items.iter().enumerate() {
+                // Writing to a string does not fail.
+                _ = write!(path, "[{place}]");
+                find_atomics(path, list.element, item, found);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,141 @@
+//! All policies of a kind with their bindings, and which of them an endpoint concerns.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::index::Index;
+use super::model::{Binding, Policy};
+use crate::Attributes;
+use crate::dynamic::{Invocation, Versions};
+
+/// Endpoints and operations that are remembered. There are some 1,500 of built-in resources.
+const REMEMBERED_MAX: usize = 8192;
+/// Bindings that are remembered for one endpoint and operation or another.
+const REMEMBERED_BINDINGS_MAX: usize = 1 << 20;
+
+/// A policy that some binding refers to.
+struct Hook<E> {
+    policy: Arc<Policy<E>>,
+    bindings: Arc<[Arc<Binding>]>,
+    /// All bindings, if what they take has nothing to do with endpoints.
+    all: Option<Arc<Index>>,
+}
+
+/// A policy whose rules an endpoint fits.
+pub(super) struct Candidate<E> {
+    pub(super) policy: Arc<Policy<E>>,
+    /// What it is told of; `None` if that takes the name of the object.
+    pub(super) invocation: Option<Invocation>,
+    bindings: Arc<[Arc<Binding>]>,
+    pub(super) index: Arc<Index>,
+}
+
+impl<E> Candidate<E> {
+    /// The binding at a place of the index.
+    pub(super) fn binding(&self, place: usize) -> Option<&Binding> {
+        self.bindings.get(place).map(|binding| &**binding)
+    }
+}
+
+type Candidates<E> = Arc<[Candidate<E>]>;
+
+struct Memo<E> {
+    generation: u64,
+    bindings: usize,
+    candidates: HashMap<String, Candidates<E>>,
+}
+
+impl<E> Default for Memo<E> {
+    fn default() -> Self {
+        Memo { generation: 0, bindings: 0, candidates: HashMap::new() }
+    }
+}
+
+/// The policies that bindings refer to, in the order of their names, with a memory of what their rules say of an
+/// endpoint: a request that concerns none of them costs one look-up, however many there are.
+pub struct Policies<E> {
+    hooks: Vec<Hook<E>>,
+    memo: Mutex<Memo<E>>,
+}
+
+impl<E> Policies<E> {
+    /// These, in this order. A binding whose policy is not there counts for nothing.
+    pub fn new(
+        policies: impl IntoIterator<Item = Arc<Policy<E>>>,
+        bindings: impl IntoIterator<Item = Arc<Binding>>,
+    ) -> Self {
+        let mut by_policy: HashMap<Box<str>, Vec<Arc<Binding>>> = HashMap::new();
+        for binding in bindings {
+            by_policy.entry(binding.policy.clone()).or_default().push(binding);
+        }
+        let hook = |policy: Arc<Policy<E>>| {
+            let bindings: Arc<[Arc<Binding>]> = by_policy.remove(&policy.name)?.into();
+            let endpoints_matter = |binding: &Arc<Binding>| {
+                binding.criteria.as_ref().is_some_and(|criteria| criteria.has_any_rules())
+            };
+            let all = !bindings.iter().any(endpoints_matter);
+            let all = all.then(|| Arc::new(Index::new(&bindings, 0..bindings.len())));
+            Some(Hook { policy, bindings, all })
+        };
+        Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: Mutex::default() }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.hooks.is_empty()
+    }
+
+    /// The policies whose rules fit an operation at an endpoint, each with the bindings whose rules do.
+    pub(super) fn candidates(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Candidates<E> {
+        if self.hooks.is_empty() {
+            return Arc::from([]);
+        }
+        let endpoint = a.endpoint;
+        let mut key = String::with_capacity(96);
+        // Writing to a string does not fail.
+        _ = write!(key, "{}/{}", endpoint.group_version, endpoint.plural);
+        _ = write!(key, "/{}/{}", endpoint.subresource, a.operation.name());
+        let generation = versions.generation();
+        let mut memo = self.memo.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = memo.candidates.len() >= REMEMBERED_MAX || memo.bindings >= REMEMBERED_BINDINGS_MAX;
+        if memo.generation != generation || full {
+            *memo = Memo { generation, ..Memo::default() };
+        }
+        if let Some(known) = memo.candidates.get(&key) {
+            return Arc::clone(known);
+        }
+        let found: Candidates<E> = self.select(a, versions).into();
+        memo.bindings += found.iter().map(|candidate| candidate.index.len()).sum::<usize>();
+        memo.candidates.insert(key, Arc::clone(&found));
+        found
+    }
+
+    fn select(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Vec<Candidate<E>> {
+        let fits = |hook: &Hook<E>| {
+            let criteria = &hook.policy.criteria;
+            let select = || criteria.select_or_all(a.operation, a.endpoint, a.name, versions);
+            let invocation = if criteria.has_names() { None } else { Some(select()?) };
+            let index = match &hook.all {
+                Some(all) => Arc::clone(all),
+                None => Arc::new(Index::new(&hook.bindings, hook.fitting(a, versions))),
+            };
+            let (policy, bindings) = (Arc::clone(&hook.policy), Arc::clone(&hook.bindings));
+            (index.len() > 0).then_some(Candidate { policy, invocation, bindings, index })
+        };
+        self.hooks.iter().filter_map(fits).collect()
+    }
+}
+
+impl<E> Hook<E> {
+    /// The places of bindings whose rules fit, the names of objects aside.
+    fn fitting(&self, a: &Attributes<'_>, versions: &dyn Versions) -> impl Iterator<Item = usize> {
+        let fits = move |binding: &Binding| match &binding.criteria {
+            Some(criteria) if !criteria.has_names() => {
+                criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_some()
+            }
+            _ => true,
+        };
+        self.bindings.iter().enumerate().filter(move |(_, binding)| fits(binding)).map(|(place, _)| place)
+    }
+}

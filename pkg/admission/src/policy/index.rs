@@ -1,0 +1,97 @@
+//! The bindings of a policy, found by the labels that their selectors require: a thousand bindings for as many
+//! namespaces cost a request in one of them one look-up.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use api::tree::{child, text};
+use schema::object::Object;
+
+use super::model::Binding;
+
+/// Places of bindings by the value of a label that they require, by label.
+type ByLabel = HashMap<Box<str>, HashMap<Box<str>, Vec<usize>>>;
+
+/// Some bindings of a policy.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// Those that have to be looked at in any case.
+    always: Vec<usize>,
+    by_namespace: ByLabel,
+    by_object: ByLabel,
+    len: usize,
+}
+
+/// What is known of the namespace of a request.
+pub(super) enum Labels<'o> {
+    /// Selectors of namespaces take the request, or nobody knows.
+    Any,
+    /// It has this object.
+    Of(&'o Object),
+}
+
+impl Index {
+    /// Of the bindings at these places.
+    pub(super) fn new(bindings: &[Arc<Binding>], places: impl Iterator<Item = usize>) -> Self {
+        let mut index = Index::default();
+        for place in places {
+            let Some(binding) = bindings.get(place) else { continue };
+            index.len += 1;
+            let criteria = binding.criteria.as_ref();
+            let of_namespace = criteria.and_then(|criteria| criteria.required_of_namespaces());
+            let of_object = criteria.and_then(|criteria| criteria.required_of_objects());
+            let (by, required) = match (of_namespace, of_object) {
+                (Some(required), _) => (&mut index.by_namespace, required),
+                (None, Some(required)) => (&mut index.by_object, required),
+                (None, None) => {
+                    index.always.push(place);
+                    continue;
+                }
+            };
+            let by_value = by.entry(required.key().into()).or_default();
+            for value in required.values() {
+                by_value.entry(value.as_str().into()).or_default().push(place);
+            }
+        }
+        index
+    }
+
+    /// How many bindings it has.
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether the labels of the namespace make a difference.
+    pub(super) fn asks_for_namespace(&self) -> bool {
+        !self.by_namespace.is_empty()
+    }
+
+    /// The places of those that may take a request, in order. `objects` are what will be and what is.
+    pub(super) fn find(&self, namespace: &Labels<'_>, objects: [Option<&Object>; 2]) -> Vec<usize> {
+        let mut found = self.always.clone();
+        match namespace {
+            Labels::Any => found.extend(self.by_namespace.values().flat_map(HashMap::values).flatten()),
+            Labels::Of(namespace) => look_up(&self.by_namespace, namespace, &mut found),
+        }
+        for object in objects.into_iter().flatten() {
+            look_up(&self.by_object, object, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+}
+
+fn look_up(by: &ByLabel, object: &Object, found: &mut Vec<usize>) {
+    if by.is_empty() {
+        return;
+    }
+    let Some(labels) = child(object, "metadata").and_then(|metadata| child(metadata, "labels")) else {
+        return;
+    };
+    for (label, by_value) in by {
+        if labels.contains_key(&**label) {
+            found.extend(by_value.get(text(labels, label)).into_iter().flatten());
+        }
+    }
+}

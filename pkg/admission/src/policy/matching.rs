@@ -1,0 +1,115 @@
+//! Which policies and bindings take a request, and with which params.
+
+use std::sync::Arc;
+
+use apimachinery::status::Status;
+use schema::object::Object;
+
+use super::PolicyParts;
+use super::catalog::Candidate;
+use super::index::Labels;
+use super::model::{Binding, Policy};
+use super::params::{self, Param};
+use crate::Attributes;
+use crate::dynamic::{Invocation, NamespaceOf};
+
+/// A request, matched with one policy after the other.
+pub(super) struct Matching<'r> {
+    parts: &'r PolicyParts,
+    a: &'r Attributes<'r>,
+    namespace: NamespaceOf<'r>,
+}
+
+impl<'r> Matching<'r> {
+    /// Nothing looked up yet.
+    pub(super) fn new(parts: &'r PolicyParts, a: &'r Attributes<'r>) -> Self {
+        Matching { parts, a, namespace: NamespaceOf::new(parts.objects.as_ref()) }
+    }
+
+    /// What a policy is told of, if it takes the request.
+    ///
+    /// # Errors
+    /// Why that is not known, or why the policy cannot be applied.
+    pub(super) async fn policy<E>(
+        &self,
+        candidate: &Candidate<E>,
+        object: Option<&Object>,
+    ) -> Result<Option<Invocation>, String> {
+        let (a, policy) = (self.a, &candidate.policy);
+        let versions = self.parts.versions.as_ref();
+        let selected = match &candidate.invocation {
+            Some(invocation) => Some(invocation.clone()),
+            None => policy.criteria.select_or_all(a.operation, a.endpoint, a.name, versions),
+        };
+        let Some(invocation) = selected else { return Ok(None) };
+        let takes = policy.criteria.selected(a, object, &self.namespace).await;
+        if !takes.map_err(|status| status.message)? {
+            return Ok(None);
+        }
+        match &policy.param_kind {
+            Some(kind) if self.parts.params.is_namespaced(kind).is_none() => {
+                let kind = kind.as_group_version_kind();
+                Err(format!("failed to find resource referenced by paramKind: '{kind}'"))
+            }
+            _ => Ok(Some(invocation)),
+        }
+    }
+
+    /// The places of the bindings that may take the request.
+    pub(super) async fn places<E>(&self, candidate: &Candidate<E>, object: Option<&Object>) -> Vec<usize> {
+        let a = self.a;
+        let objects = [object, a.old];
+        let is_namespace = a.resource.plural == "namespaces";
+        if !candidate.index.asks_for_namespace() || a.namespace.is_empty() && !is_namespace {
+            return candidate.index.find(&Labels::Any, objects);
+        }
+        if let Some(object) = object.filter(|_| is_namespace && a.subresource().is_empty() && a.writes()) {
+            return candidate.index.find(&Labels::Of(object), objects);
+        }
+        // Where the namespace is not there each binding says so.
+        match self.namespace.stored(a).await {
+            Ok(namespace) => candidate.index.find(&Labels::Of(&namespace), objects),
+            Err(_) => candidate.index.find(&Labels::Any, objects),
+        }
+    }
+
+    /// Whether a binding takes the request.
+    ///
+    /// # Errors
+    /// Why that is not known.
+    pub(super) async fn binding(&self, binding: &Binding, object: Option<&Object>) -> Result<bool, String> {
+        let Some(criteria) = &binding.criteria else { return Ok(true) };
+        let (a, versions) = (self.a, self.parts.versions.as_ref());
+        let by_name = criteria.has_names();
+        if by_name && criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_none() {
+            return Ok(false);
+        }
+        criteria.selected(a, object, &self.namespace).await.map_err(|status| status.message)
+    }
+
+    /// The params of a binding.
+    ///
+    /// # Errors
+    /// What is wrong with the binding or its params.
+    pub(super) async fn params<E>(
+        &self,
+        policy: &Policy<E>,
+        binding: &Binding,
+    ) -> Result<Vec<Option<Param>>, String> {
+        let kind = policy.param_kind.as_ref();
+        params::collect(self.parts.params.as_ref(), kind, binding, self.a.namespace).await
+    }
+
+    /// The namespace that expressions see; there is none for what is in none, and none for namespaces.
+    ///
+    /// # Errors
+    /// 404, storage's failures.
+    pub(super) async fn namespace(&self) -> Result<Option<Arc<Object>>, Box<Status>> {
+        let endpoint = self.a.endpoint;
+        let is_namespace = (endpoint.kind_group_version, endpoint.kind) == ("v1", "Namespace");
+        match self.a.namespace.is_empty() || is_namespace {
+            true => Ok(None),
+            false => self.namespace.stored(self.a).await.map(Some),
+        }
+    }
+}

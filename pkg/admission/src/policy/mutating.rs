@@ -1,0 +1,339 @@
+//! `MutatingAdmissionPolicy`: changes objects as policies say, one after the other (upstream's
+//! `mutating/dispatcher.go`, `generic/policy_dispatcher.go`).
+
+use std::time::Instant;
+
+use apimachinery::go_quote::quote;
+use apimachinery::status::{Cause, Status};
+use async_trait::async_trait;
+use schema::object::Object;
+
+use super::about::{About, Requests};
+use super::applied::{Unchanged, changed};
+use super::catalog::Candidate;
+use super::figures::error_type;
+use super::matching::Matching;
+use super::model::{Binding, Policy};
+use super::mutations::{Change, Mutation, Mutations};
+use super::params::Param;
+use super::{PolicyParts, is_exempt};
+use crate::dynamic::{Invocation, Versioned};
+use crate::expressions::Authorizations;
+use crate::{Attributes, Notes, Operation, Plugin, Verdict};
+
+/// The plugin.
+pub struct MutatingAdmissionPolicy(PolicyParts);
+
+impl MutatingAdmissionPolicy {
+    /// Of what policies need.
+    pub fn new(parts: PolicyParts) -> Self {
+        MutatingAdmissionPolicy(parts)
+    }
+}
+
+#[async_trait]
+impl Plugin for MutatingAdmissionPolicy {
+    fn name(&self) -> &'static str {
+        "MutatingAdmissionPolicy"
+    }
+
+    /// A deletion has no object to change.
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        let none = self.0.configured.mutating().is_some_and(|policies| policies.is_empty());
+        a.operation != Operation::Delete && !none && !is_exempt(a)
+    }
+
+    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
+        let Some(policies) = self.0.configured.mutating() else {
+            return Err(a.forbidden("not yet ready to handle request"));
+        };
+        let candidates = policies.candidates(a, self.0.versions.as_ref());
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let mut dispatch = Dispatch {
+            parts: &self.0,
+            a,
+            matching: Matching::new(&self.0, a),
+            authorizations: Authorizations::new(self.0.authorizer.as_ref(), a.user),
+            failures: Vec::new(),
+        };
+        let applied = dispatch.select(&candidates, object.as_deref()).await;
+        if !applied.is_empty() {
+            dispatch.apply(&applied, object, notes).await?;
+        }
+        dispatch.verdict()
+    }
+}
+
+/// A policy that is applied for a binding, with one of its params.
+struct Applied<'c> {
+    policy: &'c Policy<Mutations>,
+    binding: &'c Binding,
+    invocation: Invocation,
+    param: Option<Param>,
+}
+
+impl Applied<'_> {
+    /// Tells it from all others, in this round and the next.
+    fn key(&self) -> Box<str> {
+        let param = self.param.as_ref().map(|param| {
+            let text = |name| crate::meta::text(&param.object, name);
+            format!("{}/{}", text("namespace"), text("name"))
+        });
+        format!("{}/{}/{}", self.policy.name, self.binding.name, param.unwrap_or_default()).into()
+    }
+
+    fn names(&self) -> (&str, &str) {
+        (&self.policy.name, &self.binding.name)
+    }
+}
+
+/// Why a mutation was not made.
+enum Failure {
+    /// As the policy's failure policy says.
+    Policy(String),
+    /// The request fails whatever that says.
+    Request(Box<Status>),
+}
+
+/// What the client is told of a policy that failed.
+struct Told {
+    message: String,
+    /// Whether the reason is `Invalid`.
+    invalid: bool,
+}
+
+/// One request.
+struct Dispatch<'r> {
+    parts: &'r PolicyParts,
+    a: &'r Attributes<'r>,
+    matching: Matching<'r>,
+    authorizations: Authorizations<'r>,
+    failures: Vec<Told>,
+}
+
+impl<'r> Dispatch<'r> {
+    fn failed<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: &str, invalid: bool) {
+        if policy.ignores_failures {
+            return;
+        }
+        let message = match binding {
+            Some(binding) => {
+                format!("policy '{}' with binding '{}' denied request: {why}", policy.name, binding.name)
+            }
+            None => format!("policy {} denied request: {why}", quote(&policy.name)),
+        };
+        self.failures.push(Told { message, invalid });
+    }
+
+    fn misconfigured<E>(&mut self, policy: &Policy<E>, binding: Option<&Binding>, why: &str) {
+        let what = if binding.is_some() { "binding" } else { "policy" };
+        self.failed(policy, binding, &format!("failed to configure {what}: {why}"), false);
+    }
+
+    /// What is to be applied, by what the request is before any of it is.
+    async fn select<'c>(
+        &mut self,
+        candidates: &'c [Candidate<Mutations>],
+        object: Option<&Object>,
+    ) -> Vec<Applied<'c>> {
+        let mut applied = Vec::new();
+        for candidate in candidates {
+            let policy = &*candidate.policy;
+            let invocation = match self.matching.policy(candidate, object).await {
+                Ok(Some(invocation)) => invocation,
+                Ok(None) => continue,
+                Err(why) => {
+                    self.misconfigured(policy, None, &why);
+                    continue;
+                }
+            };
+            for place in self.matching.places(candidate, object).await {
+                let Some(binding) = candidate.binding(place) else { continue };
+                match self.matching.binding(binding, object).await {
+                    Ok(true) => {}
+                    Ok(false) => continue,
+                    Err(why) => {
+                        self.misconfigured(policy, Some(binding), &why);
+                        continue;
+                    }
+                }
+                let endpoint = invocation.endpoint(self.a);
+                let seen = Versioned::new(self.parts.versions.as_ref(), self.a, endpoint, object).await;
+                if let Err(status) = seen {
+                    self.misconfigured(policy, None, &status.message);
+                    continue;
+                }
+                match self.matching.params(policy, binding).await {
+                    Ok(params) => applied.extend(params.into_iter().map(|param| {
+                        let invocation = invocation.clone();
+                        Applied { policy, binding, invocation, param }
+                    })),
+                    Err(why) => self.misconfigured(policy, Some(binding), &why),
+                }
+            }
+        }
+        applied
+    }
+
+    /// Applies policies, one after the other.
+    ///
+    /// # Errors
+    /// The Status for the client where the fault is not a policy's.
+    async fn apply(
+        &mut self,
+        applied: &[Applied<'_>],
+        mut object: Option<&mut Object>,
+        notes: &mut Notes,
+    ) -> Verdict {
+        let again = notes.is_again();
+        if again && notes.policies.left.as_ref() != object.as_deref() {
+            notes.policies.changed();
+        }
+        let namespace = self.matching.namespace().await?;
+        let mut changed = false;
+        for one in applied {
+            let namespace = namespace.as_deref();
+            if !self.meets(one, object.as_deref(), namespace).await? {
+                continue;
+            }
+            let key = one.key();
+            if again && !notes.policies.wanted.contains(&key) {
+                continue;
+            }
+            if let Some(object) = object.as_deref_mut() {
+                notes.keep_managed_fields(object);
+                changed |= self.mutate(one, object, namespace).await?;
+            }
+            if one.policy.rules.reinvokes {
+                notes.policies.asked.insert(key);
+            }
+        }
+        if changed {
+            notes.policies.changed();
+            notes.ask_again();
+        }
+        notes.policies.leave(object.as_deref());
+        Ok(())
+    }
+
+    /// Whether the conditions of a policy hold.
+    async fn meets(
+        &mut self,
+        one: &Applied<'_>,
+        object: Option<&Object>,
+        namespace: Option<&Object>,
+    ) -> Result<bool, Box<Status>> {
+        if one.policy.has_no_conditions() {
+            return Ok(true);
+        }
+        let endpoint = one.invocation.endpoint(self.a);
+        let seen = Versioned::new(self.parts.versions.as_ref(), self.a, endpoint, object).await?;
+        let requests = Requests::new(&seen);
+        let about = self.about(one, &seen, &requests, namespace);
+        let met = loop {
+            let met = about.meets(one.policy);
+            if !self.authorizations.is_open() {
+                break met;
+            }
+            self.authorizations.settle().await;
+        };
+        met.or_else(|why| {
+            self.failed(one.policy, Some(one.binding), &why, true);
+            Ok(false)
+        })
+    }
+
+    fn about<'t>(
+        &'t self,
+        one: &'t Applied<'_>,
+        seen: &'t Versioned<'t>,
+        requests: &'t Requests,
+        namespace: Option<&'t Object>,
+    ) -> About<'t> {
+        About { seen, requests, param: one.param.as_ref(), namespace, authorizations: &self.authorizations }
+    }
+
+    /// Makes the mutations of a policy, and says whether any was made.
+    async fn mutate(
+        &mut self,
+        one: &Applied<'_>,
+        object: &mut Object,
+        namespace: Option<&Object>,
+    ) -> Result<bool, Box<Status>> {
+        let mut made = false;
+        for mutation in &one.policy.rules.mutations {
+            let began = Instant::now();
+            let outcome = self.mutated(one, mutation, object, namespace).await;
+            let kind = match &outcome {
+                Ok(_) => "no_error",
+                Err(Failure::Policy(why)) => error_type(why),
+                Err(Failure::Request(status)) => error_type(&status.message),
+            };
+            self.parts.figures.mutated(one.names(), kind, began.elapsed());
+            match outcome {
+                Ok(new) => {
+                    made = true;
+                    if let Some(new) = new {
+                        *object = new;
+                    }
+                }
+                Err(Failure::Policy(why)) => self.failed(one.policy, Some(one.binding), &why, true),
+                Err(Failure::Request(status)) => return Err(status),
+            }
+        }
+        Ok(made)
+    }
+
+    /// The object as a mutation wants it; `None` if it wants it as it is.
+    async fn mutated(
+        &self,
+        one: &Applied<'_>,
+        mutation: &Mutation,
+        object: &Object,
+        namespace: Option<&Object>,
+    ) -> Result<Option<Object>, Failure> {
+        let (a, versions) = (self.a, self.parts.versions.as_ref());
+        let endpoint = one.invocation.endpoint(a);
+        let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(Failure::Request)?;
+        let requests = Requests::new(&seen);
+        let about = self.about(one, &seen, &requests, namespace);
+        let change = loop {
+            let change = one.policy.change(mutation, &about);
+            if !self.authorizations.is_open() {
+                break change.map_err(Failure::Policy)?;
+            }
+            self.authorizations.settle().await;
+        };
+        let internal = |why: String| Failure::Request(Status::internal_error(why).into());
+        let Some(seen) = seen.object.as_deref() else { return Ok(None) };
+        let text = versions.text(seen, endpoint).map_err(Failure::Policy)?;
+        let text = match changed(&change, seen, &text, endpoint) {
+            Ok(text) => text,
+            Err(Unchanged::TestFailed) => return Ok(None),
+            Err(Unchanged::Wrong(why)) => return Err(Failure::Policy(why)),
+            Err(Unchanged::Unreadable(why)) => return Err(internal(why)),
+        };
+        let read = versions.read(a, &text, endpoint).await;
+        read.map(Some).map_err(|why| match change {
+            Change::Patch(_) => internal(why),
+            Change::Configuration(_) => Failure::Policy(why),
+        })
+    }
+
+    /// The refusal that policies ask for that failed.
+    fn verdict(self) -> Verdict {
+        let Some(first) = self.failures.first() else { return Ok(()) };
+        let mut status = self.a.forbidden("admission request denied by policy");
+        status.message.clone_from(&first.message);
+        if first.invalid {
+            status.reason = "Invalid".into();
+        }
+        let details = status.details.get_or_insert_default();
+        let causes =
+            self.failures.into_iter().map(|told| Cause { message: told.message, ..Cause::default() });
+        details.causes.extend(causes);
+        Err(status)
+    }
+}

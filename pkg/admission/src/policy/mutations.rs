@@ -1,0 +1,133 @@
+//! What a mutating policy wants changed (upstream's `mutating/compilation.go`, `mutating/patch`). Pure.
+
+use api::tree::{child, children, text};
+use cel::admission::{Options, Returns};
+use cel::arena::Arena;
+use cel::value::{Opaque, Value};
+use schema::object::Object;
+use serde_json::{Value as Json, json};
+
+use super::BUDGET;
+use super::about::About;
+use super::model::{Policy, Rules};
+use super::native::{Native, check_types};
+use crate::expressions::{Computed, Fault, Program, stored};
+
+/// The mutations of a policy.
+pub struct Mutations {
+    pub(super) mutations: Vec<Mutation>,
+    /// `reinvocationPolicy: IfNeeded`.
+    pub(super) reinvokes: bool,
+}
+
+/// One mutation.
+pub(super) struct Mutation {
+    applies: bool,
+    program: Program,
+}
+
+/// What a mutation wants.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Change {
+    /// A JSON patch.
+    Patch(Json),
+    /// An object that is merged into what there is.
+    Configuration(Object),
+}
+
+impl Rules for Mutations {
+    fn read(spec: &Object, options: Options, variables: &cel::admission::Variables) -> Self {
+        let env = stored(Options { patches: true, ..options }, variables);
+        let mutation = |mutation: &Object| {
+            let (member, returns, applies) = match text(mutation, "patchType") {
+                "JSONPatch" => ("jsonPatch", Returns::JsonPatches, false),
+                _ => ("applyConfiguration", Returns::Object, true),
+            };
+            let expression = text(child(mutation, member)?, "expression");
+            Some(Mutation { applies, program: Program::compile(&env, expression, returns).0 })
+        };
+        Mutations {
+            mutations: children(spec, "mutations").filter_map(mutation).collect(),
+            reinvokes: text(spec, "reinvocationPolicy") == "IfNeeded",
+        }
+    }
+}
+
+impl Policy<Mutations> {
+    /// What a mutation wants. What was asked of an authorizer that does not answer at once makes the result worth
+    /// nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it, in upstream's words.
+    pub(super) fn change(&self, mutation: &Mutation, about: &About<'_>) -> Result<Change, String> {
+        if let Some(error) = mutation.program.error() {
+            return Err(error.to_owned());
+        }
+        let (arena, mut budget) = (Arena::new(), BUDGET);
+        let inputs = Computed::begin(&self.variables, &about.inputs(&arena), &arena);
+        let value = mutation.program.evaluate(&inputs, &arena, &mut budget);
+        let value = value.map_err(|fault| match fault {
+            Fault::Expression(why) | Fault::Budget(why) => why,
+        })?;
+        match mutation.applies {
+            true => configuration(value).map(Change::Configuration),
+            false => patch(value).map(Change::Patch),
+        }
+    }
+}
+
+fn mismatch(why: String) -> String {
+    format!("type mismatch: {why}")
+}
+
+fn configuration(value: Value<'_>) -> Result<Object, String> {
+    check_types(value).map_err(mismatch)?;
+    match Native::new().json(value)? {
+        Json::Object(object) => Ok(object),
+        // The compiler has seen to it that this does not happen.
+        _ => {
+            Err(format!("unsupported return type from ApplyConfiguration expression: {}", value.type_name()))
+        }
+    }
+}
+
+fn patch(value: Value<'_>) -> Result<Json, String> {
+    let Value::List(list) = value else {
+        return Err(mismatch("JSONPatchType.expression should evaluate to array".to_owned()));
+    };
+    let mut native = Native::new();
+    let mut operations = Vec::new();
+    for operation in list.iter() {
+        let Value::Opaque(Opaque::Object { fields, .. }) = operation else {
+            let why = "JSONPatchType.expression should evaluate to array of JSONPatch";
+            return Err(mismatch(why.to_owned()));
+        };
+        operations.push(Json::Object(patch_operation(fields, &mut native)?));
+    }
+    Ok(Json::Array(operations))
+}
+
+fn patch_operation(fields: &[(&str, Value<'_>)], native: &mut Native) -> Result<Object, String> {
+    let mut operation = Object::new();
+    // Those that are not set are empty texts.
+    for name in ["op", "path"] {
+        operation.insert(name.to_owned(), json!(""));
+    }
+    for (name, value) in fields {
+        let json = match *name {
+            "value" => {
+                check_types(*value).map_err(mismatch)?;
+                native.json(*value).map_err(|why| {
+                    format!(
+                        "JSONPath valueExpression evaluated to a type that could not marshal to JSON: {why}"
+                    )
+                })?
+            }
+            _ => native.json(*value)?,
+        };
+        if *name != "from" || json != "" {
+            operation.insert((*name).to_owned(), json);
+        }
+    }
+    Ok(operation)
+}

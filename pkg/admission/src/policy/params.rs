@@ -1,0 +1,113 @@
+//! The objects that parametrize policies.
+
+use std::sync::Arc;
+
+use apimachinery::labels::Selector;
+use async_trait::async_trait;
+use schema::object::Object;
+use schema::table::Message;
+
+use super::model::{Binding, ParamKind, ParamRef};
+
+/// An object, in the version of the [`ParamKind`] that asked for it.
+#[derive(Debug, Clone)]
+pub struct Param {
+    /// As a tree, `kind` and `apiVersion` included.
+    pub object: Arc<Object>,
+    /// Its type.
+    pub message: &'static Message,
+}
+
+/// Why params cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ParamFailure {
+    /// They are not known yet, after waiting as long as one waits.
+    NotSynced,
+    /// Anything else, in words.
+    Other(String),
+}
+
+/// Looks params up, without a round trip to storage.
+#[async_trait]
+pub trait Params: Send + Sync + 'static {
+    /// Whether the objects of a kind are in namespaces; `None` if nothing serves it. Must be cheap.
+    fn is_namespaced(&self, kind: &ParamKind) -> Option<bool>;
+
+    /// An object. Those that are in no namespace are asked for with an empty one.
+    ///
+    /// # Errors
+    /// [`ParamFailure`].
+    async fn get(&self, kind: &ParamKind, namespace: &str, name: &str)
+    -> Result<Option<Param>, ParamFailure>;
+
+    /// All objects of a namespace, by name; all that there are of a kind that is in none.
+    ///
+    /// # Errors
+    /// [`ParamFailure`].
+    async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamFailure>;
+}
+
+/// The params with which a policy is to be evaluated for a binding: `None` stands for doing so without.
+///
+/// # Errors
+/// What is wrong with the binding or its params, in upstream's words.
+pub(super) async fn collect(
+    params: &dyn Params,
+    kind: Option<&ParamKind>,
+    binding: &Binding,
+    namespace: &str,
+) -> Result<Vec<Option<Param>>, String> {
+    let (Some(kind), Some(reference)) = (kind, &binding.param_ref) else { return Ok(vec![None]) };
+    let namespaced =
+        params.is_namespaced(kind).ok_or_else(|| format!("paramKind kind `{kind}` not known"))?;
+    let namespace = match (namespaced, &*reference.namespace, namespace) {
+        (false, "", _) => "",
+        (false, _, _) => {
+            return Err("paramRef.namespace must not be provided for a cluster-scoped `paramKind`".to_owned());
+        }
+        (true, "", "") => {
+            let why =
+                "cannot use namespaced paramRef in policy binding that matches cluster-scoped resources";
+            return Err(why.to_owned());
+        }
+        (true, "", of_request) => of_request,
+        (true, own, _) => own,
+    };
+    let found = find(params, kind, reference, namespace).await?;
+    if found.is_empty() && reference.denies_absence {
+        let why = "no params found for policy binding with `Deny` parameterNotFoundAction";
+        return Err(why.to_owned());
+    }
+    Ok(found.into_iter().map(Some).collect())
+}
+
+async fn find(
+    params: &dyn Params,
+    kind: &ParamKind,
+    reference: &ParamRef,
+    namespace: &str,
+) -> Result<Vec<Param>, String> {
+    let failed = |failure| match failure {
+        ParamFailure::NotSynced => format!("paramKind kind `{kind}` not yet synced to use for admission"),
+        ParamFailure::Other(why) => why,
+    };
+    match (&*reference.name, &reference.selector) {
+        ("", None) => Err("one of name or selector must be provided".to_owned()),
+        ("", Some(selector)) => {
+            let selector = selector.as_ref().map_err(Clone::clone)?;
+            let all = params.list(kind, namespace).await.map_err(failed)?;
+            Ok(all.into_iter().filter(|param| takes(selector, &param.object)).collect())
+        }
+        (_, Some(_)) => Err("paramRef.name and paramRef.selector are mutually exclusive".to_owned()),
+        (name, None) => {
+            let found = params.get(kind, namespace, name).await.map_err(failed)?;
+            Ok(found.into_iter().collect())
+        }
+    }
+}
+
+fn takes(selector: &Selector, object: &Object) -> bool {
+    let labels =
+        api::tree::child(object, "metadata").and_then(|metadata| api::tree::child(metadata, "labels"));
+    selector.matches(|key| labels?.get(key)?.as_str())
+}

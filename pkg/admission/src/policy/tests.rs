@@ -1,0 +1,170 @@
+//! What tests of policies make up: a host, policies, bindings and requests.
+#![allow(clippy::unwrap_used)]
+
+mod mutating;
+mod validating;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use api::resources::{Handle, Resource};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use futures::FutureExt;
+use schema::builtin;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Permits, Store, Write, object};
+use crate::{Notes, Plugin, Verdict};
+
+/// One version of everything, with no defaults.
+struct OneVersion;
+
+#[async_trait]
+impl Versions for OneVersion {
+    fn generation(&self) -> u64 {
+        1
+    }
+
+    fn equivalents(&self, _: &Resource<'_>) -> Vec<Handle> {
+        Vec::new()
+    }
+
+    async fn shown(&self, _: &Attributes<'_>, o: &Object, at: &Resource<'_>) -> Result<Object, Box<Status>> {
+        let mut object = o.clone();
+        object.insert("kind".to_owned(), at.kind.into());
+        object.insert("apiVersion".to_owned(), at.kind_group_version.into());
+        Ok(object)
+    }
+
+    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String> {
+        schema::patch::text(at.message, object).map_err(|error| error.to_string())
+    }
+
+    async fn read(&self, _: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Object, String> {
+        schema::json::decode(at.message, text)
+            .map(|decoded| decoded.object)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// ConfigMaps in namespace `ns` by name.
+#[derive(Default)]
+struct ConfigMaps(BTreeMap<&'static str, Value>);
+
+impl ConfigMaps {
+    fn param(&self, name: &str) -> Option<Param> {
+        let map = object(self.0.get(name)?.clone());
+        let message = builtin::kind("v1", "ConfigMap")?;
+        Some(Param { object: Arc::new(map), message })
+    }
+}
+
+#[async_trait]
+impl Params for ConfigMaps {
+    fn is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        (&*kind.kind == "ConfigMap").then_some(true)
+    }
+
+    async fn get(&self, _: &ParamKind, namespace: &str, name: &str) -> Result<Option<Param>, ParamFailure> {
+        match name {
+            "late" => Err(ParamFailure::NotSynced),
+            name => Ok(self.param(name).filter(|_| namespace == "ns")),
+        }
+    }
+
+    async fn list(&self, _: &ParamKind, _: &str) -> Result<Vec<Param>, ParamFailure> {
+        Ok(self.0.keys().filter_map(|name| self.param(name)).collect())
+    }
+}
+
+#[derive(Default)]
+struct Fixed {
+    validating: Option<Arc<Policies<Validations>>>,
+    mutating: Option<Arc<Policies<Mutations>>>,
+}
+
+impl Configured for Fixed {
+    fn validating(&self) -> Option<Arc<Policies<Validations>>> {
+        self.validating.clone()
+    }
+
+    fn mutating(&self) -> Option<Arc<Policies<Mutations>>> {
+        self.mutating.clone()
+    }
+}
+
+/// A host with these policies and bindings.
+fn parts(configured: Fixed) -> PolicyParts {
+    let map = |name: &str, most: &str| {
+        json!({"kind": "ConfigMap", "apiVersion": "v1",
+               "metadata": {"name": name, "namespace": "ns", "labels": {"is": "param"}}, "data": {"most": most}})
+    };
+    let maps = ConfigMaps([("one", map("one", "1")), ("two", map("two", "2"))].into());
+    let namespace = json!({"metadata": {"name": "ns", "labels": {"team": "a"}}});
+    PolicyParts {
+        configured: Arc::new(configured),
+        params: Arc::new(maps),
+        versions: Arc::new(OneVersion),
+        objects: Store::of([("namespaces", namespace)]),
+        authorizer: Arc::new(Permits(&["use pods p"])),
+        figures: Arc::default(),
+    }
+}
+
+fn read<E: Rules>(policies: &[Value], bindings: &[Value]) -> Option<Arc<Policies<E>>> {
+    let policies = policies.iter().map(|policy| Arc::new(Policy::<E>::read(policy.as_object().unwrap())));
+    let bindings = bindings.iter().map(|binding| Arc::new(Binding::read(binding.as_object().unwrap())));
+    Some(Arc::new(Policies::new(policies, bindings)))
+}
+
+fn validating(policies: &[Value], bindings: &[Value]) -> PolicyParts {
+    parts(Fixed { validating: read(policies, bindings), ..Fixed::default() })
+}
+
+fn mutating(policies: &[Value], bindings: &[Value]) -> PolicyParts {
+    parts(Fixed { mutating: read(policies, bindings), ..Fixed::default() })
+}
+
+/// A policy about new and changed pods, with `spec` on top.
+fn policy(name: &str, spec: Value) -> Value {
+    let rule = json!({"operations": ["CREATE", "UPDATE"], "apiGroups": [""], "apiVersions": ["v1"],
+                      "resources": ["pods"]});
+    let mut all = json!({"matchConstraints": {"resourceRules": [rule]}, "failurePolicy": "Fail"});
+    merge(&mut all, spec);
+    json!({"metadata": {"name": name}, "spec": all})
+}
+
+/// A binding of a policy that denies, with `spec` on top.
+fn binding(name: &str, policy: &str, spec: Value) -> Value {
+    let mut all = json!({"policyName": policy, "validationActions": ["Deny"]});
+    merge(&mut all, spec);
+    json!({"metadata": {"name": name}, "spec": all})
+}
+
+fn merge(into: &mut Value, from: Value) {
+    into.as_object_mut().unwrap().append(&mut object(from));
+}
+
+fn pod(spec: Value) -> Object {
+    let mut all = json!({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "p", "namespace": "ns"}});
+    merge(&mut all, json!({"spec": spec}));
+    object(all)
+}
+
+/// What becomes of the creation of a pod.
+fn validate(parts: &PolicyParts, pod: &Object) -> (Verdict, Notes) {
+    let (write, mut notes) = (Write::default(), Notes::default());
+    let plugin = ValidatingAdmissionPolicy::new(parts.clone());
+    let a = write.attributes("p");
+    assert!(plugin.handles(&a));
+    let verdict = plugin.validate(&a, Some(pod), &mut notes).now_or_never().unwrap();
+    (verdict, notes)
+}
+
+/// The message with which the creation of a pod is refused; empty if it is not.
+fn refusal(parts: &PolicyParts, pod: &Object) -> String {
+    validate(parts, pod).0.err().map(|status| status.message).unwrap_or_default()
+}

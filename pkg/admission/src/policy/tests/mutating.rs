@@ -1,0 +1,143 @@
+//! Claims about what is changed.
+
+use super::*;
+
+fn apply(expression: &str) -> Value {
+    json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}})
+}
+
+fn patch(expression: &str) -> Value {
+    json!({"patchType": "JSONPatch", "jsonPatch": {"expression": expression}})
+}
+
+fn mutate(parts: &PolicyParts, pod: &mut Object, notes: &mut Notes) -> Verdict {
+    let write = Write::default();
+    let plugin = MutatingAdmissionPolicy::new(parts.clone());
+    let a = write.attributes("p");
+    assert!(plugin.handles(&a));
+    plugin.mutate(&a, Some(pod), notes).now_or_never().unwrap()
+}
+
+fn bound(spec: Value) -> PolicyParts {
+    mutating(&[policy("pol", spec)], &[binding("bind", "pol", json!({}))])
+}
+
+/// The spec of a pod after mutations, or the status.
+fn changed(mutations: &[Value]) -> Result<Value, Box<Status>> {
+    let containers = json!([{"name": "a", "image": "a:1"}, {"name": "b", "image": "b:1"}]);
+    let mut pod = pod(json!({"nodeName": "n", "containers": containers}));
+    let parts = bound(json!({"mutations": mutations, "reinvocationPolicy": "Never"}));
+    mutate(&parts, &mut pod, &mut Notes::default())?;
+    Ok(pod["spec"].clone())
+}
+
+fn why(mutation: Value) -> String {
+    let status = changed(&[mutation]).unwrap_err();
+    assert_eq!((&*status.reason, status.code), ("Invalid", 403));
+    assert_eq!(status.details.as_ref().unwrap().causes[0].message, status.message);
+    let head = "policy 'pol' with binding 'bind' denied request: ";
+    status.message.strip_prefix(head).unwrap_or(&status.message).to_owned()
+}
+
+#[test]
+fn configurations_are_merged_by_the_rules_of_the_type() {
+    let expression = "Object{spec: Object.spec{priority: 7, containers: [Object.spec.containers{name: 'b', \
+                      image: object.spec.containers[0].image + 'x'}]}}";
+    let spec = changed(&[apply(expression)]).unwrap();
+    assert_eq!(spec["priority"], 7);
+    assert_eq!(spec["nodeName"], "n");
+    let images: Vec<&Value> = spec["containers"].as_array().unwrap().iter().map(|c| &c["image"]).collect();
+    assert_eq!(images, ["a:1", "a:1x"]);
+}
+
+#[test]
+fn each_mutation_sees_what_those_before_it_made() {
+    let first = apply("Object{spec: Object.spec{priority: 7}}");
+    let second =
+        patch("[JSONPatch{op: 'add', path: '/spec/hostname', value: 'h' + string(object.spec.priority)}]");
+    assert_eq!(changed(&[first, second]).unwrap()["hostname"], "h7");
+}
+
+#[test]
+fn patches_are_applied_or_leave_all_as_it_is() {
+    let test = "[JSONPatch{op: 'test', path: '/spec/nodeName', value: 'm'}, \
+                JSONPatch{op: 'remove', path: '/spec/nodeName'}]";
+    assert_eq!(changed(&[patch(test)]).unwrap()["nodeName"], "n");
+    let expression = "[JSONPatch{op: 'add', path: '/spec/nodeSelector', value: {'a': 'b'}}, \
+                      JSONPatch{op: 'move', from: '/spec/nodeName', path: '/spec/hostname'}]";
+    let spec = changed(&[patch(expression)]).unwrap();
+    assert_eq!((&spec["nodeSelector"], &spec["hostname"]), (&json!({"a": "b"}), &json!("n")));
+    assert_eq!(spec.get("nodeName"), None);
+}
+
+#[test]
+fn what_is_wrong_with_a_mutation_is_told() {
+    let atomic = "Object{spec: Object.spec{securityContext: Object.spec.securityContext{sysctls: []}}}";
+    let expected = "error applying patch: invalid ApplyConfiguration: may not mutate atomic arrays, maps or structs: \
+                    .spec.securityContext.sysctls";
+    assert_eq!(why(apply(atomic)), expected);
+    let expected = "error applying patch: failed to convert patch object to typed object: .spec.nothing: field not \
+                    declared in schema";
+    assert_eq!(why(apply("Object{spec: Object.spec{nothing: 1}}")), expected);
+    let expected = "type mismatch: unexpected type name \"Object.wrong\", expected \"Object.spec\", which matches \
+                    field name path from root Object type";
+    assert_eq!(why(apply("Object{spec: Object.wrong{}}")), expected);
+    let remove = "[JSONPatch{op: 'remove', path: '/spec/nothing'}]";
+    let expected = "JSON Patch: error in remove for path: '/spec/nothing': Unable to remove nonexistent key: nothing: \
+                    missing value";
+    assert_eq!(why(patch(remove)), expected);
+    assert_eq!(
+        why(apply("Object{spec: object.nothing}")),
+        "expression 'Object{spec: object.nothing}' resulted in error: no such key: nothing"
+    );
+    assert!(why(apply("1")).starts_with("must evaluate to Object but got int"));
+}
+
+#[test]
+fn a_patched_object_that_is_none_fails_the_request() {
+    let unknown = "[JSONPatch{op: 'add', path: '/spec/nothing', value: 1}]";
+    let status = changed(&[patch(unknown)]).unwrap_err();
+    assert_eq!(status.code, 500);
+    let expected = "Internal error occurred: strict decoding error: unknown field \"spec.nothing\"";
+    assert_eq!(status.message, expected);
+}
+
+#[test]
+fn a_mutation_has_all_policies_asked_again_and_those_that_want_it_applied_again() {
+    let spec = |reinvocation: &str, expression: &str| json!({"mutations": [patch(expression)], "reinvocationPolicy": reinvocation});
+    let longer = "[JSONPatch{op: 'add', path: '/spec/hostname', value: (has(object.spec.hostname) ? \
+                  object.spec.hostname : '') + 'x'}]";
+    let subdomain = longer.replace("hostname", "subdomain");
+    let policies = [policy("a", spec("IfNeeded", longer)), policy("b", spec("Never", &subdomain))];
+    let bindings = [binding("bind", "a", json!({})), binding("bind", "b", json!({}))];
+    let parts = mutating(&policies, &bindings);
+    let (mut pod, mut notes) = (pod(json!({})), Notes::default());
+    mutate(&parts, &mut pod, &mut notes).unwrap();
+    assert!(notes.begin_again());
+    mutate(&parts, &mut pod, &mut notes).unwrap();
+    assert!(!notes.begin_again());
+    assert_eq!((&pod["spec"]["hostname"], &pod["spec"]["subdomain"]), (&json!("xx"), &json!("x")));
+}
+
+#[test]
+fn failures_that_are_ignored_change_nothing() {
+    let spec = json!({"mutations": [apply("Object{spec: object.nothing}")], "failurePolicy": "Ignore"});
+    let (mut pod, mut notes) = (pod(json!({})), Notes::default());
+    let before = pod.clone();
+    assert!(mutate(&bound(spec), &mut pod, &mut notes).is_ok());
+    assert_eq!(pod, before);
+    assert!(!notes.begin_again());
+}
+
+#[test]
+fn params_reach_mutations() {
+    let spec = json!({
+        "paramKind": {"apiVersion": "v1", "kind": "ConfigMap"},
+        "variables": [{"name": "most", "expression": "params.data.most"}],
+        "mutations": [apply("Object{spec: Object.spec{priority: int(variables.most)}}")],
+    });
+    let binding = binding("bind", "pol", json!({"paramRef": {"name": "two"}}));
+    let mut pod = pod(json!({}));
+    mutate(&mutating(&[policy("pol", spec)], &[binding]), &mut pod, &mut Notes::default()).unwrap();
+    assert_eq!(pod["spec"]["priority"], 2);
+}

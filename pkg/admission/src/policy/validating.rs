@@ -1,0 +1,324 @@
+//! `ValidatingAdmissionPolicy`: refuses what policies do not let pass, warns of it, or notes it in the audit log
+//! (upstream's `validating/dispatcher.go`).
+
+use std::sync::Arc;
+
+use apimachinery::status::{Cause, Status};
+use async_trait::async_trait;
+use schema::json_write::write_string;
+use schema::object::Object;
+
+use super::about::{About, Requests};
+use super::catalog::Candidate;
+use super::figures::{Enforced, error_type};
+use super::matching::Matching;
+use super::model::{Action, Binding, Policy};
+use super::validations::{Annotated, Decision, Judgement, Validations};
+use super::{PolicyParts, is_exempt};
+use crate::dynamic::{Invocation, Versioned};
+use crate::expressions::Authorizations;
+use crate::{Attributes, Level, Notes, Plugin, Verdict};
+
+const FAILURE: &str = "validation.policy.admission.k8s.io/validation_failure";
+/// The most bytes of an audit annotation that a policy makes.
+const ANNOTATION_BYTES_MAX: usize = 10 * 1024;
+
+/// The plugin.
+pub struct ValidatingAdmissionPolicy(PolicyParts);
+
+impl ValidatingAdmissionPolicy {
+    /// Of what policies need.
+    pub fn new(parts: PolicyParts) -> Self {
+        ValidatingAdmissionPolicy(parts)
+    }
+}
+
+#[async_trait]
+impl Plugin for ValidatingAdmissionPolicy {
+    fn name(&self) -> &'static str {
+        "ValidatingAdmissionPolicy"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        !self.0.configured.validating().is_some_and(|policies| policies.is_empty()) && !is_exempt(a)
+    }
+
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+        let Some(policies) = self.0.configured.validating() else {
+            return Err(a.forbidden("not yet ready to handle request"));
+        };
+        let candidates = policies.candidates(a, self.0.versions.as_ref());
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        let mut dispatch = Dispatch {
+            parts: &self.0,
+            a,
+            object,
+            matching: Matching::new(&self.0, a),
+            authorizations: Authorizations::new(self.0.authorizer.as_ref(), a.user),
+            own: None,
+            denied: None,
+        };
+        for candidate in candidates.iter() {
+            dispatch.policy(candidate, notes).await?;
+        }
+        dispatch.denied.map_or(Ok(()), |denied| Err(denied.status(a)))
+    }
+}
+
+/// What policies are told in one version.
+struct Told<'r> {
+    seen: Versioned<'r>,
+    requests: Requests,
+}
+
+/// One request, and what became of it so far.
+struct Dispatch<'r> {
+    parts: &'r PolicyParts,
+    a: &'r Attributes<'r>,
+    object: Option<&'r Object>,
+    matching: Matching<'r>,
+    authorizations: Authorizations<'r>,
+    /// In the version of the request.
+    own: Option<Arc<Told<'r>>>,
+    /// The first refusal.
+    denied: Option<Denied>,
+}
+
+/// A refusal.
+struct Denied {
+    message: String,
+    reason: Box<str>,
+}
+
+impl Denied {
+    fn new<E>(policy: &Policy<E>, binding: Option<&Binding>, message: &str, reason: &str) -> Self {
+        let with = binding.map(|binding| format!(" with binding '{}'", binding.name)).unwrap_or_default();
+        Denied {
+            message: format!("ValidatingAdmissionPolicy '{}'{with} denied request: {message}", policy.name),
+            reason: if reason.is_empty() { "Invalid" } else { reason }.into(),
+        }
+    }
+
+    fn status(self, a: &Attributes<'_>) -> Box<Status> {
+        let mut status = a.forbidden(&self.message);
+        status.code = match &*self.reason {
+            "Forbidden" => 403,
+            "Unauthorized" => 401,
+            "RequestEntityTooLarge" => 413,
+            _ => 422,
+        };
+        status.reason = self.reason.into_string().into();
+        let cause = Cause { message: self.message, ..Cause::default() };
+        status.details.get_or_insert_default().causes.push(cause);
+        status
+    }
+}
+
+/// The audit annotations of a policy, by key: bindings with different params have different values.
+type Collected = Vec<(Box<str>, Vec<String>)>;
+
+impl<'r> Dispatch<'r> {
+    /// Notes that a policy or binding cannot be applied.
+    fn misconfigured(&mut self, policy: &Policy<Validations>, binding: Option<&Binding>, why: &str) {
+        if !policy.ignores_failures {
+            let what = if binding.is_some() { "binding" } else { "policy" };
+            self.deny(Denied::new(policy, binding, &format!("failed to configure {what}: {why}"), ""));
+        }
+    }
+
+    fn deny(&mut self, denied: Denied) {
+        self.denied.get_or_insert(denied);
+    }
+
+    /// Applies a policy.
+    ///
+    /// # Errors
+    /// The Status for the client where the fault is not the policy's.
+    async fn policy(&mut self, candidate: &Candidate<Validations>, notes: &mut Notes) -> Verdict {
+        let policy = &*candidate.policy;
+        let invocation = match self.matching.policy(candidate, self.object).await {
+            Ok(Some(invocation)) => invocation,
+            Ok(None) => return Ok(()),
+            Err(why) => {
+                self.misconfigured(policy, None, &why);
+                return Ok(());
+            }
+        };
+        let mut collected = Collected::new();
+        for place in self.matching.places(candidate, self.object).await {
+            let Some(binding) = candidate.binding(place) else { continue };
+            match self.matching.binding(binding, self.object).await {
+                Ok(true) => self.binding((policy, binding), &invocation, &mut collected, notes).await?,
+                Ok(false) => {}
+                Err(why) => self.misconfigured(policy, Some(binding), &why),
+            }
+        }
+        for (key, values) in collected {
+            notes.annotate(format!("{}/{key}", policy.name), values.join(", "), Level::Metadata);
+        }
+        Ok(())
+    }
+
+    /// Applies a policy for a binding.
+    async fn binding(
+        &mut self,
+        (policy, binding): (&Policy<Validations>, &Binding),
+        invocation: &Invocation,
+        collected: &mut Collected,
+        notes: &mut Notes,
+    ) -> Verdict {
+        let params = match self.matching.params(policy, binding).await {
+            Ok(params) => params,
+            Err(why) => {
+                self.misconfigured(policy, Some(binding), &why);
+                return Ok(());
+            }
+        };
+        if params.is_empty() {
+            return self.matching.namespace().await.map(drop);
+        }
+        // Conversions are rare and cheap beside what an answer of another version costs its reader.
+        let told = match &invocation.other {
+            None => self.own().await,
+            Some(other) => told(self.parts, self.a, other.row(), self.object).await.map(Arc::new),
+        };
+        let told = match told {
+            Ok(told) => told,
+            Err(why) => {
+                let why = format!("failed to convert object version: {why}");
+                self.misconfigured(policy, Some(binding), &why);
+                return Ok(());
+            }
+        };
+        let namespace = self.matching.namespace().await?;
+        let mut judgements = Vec::with_capacity(params.len());
+        for param in &params {
+            let about = About {
+                seen: &told.seen,
+                requests: &told.requests,
+                param: param.as_ref(),
+                namespace: namespace.as_deref(),
+                authorizations: &self.authorizations,
+            };
+            judgements.push(settled(policy, &about).await);
+        }
+        for judgement in judgements {
+            self.enforce((policy, binding), judgement, collected, notes);
+        }
+        Ok(())
+    }
+
+    /// What policies are told in the version of the request: made once.
+    async fn own(&mut self) -> Result<Arc<Told<'r>>, String> {
+        if let Some(own) = &self.own {
+            return Ok(Arc::clone(own));
+        }
+        let own = Arc::new(told(self.parts, self.a, self.a.endpoint, self.object).await?);
+        self.own = Some(Arc::clone(&own));
+        Ok(own)
+    }
+
+    /// Does what a binding wants done about a judgement.
+    fn enforce(
+        &mut self,
+        (policy, binding): (&Policy<Validations>, &Binding),
+        judgement: Judgement,
+        collected: &mut Collected,
+        notes: &mut Notes,
+    ) {
+        let names = (&*policy.name, &*binding.name);
+        let figures = &self.parts.figures;
+        for decision in judgement.decisions {
+            let kind = error_type(&decision.message);
+            let count = |enforced| figures.checked(names, kind, enforced, decision.took);
+            if !decision.denies {
+                count(Enforced::Allow);
+                continue;
+            }
+            for action in &binding.actions {
+                match action {
+                    Action::Deny => {
+                        self.denied.get_or_insert_with(|| {
+                            Denied::new(policy, Some(binding), &decision.message, &decision.reason)
+                        });
+                        count(Enforced::Deny);
+                    }
+                    Action::Audit => {
+                        notes.annotate(FAILURE, failure(policy, binding, &decision), Level::Metadata);
+                        count(Enforced::Audit);
+                    }
+                    Action::Warn => {
+                        let (policy, binding) = names;
+                        notes.warn(format!(
+                            "Validation failed for ValidatingAdmissionPolicy '{policy}' with binding '{binding}': {}",
+                            decision.message
+                        ));
+                        count(Enforced::Warn);
+                    }
+                }
+            }
+        }
+        for Annotated { key, value, took } in judgement.annotations {
+            match value {
+                Ok(value) => collect(collected, key, value),
+                Err(why) => {
+                    figures.checked(names, error_type(&why), Enforced::Deny, took);
+                    self.deny(Denied::new(policy, Some(binding), &why, ""));
+                }
+            }
+        }
+    }
+}
+
+/// Evaluates a policy until its authorizer has answered all questions.
+async fn settled(policy: &Policy<Validations>, about: &About<'_>) -> Judgement {
+    loop {
+        let judgement = policy.judge(about);
+        if !about.authorizations.is_open() {
+            return judgement;
+        }
+        about.authorizations.settle().await;
+    }
+}
+
+async fn told<'t>(
+    parts: &PolicyParts,
+    a: &'t Attributes<'t>,
+    endpoint: &'t api::resources::Resource<'t>,
+    object: Option<&'t Object>,
+) -> Result<Told<'t>, String> {
+    let seen = Versioned::new(parts.versions.as_ref(), a, endpoint, object).await;
+    let seen = seen.map_err(|status| status.message)?;
+    Ok(Told { requests: Requests::new(&seen), seen })
+}
+
+/// Adds a value under a key, unless it is there.
+fn collect(collected: &mut Collected, key: Box<str>, value: String) {
+    let value = match value.as_bytes().get(..ANNOTATION_BYTES_MAX) {
+        Some(bytes) if value.len() > ANNOTATION_BYTES_MAX => String::from_utf8_lossy(bytes).into_owned(),
+        _ => value,
+    };
+    match collected.iter_mut().find(|(known, _)| *known == key) {
+        Some((_, values)) if values.contains(&value) => {}
+        Some((_, values)) => values.push(value),
+        None => collected.push((key, vec![value])),
+    }
+}
+
+/// The audit annotation about a validation that was not passed: JSON, as Go writes it.
+fn failure(policy: &Policy<Validations>, binding: &Binding, decision: &Decision) -> String {
+    let mut json = b"[{\"message\":".to_vec();
+    write_string(decision.message.as_bytes(), &mut json);
+    for (member, name) in [(&b",\"policy\":"[..], &policy.name), (b",\"binding\":", &binding.name)] {
+        json.extend_from_slice(member);
+        write_string(name.as_bytes(), &mut json);
+    }
+    let actions: Vec<String> =
+        binding.actions.iter().map(|action| format!("\"{}\"", action.name())).collect();
+    let rest =
+        format!(",\"expressionIndex\":{},\"validationActions\":[{}]}}]", decision.index, actions.join(","));
+    json.extend_from_slice(rest.as_bytes());
+    String::from_utf8_lossy(&json).into_owned()
+}

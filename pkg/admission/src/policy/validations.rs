@@ -1,0 +1,250 @@
+//! What a validating policy says of a request (upstream's `validating/validator.go`). Pure.
+
+use std::time::{Duration, Instant};
+
+use api::tree::{children, maybe_text, text};
+use cel::admission::{Options, Returns};
+use cel::arena::Arena;
+use cel::value::Value;
+use schema::object::Object;
+
+use super::BUDGET;
+use super::about::About;
+use super::model::{Policy, Rules};
+use crate::expressions::{Computed, Fault, Inputs, Program, stored};
+
+/// The most bytes of a message that an expression made.
+const MESSAGE_BYTES_MAX: usize = 5 * 1024;
+/// Messages and variables that together cannot use a budget up: each may take a tenth of it.
+const CHEAP_MAX: usize = 8;
+
+/// The validations and audit annotations of a policy.
+pub struct Validations {
+    validations: Vec<Validation>,
+    annotations: Vec<Annotation>,
+    has_message_expressions: bool,
+}
+
+struct Validation {
+    program: Program,
+    message: Box<str>,
+    message_expression: Option<Program>,
+    reason: Option<Box<str>>,
+}
+
+struct Annotation {
+    key: Box<str>,
+    program: Program,
+}
+
+impl Rules for Validations {
+    fn read(spec: &Object, options: Options, variables: &cel::admission::Variables) -> Self {
+        let env = stored(options, variables);
+        let with_expression = |validation: &Object| !text(validation, "messageExpression").is_empty();
+        let has_message_expressions = children(spec, "validations").any(with_expression);
+        let for_messages =
+            has_message_expressions.then(|| stored(Options { authorizer: false, ..options }, variables));
+        let validation = |validation: &Object| Validation {
+            program: Program::compile(&env, text(validation, "expression"), Returns::Bool).0,
+            message: text(validation, "message").trim().into(),
+            message_expression: for_messages
+                .as_ref()
+                .filter(|_| with_expression(validation))
+                .map(|env| Program::compile(env, text(validation, "messageExpression"), Returns::String).0),
+            reason: maybe_text(validation, "reason").map(Box::from),
+        };
+        let annotation = |annotation: &Object| Annotation {
+            key: text(annotation, "key").into(),
+            program: Program::compile(&env, text(annotation, "valueExpression"), Returns::StringOrNull).0,
+        };
+        Validations {
+            validations: children(spec, "validations").map(validation).collect(),
+            annotations: children(spec, "auditAnnotations").map(annotation).collect(),
+            has_message_expressions,
+        }
+    }
+}
+
+/// What a validation comes to that the request does not pass.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Decision {
+    /// Its place among the validations.
+    pub(super) index: usize,
+    /// Whether it refuses, and does not only have to be counted.
+    pub(super) denies: bool,
+    pub(super) message: String,
+    /// The reason of the Status; empty for the usual one.
+    pub(super) reason: Box<str>,
+    pub(super) took: Duration,
+}
+
+/// An audit annotation, or why there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Annotated {
+    pub(super) key: Box<str>,
+    pub(super) value: Result<String, String>,
+    pub(super) took: Duration,
+}
+
+/// What a policy says of a request; nothing if that passes.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Judgement {
+    pub(super) decisions: Vec<Decision>,
+    pub(super) annotations: Vec<Annotated>,
+}
+
+impl Policy<Validations> {
+    /// Evaluates it. What was asked of an authorizer that does not answer at once makes the result worth nothing.
+    pub(super) fn judge(&self, about: &About<'_>) -> Judgement {
+        match about.meets(self) {
+            Ok(true) => {}
+            Ok(false) => return Judgement::default(),
+            Err(why) => return self.failed(why),
+        }
+        let arena = Arena::new();
+        let inputs = about.inputs(&arena);
+        let judged = self.validated(&inputs, &arena).and_then(|decisions| {
+            let annotations = self.annotated(&inputs, &arena)?;
+            Ok(Judgement { decisions, annotations })
+        });
+        judged.unwrap_or_else(|why| self.failed(why))
+    }
+
+    /// Nothing could be evaluated.
+    fn failed(&self, why: String) -> Judgement {
+        Judgement { decisions: vec![self.failure(0, why, Duration::ZERO)], annotations: Vec::new() }
+    }
+
+    fn failure(&self, index: usize, message: String, took: Duration) -> Decision {
+        Decision { index, denies: !self.ignores_failures, message, reason: Box::default(), took }
+    }
+
+    /// What is not passed.
+    ///
+    /// # Errors
+    /// The budget is spent.
+    fn validated<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Result<Vec<Decision>, String> {
+        let inputs = Computed::begin(&self.variables, inputs, arena);
+        let mut budget = BUDGET;
+        let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rules.validations.len());
+        for validation in &self.rules.validations {
+            let began = Instant::now();
+            let passed = match validation.program.evaluate(&inputs, arena, &mut budget) {
+                Ok(value) => Ok(matches!(value, Value::Bool(true))),
+                Err(Fault::Expression(why)) => Err(why),
+                Err(Fault::Budget(why)) => return Err(why),
+            };
+            outcomes.push(Outcome { passed, took: began.elapsed() });
+        }
+        Ok(self.decided(outcomes, &inputs, arena, budget))
+    }
+
+    fn decided<'a>(
+        &'a self,
+        outcomes: Vec<Outcome>,
+        inputs: &Inputs<'a>,
+        arena: &'a Arena,
+        budget: u64,
+    ) -> Vec<Decision> {
+        let passes = outcomes.iter().all(|outcome| outcome.passed == Ok(true));
+        let few = self.rules.validations.len() + self.variables.len() <= CHEAP_MAX;
+        let has_messages = self.rules.has_message_expressions && !(passes && few);
+        let messages = match has_messages {
+            true => self.messages(inputs, arena, budget),
+            false => Ok(Vec::new()),
+        };
+        let mut decisions = Vec::new();
+        for (index, (outcome, validation)) in outcomes.into_iter().zip(&self.rules.validations).enumerate() {
+            let took = outcome.took;
+            let decision = match (outcome.passed, &messages) {
+                (Err(why), _) => self.failure(index, why, took),
+                (_, Err(why)) => self.failure(index, format!("failed messageExpression: {why}"), took),
+                (Ok(true), _) => continue,
+                (Ok(false), Ok(messages)) => {
+                    let message = messages.get(index).and_then(Option::as_deref);
+                    let message = validation.message(message.unwrap_or_default());
+                    let reason = validation.reason.clone().unwrap_or_else(|| "Invalid".into());
+                    Decision { index, denies: true, message, reason, took }
+                }
+            };
+            decisions.push(decision);
+        }
+        decisions
+    }
+
+    /// What the expressions of messages come to, by validation.
+    ///
+    /// # Errors
+    /// The budget is spent.
+    fn messages<'a>(
+        &'a self,
+        inputs: &Inputs<'a>,
+        arena: &'a Arena,
+        mut budget: u64,
+    ) -> Result<Vec<Option<String>>, String> {
+        let inputs = Inputs { authorizer: None, ..*inputs };
+        let inputs = Computed::begin(&self.variables, &inputs, arena);
+        let mut messages = Vec::with_capacity(self.rules.validations.len());
+        for validation in &self.rules.validations {
+            let Some(program) = &validation.message_expression else {
+                messages.push(None);
+                continue;
+            };
+            messages.push(match program.evaluate(&inputs, arena, &mut budget) {
+                Ok(Value::String(message)) => usable(message),
+                Ok(_) | Err(Fault::Expression(_)) => None,
+                Err(Fault::Budget(why)) => return Err(why),
+            });
+        }
+        Ok(messages)
+    }
+
+    /// The audit annotations that there are, and those that failed.
+    ///
+    /// # Errors
+    /// The budget is spent.
+    fn annotated<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Result<Vec<Annotated>, String> {
+        if self.rules.annotations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let inputs = Inputs { authorizer: None, ..*inputs };
+        let inputs = Computed::begin(&self.variables, &inputs, arena);
+        let (mut budget, mut annotated) = (BUDGET, Vec::new());
+        for Annotation { key, program } in &self.rules.annotations {
+            let began = Instant::now();
+            let value = match program.evaluate(&inputs, arena, &mut budget) {
+                Ok(Value::String(value)) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
+                Ok(_) => continue,
+                Err(Fault::Expression(_)) if self.ignores_failures => continue,
+                Err(Fault::Expression(why)) => Err(why),
+                Err(Fault::Budget(why)) => return Err(why),
+            };
+            annotated.push(Annotated { key: key.clone(), value, took: began.elapsed() });
+        }
+        Ok(annotated)
+    }
+}
+
+/// How an expression ended.
+struct Outcome {
+    /// Whether the request passes, or what is wrong with the expression.
+    passed: Result<bool, String>,
+    took: Duration,
+}
+
+impl Validation {
+    /// The message of a refusal; `made` is what the expression made of it, if anything.
+    fn message(&self, made: &str) -> String {
+        match (made, &*self.message) {
+            ("", "") => format!("failed expression: {}", self.program.text().trim()),
+            ("", message) | (message, _) => message.to_owned(),
+        }
+    }
+}
+
+/// The message that an expression made, if it can be one.
+fn usable(message: &str) -> Option<String> {
+    let message = message.trim();
+    let fits = !message.is_empty() && message.len() <= MESSAGE_BYTES_MAX && !message.contains('\n');
+    fits.then(|| message.to_owned())
+}

@@ -1,0 +1,260 @@
+//! Asking one webhook about one request.
+
+use std::time::Instant;
+
+use apimachinery::go_quote::quote;
+use apimachinery::status::Status;
+use schema::object::Object;
+use schema::patch::json_patch::JsonPatch;
+
+use super::figures::{Ended, Told};
+use super::hook::{Hook, SideEffects};
+use super::response::{Answer, Review, Unusable};
+use super::{Failure, Webhooks, response};
+use crate::dynamic::{Invocation, NamespaceOf, Versioned, admission_request};
+use crate::expressions::Matched;
+use crate::webhook::hooks::Candidate;
+use crate::{Attributes, Level, Notes};
+
+/// A request as webhooks of one version are told of it: encoded once, however many they are.
+pub(super) struct Question {
+    /// `apiVersion` and kind of objects.
+    endpoint: (Box<str>, Box<str>, Box<str>),
+    /// All members of the request but uid and objects, without the braces around.
+    head: String,
+    /// JSON of what will be written; `null` if there is nothing.
+    pub(super) object: Vec<u8>,
+    old: Vec<u8>,
+}
+
+impl Question {
+    fn key(seen: &Versioned<'_>) -> (Box<str>, Box<str>, Box<str>) {
+        let at = seen.endpoint;
+        (at.group_version.into(), at.kind_group_version.into(), at.kind.into())
+    }
+
+    /// Whether it is what `seen` shows, as long as the object has not changed.
+    pub(super) fn is_of(&self, seen: &Versioned<'_>) -> bool {
+        self.endpoint == Question::key(seen)
+    }
+
+    pub(super) fn new(webhooks: &Webhooks, seen: &Versioned<'_>) -> Result<Self, Box<Status>> {
+        let text = |object: Option<&Object>| match object {
+            Some(object) => webhooks.versions.text(object, seen.endpoint).map_err(Status::internal_error),
+            None => Ok(b"null".to_vec()),
+        };
+        let head = serde_json::Value::Object(admission_request(seen)).to_string();
+        Ok(Question {
+            endpoint: Question::key(seen),
+            head: head.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned(),
+            object: text(seen.object.as_deref())?,
+            old: text(seen.old.as_deref())?,
+        })
+    }
+
+    fn body(&self, review: Review, uid: &str) -> Vec<u8> {
+        let open = format!(
+            "{{\"kind\":\"AdmissionReview\",\"apiVersion\":\"{}\",\"request\":{{\"uid\":{},{},\"object\":",
+            review.group_version(),
+            quote(uid),
+            self.head
+        );
+        let between = b",\"oldObject\":";
+        let parts: [&[u8]; 5] = [open.as_bytes(), &self.object, between, &self.old, b"}}"];
+        parts.concat()
+    }
+}
+
+impl Webhooks {
+    /// What `hook` is to be told of, if its rules by name and its selectors take a request.
+    ///
+    /// # Errors
+    /// The Status for the client.
+    pub(super) async fn concerned(
+        &self,
+        hook: &Hook,
+        candidate: &Candidate,
+        (a, object): (&Attributes<'_>, Option<&Object>),
+        namespace: &NamespaceOf<'_>,
+    ) -> Result<Option<Invocation>, Box<Status>> {
+        let invocation = match &candidate.invocation {
+            Some(invocation) => invocation.clone(),
+            None => {
+                let selected = hook.criteria.select(a.operation, a.endpoint, a.name, self.versions.as_ref());
+                let Some(invocation) = selected else { return Ok(None) };
+                invocation
+            }
+        };
+        let takes = hook.criteria.selected(a, object, namespace).await?;
+        Ok(takes.then_some(invocation))
+    }
+
+    /// Whether the conditions of `hook` hold.
+    ///
+    /// # Errors
+    /// 403 where that is unknown and failures refuse.
+    pub(super) async fn meets(
+        &self,
+        hook: &Hook,
+        seen: &Versioned<'_>,
+        kind: &'static str,
+    ) -> Result<bool, Box<Status>> {
+        let a = seen.attributes;
+        if hook.conditions.is_empty() {
+            return Ok(true);
+        }
+        let why = match hook.conditions.matches(seen, self.authorizer.as_ref()).await {
+            Matched::Yes => return Ok(true),
+            Matched::No(_) => None,
+            Matched::Error(why) => Some(why),
+        };
+        match why.filter(|_| !hook.ignores_failures) {
+            Some(why) => Err(a.forbidden(&why)),
+            None => {
+                self.figures.excluded(&hook.name, kind, a.operation);
+                Ok(false)
+            }
+        }
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// Why there is no answer, or that it is no.
+    pub(super) async fn ask(
+        &self,
+        hook: &Hook,
+        a: &Attributes<'_>,
+        question: &Question,
+        mutating: bool,
+    ) -> Result<Answer, Failure> {
+        let failed = |message: String, code| Failure::Call { message, code };
+        if a.dry_run() {
+            match hook.side_effects {
+                SideEffects::None => {}
+                SideEffects::Unsaid => return Err(failed("Webhook SideEffects is nil".to_owned(), 400)),
+                SideEffects::Some => {
+                    let text = format!("admission webhook {} does not support dry run", quote(&hook.name));
+                    return Err(Failure::Server(Status::bad_request(text).into()));
+                }
+            }
+        }
+        let unknown = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
+        let review = hook.review.ok_or_else(|| failed(unknown.to_owned(), 400))?;
+        let uid = self.caller.uid();
+        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
+        let called = self.caller.call(&hook.target, question.body(review, &uid), timeout).await;
+        let body = called.map_err(|failure| match failure.misconfigured {
+            true => failed(format!("could not get REST client: {}", failure.message), 500),
+            false => failed(format!("failed to call webhook: {}", failure.message), failure.code),
+        })?;
+        let answer = review.read(&body, &uid, mutating).map_err(|unusable| match unusable {
+            Unusable::Unreadable(why) => failed(format!("failed to call webhook: {why}"), 503),
+            Unusable::Invalid(why) => failed(format!("received invalid webhook response: {why}"), 503),
+        })?;
+        Ok(answer)
+    }
+
+    /// The object that a webhook's patch makes of what it was told; `None` if there is no patch.
+    ///
+    /// # Errors
+    /// What is wrong with the patch.
+    pub(super) async fn patched(
+        &self,
+        hook: &Hook,
+        (a, invocation): (&Attributes<'_>, &Invocation),
+        question: &Question,
+        answer: &Answer,
+    ) -> Result<Option<Object>, Failure> {
+        if answer.patch.is_empty() {
+            return Ok(None);
+        }
+        let (patch, _) = JsonPatch::parse(&answer.patch, false).map_err(|error| Failure::Call {
+            message: format!("received undecodable patch in webhook response: {error}"),
+            code: 503,
+        })?;
+        if patch.is_empty() {
+            return Ok(None);
+        }
+        let internal = |why: String| Failure::Server(Status::internal_error(why).into());
+        if question.object == b"null" {
+            return Err(internal(format!(
+                "admission webhook {} attempted to modify the object, which is not supported for this operation",
+                quote(&hook.name)
+            )));
+        }
+        if answer.patch_type != "JSONPatch" {
+            let message = format!("unsupported patch type {}", quote(&answer.patch_type));
+            return Err(Failure::Call { message, code: 400 });
+        }
+        let text = patch.apply(&question.object).map_err(|error| internal(error.to_string()))?;
+        let endpoint = invocation.endpoint(a);
+        let read = self.versions.read(a, &text, endpoint).await;
+        read.map(Some).map_err(internal)
+    }
+
+    /// Counts how a webhook ended, notes what it leaves behind, and says what the request's fate is.
+    ///
+    /// # Errors
+    /// The Status for the client.
+    pub(super) fn settle<T>(
+        &self,
+        told: Told<'_>,
+        outcome: Result<T, Failure>,
+        failed_open: impl FnOnce(&mut Notes),
+        notes: &mut Notes,
+    ) -> Result<Option<T>, Box<Status>> {
+        let hook = told.hook;
+        match outcome {
+            Ok(value) => {
+                self.figures.ended(&told, &Ended::Passed);
+                Ok(Some(value))
+            }
+            Err(Failure::Rejection(status)) => {
+                self.figures.ended(&told, &Ended::Refused(status.code));
+                Err(status)
+            }
+            Err(Failure::Server(status)) => {
+                self.figures.ended(&told, &Ended::Broke);
+                Err(status)
+            }
+            Err(Failure::Call { message, code }) => {
+                let text = format!("failed calling webhook {}: {message}", quote(&hook.name));
+                self.figures.ended(&told, &Ended::Failed { code, open: hook.ignores_failures });
+                if !hook.ignores_failures {
+                    return Err(Status::internal_error(text).into());
+                }
+                failed_open(notes);
+                let over = |deadline| Instant::now() >= deadline;
+                if told.attributes.request.deadline.is_some_and(over) {
+                    return Err(too_late());
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+/// Of a request whose time is over.
+pub(super) fn too_late() -> Box<Status> {
+    Status::timeout("request did not complete within requested timeout", 0).into()
+}
+
+/// What an answer leaves behind, whatever it says of the request.
+pub(super) fn note(hook: &Hook, answer: &mut Answer, notes: &mut Notes) {
+    for (key, value) in answer.annotations.drain(..) {
+        notes.annotate(format!("{}/{key}", hook.name), value, Level::Metadata);
+    }
+    for warning in answer.warnings.drain(..) {
+        notes.warn(warning);
+    }
+}
+
+/// The answer, if it is yes.
+pub(super) fn allowed(hook: &Hook, answer: Answer) -> Result<Answer, Failure> {
+    match answer.allowed {
+        true => Ok(answer),
+        false => Err(Failure::Rejection(response::refusal(&hook.name, answer.result.as_ref()))),
+    }
+}

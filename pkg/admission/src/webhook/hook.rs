@@ -1,0 +1,107 @@
+//! One webhook of a configuration.
+
+use std::time::Duration;
+
+use api::tree::{child, maybe_text, text, texts};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use cel::admission::Options;
+use schema::object::Object;
+use serde_json::Value;
+
+use super::response::Review;
+use crate::dynamic::Criteria;
+use crate::expressions::Conditions;
+
+/// What a webhook has when its configuration does not say how long.
+const TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Where a webhook is, and whom to believe there.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Target {
+    /// Its URL; empty for one behind a Service.
+    pub url: Box<str>,
+    /// Namespace, name, port and path of the Service.
+    pub service: Option<(Box<str>, Box<str>, u16, Box<str>)>,
+    /// PEM; empty for whom the system believes.
+    pub authorities: Box<[u8]>,
+}
+
+/// Whether a webhook may be asked about a dry run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SideEffects {
+    None,
+    Some,
+    Unsaid,
+}
+
+/// One webhook.
+pub struct Hook {
+    /// The object that it is from.
+    pub(super) configuration: Box<str>,
+    /// Its name, which clients and metrics are told.
+    pub(super) name: Box<str>,
+    /// Tells it from all others, of this generation and the next.
+    pub(super) uid: Box<str>,
+    pub(super) criteria: Criteria,
+    pub(super) conditions: Conditions,
+    pub(super) ignores_failures: bool,
+    pub(super) timeout: Duration,
+    pub(super) side_effects: SideEffects,
+    pub(super) review: Option<Review>,
+    /// `reinvocationPolicy: IfNeeded`.
+    pub(super) reinvokes: bool,
+    pub(super) target: Target,
+}
+
+impl Hook {
+    /// The webhooks of a stored configuration.
+    pub fn all_of(configuration: &Object) -> Vec<Self> {
+        let name = crate::meta::text(configuration, "name");
+        let mut hooks: Vec<Hook> = Vec::new();
+        for webhook in api::tree::children(configuration, "webhooks") {
+            let own = text(webhook, "name");
+            let same = hooks.iter().filter(|hook| &*hook.name == own).count();
+            hooks.push(Hook::read(name, webhook, same));
+        }
+        hooks
+    }
+
+    fn read(configuration: &str, webhook: &Object, same: usize) -> Self {
+        let name = text(webhook, "name");
+        let seconds = webhook.get("timeoutSeconds").and_then(Value::as_u64);
+        Hook {
+            configuration: configuration.into(),
+            name: name.into(),
+            uid: format!("{configuration}/{name}/{same}").into(),
+            criteria: Criteria::read(webhook),
+            conditions: Conditions::read(webhook, Options { authorizer: true, ..Options::default() }),
+            ignores_failures: text(webhook, "failurePolicy") == "Ignore",
+            timeout: seconds.map_or(TIMEOUT, Duration::from_secs),
+            side_effects: match maybe_text(webhook, "sideEffects") {
+                None => SideEffects::Unsaid,
+                Some("None" | "NoneOnDryRun") => SideEffects::None,
+                Some(_) => SideEffects::Some,
+            },
+            review: texts(webhook, "admissionReviewVersions").find_map(Review::of_version),
+            reinvokes: text(webhook, "reinvocationPolicy") == "IfNeeded",
+            target: target(webhook),
+        }
+    }
+}
+
+fn target(webhook: &Object) -> Target {
+    let empty = Object::new();
+    let config = child(webhook, "clientConfig").unwrap_or(&empty);
+    let service = child(config, "service").map(|service| {
+        let port = service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
+        let text = |name| Box::from(text(service, name));
+        (text("namespace"), text("name"), port.unwrap_or(443), text("path"))
+    });
+    Target {
+        url: text(config, "url").into(),
+        service,
+        // Validation has seen to it that it is base64.
+        authorities: STANDARD.decode(text(config, "caBundle")).unwrap_or_default().into(),
+    }
+}

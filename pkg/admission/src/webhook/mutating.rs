@@ -1,0 +1,204 @@
+//! `MutatingAdmissionWebhook`: one webhook after the other may change an object, or refuse it.
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use schema::object::Object;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::call::{self, Question};
+use super::figures::Told;
+use super::hook::Hook;
+use super::hooks::Hooks;
+use super::{Failure, Webhooks};
+use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
+use crate::{Attributes, Level, Notes, Plugin, Verdict};
+
+const ANNOTATION: &str = "mutation.webhook.admission.k8s.io/";
+const PATCH_ANNOTATION: &str = "patch.webhook.admission.k8s.io/";
+
+/// The plugin.
+pub struct MutatingAdmissionWebhook(Webhooks);
+
+impl MutatingAdmissionWebhook {
+    /// Of what webhooks need.
+    pub fn new(webhooks: Webhooks) -> Self {
+        MutatingAdmissionWebhook(webhooks)
+    }
+}
+
+#[async_trait]
+impl Plugin for MutatingAdmissionWebhook {
+    fn name(&self) -> &'static str {
+        "MutatingAdmissionWebhook"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        !self.0.configured.mutating().is_some_and(|hooks| hooks.is_empty()) && !dynamic::is_exempt(a)
+    }
+
+    async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
+        let Some(hooks) = self.0.configured.mutating() else {
+            return Err(a.forbidden("not yet ready to handle request"));
+        };
+        let round = Round { webhooks: &self.0, hooks: &hooks, a, number: usize::from(notes.is_again()) };
+        round.run(object, notes).await
+    }
+}
+
+/// All webhooks, asked once about a request.
+struct Round<'r> {
+    webhooks: &'r Webhooks,
+    hooks: &'r Hooks,
+    a: &'r Attributes<'r>,
+    number: usize,
+}
+
+impl Round<'_> {
+    async fn run(&self, mut object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
+        let candidates = self.hooks.candidates(self.a, self.webhooks.versions.as_ref());
+        if candidates.is_empty() {
+            return Ok(());
+        }
+        if self.number > 0 && notes.webhooks.left.as_ref() != object.as_deref() {
+            notes.webhooks.changed();
+        }
+        let namespace = NamespaceOf::new(self.webhooks.objects.as_ref());
+        let mut told: Option<Question> = None;
+        for candidate in candidates.iter() {
+            let Some(hook) = self.hooks.get(candidate.index) else { continue };
+            let about = (self.a, object.as_deref());
+            let concerned = self.webhooks.concerned(hook, candidate, about, &namespace).await?;
+            let Some(invocation) = concerned else { continue };
+            let asks = Ask { hook, invocation, index: candidate.index };
+            let changed = self.ask(&asks, object.as_deref(), &mut told, notes).await?;
+            if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
+                if !self.is_same(object, &new) {
+                    notes.webhooks.changed();
+                    notes.ask_again();
+                }
+                notes.keep_managed_fields(object);
+                *object = new;
+                told = None;
+            }
+            if hook.reinvokes {
+                notes.webhooks.asked.insert(hook.uid.clone());
+            }
+        }
+        notes.webhooks.leave(object.as_deref());
+        Ok(())
+    }
+
+    /// Whether a webhook has changed nothing.
+    fn is_same(&self, old: &Object, new: &Object) -> bool {
+        let storage =
+            self.a.resource.storage.as_ref().filter(|_| self.a.endpoint.kind == self.a.resource.kind);
+        let message = storage.map_or(self.a.endpoint.message, |storage| storage.message);
+        api::semantic::equal(message, old, new)
+    }
+
+    /// Asks a webhook, and returns the object as it wants it, if it does.
+    async fn ask(
+        &self,
+        ask: &Ask<'_>,
+        object: Option<&Object>,
+        told: &mut Option<Question>,
+        notes: &mut Notes,
+    ) -> Result<Option<Object>, Box<apimachinery::status::Status>> {
+        let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
+        let endpoint = ask.invocation.endpoint(a);
+        let seen = Versioned::new(webhooks.versions.as_ref(), a, endpoint, object).await?;
+        if !webhooks.meets(hook, &seen, "admit").await? {
+            return Ok(None);
+        }
+        if self.number > 0 && !notes.webhooks.wanted.contains(&hook.uid) {
+            return Ok(None);
+        }
+        let question = match told.take().filter(|question| question.is_of(&seen)) {
+            Some(question) => question,
+            None => Question::new(webhooks, &seen)?,
+        };
+        let question = told.insert(question);
+        let began = Instant::now();
+        let outcome = self.answer(ask, question, notes).await;
+        let object_changed =
+            matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, new)));
+        let said = Mutated {
+            configuration: &hook.configuration,
+            webhook: &hook.name,
+            mutated: Some(object_changed),
+            ..Mutated::default()
+        };
+        notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
+        let counted = Told { hook, attributes: a, kind: "admit", took: began.elapsed() };
+        let failed_open = |notes: &mut Notes| {
+            let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
+            notes.annotate(key, hook.name.as_ref(), Level::Metadata);
+        };
+        webhooks.settle(counted, outcome, failed_open, notes).map(Option::flatten)
+    }
+
+    async fn answer(
+        &self,
+        ask: &Ask<'_>,
+        question: &Question,
+        notes: &mut Notes,
+    ) -> Result<Option<Object>, Failure> {
+        let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
+        let mut answer = webhooks.ask(hook, a, question, true).await?;
+        call::note(hook, &mut answer, notes);
+        let answer = call::allowed(hook, answer)?;
+        let patched = webhooks.patched(hook, (a, &ask.invocation), question, &answer).await?;
+        if patched.is_some() {
+            let said = Mutated {
+                configuration: &hook.configuration,
+                webhook: &hook.name,
+                patch: serde_json::from_slice(&answer.patch).ok(),
+                patch_type: "JSONPatch",
+                ..Mutated::default()
+            };
+            notes.annotate(
+                format!("{PATCH_ANNOTATION}{}", ask.place(self.number)),
+                said.text(),
+                Level::Request,
+            );
+        }
+        Ok(patched)
+    }
+}
+
+/// What audit is told of a webhook: whether it changed the object, or how. Members in this order.
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Mutated<'r> {
+    configuration: &'r str,
+    webhook: &'r str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mutated: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<Value>,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    patch_type: &'r str,
+}
+
+impl Mutated<'_> {
+    fn text(&self) -> String {
+        // Nothing in here can fail to be written.
+        serde_json::to_string(self).unwrap_or_default()
+    }
+}
+
+/// A webhook that is asked.
+struct Ask<'r> {
+    hook: &'r Hook,
+    invocation: Invocation,
+    /// Its place among all of them.
+    index: usize,
+}
+
+impl Ask<'_> {
+    fn place(&self, round: usize) -> String {
+        format!("round_{round}_index_{}", self.index)
+    }
+}

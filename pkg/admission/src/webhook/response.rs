@@ -1,0 +1,174 @@
+//! What webhooks answer (upstream's `plugin/webhook/request`, `plugin/webhook/errors`).
+
+use api::tree::{child, children, flag, maybe_text, pairs, text, texts};
+use apimachinery::go_quote::quote;
+use apimachinery::status::{Cause, Details, Status};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use schema::object::Object;
+use schema::room::Room;
+use schema::{builtin, json};
+use serde_json::Value;
+
+const KIND: &str = "AdmissionReview";
+
+/// A version of `AdmissionReview`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Review {
+    V1,
+    V1beta1,
+}
+
+/// What a webhook says of a request.
+#[derive(Debug, Default, PartialEq)]
+pub(super) struct Answer {
+    pub(super) allowed: bool,
+    pub(super) annotations: Vec<(String, String)>,
+    pub(super) warnings: Vec<String>,
+    /// A JSON patch; empty for none.
+    pub(super) patch: Vec<u8>,
+    pub(super) patch_type: String,
+    /// Why not.
+    pub(super) result: Option<Object>,
+}
+
+/// Why an answer is none.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unusable {
+    /// It cannot be read.
+    Unreadable(String),
+    /// It can be read, and breaks a rule.
+    Invalid(String),
+}
+
+impl Review {
+    /// The version of a name, if it is known.
+    pub(super) fn of_version(name: &str) -> Option<Self> {
+        match name {
+            "v1" => Some(Review::V1),
+            "v1beta1" => Some(Review::V1beta1),
+            _ => None,
+        }
+    }
+
+    pub(super) fn group_version(self) -> &'static str {
+        match self {
+            Review::V1 => "admission.k8s.io/v1",
+            Review::V1beta1 => "admission.k8s.io/v1beta1",
+        }
+    }
+
+    /// Reads the answer to a question.
+    ///
+    /// # Errors
+    /// Why it does not count.
+    pub(super) fn read(self, body: &[u8], uid: &str, mutating: bool) -> Result<Answer, Unusable> {
+        let head = json::type_meta(body).map_err(|error| Unusable::Unreadable(error.to_string()))?;
+        let absent = || Unusable::Invalid("webhook response was absent".to_owned());
+        let other_version = !head.api_version.is_empty() && head.api_version != self.group_version();
+        let other_kind = !head.kind.is_empty() && head.kind != KIND;
+        if other_version || other_kind {
+            return Err(absent());
+        }
+        let message = builtin::kind(self.group_version(), KIND).ok_or_else(absent)?;
+        let read = json::decode_within(message, body, Room::of_body(body.len()));
+        let review = read.map_err(|error| Unusable::Unreadable(error.to_string()))?.object;
+        let response = child(&review, "response").ok_or_else(absent)?;
+        match self {
+            Review::V1 => {
+                let found = (&*head.api_version, &*head.kind);
+                verified(response, uid, found, mutating).map_err(Unusable::Invalid)?;
+            }
+            Review::V1beta1 => {}
+        }
+        Ok(self.answer(response, mutating))
+    }
+
+    fn answer(self, response: &Object, mutating: bool) -> Answer {
+        let patch = if mutating { text(response, "patch") } else { "" };
+        let owned = |(key, value): (&str, &str)| (key.to_owned(), value.to_owned());
+        Answer {
+            allowed: flag(response, "allowed"),
+            annotations: pairs(response, "auditAnnotations").map(owned).collect(),
+            warnings: texts(response, "warnings").map(str::to_owned).collect(),
+            // The decoder has seen to it that it is base64.
+            patch: STANDARD.decode(patch).unwrap_or_default(),
+            patch_type: match self {
+                Review::V1 => text(response, "patchType").to_owned(),
+                // The older version knew one type, and nobody had to say it.
+                Review::V1beta1 => "JSONPatch".to_owned(),
+            },
+            result: child(response, "status").cloned(),
+        }
+    }
+}
+
+/// What the newer version is strict about.
+fn verified(
+    response: &Object,
+    uid: &str,
+    (api_version, kind): (&str, &str),
+    mutating: bool,
+) -> Result<(), String> {
+    let answered = text(response, "uid");
+    if answered != uid {
+        return Err(format!("expected response.uid={}, got {}", quote(uid), quote(answered)));
+    }
+    if (api_version, kind) != (Review::V1.group_version(), KIND) {
+        let slash = if api_version.contains('/') { "" } else { "/" };
+        let wanted = Review::V1.group_version();
+        return Err(format!(
+            "expected webhook response of {wanted}, Kind={KIND}, got {slash}{api_version}, Kind={kind}"
+        ));
+    }
+    let has_patch = !text(response, "patch").is_empty();
+    match (mutating, has_patch, maybe_text(response, "patchType")) {
+        (false, true, _) => Err("validating webhook may not return response.patch".to_owned()),
+        (false, false, Some(_)) => Err("validating webhook may not return response.patchType".to_owned()),
+        (true, true, None) => Err("webhook returned response.patch but not response.patchType".to_owned()),
+        (true, false, Some(_)) => {
+            Err("webhook returned response.patchType but not response.patch".to_owned())
+        }
+        (true, true, Some("")) => Err("webhook returned invalid response.patchType of \"\"".to_owned()),
+        _ => Ok(()),
+    }
+}
+
+/// The Status of a request that the webhook of this name refuses.
+pub(super) fn refusal(name: &str, result: Option<&Object>) -> Box<Status> {
+    let empty = Object::new();
+    let result = result.unwrap_or(&empty);
+    let denied = format!("admission webhook {} denied the request", quote(name));
+    let reason = text(result, "reason");
+    let message = match (text(result, "message"), reason) {
+        ("", "") => format!("{denied} without explanation"),
+        ("", reason) => format!("{denied}: {reason}"),
+        (message, _) => format!("{denied}: {message}"),
+    };
+    let code = result.get("code").and_then(Value::as_i64).unwrap_or_default();
+    // A refusal is an error, and HTTP has no codes above 999.
+    let code = u16::try_from(code.clamp(400, 999)).unwrap_or(400);
+    let status = Status::failure(code, reason.to_owned(), message);
+    Box::new(match child(result, "details") {
+        Some(details) => status.with_details(read_details(details)),
+        None => status,
+    })
+}
+
+fn read_details(details: &Object) -> Details {
+    let own = |name: &str| text(details, name).to_owned();
+    let cause = |cause: &Object| Cause {
+        reason: text(cause, "reason").to_owned(),
+        message: text(cause, "message").to_owned(),
+        field: text(cause, "field").to_owned(),
+    };
+    let seconds = details.get("retryAfterSeconds").and_then(Value::as_i64).unwrap_or_default();
+    Details {
+        name: own("name"),
+        group: own("group"),
+        kind: own("kind"),
+        uid: own("uid"),
+        causes: children(details, "causes").map(cause).collect(),
+        retry_after_seconds: i32::try_from(seconds).unwrap_or_default(),
+    }
+}

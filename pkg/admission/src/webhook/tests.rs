@@ -1,0 +1,191 @@
+//! Claims about requests that webhooks are asked about.
+#![allow(clippy::unwrap_used)]
+
+mod mutating;
+mod validating;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Mutex;
+
+use api::resources::{Handle, Resource};
+use apimachinery::status::Status;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use futures::FutureExt;
+use schema::object::Object;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::testing::{Store, Write, object};
+use crate::{Attributes, Chain, Notes, Plugin};
+
+/// Webhooks by the URLs that they are at. Each gives its answers in order, the last one for ever, with the uid of
+/// the question.
+#[derive(Default)]
+pub(super) struct World {
+    answers: Mutex<BTreeMap<String, VecDeque<Result<Value, CallFailure>>>>,
+    /// URLs and questions, in order.
+    pub(super) asked: Mutex<Vec<(String, Value)>>,
+    timeouts: Mutex<Vec<Duration>>,
+    hooks: Mutex<Option<Arc<Hooks>>>,
+    /// How often an object was encoded.
+    pub(super) encoded: Mutex<usize>,
+}
+
+impl World {
+    pub(super) fn answers(&self, url: &str, answers: impl IntoIterator<Item = Result<Value, CallFailure>>) {
+        self.answers.lock().unwrap().insert(url.to_owned(), answers.into_iter().collect());
+    }
+
+    /// Configures webhooks, each at a URL that is its name, on top of what any webhook has.
+    pub(super) fn configure(&self, hooks: &[(&str, Value)]) {
+        let full = hooks.iter().map(|(name, more)| {
+            let mut hook = object(json!({
+                "name": name, "admissionReviewVersions": ["v1"], "sideEffects": "None",
+                "clientConfig": {"url": name}, "matchPolicy": "Equivalent",
+                "rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}],
+            }));
+            hook.extend(object(more.clone()));
+            Value::Object(hook)
+        });
+        let full: Vec<Value> = full.collect();
+        let configuration = object(json!({"metadata": {"name": "c"}, "webhooks": full}));
+        let hooks = Hook::all_of(&configuration).into_iter().map(Arc::new).collect();
+        *self.hooks.lock().unwrap() = Some(Arc::new(Hooks::new(hooks)));
+    }
+
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().iter().map(|(url, _)| url.clone()).collect()
+    }
+
+    pub(super) fn parts(self: &Arc<Self>) -> Webhooks {
+        Webhooks {
+            configured: Arc::clone(self) as Arc<dyn Configured>,
+            caller: Arc::clone(self) as Arc<dyn Caller>,
+            versions: Arc::clone(self) as Arc<dyn Versions>,
+            objects: Store::of([(
+                "namespaces",
+                json!({"metadata": {"name": "ns", "labels": {"env": "test"}}}),
+            )]),
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            figures: Arc::default(),
+        }
+    }
+
+    /// What the plugins make of a write, with their warnings, or the Status of the refusal.
+    pub(super) fn admit(
+        self: &Arc<Self>,
+        write: &Write,
+        value: Value,
+        plugins: Vec<Box<dyn Plugin>>,
+    ) -> Result<(Value, Notes), Status> {
+        let mut object = object(value);
+        let name = crate::meta::text(&object, "name").to_owned();
+        let attributes = write.attributes(&name);
+        let mut notes = Notes::default();
+        let chain = Chain::new(plugins);
+        let asked = async {
+            chain.mutate(&attributes, Some(&mut object), &mut notes).await?;
+            chain.validate(&attributes, Some(&object), &mut notes).await
+        };
+        let done = asked.now_or_never().unwrap();
+        done.map(|()| (Value::Object(object), notes)).map_err(|status| *status)
+    }
+}
+
+/// Yes, and what else an answer has.
+pub(super) fn yes(more: Value) -> Result<Value, CallFailure> {
+    let mut response = object(json!({"allowed": true}));
+    response.extend(object(more));
+    Ok(Value::Object(response))
+}
+
+/// No, with a Status.
+pub(super) fn no(status: Value) -> Result<Value, CallFailure> {
+    Ok(json!({"allowed": false, "status": status}))
+}
+
+/// Yes, and a change.
+pub(super) fn patch(operations: Value) -> Result<Value, CallFailure> {
+    yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode(operations.to_string())}))
+}
+
+pub(super) fn broken() -> Result<Value, CallFailure> {
+    Err(CallFailure { message: "connection refused".to_owned(), code: 503, misconfigured: false })
+}
+
+impl Configured for World {
+    fn mutating(&self) -> Option<Arc<Hooks>> {
+        self.hooks.lock().unwrap().clone()
+    }
+
+    fn validating(&self) -> Option<Arc<Hooks>> {
+        self.mutating()
+    }
+}
+
+#[async_trait]
+impl Caller for World {
+    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallFailure> {
+        let question: Value = serde_json::from_slice(&body).unwrap();
+        let uid = question["request"]["uid"].clone();
+        self.timeouts.lock().unwrap().push(timeout);
+        self.asked.lock().unwrap().push((target.url.to_string(), question));
+        let mut answers = self.answers.lock().unwrap();
+        let answers = answers.get_mut(&*target.url).unwrap();
+        let answer = if answers.len() > 1 { answers.pop_front().unwrap() } else { answers[0].clone() };
+        let mut response = object(answer?);
+        response.entry("uid").or_insert(uid);
+        let review =
+            json!({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "response": response});
+        Ok(review.to_string().into_bytes())
+    }
+
+    fn uid(&self) -> String {
+        "u-1".to_owned()
+    }
+}
+
+/// Autoscalers have another version.
+#[async_trait]
+impl Versions for World {
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn equivalents(&self, endpoint: &Resource<'_>) -> Vec<Handle> {
+        let other = (endpoint.plural == "horizontalpodautoscalers" && endpoint.version == "v1").then(|| {
+            api::resources::find("autoscaling", "v2", "horizontalpodautoscalers", endpoint.subresource)
+        });
+        other.flatten().map(Handle::from).into_iter().collect()
+    }
+
+    async fn shown(
+        &self,
+        _: &Attributes<'_>,
+        shown: &Object,
+        at: &Resource<'_>,
+    ) -> Result<Object, Box<Status>> {
+        let mut shown = shown.clone();
+        shown.insert("apiVersion".to_owned(), at.kind_group_version.into());
+        shown.insert("kind".to_owned(), at.kind.into());
+        Ok(shown)
+    }
+
+    fn text(&self, object: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+        *self.encoded.lock().unwrap() += 1;
+        Ok(Value::Object(object.clone()).to_string().into_bytes())
+    }
+
+    async fn read(&self, _: &Attributes<'_>, text: &[u8], _: &Resource<'_>) -> Result<Object, String> {
+        let read: Value = serde_json::from_slice(text).unwrap();
+        match read["spec"].get("nodeName") {
+            Some(Value::Number(_)) => Err("nodeName is a number".to_owned()),
+            _ => Ok(object(read)),
+        }
+    }
+}
+
+pub(super) fn pod() -> Value {
+    json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}, "spec": {"hostname": "h"}})
+}

@@ -1,0 +1,169 @@
+//! Claims about webhooks that change objects.
+
+use super::*;
+
+fn plugin(world: &Arc<World>) -> Box<dyn Plugin> {
+    Box::new(MutatingAdmissionWebhook::new(world.parts()))
+}
+
+fn admit(world: &Arc<World>) -> Result<(Value, Notes), Status> {
+    world.admit(&Write::default(), pod(), vec![plugin(world)])
+}
+
+fn add(path: &str, value: Value) -> Result<Value, CallFailure> {
+    patch(json!([{"op": "add", "path": path, "value": value}]))
+}
+
+/// The message of the refusal with one webhook that answers so.
+fn refused(answer: Result<Value, CallFailure>) -> String {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({}))]);
+    world.answers("a", [answer]);
+    admit(&world).unwrap_err().message
+}
+
+#[test]
+fn each_sees_what_those_before_it_made() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({})), ("b", json!({}))]);
+    world.answers("a", [add("/spec/subdomain", json!("s"))]);
+    world.answers("b", [add("/spec/schedulerName", json!("n"))]);
+    let (object, _) = admit(&world).unwrap();
+    assert_eq!(object["spec"], json!({"hostname": "h", "subdomain": "s", "schedulerName": "n"}));
+    assert_eq!(
+        world.asked.lock().unwrap()[1].1["request"]["object"]["spec"],
+        json!({"hostname": "h", "subdomain": "s"})
+    );
+}
+
+#[test]
+fn those_that_want_to_be_are_asked_once_more_after_a_change() {
+    let check = |policy: &str, expected: &[&str]| {
+        let world = Arc::new(World::default());
+        world.configure(&[("a", json!({"reinvocationPolicy": policy})), ("b", json!({}))]);
+        world.answers("a", [yes(json!({}))]);
+        world.answers("b", [add("/spec/subdomain", json!("s"))]);
+        admit(&world).unwrap();
+        assert_eq!(world.asked(), expected, "{policy}");
+    };
+    check("IfNeeded", &["a", "b", "a"]);
+    check("Never", &["a", "b"]);
+}
+
+#[test]
+fn nobody_is_asked_again_about_what_did_not_change() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({"reinvocationPolicy": "IfNeeded"})), ("b", json!({}))]);
+    world.answers("a", [add("/spec/subdomain", json!("s"))]);
+    world.answers("b", [add("/spec/subdomain", json!("s"))]);
+    admit(&world).unwrap();
+    assert_eq!(world.asked(), ["a", "b"]);
+}
+
+/// Changes what it is asked about, once.
+struct Late;
+
+#[async_trait]
+impl Plugin for Late {
+    fn name(&self) -> &'static str {
+        "Late"
+    }
+
+    fn handles(&self, _: &Attributes<'_>) -> bool {
+        true
+    }
+
+    async fn mutate(&self, _: &Attributes<'_>, object: Option<&mut Object>, _: &mut Notes) -> crate::Verdict {
+        let spec = object.and_then(|object| object.get_mut("spec")).and_then(Value::as_object_mut);
+        spec.unwrap().insert("setHostnameAsFQDN".to_owned(), true.into());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_change_by_another_plugin_between_the_rounds_counts() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({"reinvocationPolicy": "IfNeeded"}))]);
+    world.answers("a", [add("/spec/subdomain", json!("s"))]);
+    world.admit(&Write::default(), pod(), vec![plugin(&world), Box::new(Late)]).unwrap();
+    assert_eq!(world.asked(), ["a", "a"]);
+}
+
+#[test]
+fn a_patch_that_cannot_be_applied_refuses() {
+    let open = "Internal error occurred: ";
+    let failed = format!("{open}failed calling webhook \"a\": ");
+    let test = patch(json!([{"op": "test", "path": "/spec/hostname", "value": 2}]));
+    assert!(refused(test).starts_with(open));
+    let unknown = yes(
+        json!({"patchType": "Merge", "patch": STANDARD.encode("[{\"op\":\"add\",\"path\":\"/a\",\"value\":1}]")}),
+    );
+    assert_eq!(refused(unknown), format!("{failed}unsupported patch type \"Merge\""));
+    let garbage = yes(json!({"patchType": "JSONPatch", "patch": STANDARD.encode("{")}));
+    assert!(
+        refused(garbage).starts_with(&format!("{failed}received undecodable patch in webhook response: "))
+    );
+    let untyped = yes(json!({"patch": STANDARD.encode("[]")}));
+    let why = "received invalid webhook response: webhook returned response.patch but not response.patchType";
+    assert_eq!(refused(untyped), format!("{failed}{why}"));
+    assert_eq!(refused(add("/spec/nodeName", json!(1))), format!("{open}nodeName is a number"));
+}
+
+#[test]
+fn a_deletion_cannot_be_changed() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({}))]);
+    world.answers("a", [add("/spec/subdomain", json!("s"))]);
+    let write = Write::default().over(pod()).doing(crate::Operation::Delete);
+    let refusal = write.deleted(&*plugin(&world), "p").unwrap_err();
+    let why =
+        "admission webhook \"a\" attempted to modify the object, which is not supported for this operation";
+    assert_eq!(refusal, format!("Internal error occurred: {why}"));
+}
+
+#[test]
+fn audit_hears_what_each_changed() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({})), ("b", json!({}))]);
+    world.answers("a", [add("/spec/subdomain", json!("s"))]);
+    world.answers("b", [yes(json!({}))]);
+    let (_, notes) = admit(&world).unwrap();
+    let said: Vec<(&str, &str)> =
+        notes.annotations().iter().map(|annotation| (&*annotation.key, &*annotation.value)).collect();
+    let patch = r#"{"configuration":"c","webhook":"a","patch":[{"op":"add","path":"/spec/subdomain","value":"s"}],"patchType":"JSONPatch"}"#;
+    let expected = [
+        ("patch.webhook.admission.k8s.io/round_0_index_0", patch),
+        (
+            "mutation.webhook.admission.k8s.io/round_0_index_0",
+            r#"{"configuration":"c","webhook":"a","mutated":true}"#,
+        ),
+        (
+            "mutation.webhook.admission.k8s.io/round_0_index_1",
+            r#"{"configuration":"c","webhook":"b","mutated":false}"#,
+        ),
+    ];
+    assert_eq!(said, expected);
+}
+
+#[test]
+fn managed_fields_that_a_webhook_broke_are_put_back() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({}))]);
+    world.answers("a", [add("/metadata/managedFields", json!([{"manager": "m", "fieldsType": "Nope"}]))]);
+    let (object, notes) = admit(&world).unwrap();
+    assert_eq!(object["metadata"].get("managedFields"), None);
+    assert!(notes.warnings[0].starts_with(".metadata.managedFields was in an invalid state after admission"));
+}
+
+#[test]
+fn an_object_is_encoded_once_for_all_who_see_the_same() {
+    let world = Arc::new(World::default());
+    let hooks: Vec<(&str, Value)> = vec![("a", json!({})), ("b", json!({})), ("c", json!({}))];
+    world.configure(&hooks);
+    for (name, _) in &hooks {
+        world.answers(name, [yes(json!({}))]);
+    }
+    admit(&world).unwrap();
+    assert_eq!(world.asked(), ["a", "b", "c"]);
+    assert_eq!(*world.encoded.lock().unwrap(), 1);
+}

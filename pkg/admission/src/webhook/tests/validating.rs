@@ -1,0 +1,223 @@
+//! Claims about webhooks that say yes or no, most of which hold for those that change objects, too.
+
+use super::*;
+
+fn judge(world: &Arc<World>, write: &Write) -> Result<Notes, Status> {
+    let plugin = Box::new(ValidatingAdmissionWebhook::new(world.parts()));
+    world.admit(write, pod(), vec![plugin]).map(|(_, notes)| notes)
+}
+
+/// The outcome with one webhook at `a`, configured with `more`: the code and message of a refusal, or what was asked.
+fn with_one(
+    answer: Result<Value, CallFailure>,
+    more: Value,
+    write: &Write,
+) -> Result<Vec<String>, (u16, String)> {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", more)]);
+    world.answers("a", [answer]);
+    match judge(&world, write) {
+        Ok(_) => Ok(world.asked()),
+        Err(status) => Err((status.code, status.message)),
+    }
+}
+
+fn refusal(code: u16, text: &str) -> Result<Vec<String>, (u16, String)> {
+    Err((code, text.to_owned()))
+}
+
+#[test]
+fn a_webhook_is_told_all_about_a_request() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({}))]);
+    world.answers("a", [yes(json!({}))]);
+    judge(&world, &Write { dry_run: true, ..Write::default() }).unwrap();
+    let (_, question) = world.asked.lock().unwrap().remove(0);
+    let expected = json!({
+        "kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1",
+        "request": {
+            "uid": "u-1",
+            "kind": {"group": "", "version": "v1", "kind": "Pod"},
+            "resource": {"group": "", "version": "v1", "resource": "pods"},
+            "requestKind": {"group": "", "version": "v1", "kind": "Pod"},
+            "requestResource": {"group": "", "version": "v1", "resource": "pods"},
+            "name": "p", "namespace": "ns", "operation": "CREATE",
+            "userInfo": {"username": ""},
+            "object": pod(), "oldObject": null, "dryRun": true,
+            "options": {"kind": "CreateOptions", "apiVersion": "meta.k8s.io/v1", "dryRun": ["All"]},
+        },
+    });
+    assert_eq!(question, expected);
+}
+
+#[test]
+fn a_refusal_has_the_code_and_words_of_the_webhook() {
+    let check = |status: Value, code: u16, text: &str| {
+        let text = format!("admission webhook \"a\" denied the request{text}");
+        assert_eq!(with_one(no(status), json!({}), &Write::default()), refusal(code, &text));
+    };
+    check(json!({"code": 418, "message": "teapot"}), 418, ": teapot");
+    check(json!({"reason": "Because"}), 400, ": Because");
+    check(json!({"code": 200, "message": "fine"}), 400, ": fine");
+    check(Value::Null, 400, " without explanation");
+}
+
+#[test]
+fn without_an_answer_the_failure_policy_decides() {
+    let text = "failed calling webhook \"a\": failed to call webhook: connection refused";
+    let check = |policy: Value, expected| assert_eq!(with_one(broken(), policy, &Write::default()), expected);
+    check(json!({"failurePolicy": "Fail"}), refusal(500, &format!("Internal error occurred: {text}")));
+    check(json!({}), refusal(500, &format!("Internal error occurred: {text}")));
+    check(json!({"failurePolicy": "Ignore"}), Ok(vec!["a".to_owned()]));
+}
+
+#[test]
+fn an_answer_that_breaks_a_rule_is_none() {
+    let check = |response: Value, why: &str| {
+        let text = format!(
+            "Internal error occurred: failed calling webhook \"a\": received invalid webhook response: {why}"
+        );
+        assert_eq!(with_one(yes(response), json!({}), &Write::default()), refusal(500, &text));
+    };
+    check(json!({"uid": "other"}), "expected response.uid=\"u-1\", got \"other\"");
+    check(
+        json!({"patch": "W10=", "patchType": "JSONPatch"}),
+        "validating webhook may not return response.patch",
+    );
+    check(json!({"patchType": "JSONPatch"}), "validating webhook may not return response.patchType");
+}
+
+#[test]
+fn a_webhook_with_side_effects_is_not_asked_about_a_dry_run() {
+    let dry = Write { dry_run: true, ..Write::default() };
+    let refused = refusal(400, "admission webhook \"a\" does not support dry run");
+    let check = |side_effects: &str, write: &Write, expected| {
+        let more = json!({"sideEffects": side_effects});
+        assert_eq!(with_one(yes(json!({})), more, write), expected, "{side_effects}");
+    };
+    let asked = || Ok(vec!["a".to_owned()]);
+    check("None", &dry, asked());
+    check("NoneOnDryRun", &dry, asked());
+    check("Some", &dry, refused.clone());
+    check("Unknown", &dry, refused);
+    check("Some", &Write::default(), asked());
+}
+
+#[test]
+fn only_those_are_asked_whom_a_request_concerns() {
+    let check = |more: Value, expected: bool| {
+        let asked = with_one(yes(json!({})), more.clone(), &Write::default()).unwrap();
+        assert_eq!(!asked.is_empty(), expected, "{more}");
+    };
+    let rule = |operation: &str, resource: &str| json!({"rules": [{"operations": [operation], "apiGroups": [""], "apiVersions": ["v1"], "resources": [resource]}]});
+    check(rule("CREATE", "pods"), true);
+    check(rule("UPDATE", "pods"), false);
+    check(rule("CREATE", "services"), false);
+    check(rule("CREATE", "pods/status"), false);
+    let labels = |which: &str, value: &str| json!({which: {"matchLabels": {"env": value}}});
+    check(labels("namespaceSelector", "test"), true);
+    check(labels("namespaceSelector", "other"), false);
+    check(labels("objectSelector", "test"), false);
+    let condition = |text: &str| json!({"matchConditions": [{"name": "n", "expression": text}]});
+    check(condition("object.metadata.name == 'p'"), true);
+    check(condition("request.operation == 'UPDATE'"), false);
+    check(condition("authorizer.group('').resource('pods').check('get').allowed()"), true);
+}
+
+#[test]
+fn a_condition_that_cannot_be_evaluated_is_a_failure_unless_another_says_no() {
+    let conditions = |texts: &[&str], policy: &str| {
+        let conditions: Vec<Value> = texts
+            .iter()
+            .enumerate()
+            .map(|(n, text)| json!({"name": n.to_string(), "expression": text}))
+            .collect();
+        json!({"matchConditions": conditions, "failurePolicy": policy})
+    };
+    let check = |texts: &[&str], policy: &str, expected| {
+        assert_eq!(
+            with_one(yes(json!({})), conditions(texts, policy), &Write::default()),
+            expected,
+            "{texts:?}"
+        );
+    };
+    let wrong = "object.nope == 1";
+    let text = "pods \"p\" is forbidden: expression 'object.nope == 1' resulted in error: no such key: nope";
+    check(&[wrong], "Fail", refusal(403, text));
+    check(&[wrong], "Ignore", Ok(Vec::new()));
+    check(&[wrong, "false"], "Fail", Ok(Vec::new()));
+}
+
+#[test]
+fn warnings_and_annotations_are_passed_on_whatever_the_verdict() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({})), ("b", json!({"failurePolicy": "Ignore"}))]);
+    world.answers("a", [yes(json!({"warnings": ["careful"], "auditAnnotations": {"k": "v"}}))]);
+    world.answers("b", [broken()]);
+    let notes = judge(&world, &Write::default()).unwrap();
+    assert_eq!(notes.warnings, ["careful"]);
+    let annotations: Vec<(&str, &str)> =
+        notes.annotations().iter().map(|annotation| (&*annotation.key, &*annotation.value)).collect();
+    let open = "failed-open.validating.webhook.admission.k8s.io/round_0_index_1";
+    assert_eq!(annotations, [("a/k", "v"), (open, "b")]);
+}
+
+#[test]
+fn all_are_asked_and_the_first_refusal_in_order_counts() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({})), ("b", json!({})), ("c", json!({}))]);
+    world.answers("a", [yes(json!({}))]);
+    world.answers("b", [no(json!({"message": "b"}))]);
+    world.answers("c", [no(json!({"message": "c"}))]);
+    let status = judge(&world, &Write::default()).unwrap_err();
+    assert_eq!(status.message, "admission webhook \"b\" denied the request: b");
+    assert_eq!(world.asked(), ["a", "b", "c"]);
+}
+
+#[test]
+fn rules_about_another_version_see_objects_in_that_version() {
+    let check = |policy: &str, expected: Option<&str>| {
+        let world = Arc::new(World::default());
+        let rules = json!([{"operations": ["*"], "apiGroups": ["autoscaling"], "apiVersions": ["v2"], "resources": ["*"]}]);
+        world.configure(&[
+            ("a", json!({"rules": rules.clone(), "matchPolicy": policy})),
+            ("b", json!({"rules": rules, "matchPolicy": policy})),
+        ]);
+        world.answers("a", [yes(json!({}))]);
+        world.answers("b", [yes(json!({}))]);
+        let plugin = Box::new(ValidatingAdmissionWebhook::new(world.parts()));
+        let hpa = json!({"apiVersion": "autoscaling/v1", "kind": "HorizontalPodAutoscaler", "metadata": {"name": "h"}});
+        world.admit(&Write::of("autoscaling", "v1", "horizontalpodautoscalers"), hpa, vec![plugin]).unwrap();
+        let asked = world.asked.lock().unwrap();
+        let seen = asked.first().map(|(_, question)| question["request"]["object"]["apiVersion"].clone());
+        assert_eq!(seen, expected.map(Value::from), "{policy}");
+        if let Some((_, question)) = asked.first() {
+            assert_eq!(question["request"]["kind"]["version"], "v2");
+            assert_eq!(question["request"]["requestKind"]["version"], "v1");
+        }
+    };
+    check("Equivalent", Some("autoscaling/v2"));
+    check("Exact", None);
+}
+
+#[test]
+fn nothing_passes_before_configurations_are_known() {
+    let world = Arc::new(World::default());
+    let status = judge(&world, &Write::default()).unwrap_err();
+    assert_eq!(
+        (status.code, &*status.message),
+        (403, "pods \"p\" is forbidden: not yet ready to handle request")
+    );
+}
+
+#[test]
+fn configurations_themselves_are_never_judged() {
+    let world = Arc::new(World::default());
+    world.configure(&[("a", json!({}))]);
+    let plugin = ValidatingAdmissionWebhook::new(world.parts());
+    let of = |plural| Write::of("admissionregistration.k8s.io", "v1", plural);
+    assert!(!of("validatingwebhookconfigurations").reaches(&plugin));
+    assert!(!of("mutatingwebhookconfigurations").reaches(&plugin));
+    assert!(!of("validatingadmissionpolicies").reaches(&plugin));
+    assert!(Write::of("", "v1", "pods").reaches(&plugin));
+}

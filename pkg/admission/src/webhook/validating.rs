@@ -1,0 +1,106 @@
+//! `ValidatingAdmissionWebhook`: all webhooks that a request concerns are asked at once, and each may refuse it.
+
+use std::time::Instant;
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use schema::object::Object;
+
+use super::call::{self, Question};
+use super::figures::Told;
+use super::hook::Hook;
+use super::response::Answer;
+use super::{Failure, Webhooks};
+use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
+use crate::{Attributes, Level, Notes, Plugin, Verdict};
+
+const FAILED_OPEN: &str = "failed-open.validating.webhook.admission.k8s.io/round_0_index_";
+
+/// The plugin.
+pub struct ValidatingAdmissionWebhook(Webhooks);
+
+/// A webhook that is asked, and which of the questions.
+type Asked<'h> = (&'h Hook, usize);
+
+impl ValidatingAdmissionWebhook {
+    /// Of what webhooks need.
+    pub fn new(webhooks: Webhooks) -> Self {
+        ValidatingAdmissionWebhook(webhooks)
+    }
+
+    /// Asks a webhook, and says how long it took.
+    async fn ask(
+        &self,
+        a: &Attributes<'_>,
+        (hook, at): Asked<'_>,
+        questions: &[Question],
+    ) -> (Result<Answer, Failure>, std::time::Duration) {
+        let began = Instant::now();
+        let answer = match questions.get(at) {
+            Some(question) => self.0.ask(hook, a, question, false).await,
+            None => Ok(Answer::default()),
+        };
+        (answer, began.elapsed())
+    }
+}
+
+#[async_trait]
+impl Plugin for ValidatingAdmissionWebhook {
+    fn name(&self) -> &'static str {
+        "ValidatingAdmissionWebhook"
+    }
+
+    fn handles(&self, a: &Attributes<'_>) -> bool {
+        !self.0.configured.validating().is_some_and(|hooks| hooks.is_empty()) && !dynamic::is_exempt(a)
+    }
+
+    async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
+        let webhooks = &self.0;
+        let Some(hooks) = webhooks.configured.validating() else {
+            return Err(a.forbidden("not yet ready to handle request"));
+        };
+        let candidates = hooks.candidates(a, webhooks.versions.as_ref());
+        let namespace = NamespaceOf::new(webhooks.objects.as_ref());
+        let mut concerned: Vec<(&Hook, Invocation)> = Vec::new();
+        for candidate in candidates.iter() {
+            let Some(hook) = hooks.get(candidate.index) else { continue };
+            let invocation = webhooks.concerned(hook, candidate, (a, object), &namespace).await?;
+            concerned.extend(invocation.map(|invocation| (&**hook, invocation)));
+        }
+        let mut questions: Vec<Question> = Vec::new();
+        let mut asked: Vec<Asked<'_>> = Vec::new();
+        for (hook, invocation) in &concerned {
+            let endpoint = invocation.endpoint(a);
+            let seen = Versioned::new(webhooks.versions.as_ref(), a, endpoint, object).await?;
+            if !webhooks.meets(hook, &seen, "validating").await? {
+                continue;
+            }
+            let at = match questions.iter().position(|question| question.is_of(&seen)) {
+                Some(at) => at,
+                None => {
+                    questions.push(Question::new(webhooks, &seen)?);
+                    questions.len() - 1
+                }
+            };
+            asked.push((hook, at));
+        }
+        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && Instant::now() >= deadline) {
+            return Err(call::too_late());
+        }
+        let answers = join_all(asked.iter().map(|asked| self.ask(a, *asked, &questions))).await;
+        let mut verdict = Ok(());
+        for (index, ((hook, _), (answer, took))) in asked.iter().zip(answers).enumerate() {
+            let outcome = answer.and_then(|mut answer| {
+                call::note(hook, &mut answer, notes);
+                call::allowed(hook, answer)
+            });
+            let told = Told { hook, attributes: a, kind: "validating", took };
+            let failed_open = |notes: &mut Notes| {
+                notes.annotate(format!("{FAILED_OPEN}{index}"), hook.name.as_ref(), Level::Metadata);
+            };
+            let settled = webhooks.settle(told, outcome, failed_open, notes);
+            verdict = verdict.and(settled.map(drop));
+        }
+        verdict
+    }
+}

@@ -1,0 +1,198 @@
+//! Events that are handed on later, many at a time, so that nobody waits for it (upstream's `plugin/pkg/audit/buffered`).
+
+use std::io;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use apimachinery::clock::Clock;
+use apimachinery::time::UnixTime;
+
+use crate::{Event, Figures, Sink};
+
+/// How events are handed on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BatchOptions {
+    /// How many events may wait. More are lost.
+    pub waiting_max: usize,
+    /// How many events are handed on together.
+    pub events_max: usize,
+    /// How long an event waits for others.
+    pub wait_max: Duration,
+    /// How often events are handed on; `None` for as often as there are any.
+    pub throttle: Option<Throttle>,
+}
+
+/// How often something may be done.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Throttle {
+    /// How often in a second, in the long run. More than 0.
+    pub per_second: f64,
+    /// How often at once after a pause.
+    pub burst: u32,
+}
+
+/// Takes events and hands them on later, on a thread of its own. When it holds as many as it may, more are lost and
+/// counted.
+pub struct Batch {
+    events: Mutex<Option<SyncSender<Box<Event>>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    figures: Arc<Figures>,
+}
+
+impl Batch {
+    /// Begins to hand events on to `sink`.
+    ///
+    /// # Errors
+    /// The system's, when there is no thread.
+    pub fn new(
+        sink: Arc<dyn Sink>,
+        options: BatchOptions,
+        clock: Arc<dyn Clock>,
+        figures: Arc<Figures>,
+    ) -> io::Result<Self> {
+        let (events, waiting) = sync_channel(options.waiting_max);
+        let thread = std::thread::Builder::new()
+            .name("audit-batches".to_owned())
+            .spawn(move || hand_on(&*sink, options, &*clock, &waiting))?;
+        Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), figures })
+    }
+}
+
+impl Sink for Batch {
+    fn process(&self, events: &[Event]) -> bool {
+        let to = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Some(to) = to else {
+            self.figures.lost("buffered", &"audit backend shut down", events);
+            return true;
+        };
+        for (at, event) in events.iter().enumerate() {
+            if to.try_send(Box::new(event.clone())).is_err() {
+                self.figures.lost("buffered", &"audit buffer queue blocked", events.iter().skip(at));
+                break;
+            }
+        }
+        true
+    }
+
+    fn finish(&self) {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that hands audit events on has panicked");
+        }
+    }
+}
+
+/// Hands events on until nobody can send any more.
+fn hand_on(sink: &dyn Sink, options: BatchOptions, clock: &dyn Clock, waiting: &Receiver<Box<Event>>) {
+    let mut tokens = options.throttle.map(|throttle| Tokens::new(throttle, clock.now()));
+    while let Ok(first) = waiting.recv() {
+        let mut batch = vec![*first];
+        let began = clock.now();
+        while batch.len() < options.events_max {
+            let waited = Duration::from_nanos(u64::try_from(clock.now().nanos_since(began)).unwrap_or(0));
+            match waiting.recv_timeout(options.wait_max.saturating_sub(waited)) {
+                Ok(event) => batch.push(*event),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if let Some(tokens) = &mut tokens {
+            std::thread::sleep(tokens.take(clock.now()));
+        }
+        sink.process(&batch);
+    }
+    sink.finish();
+}
+
+/// A bucket of tokens, which fills by itself.
+struct Tokens {
+    throttle: Throttle,
+    held: f64,
+    at: UnixTime,
+}
+
+impl Tokens {
+    fn new(throttle: Throttle, now: UnixTime) -> Self {
+        Tokens { throttle, held: f64::from(throttle.burst), at: now }
+    }
+
+    /// Takes a token, and says how long to wait until it is there.
+    fn take(&mut self, now: UnixTime) -> Duration {
+        let rate = self.throttle.per_second;
+        let passed = Duration::from_nanos(u64::try_from(now.nanos_since(self.at)).unwrap_or(0));
+        self.at = now;
+        self.held = (self.held + passed.as_secs_f64() * rate).min(f64::from(self.throttle.burst)) - 1.0;
+        let missing = (-self.held).max(0.0);
+        Duration::try_from_secs_f64(missing / rate).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use apimachinery::clock::TestClock;
+
+    use super::*;
+    use crate::event::tests::event;
+    use crate::sink::tests::Kept;
+
+    const OPTIONS: BatchOptions =
+        BatchOptions { waiting_max: 100, events_max: 4, wait_max: Duration::ZERO, throttle: None };
+
+    #[test]
+    fn events_are_handed_on_in_order_until_the_end() {
+        let kept = Arc::new(Kept::default());
+        let batch =
+            Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
+        for n in 0..10 {
+            assert!(batch.process(&[Event { audit_id: n.to_string(), ..event() }]));
+        }
+        batch.finish();
+        let batches = kept.batches.lock().unwrap();
+        assert!(batches.iter().all(|batch| batch.len() <= 4));
+        let ids: Vec<_> = batches.concat().into_iter().map(|event| event.audit_id).collect();
+        assert_eq!(ids, (0..10).map(|n| n.to_string()).collect::<Vec<_>>());
+    }
+
+    /// Takes nothing while somebody holds this.
+    struct Held(Mutex<()>);
+
+    impl Sink for Held {
+        fn process(&self, _: &[Event]) -> bool {
+            drop(self.0.lock());
+            true
+        }
+    }
+
+    #[test]
+    fn more_events_than_may_wait_are_lost_and_counted() {
+        let (held, figures) = (Arc::new(Held(Mutex::new(()))), Arc::<Figures>::default());
+        let options = BatchOptions { waiting_max: 2, events_max: 1, ..OPTIONS };
+        let clock = Arc::<TestClock>::default();
+        let batch = Batch::new(Arc::clone(&held) as _, options, clock, Arc::clone(&figures)).unwrap();
+        let guard = held.0.lock().unwrap();
+        assert!(batch.process(&vec![event(); 10]), "nobody is refused for that");
+        drop(guard);
+        batch.finish();
+        batch.process(&[event()]);
+        let mut page = String::new();
+        figures.write(&mut page);
+        let lost = page
+            .lines()
+            .find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "));
+        let lost: u64 = lost.unwrap().parse().unwrap();
+        // One may be under way already.
+        assert!((8..=9).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn a_throttle_lets_a_burst_through_and_then_so_many_a_second() {
+        let start = UnixTime::from_seconds(100);
+        let mut tokens = Tokens::new(Throttle { per_second: 2.0, burst: 2 }, start);
+        let waits = |tokens: &mut Tokens, now| tokens.take(now).as_millis();
+        assert_eq!([0; 4].map(|_| waits(&mut tokens, start)), [0, 0, 500, 1000]);
+        assert_eq!(waits(&mut tokens, UnixTime::from_seconds(200)), 0);
+    }
+}

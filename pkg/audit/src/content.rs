@@ -1,0 +1,237 @@
+//! Objects in events: JSON as text, which is looked into and cut, and never made a tree of.
+
+use bytes::Bytes;
+use schema::json_write::compact;
+
+use crate::{ObjectReference, ResponseStatus};
+
+/// An object as JSON, whatever form it came in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content(Bytes);
+
+impl Content {
+    /// Takes JSON. `None` for what is none.
+    pub fn json(text: &[u8]) -> Option<Self> {
+        let mut out = Vec::with_capacity(text.len());
+        compact(text, &mut out).ok()?;
+        Some(Content(out.into()))
+    }
+
+    /// The JSON, without white space.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// The text of a member.
+    fn text(&self, path: &[&str]) -> Option<String> {
+        let value = path.iter().try_fold(self.bytes(), |json, name| member(json, name))?;
+        serde_json::from_slice(value).ok()
+    }
+
+    /// What the object says of its name and place, where a request did not say it already.
+    pub fn complete(&self, reference: &mut ObjectReference) {
+        for (name, known) in [
+            ("namespace", &mut reference.namespace),
+            ("name", &mut reference.name),
+            ("uid", &mut reference.uid),
+            ("resourceVersion", &mut reference.resource_version),
+        ] {
+            if known.is_empty() {
+                *known = self.text(&["metadata", name]).unwrap_or_default();
+            }
+        }
+    }
+
+    /// What a `Status` says; `None` for anything else.
+    pub fn status(&self) -> Option<ResponseStatus> {
+        let is_status = self.text(&["kind"])? == "Status" && self.text(&["apiVersion"])? == "v1";
+        let text = |name: &str| self.text(&[name]).unwrap_or_default();
+        is_status.then(|| ResponseStatus {
+            status: text("status"),
+            message: text("message"),
+            reason: text("reason"),
+            details: member(self.bytes(), "details")
+                .filter(|details| *details != b"null")
+                .and_then(Content::json),
+            code: member(self.bytes(), "code")
+                .and_then(|code| serde_json::from_slice(code).ok())
+                .unwrap_or_default(),
+        })
+    }
+
+    /// The object, and each of a list's or of a table's, without what managers have written into its metadata.
+    #[must_use]
+    pub fn without_managed_fields(&self) -> Self {
+        let mut out = Vec::with_capacity(self.0.len());
+        edit(self.bytes(), &mut out, &mut |name, value, out| match name {
+            "metadata" => of_metadata(value, out),
+            "items" => each(value, out, &mut |item, out| of_object(item, out)),
+            "rows" => each(value, out, &mut |row, out| {
+                edit(row, out, &mut |name, value, out| match name {
+                    "object" => of_object(value, out),
+                    _ => out.extend_from_slice(value),
+                });
+            }),
+            _ => out.extend_from_slice(value),
+        });
+        Content(out.into())
+    }
+}
+
+fn of_object(object: &[u8], out: &mut Vec<u8>) {
+    edit(object, out, &mut |name, value, out| match name {
+        "metadata" => of_metadata(value, out),
+        _ => out.extend_from_slice(value),
+    });
+}
+
+fn of_metadata(metadata: &[u8], out: &mut Vec<u8>) {
+    let Some(members) = members(metadata) else { return out.extend_from_slice(metadata) };
+    out.push(b'{');
+    let mut empty = true;
+    for (name, value) in members.filter(|(name, _)| *name != br#""managedFields""#) {
+        begin(name, &mut empty, out);
+        out.extend_from_slice(value);
+    }
+    out.push(b'}');
+}
+
+/// Writes the value of a member, given its name.
+type WriteMember<'w> = &'w mut dyn FnMut(&str, &[u8], &mut Vec<u8>);
+
+/// Copies an object, whose members are written by `write`. What is no object stays as it is.
+fn edit(json: &[u8], out: &mut Vec<u8>, write: WriteMember<'_>) {
+    let Some(members) = members(json) else { return out.extend_from_slice(json) };
+    out.push(b'{');
+    let mut empty = true;
+    for (name, value) in members {
+        begin(name, &mut empty, out);
+        // Names that need escapes are none of those that are looked for.
+        write(std::str::from_utf8(name).unwrap_or_default().trim_matches('"'), value, out);
+    }
+    out.push(b'}');
+}
+
+/// Copies a list, whose items are written by `write`. What is no list stays as it is.
+fn each(json: &[u8], out: &mut Vec<u8>, write: &mut dyn FnMut(&[u8], &mut Vec<u8>)) {
+    let Some(mut rest) = json.strip_prefix(b"[") else { return out.extend_from_slice(json) };
+    out.push(b'[');
+    while let Some((item, behind)) = split_value(rest).filter(|(item, _)| !item.is_empty()) {
+        write(item, out);
+        let Some(next) = behind.strip_prefix(b",") else { break };
+        out.push(b',');
+        rest = next;
+    }
+    out.push(b']');
+}
+
+fn begin(name: &[u8], empty: &mut bool, out: &mut Vec<u8>) {
+    if !std::mem::take(empty) {
+        out.push(b',');
+    }
+    out.extend_from_slice(name);
+    out.push(b':');
+}
+
+fn member<'j>(json: &'j [u8], name: &str) -> Option<&'j [u8]> {
+    let quoted =
+        |raw: &[u8]| raw.strip_prefix(b"\"").and_then(|raw| raw.strip_suffix(b"\"")) == Some(name.as_bytes());
+    members(json)?.find_map(|(raw, value)| quoted(raw).then_some(value))
+}
+
+/// The members of an object in compact JSON, names with their quotes; `None` for anything else.
+fn members(json: &[u8]) -> Option<impl Iterator<Item = (&[u8], &[u8])>> {
+    let mut rest = json.strip_prefix(b"{")?;
+    Some(std::iter::from_fn(move || {
+        let (name, behind) = split_value(rest).filter(|(name, _)| name.len() > 1)?;
+        let (value, behind) = split_value(behind.strip_prefix(b":")?)?;
+        rest = behind.strip_prefix(b",").unwrap_or_default();
+        Some((name, value))
+    }))
+}
+
+/// The value that compact JSON begins with, and what is behind it.
+fn split_value(json: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for (at, byte) in json.iter().enumerate() {
+        let behind = at.saturating_add(1);
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => {
+                in_text = !in_text;
+                if !in_text && depth == 0 {
+                    return json.split_at_checked(behind);
+                }
+            }
+            _ if in_text => {}
+            b'{' | b'[' => depth = depth.saturating_add(1),
+            b'}' | b']' if depth > 1 => depth = depth.saturating_sub(1),
+            b'}' | b']' if depth == 1 => return json.split_at_checked(behind),
+            b'}' | b']' | b',' | b':' if depth == 0 => return json.split_at_checked(at),
+            _ => {}
+        }
+    }
+    (depth == 0 && !in_text).then_some((json, &[]))
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn content(text: &str) -> Content {
+        Content::json(text.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn managed_fields_are_left_out_wherever_objects_are() {
+        let check = |text: &str, expected: &str| {
+            let got = content(text).without_managed_fields();
+            assert_eq!(std::str::from_utf8(got.bytes()).unwrap(), expected);
+        };
+        check("{}", "{}");
+        check("[1]", "[1]");
+        check(r#"{"metadata":null,"items":null}"#, r#"{"metadata":null,"items":null}"#);
+        check(
+            r#"{"kind":"A","metadata":{"managedFields":[{"a":"}]"}],"name":"x"},"spec":{"managedFields":1}}"#,
+            r#"{"kind":"A","metadata":{"name":"x"},"spec":{"managedFields":1}}"#,
+        );
+        check(
+            r#"{"metadata":{"name":"\"{","managedFields":[]},"items":[{"metadata":{"managedFields":[1]}},{},2]}"#,
+            r#"{"metadata":{"name":"\"{"},"items":[{"metadata":{}},{},2]}"#,
+        );
+        check(
+            r#"{"rows":[{"cells":["a",1],"object":{"metadata":{"uid":"u","managedFields":[]}}}],"x":[]}"#,
+            r#"{"rows":[{"cells":["a",1],"object":{"metadata":{"uid":"u"}}}],"x":[]}"#,
+        );
+    }
+
+    #[test]
+    fn an_object_says_what_the_path_did_not() {
+        let object =
+            content(r#"{"metadata":{"namespace":"other","name":"a\u0041","uid":"u","resourceVersion":"7"}}"#);
+        let mut reference = ObjectReference { namespace: "ns".to_owned(), ..ObjectReference::default() };
+        object.complete(&mut reference);
+        let expected = ObjectReference {
+            namespace: "ns".to_owned(),
+            name: "aA".to_owned(),
+            uid: "u".to_owned(),
+            resource_version: "7".to_owned(),
+            ..ObjectReference::default()
+        };
+        assert_eq!(reference, expected);
+        content("[]").complete(&mut reference);
+        assert_eq!(reference, expected);
+    }
+
+    #[test]
+    fn a_status_is_known_by_its_kind() {
+        let text = r#"{"kind":"Status","apiVersion":"v1","metadata":{},"status":"Failure","message":"no","reason":"NotFound","details":{"name":"a","kind":"pods"},"code":404}"#;
+        let status = content(text).status().unwrap();
+        assert_eq!((status.status.as_str(), status.message.as_str(), status.code), ("Failure", "no", 404));
+        assert_eq!(status.details, Content::json(br#"{"name":"a","kind":"pods"}"#));
+        assert_eq!(content(&text.replace("Status", "Pod")).status(), None);
+        assert_eq!(content("{}").status(), None);
+    }
+}

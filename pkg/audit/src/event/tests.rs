@@ -1,0 +1,149 @@
+//! Claims about how events are written.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// What is known of a request when it has come in.
+pub(crate) fn event() -> Event {
+    Event {
+        level: Level::Metadata,
+        audit_id: "id".to_owned(),
+        stage: Stage::RequestReceived,
+        request_uri: "/api/v1/namespaces/ns/pods/a?x=<y>".to_owned(),
+        verb: "get".to_owned(),
+        user: Some(UserInfo {
+            name: "ann".to_owned(),
+            uid: "u".to_owned(),
+            groups: vec!["dev".to_owned(), "ops".to_owned()],
+            extra: BTreeMap::from([("k".to_owned(), vec!["v".to_owned()])]),
+        }),
+        impersonated_user: None,
+        impersonation_constraint: "",
+        source_addresses: vec!["10.0.0.1".parse().unwrap(), "::1".parse().unwrap()],
+        user_agent: "kubectl/v1.36".to_owned(),
+        object: Some(ObjectReference {
+            resource: "pods".to_owned(),
+            namespace: "ns".to_owned(),
+            name: "a".to_owned(),
+            version: "v1".to_owned(),
+            ..ObjectReference::default()
+        }),
+        response_status: None,
+        request_object: None,
+        response_object: None,
+        received: UnixTime { seconds: 1_700_000_000, nanos: 120_000_000 },
+        stage_time: UnixTime { seconds: 1_700_000_000, nanos: 123_456_789 },
+        annotations: Vec::new(),
+    }
+}
+
+fn json(event: &Event) -> String {
+    let mut out = Vec::new();
+    event.write_json(&mut out);
+    String::from_utf8(out).unwrap()
+}
+
+#[test]
+fn an_event_is_written_as_gos_json_has_it() {
+    let expected = r#"{"kind":"Event","apiVersion":"audit.k8s.io/v1","level":"Metadata","auditID":"id","#
+        .to_owned()
+        + r#""stage":"RequestReceived","requestURI":"/api/v1/namespaces/ns/pods/a?x=\u003cy\u003e","verb":"get","#
+        + r#""user":{"username":"ann","uid":"u","groups":["dev","ops"],"extra":{"k":["v"]}},"#
+        + r#""sourceIPs":["10.0.0.1","::1"],"userAgent":"kubectl/v1.36","#
+        + r#""objectRef":{"resource":"pods","namespace":"ns","name":"a","apiVersion":"v1"},"#
+        + r#""requestReceivedTimestamp":"2023-11-14T22:13:20.120000Z","#
+        + r#""stageTimestamp":"2023-11-14T22:13:20.123456Z"}"#
+        + "\n";
+    assert_eq!(json(&event()), expected);
+}
+
+#[test]
+fn everything_that_can_be_known_has_its_place() {
+    let mut event = Event {
+        level: Level::RequestResponse,
+        stage: Stage::ResponseComplete,
+        user: None,
+        impersonated_user: Some(UserInfo { name: "bob".to_owned(), ..UserInfo::default() }),
+        impersonation_constraint: "impersonate:user-info",
+        source_addresses: Vec::new(),
+        user_agent: String::new(),
+        object: Some(ObjectReference {
+            resource: "deployments".to_owned(),
+            namespace: "ns".to_owned(),
+            name: "a".to_owned(),
+            uid: "u".to_owned(),
+            group: "apps".to_owned(),
+            version: "v1".to_owned(),
+            resource_version: "7".to_owned(),
+            subresource: "scale".to_owned(),
+        }),
+        response_status: Some(ResponseStatus {
+            status: "Failure".to_owned(),
+            message: "no".to_owned(),
+            reason: "NotFound".to_owned(),
+            details: Content::json(br#"{ "name": "a" }"#),
+            code: 404,
+        }),
+        request_object: Content::json(b"{\"a\": [1, \"<\"]}\n"),
+        response_object: Content::json(b"{}"),
+        ..event()
+    };
+    event.annotate("b", "2");
+    event.annotate("a", "1");
+    event.annotate("b", "3");
+    let text = json(&event);
+    let (_, rest) = text.split_once("\"verb\":").unwrap();
+    let expected = r#""get","user":{},"impersonatedUser":{"username":"bob"},"#.to_owned()
+        + r#""authenticationMetadata":{"impersonationConstraint":"impersonate:user-info"},"#
+        + r#""objectRef":{"resource":"deployments","namespace":"ns","name":"a","uid":"u","apiGroup":"apps","#
+        + r#""apiVersion":"v1","resourceVersion":"7","subresource":"scale"},"#
+        + r#""responseStatus":{"metadata":{},"status":"Failure","message":"no","reason":"NotFound","#
+        + r#""details":{"name":"a"},"code":404},"#
+        + r#""requestObject":{"a":[1,"\u003c"]},"responseObject":{},"#
+        + r#""requestReceivedTimestamp":"2023-11-14T22:13:20.120000Z","#
+        + r#""stageTimestamp":"2023-11-14T22:13:20.123456Z","annotations":{"a":"1","b":"2"}}"#
+        + "\n";
+    assert_eq!(rest, expected);
+}
+
+#[test]
+fn a_list_of_events_says_once_what_they_are() {
+    let mut out = Vec::new();
+    write_list(&[event(), event()], &mut out);
+    let text = String::from_utf8(out).unwrap();
+    let single = json(&event());
+    let item = single.trim_end().replacen(r#""kind":"Event","apiVersion":"audit.k8s.io/v1","#, "", 1);
+    let head = r#"{"kind":"EventList","apiVersion":"audit.k8s.io/v1","metadata":{},"items":["#;
+    assert_eq!(text, format!("{head}{item},{item}]}}\n"));
+}
+
+#[test]
+fn the_line_of_old_is_upstreams() {
+    let expected = "2023-11-14T22:13:20.12Z AUDIT: id=\"id\" stage=\"RequestReceived\" ip=\"10.0.0.1\" method=\"get\" \
+                    user=\"ann\" groups=\"\\\"dev\\\",\\\"ops\\\"\" as=\"<self>\" asgroups=\"<lookup>\" \
+                    user-agent=\"kubectl/v1.36\" namespace=\"ns\" uri=\"/api/v1/namespaces/ns/pods/a?x=<y>\" \
+                    response=\"<deferred>\"";
+    assert_eq!(event().legacy(), expected);
+    let nobody = Event {
+        user: None,
+        object: None,
+        source_addresses: Vec::new(),
+        response_status: Some(ResponseStatus { code: 200, ..ResponseStatus::default() }),
+        ..event()
+    };
+    let text = nobody.legacy();
+    for part in
+        ["ip=\"<unknown>\"", "user=\"<none>\" groups=\"<none>\"", "namespace=\"<none>\"", "response=\"200\""]
+    {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+}
+
+#[test]
+fn a_long_name_of_a_client_is_cut() {
+    let long = "x".repeat(1025);
+    assert_eq!(Event::user_agent(&long), format!("{}...TRUNCATED", "x".repeat(1024)));
+    assert_eq!(Event::user_agent("kubectl"), "kubectl");
+}

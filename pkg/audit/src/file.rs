@@ -1,0 +1,231 @@
+//! A file that is put aside when it has grown, as upstream's library for that does it (lumberjack): the old one gets
+//! the time into its name, may be compressed, and goes when it is too old or one of too many.
+
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, chown};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+
+use apimachinery::clock::Clock;
+use apimachinery::time::{UnixTime, parse_time};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+const COMPRESSED: &str = ".gz";
+const SECONDS_OF_DAY: i64 = 24 * 60 * 60;
+/// What a file of ours may be done with: its owner reads and writes it.
+const MODE: u32 = 0o600;
+
+/// How a file is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileOptions {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How large it may grow, in bytes; `None` for as large as it wants.
+    pub bytes_max: Option<u64>,
+    /// How many old ones are kept; 0 for all.
+    pub backups_max: usize,
+    /// For how many days old ones are kept; 0 for ever.
+    pub days_max: u32,
+    /// Whether old ones are compressed.
+    pub compress: bool,
+}
+
+/// A file that grows at its end. What is written at once stays together.
+pub struct File {
+    options: Arc<FileOptions>,
+    clock: Arc<dyn Clock>,
+    open: Option<Open>,
+    /// Tells a thread to look after old files. One such word may wait; more would say nothing new.
+    tidy: SyncSender<()>,
+}
+
+struct Open {
+    file: fs::File,
+    bytes: u64,
+}
+
+impl File {
+    /// Makes the file, and the directory that it is in, if they are not there, and a thread that looks after old
+    /// ones.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn create(options: FileOptions, clock: Arc<dyn Clock>) -> io::Result<Self> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(directory(&options.path))?;
+        OpenOptions::new().create(true).append(true).mode(MODE).open(&options.path)?;
+        let (tidy, words) = sync_channel(1);
+        let options = Arc::new(options);
+        let (of_thread, time) = (Arc::clone(&options), Arc::clone(&clock));
+        std::thread::Builder::new()
+            .name("audit-log-files".to_owned())
+            .spawn(move || keep_tidy(&of_thread, &*time, &words))?;
+        Ok(File { options, clock, open: None, tidy })
+    }
+
+    fn open(&mut self, more: u64) -> io::Result<Open> {
+        let _ = self.tidy.try_send(());
+        let path = &self.options.path;
+        let bytes = match fs::metadata(path) {
+            Ok(found) => found.len(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return self.renew(),
+            Err(error) => return Err(error),
+        };
+        if self.options.bytes_max.is_some_and(|max| bytes.saturating_add(more) >= max) {
+            return self.rotate();
+        }
+        match OpenOptions::new().append(true).open(path) {
+            Ok(file) => Ok(Open { file, bytes }),
+            Err(_) => self.renew(),
+        }
+    }
+
+    fn rotate(&mut self) -> io::Result<Open> {
+        self.open = None;
+        let open = self.renew()?;
+        let _ = self.tidy.try_send(());
+        Ok(open)
+    }
+
+    /// Puts the file aside, if there is one, and begins another one like it.
+    fn renew(&self) -> io::Result<Open> {
+        let path = &self.options.path;
+        fs::create_dir_all(directory(path))?;
+        let old = fs::metadata(path).ok();
+        let mode = old.as_ref().map_or(MODE, |old| old.permissions().mode() & 0o7777);
+        if old.is_some() {
+            fs::rename(path, backup_path(path, self.clock.now()))?;
+        }
+        let file = OpenOptions::new().create(true).write(true).truncate(true).mode(mode).open(path)?;
+        if let Some(old) = old {
+            chown(path, Some(old.uid()), Some(old.gid()))?;
+        }
+        Ok(Open { file, bytes: 0 })
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        let more = u64::try_from(record.len()).unwrap_or(u64::MAX);
+        if let Some(max) = self.options.bytes_max.filter(|max| more > *max) {
+            let text = format!("write length {more} exceeds maximum file size {max}");
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, text));
+        }
+        let mut open = match self.open.take() {
+            Some(open) => open,
+            None => self.open(more)?,
+        };
+        if self.options.bytes_max.is_some_and(|max| open.bytes.saturating_add(more) > max) {
+            open = self.rotate()?;
+        }
+        let written = open.file.write_all(record);
+        open.bytes = open.bytes.saturating_add(more);
+        self.open = Some(open);
+        written.map(|()| record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn directory(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The name of a file before and after the place where the time goes.
+fn parts(path: &Path) -> (String, String) {
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match name.rfind('.') {
+        Some(at) => (
+            format!("{}-", name.get(..at).unwrap_or_default()),
+            name.get(at..).unwrap_or_default().to_owned(),
+        ),
+        None => (format!("{name}-"), String::new()),
+    }
+}
+
+fn backup_path(path: &Path, now: UnixTime) -> PathBuf {
+    let (prefix, extension) = parts(path);
+    let time = now.rfc3339().to_string();
+    let time = time.trim_end_matches('Z').replace(':', "-");
+    directory(path).join(format!("{prefix}{time}.{:03}{extension}", now.nanos / 1_000_000))
+}
+
+/// The time in the name of an old file; `None` for any other.
+fn time_in(name: &str, prefix: &str, extension: &str) -> Option<UnixTime> {
+    let name = name.strip_prefix(prefix)?;
+    let time =
+        name.strip_suffix(extension).or_else(|| name.strip_suffix(COMPRESSED)?.strip_suffix(extension))?;
+    let (day, time) = time.split_once('T')?;
+    parse_time(&format!("{day}T{}Z", time.replace('-', ":"))).ok()
+}
+
+fn keep_tidy(options: &FileOptions, clock: &dyn Clock, words: &Receiver<()>) {
+    while words.recv().is_ok() {
+        if let Err(error) = tidy(options, clock.now()) {
+            tracing::warn!(%error, path = %options.path.display(), "cannot look after old audit logs");
+        }
+    }
+}
+
+/// Removes old files that are too old, or too many, and compresses the others. Goes on after a failure.
+///
+/// # Errors
+/// The first failure.
+fn tidy(options: &FileOptions, now: UnixTime) -> io::Result<()> {
+    if options.backups_max == 0 && options.days_max == 0 && !options.compress {
+        return Ok(());
+    }
+    let (directory, (prefix, extension)) = (directory(&options.path), parts(&options.path));
+    let mut old: Vec<(UnixTime, String)> = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        old.extend(time_in(&name, &prefix, &extension).map(|time| (time, name)));
+    }
+    old.sort_by(|one, other| other.cmp(one));
+    let oldest = now.seconds.saturating_sub(SECONDS_OF_DAY.saturating_mul(i64::from(options.days_max)));
+    let (mut kept, mut last, mut outcome) = (0_usize, String::new(), Ok(()));
+    for (time, name) in old {
+        let plain = name.strip_suffix(COMPRESSED).unwrap_or(&name);
+        if plain != last {
+            kept = kept.saturating_add(1);
+            plain.clone_into(&mut last);
+        }
+        let path = directory.join(&name);
+        let too_many = options.backups_max > 0 && kept > options.backups_max;
+        let too_old = options.days_max > 0 && time < UnixTime { seconds: oldest, ..now };
+        let done = match too_many || too_old {
+            true => fs::remove_file(&path),
+            false if options.compress && !name.ends_with(COMPRESSED) => compress(&path),
+            false => Ok(()),
+        };
+        outcome = outcome.and(done);
+    }
+    outcome
+}
+
+/// Compresses a file and removes it. What is left of an earlier attempt is written anew.
+fn compress(path: &Path) -> io::Result<()> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(COMPRESSED);
+    let target = PathBuf::from(name);
+    let write = || {
+        let mut from = fs::File::open(path)?;
+        let found = from.metadata()?;
+        let mode = found.permissions().mode() & 0o7777;
+        let to = OpenOptions::new().create(true).write(true).truncate(true).mode(mode).open(&target)?;
+        to.set_permissions(Permissions::from_mode(mode))?;
+        chown(&target, Some(found.uid()), Some(found.gid()))?;
+        let mut to = GzEncoder::new(to, Compression::default());
+        io::copy(&mut from, &mut to)?;
+        to.finish()?;
+        fs::remove_file(path)
+    };
+    write().inspect_err(|_| _ = fs::remove_file(&target))
+}
+
+#[cfg(test)]
+mod tests;

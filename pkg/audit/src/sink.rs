@@ -1,0 +1,185 @@
+//! Where events go, and what stands in their way.
+
+use std::sync::Arc;
+
+use crate::{Event, Figures, Level};
+
+/// What marks an event without its objects (upstream's `plugin/pkg/audit/truncate`).
+const TRUNCATED: &str = "audit.k8s.io/truncated";
+
+/// Takes events.
+pub trait Sink: Send + Sync + 'static {
+    /// Takes events and says whether they are where they should be. It may block until they are.
+    fn process(&self, events: &[Event]) -> bool;
+
+    /// Waits until everything that was taken is where it should be. Nothing is taken afterwards.
+    fn finish(&self) {}
+}
+
+/// Hands events to several.
+pub struct Union(
+    /// Who takes them, in this order.
+    pub Vec<Arc<dyn Sink>>,
+);
+
+impl Sink for Union {
+    fn process(&self, events: &[Event]) -> bool {
+        // Each of them is tried.
+        self.0.iter().filter(|sink| !sink.process(events)).count() == 0
+    }
+
+    fn finish(&self) {
+        self.0.iter().for_each(|sink| sink.finish());
+    }
+}
+
+/// Says that all is well whatever becomes of events (upstream's mode `blocking`).
+pub struct Lenient(
+    /// Who takes them.
+    pub Arc<dyn Sink>,
+);
+
+impl Sink for Lenient {
+    fn process(&self, events: &[Event]) -> bool {
+        self.0.process(events);
+        true
+    }
+
+    fn finish(&self) {
+        self.0.finish();
+    }
+}
+
+/// How large events and batches of them may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TruncateOptions {
+    /// The most bytes of an event, as it is written in JSON.
+    pub event_bytes_max: usize,
+    /// The most bytes of events that are handed on together.
+    pub batch_bytes_max: usize,
+}
+
+/// Takes the objects out of events that are too large, and leaves out what is too large even so.
+pub struct Truncate {
+    sink: Arc<dyn Sink>,
+    options: TruncateOptions,
+    figures: Arc<Figures>,
+}
+
+impl Truncate {
+    /// Stands before `sink`.
+    pub fn new(sink: Arc<dyn Sink>, options: TruncateOptions, figures: Arc<Figures>) -> Self {
+        Truncate { sink, options, figures }
+    }
+}
+
+fn size_of(event: &Event) -> usize {
+    let mut out = Vec::new();
+    event.write_json(&mut out);
+    out.len()
+}
+
+impl Sink for Truncate {
+    fn process(&self, events: &[Event]) -> bool {
+        let max = self.options.event_bytes_max;
+        let (mut good, mut batch, mut bytes) = (true, Vec::new(), 0_usize);
+        for event in events {
+            let mut event = event.clone();
+            let mut size = size_of(&event);
+            if size > max && event.level >= Level::Request {
+                (event.request_object, event.response_object) = (None, None);
+                event.annotate(TRUNCATED, "true");
+                size = size_of(&event);
+            }
+            if size > max {
+                self.figures.lost("truncate", &"event is too large even after truncating", [&event]);
+                continue;
+            }
+            if !batch.is_empty() && bytes.saturating_add(size) > self.options.batch_bytes_max {
+                good = self.sink.process(&batch) && good;
+                batch.clear();
+                bytes = 0;
+            }
+            bytes = bytes.saturating_add(size);
+            batch.push(event);
+        }
+        (batch.is_empty() || self.sink.process(&batch)) && good
+    }
+
+    fn finish(&self) {
+        self.sink.finish();
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+pub(crate) mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::Content;
+    use crate::event::tests::event;
+
+    /// Keeps what it takes.
+    #[derive(Default)]
+    pub(crate) struct Kept {
+        pub(crate) batches: Mutex<Vec<Vec<Event>>>,
+        pub(crate) fails: bool,
+    }
+
+    impl Sink for Kept {
+        fn process(&self, events: &[Event]) -> bool {
+            self.batches.lock().unwrap().push(events.to_vec());
+            !self.fails
+        }
+    }
+
+    #[test]
+    fn a_failure_is_told_unless_nobody_wants_to_know() {
+        let failing = Arc::new(Kept { fails: true, ..Kept::default() });
+        assert!(!failing.process(&[event()]));
+        assert!(Lenient(failing).process(&[event()]));
+    }
+
+    #[test]
+    fn several_sinks_get_the_same_and_one_failure_is_a_failure() {
+        let (good, bad) = (Arc::new(Kept::default()), Arc::new(Kept { fails: true, ..Kept::default() }));
+        assert!(!Union(vec![Arc::clone(&bad) as _, Arc::clone(&good) as _]).process(&[event()]));
+        assert_eq!((good.batches.lock().unwrap().len(), bad.batches.lock().unwrap().len()), (1, 1));
+        assert!(Union(vec![good]).process(&[event()]));
+    }
+
+    #[test]
+    fn what_is_too_large_loses_its_objects_or_is_left_out() {
+        let large = Content::json(format!("\"{}\"", "x".repeat(500)).as_bytes());
+        let with = |level: Level| Event { level, request_object: large.clone(), ..event() };
+        let check = |event_bytes_max: usize, level: Level, expected: Option<bool>| {
+            let kept = Arc::new(Kept::default());
+            let options = TruncateOptions { event_bytes_max, batch_bytes_max: 10_000 };
+            let truncate = Truncate::new(Arc::clone(&kept) as _, options, Arc::default());
+            assert!(truncate.process(&[with(level)]));
+            let taken = kept.batches.lock().unwrap().concat();
+            assert_eq!(
+                taken.first().map(|event| event.request_object.is_some()),
+                expected,
+                "{event_bytes_max}"
+            );
+            let marked = taken.first().is_some_and(|event| !event.annotations.is_empty());
+            assert_eq!(marked, expected == Some(false));
+        };
+        check(2_000, Level::Request, Some(true));
+        check(700, Level::Request, Some(false));
+        check(100, Level::Request, None);
+        check(700, Level::Metadata, None);
+    }
+
+    #[test]
+    fn events_are_handed_on_in_batches_that_are_not_too_large() {
+        let kept = Arc::new(Kept::default());
+        let size = size_of(&event());
+        let options = TruncateOptions { event_bytes_max: size, batch_bytes_max: size * 2 };
+        Truncate::new(Arc::clone(&kept) as _, options, Arc::default()).process(&vec![event(); 5]);
+        let sizes: Vec<usize> = kept.batches.lock().unwrap().iter().map(Vec::len).collect();
+        assert_eq!(sizes, [2, 2, 1]);
+    }
+}

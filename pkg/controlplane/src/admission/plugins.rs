@@ -1,0 +1,109 @@
+//! The plugins of a server, with what they know of what is stored and served.
+
+use std::sync::Arc;
+
+use ::admission::webhook::{WebhookFigures, Webhooks};
+use ::admission::{Chain, PodSecurityFigures};
+use authorization::Authorizer;
+use client::kubeconfig::WebhookCredentials;
+use client::webhook::Services;
+use endpoints::served::Served;
+use futures::FutureExt;
+use futures::future::{BoxFuture, join};
+use registry::Registry;
+use server::metrics::Collector;
+
+use super::Parts;
+use crate::admission_config::Configurations;
+use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
+use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
+use crate::config::Config;
+use crate::namespaces::Namespaces;
+use crate::objects::StoredObjects;
+use crate::run::RunError;
+use crate::system::SystemOutside;
+
+/// What may change and refuse requests, and what goes with it.
+pub(crate) struct Plugins {
+    pub(crate) chain: Chain,
+    pub(crate) collectors: Vec<Arc<dyn Collector>>,
+    /// Keeps what they know current while it runs.
+    pub(crate) followed: BoxFuture<'static, ()>,
+    /// Done when they know what was stored at start.
+    pub(crate) ready: BoxFuture<'static, ()>,
+}
+
+impl Plugins {
+    /// The plugins that a configuration asks for. `services` knows where webhooks are.
+    ///
+    /// # Errors
+    /// A configuration of plugins that cannot be used.
+    pub(crate) fn new(
+        config: &Config,
+        registry: &Registry,
+        served: &Arc<Served>,
+        authorizer: &Arc<dyn Authorizer>,
+        namespaces: &Namespaces,
+        services: Services,
+    ) -> Result<Self, RunError> {
+        let told = Configurations::read(&config.admission, config.gates)?;
+        let objects = Arc::new(StoredObjects::new(registry.clone()));
+        let pod_security = Arc::new(PodSecurityFigures::default());
+        let (configured, following) = ConfiguredWebhooks::new(registry);
+        let figures = Arc::new(WebhookFigures::default());
+        let webhooks = |credentials: &WebhookCredentials| Webhooks {
+            configured: Arc::new(configured.clone()),
+            caller: Arc::new(WebhookCalls::new(Arc::clone(&services), credentials.clone())),
+            versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
+            objects: objects.clone(),
+            authorizer: Arc::clone(authorizer),
+            figures: Arc::clone(&figures),
+        };
+        let (policies, following_policies) = ConfiguredPolicies::new(registry);
+        let validating = webhooks(&told.validating_webhooks);
+        let of_policies = admission_policies::parts(policies.clone(), served, registry, &validating);
+        let policy_figures = Arc::clone(&of_policies.figures);
+        let parts = Parts {
+            objects: objects.clone(),
+            writes: objects.clone(),
+            outside: Arc::new(SystemOutside),
+            namespaces: namespaces.shared(),
+            authorizer: Arc::clone(authorizer),
+            pod_security: Arc::clone(&pod_security),
+            mutating: webhooks(&told.mutating_webhooks),
+            validating,
+            policies: of_policies,
+            pods: &config.pods,
+            gates: config.gates,
+            told,
+        };
+        Ok(Plugins {
+            chain: super::chain(&config.admission, &parts),
+            collectors: vec![
+                Arc::new(OfPodSecurity(pod_security)),
+                Arc::new(OfWebhooks(figures)),
+                Arc::new(PolicyCollector(policy_figures)),
+            ],
+            followed: Box::pin(join(following.run(), following_policies.run()).map(drop)),
+            ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
+        })
+    }
+}
+
+/// The figures of `PodSecurity`, on the metrics page.
+struct OfPodSecurity(Arc<PodSecurityFigures>);
+
+impl Collector for OfPodSecurity {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// The figures of webhooks, on the metrics page.
+struct OfWebhooks(Arc<WebhookFigures>);
+
+impl Collector for OfWebhooks {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}

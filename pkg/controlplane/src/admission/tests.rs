@@ -1,0 +1,235 @@
+#![allow(clippy::unwrap_used)]
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use ::admission::dynamic::Versions;
+use ::admission::policy;
+use ::admission::webhook::{CallFailure, Caller, Configured, Hooks, Target};
+use ::admission::{Attributes, Operation, Options};
+use ::api::resources::{Handle, Resource};
+use apimachinery::user_info::UserInfo;
+use schema::object::Object;
+
+use super::*;
+
+fn names(enabled: &[&str], disabled: &[&str]) -> Vec<&'static str> {
+    let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+    let config = AdmissionConfig { enabled: owned(enabled), disabled: owned(disabled), config_file: None };
+    chosen(&config, Gates::default()).map(|known| known.name).collect()
+}
+
+#[test]
+fn flags_add_to_the_defaults_and_take_away_from_them() {
+    let default = names(&[], &[]);
+    assert_eq!(default.len(), 23);
+    assert_eq!(names(&["Priority"], &["AlwaysAdmit"]), default);
+    assert_eq!(names(&["AlwaysDeny"], &[]).last(), Some(&"AlwaysDeny"));
+    assert_eq!(names(&["AlwaysAdmit"], &[]).first(), Some(&"AlwaysAdmit"));
+    assert!(!names(&[], &["Priority"]).contains(&"Priority"));
+}
+
+#[test]
+fn no_plugin_is_listed_twice() {
+    assert_eq!(PLUGINS.iter().map(|known| known.name).collect::<BTreeSet<_>>().len(), PLUGINS.len());
+}
+
+/// Nothing is ever looked up or written.
+struct Nothing;
+
+#[async_trait::async_trait]
+impl Objects for Nothing {
+    async fn cached(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
+        Ok(None)
+    }
+
+    async fn get(&self, _: Row, _: &str, _: &str) -> Answer<Option<Arc<Object>>> {
+        Ok(None)
+    }
+
+    async fn list(&self, _: Row, _: &str) -> Answer<Vec<Arc<Object>>> {
+        Ok(Vec::new())
+    }
+}
+
+impl Namespaces for Nothing {
+    fn stays(&self, _: &str) -> Option<bool> {
+        None
+    }
+}
+
+#[async_trait::async_trait]
+impl Writes for Nothing {
+    async fn create(&self, _: Row, _: Object) -> Answer<()> {
+        Ok(())
+    }
+
+    async fn replace_status(&self, _: Row, object: Object) -> Answer<Object> {
+        Ok(object)
+    }
+}
+
+impl Configured for Nothing {
+    fn mutating(&self) -> Option<Arc<Hooks>> {
+        Some(Arc::default())
+    }
+
+    fn validating(&self) -> Option<Arc<Hooks>> {
+        Some(Arc::default())
+    }
+}
+
+impl policy::Configured for Nothing {
+    fn mutating(&self) -> Option<Arc<policy::Policies<policy::Mutations>>> {
+        Some(Arc::new(policy::Policies::new([], [])))
+    }
+
+    fn validating(&self) -> Option<Arc<policy::Policies<policy::Validations>>> {
+        Some(Arc::new(policy::Policies::new([], [])))
+    }
+}
+
+#[async_trait::async_trait]
+impl policy::Params for Nothing {
+    fn is_namespaced(&self, _: &policy::ParamKind) -> Option<bool> {
+        None
+    }
+
+    async fn get(&self, _: &policy::ParamKind, _: &str, _: &str) -> Looked<Option<policy::Param>> {
+        Ok(None)
+    }
+
+    async fn list(&self, _: &policy::ParamKind, _: &str) -> Looked<Vec<policy::Param>> {
+        Ok(Vec::new())
+    }
+}
+
+type Looked<T> = Result<T, policy::ParamFailure>;
+
+#[async_trait::async_trait]
+impl Caller for Nothing {
+    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallFailure> {
+        Ok(Vec::new())
+    }
+
+    fn uid(&self) -> String {
+        String::new()
+    }
+}
+
+#[async_trait::async_trait]
+impl Versions for Nothing {
+    fn generation(&self) -> u64 {
+        0
+    }
+
+    fn equivalents(&self, _: &Resource<'_>) -> Vec<Handle> {
+        Vec::new()
+    }
+
+    async fn shown(&self, _: &Attributes<'_>, object: &Object, _: &Resource<'_>) -> Answer<Object> {
+        Ok(object.clone())
+    }
+
+    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Object, String> {
+        Ok(Object::new())
+    }
+}
+
+type Answer<T> = Result<T, Box<apimachinery::status::Status>>;
+type Row = &'static ::api::resources::Resource<'static>;
+
+fn webhooks() -> Webhooks {
+    Webhooks {
+        configured: Arc::new(Nothing),
+        caller: Arc::new(Nothing),
+        versions: Arc::new(Nothing),
+        objects: Arc::new(Nothing),
+        authorizer: Arc::new(authorization::AlwaysAllow),
+        figures: Arc::default(),
+    }
+}
+
+fn parts() -> Parts<'static> {
+    Parts {
+        objects: Arc::new(Nothing),
+        writes: Arc::new(Nothing),
+        outside: Arc::new(crate::system::SystemOutside),
+        namespaces: Arc::new(Nothing),
+        authorizer: Arc::new(authorization::AlwaysAllow),
+        pod_security: Arc::default(),
+        mutating: webhooks(),
+        validating: webhooks(),
+        policies: PolicyParts {
+            configured: Arc::new(Nothing),
+            params: Arc::new(Nothing),
+            versions: Arc::new(Nothing),
+            objects: Arc::new(Nothing),
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            figures: Arc::default(),
+        },
+        pods: &PodConfig {
+            allow_privileged: true,
+            not_ready_toleration_seconds: 300,
+            unreachable_toleration_seconds: 300,
+        },
+        gates: Gates::default(),
+        told: Configurations { image_policy: Some(image_policy()), ..Configurations::default() },
+    }
+}
+
+#[async_trait::async_trait]
+impl ::admission::ImageReviewer for Nothing {
+    async fn ask(&self, _: Vec<u8>) -> Result<Vec<u8>, String> {
+        Err("nobody is asked".to_owned())
+    }
+}
+
+fn image_policy() -> ImagePolicy {
+    let configuration = ::admission::ImagePolicyConfiguration::parse(Some(b"{}")).unwrap();
+    ImagePolicy { configuration, reviewer: Arc::new(Nothing) }
+}
+
+/// The built plugins that have a say in an operation on any resource.
+fn asked_about(operation: Operation) -> Vec<&'static str> {
+    let has_say = |plugin: &dyn Plugin| {
+        ::api::resources::all().any(|endpoint| {
+            let ::api::resources::Resource { group, version, plural, .. } = endpoint;
+            let resource = ::api::resources::find(group, version, plural, "").unwrap_or(endpoint);
+            plugin.handles(&Attributes {
+                operation,
+                user: &UserInfo::default(),
+                resource,
+                endpoint,
+                namespace: if resource.namespaced { "ns" } else { "" },
+                name: "a",
+                generate_name: "",
+                old: None,
+                options: Options::None,
+                request: &apimachinery::request_context::RequestContext::default(),
+            })
+        })
+    };
+    let built = PLUGINS.iter().filter_map(|known| build(known.name, &parts()));
+    built.filter(|plugin| has_say(&**plugin)).map(|plugin| plugin.name()).collect()
+}
+
+#[test]
+fn few_plugins_have_a_say_in_deletions_and_connections() {
+    let deletions = ["NamespaceLifecycle", "NamespaceExists", "AlwaysDeny"];
+    assert_eq!(asked_about(Operation::Delete), deletions);
+    assert_eq!(asked_about(Operation::Connect), ["AlwaysDeny"]);
+}
+
+#[test]
+fn what_is_called_built_is_built_under_its_name() {
+    for known in PLUGINS {
+        let built = build(known.name, &parts());
+        let expected = (known.state == State::Built).then_some(known.name);
+        assert_eq!(built.map(|plugin| plugin.name()), expected);
+    }
+}

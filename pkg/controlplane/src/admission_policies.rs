@@ -1,0 +1,177 @@
+//! What the plugins that apply policies need: which policies and bindings there are, compiled once, and the objects
+//! that parametrize them.
+
+mod params;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use ::api::resources::{self, Handle};
+use admission::policy::{
+    Binding, Configured, Mutations, Policies, Policy, PolicyFigures, PolicyParts, Rules, Validations,
+};
+use admission::webhook::Webhooks;
+use bytes::Bytes;
+use endpoints::served::Served;
+use registry::Registry;
+use registry::follow::{Change, Follower, Following, View};
+use server::metrics::Collector;
+
+use params::StoredParams;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+
+/// A policy, and the bytes that it was compiled from.
+type Compiled<E> = BTreeMap<Box<str>, (Bytes, Arc<Policy<E>>)>;
+
+/// The policies of one kind, and their bindings.
+pub(crate) struct Kept<E> {
+    policies: BTreeMap<Box<str>, Arc<Policy<E>>>,
+    bindings: BTreeMap<Box<str>, Arc<Binding>>,
+    /// All of them; made when somebody asks after a change.
+    all: OnceLock<Arc<Policies<E>>>,
+    /// What is compiled, for all copies of this view: each takes every change, and compiling takes long.
+    compiled: Arc<Mutex<Compiled<E>>>,
+}
+
+impl<E> Default for Kept<E> {
+    fn default() -> Self {
+        Kept {
+            policies: BTreeMap::new(),
+            bindings: BTreeMap::new(),
+            all: OnceLock::new(),
+            compiled: Arc::default(),
+        }
+    }
+}
+
+impl<E> Clone for Kept<E> {
+    fn clone(&self) -> Self {
+        Kept {
+            policies: self.policies.clone(),
+            bindings: self.bindings.clone(),
+            all: self.all.clone(),
+            compiled: Arc::clone(&self.compiled),
+        }
+    }
+}
+
+impl<E: Rules> Kept<E> {
+    fn all(&self) -> Arc<Policies<E>> {
+        let all = || Policies::new(self.policies.values().cloned(), self.bindings.values().cloned());
+        Arc::clone(self.all.get_or_init(|| Arc::new(all())))
+    }
+
+    /// The policy that changed, compiled unless that has been done.
+    fn policy(&self, change: &Change) -> Option<Arc<Policy<E>>> {
+        let compiled = || self.compiled.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(bytes) = change.bytes() else {
+            compiled().remove(change.name());
+            return None;
+        };
+        if let Some((of, policy)) = compiled().get(change.name())
+            && of == bytes
+        {
+            return Some(Arc::clone(policy));
+        }
+        let policy = Arc::new(Policy::read(change.object()?));
+        compiled().insert(change.name().into(), (bytes.clone(), Arc::clone(&policy)));
+        Some(policy)
+    }
+}
+
+impl<E: Rules> View for Kept<E> {
+    fn apply(&mut self, change: &Change) {
+        self.all = OnceLock::new();
+        let name = change.name();
+        if change.row().plural.ends_with("bindings") {
+            match change.object() {
+                Some(binding) => _ = self.bindings.insert(name.into(), Arc::new(Binding::read(binding))),
+                None => _ = self.bindings.remove(name),
+            }
+            return;
+        }
+        match self.policy(change) {
+            Some(policy) => _ = self.policies.insert(name.into(), policy),
+            None => _ = self.policies.remove(name),
+        }
+    }
+}
+
+/// Keeps policies current while it runs.
+#[must_use = "policies that are not kept current are never known"]
+pub(crate) struct FollowingPolicies(Following<Kept<Validations>>, Following<Kept<Mutations>>);
+
+impl FollowingPolicies {
+    /// Keeps them current until this is dropped.
+    pub(crate) async fn run(self) {
+        tokio::join!(self.0.run(), self.1.run());
+    }
+}
+
+/// Reads the policies that there are now.
+#[derive(Clone)]
+pub(crate) struct ConfiguredPolicies {
+    validating: Follower<Kept<Validations>>,
+    mutating: Follower<Kept<Mutations>>,
+}
+
+impl ConfiguredPolicies {
+    /// Waits until all policies that validate are known.
+    pub(crate) async fn ready(&self) {
+        self.validating.ready().await;
+    }
+
+    /// Those of a registry, and what keeps them current.
+    pub(crate) fn new(registry: &Registry) -> (Self, FollowingPolicies) {
+        let rows = |plurals: [&str; 2]| {
+            let rows = plurals.into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
+            rows.map(Handle::from).collect()
+        };
+        let of_validating = rows(["validatingadmissionpolicies", "validatingadmissionpolicybindings"]);
+        let of_mutating = rows(["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]);
+        let (validating, following) = Follower::new(registry, "validating policies", of_validating);
+        let (mutating, following_mutating) = Follower::new(registry, "mutating policies", of_mutating);
+        (ConfiguredPolicies { validating, mutating }, FollowingPolicies(following, following_mutating))
+    }
+}
+
+/// What the plugins are made of that apply policies: beside what policies need of their own, what webhooks need too.
+pub(crate) fn parts(
+    configured: ConfiguredPolicies,
+    served: &Arc<Served>,
+    registry: &Registry,
+    webhooks: &Webhooks,
+) -> PolicyParts {
+    PolicyParts {
+        configured: Arc::new(configured),
+        params: Arc::new(StoredParams::new(Arc::clone(served), registry.clone())),
+        versions: Arc::clone(&webhooks.versions),
+        objects: Arc::clone(&webhooks.objects),
+        authorizer: Arc::clone(&webhooks.authorizer),
+        figures: Arc::default(),
+    }
+}
+
+fn read<E: Rules>(follower: &Follower<Kept<E>>) -> Option<Arc<Policies<E>>> {
+    follower.is_ready().then(|| follower.read(Kept::all))
+}
+
+impl Configured for ConfiguredPolicies {
+    fn validating(&self) -> Option<Arc<Policies<Validations>>> {
+        read(&self.validating)
+    }
+
+    fn mutating(&self) -> Option<Arc<Policies<Mutations>>> {
+        read(&self.mutating)
+    }
+}
+
+/// The figures of policies, on the metrics page.
+pub(crate) struct PolicyCollector(pub(crate) Arc<PolicyFigures>);
+
+impl Collector for PolicyCollector {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}

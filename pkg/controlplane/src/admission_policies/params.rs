@@ -1,0 +1,146 @@
+//! The objects that parametrize policies: of any kind that is served, from the watch cache.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::api::options::ListOptions;
+use ::api::resources::{Handle, Resource};
+use admission::policy::{Param, ParamFailure, ParamKind, Params};
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use endpoints::served::Served;
+use endpoints::versions;
+use registry::{Element, Registry, StoredRef, Target, codec};
+use schema::object::Object;
+use tokio::time::timeout;
+
+/// How long to wait for a cache that is not complete yet, as upstream.
+const WAIT: Duration = Duration::from_secs(1);
+/// Kinds whose endpoints are remembered. A cluster has a handful that parametrize policies.
+const KINDS_MAX: usize = 1024;
+/// Objects that stay decoded.
+const REMEMBERED_MAX: usize = 2048;
+/// Stored bytes of an object that stays decoded.
+const REMEMBERED_BYTES_MAX: usize = 16 * 1024;
+
+/// Endpoints by kind, of one generation of what is served.
+#[derive(Default)]
+struct Kinds {
+    generation: u64,
+    rows: HashMap<ParamKind, Option<Handle>>,
+}
+
+/// Objects by `apiVersion` and key in storage, with their revisions.
+type Remembered = HashMap<(Box<str>, Box<str>), (i64, Arc<Object>)>;
+
+/// Looks params up in the watch cache.
+pub(crate) struct StoredParams {
+    served: Arc<Served>,
+    registry: Registry,
+    kinds: Mutex<Kinds>,
+    decoded: Mutex<Remembered>,
+}
+
+impl StoredParams {
+    /// Of what a server serves.
+    pub(crate) fn new(served: Arc<Served>, registry: Registry) -> Self {
+        StoredParams { served, registry, kinds: Mutex::default(), decoded: Mutex::default() }
+    }
+
+    /// The endpoint of a kind.
+    fn row(&self, kind: &ParamKind) -> Option<Handle> {
+        let now = self.served.now();
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        if kinds.generation != now.number() || kinds.rows.len() >= KINDS_MAX {
+            *kinds = Kinds { generation: now.number(), rows: HashMap::new() };
+        }
+        if let Some(known) = kinds.rows.get(kind) {
+            return known.clone();
+        }
+        let is_of_kind = |row: &Resource<'_>| {
+            row.subresource.is_empty()
+                && row.storage.is_some()
+                && (row.kind_group_version, row.kind) == (&*kind.api_version, &*kind.kind)
+        };
+        let found = now.catalog.endpoints().find(|endpoint| is_of_kind(endpoint.row.row()));
+        let found = found.map(|endpoint| endpoint.row.clone());
+        kinds.rows.insert(kind.clone(), found.clone());
+        found
+    }
+
+    /// An object as clients of an endpoint see it.
+    async fn param(&self, row: &Resource<'_>, element: &Element) -> Result<Param, Box<Status>> {
+        let key = (Box::from(row.kind_group_version), Box::from(element.key()));
+        let decoded = || self.decoded.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((revision, object)) = decoded().get(&key)
+            && *revision == element.revision()
+        {
+            return Ok(Param { object: Arc::clone(object), message: row.message });
+        }
+        let storage = row.storage.as_ref().ok_or_else(|| Status::internal_error("nothing stores this"))?;
+        let stored = StoredRef::element(element);
+        let length = stored.value.len();
+        let object = codec::decode(storage, stored).map_err(Status::internal_error)?;
+        let object = match row.custom.is_some_and(|custom| custom.kind.converts_by_webhook) {
+            true => self.registry.in_version(row, object).await?,
+            false => versions::shown(object, row, row),
+        };
+        let object = Arc::new(object);
+        if length <= REMEMBERED_BYTES_MAX {
+            let mut decoded = decoded();
+            // Forgetting everything at once is as good as anything cleverer: what is in use comes back.
+            if decoded.len() >= REMEMBERED_MAX {
+                decoded.clear();
+            }
+            decoded.insert(key, (element.revision(), Arc::clone(&object)));
+        }
+        Ok(Param { object, message: row.message })
+    }
+
+    fn known(&self, kind: &ParamKind) -> Result<Handle, ParamFailure> {
+        self.row(kind).ok_or_else(|| ParamFailure::Other(format!("paramKind kind `{kind}` not known")))
+    }
+}
+
+fn failed(status: Box<Status>) -> ParamFailure {
+    ParamFailure::Other(status.message)
+}
+
+#[async_trait]
+impl Params for StoredParams {
+    fn is_namespaced(&self, kind: &ParamKind) -> Option<bool> {
+        self.row(kind).map(|row| row.row().namespaced)
+    }
+
+    async fn get(
+        &self,
+        kind: &ParamKind,
+        namespace: &str,
+        name: &str,
+    ) -> Result<Option<Param>, ParamFailure> {
+        let handle = self.known(kind)?;
+        let row = handle.row();
+        let target = Target { row, namespace, name };
+        let found = timeout(WAIT, self.registry.get(&target, "0")).await;
+        match found.map_err(|_| ParamFailure::NotSynced)? {
+            Ok(element) => self.param(row, &element).await.map(Some).map_err(failed),
+            Err(status) if status.reason == "NotFound" => Ok(None),
+            Err(status) => Err(failed(status)),
+        }
+    }
+
+    async fn list(&self, kind: &ParamKind, namespace: &str) -> Result<Vec<Param>, ParamFailure> {
+        let handle = self.known(kind)?;
+        let row = handle.row();
+        let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
+        let target = Target { row, namespace, name: "" };
+        let page = timeout(WAIT, self.registry.list(&target, &options)).await;
+        let page = page.map_err(|_| ParamFailure::NotSynced)?.map_err(failed)?;
+        let mut params = Vec::new();
+        for item in page.items.iter() {
+            params.push(self.param(row, &item).await.map_err(failed)?);
+        }
+        Ok(params)
+    }
+}

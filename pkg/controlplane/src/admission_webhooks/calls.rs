@@ -1,0 +1,101 @@
+//! Questions on their way to webhooks.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use admission::webhook::{CallFailure, Caller, Target};
+use async_trait::async_trait;
+use client::kubeconfig::{Credentials, WebhookCredentials};
+use client::webhook::{Place, Services, Webhook};
+use tokio::sync::OnceCell;
+
+use crate::system;
+
+/// What an answer may have. A patch may replace an object of 3 MiB, and base64 and JSON make more of it.
+const RESPONSE_BYTES_MAX: usize = 16 << 20;
+/// Webhooks whose connections are kept. Those of former configurations go when there are too many.
+const CLIENTS_MAX: usize = 1024;
+
+/// Made when it is called for the first time.
+type Made = Arc<OnceCell<Webhook>>;
+
+/// Calls webhooks, and keeps the connections to them.
+pub(crate) struct WebhookCalls {
+    services: Services,
+    credentials: WebhookCredentials,
+    clients: Mutex<HashMap<Target, Made>>,
+}
+
+impl WebhookCalls {
+    /// `services` knows where Services are, `credentials` who calls whom.
+    pub(crate) fn new(services: Services, credentials: WebhookCredentials) -> Self {
+        WebhookCalls { services, credentials, clients: Mutex::default() }
+    }
+
+    fn credentials(&self, target: &Target) -> Result<Credentials, String> {
+        match &target.service {
+            Some((namespace, name, port, _)) => self.credentials.of_service(namespace, name, *port),
+            None => {
+                let url = target.url.parse::<http::Uri>().map_err(|error| error.to_string())?;
+                let port = url.port_u16().unwrap_or(443);
+                self.credentials.of(&format!("{}:{port}", url.host().unwrap_or_default()))
+            }
+        }
+    }
+
+    fn client(&self, target: &Target) -> Made {
+        let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = clients.get(target) {
+            return Arc::clone(known);
+        }
+        if clients.len() >= CLIENTS_MAX {
+            clients.clear();
+        }
+        Arc::clone(clients.entry(target.clone()).or_default())
+    }
+
+    async fn webhook(&self, target: &Target) -> Result<Webhook, String> {
+        let cell = self.client(target);
+        let made = cell.get_or_try_init(|| async {
+            let (place, authorities) = (place(target), target.authorities.clone());
+            let credentials = self.credentials(target)?;
+            let services = Arc::clone(&self.services);
+            let made = tokio::task::spawn_blocking(move || {
+                Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
+            });
+            made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+        });
+        made.await.cloned()
+    }
+}
+
+fn place(target: &Target) -> Place {
+    match &target.service {
+        None => Place::Url(target.url.to_string()),
+        Some((namespace, name, port, path)) => Place::Service {
+            namespace: namespace.to_string(),
+            name: name.to_string(),
+            port: *port,
+            path: path.to_string(),
+        },
+    }
+}
+
+#[async_trait]
+impl Caller for WebhookCalls {
+    async fn call(&self, target: &Target, body: Vec<u8>, timeout: Duration) -> Result<Vec<u8>, CallFailure> {
+        let webhook = self.webhook(target).await;
+        let webhook = webhook.map_err(|message| CallFailure { message, code: 500, misconfigured: true })?;
+        let answer = webhook.within(timeout).call_once(body.into(), &|_| {}).await;
+        answer.map(Vec::from).map_err(|failure| CallFailure {
+            code: failure.code.unwrap_or(503),
+            message: failure.message,
+            misconfigured: false,
+        })
+    }
+
+    fn uid(&self) -> String {
+        system::uid()
+    }
+}

@@ -1,0 +1,85 @@
+//! Objects in the versions that webhooks and policies want to see.
+
+use std::sync::Arc;
+
+use ::api::catalog::{Catalog, Endpoint};
+use ::api::resources::{Handle, Resource};
+use ::api::tree::text;
+use admission::Attributes;
+use admission::dynamic::Versions;
+use apimachinery::status::Status;
+use async_trait::async_trait;
+use endpoints::served::Served;
+use endpoints::versions;
+use registry::Registry;
+use schema::object::Object;
+
+/// Knows what is served, and converts.
+pub(crate) struct ServedVersions {
+    served: Arc<Served>,
+    registry: Registry,
+}
+
+impl ServedVersions {
+    /// Of what a server serves.
+    pub(crate) fn new(served: Arc<Served>, registry: Registry) -> Self {
+        ServedVersions { served, registry }
+    }
+}
+
+/// Whether somebody outside converts the objects of a resource. Within a request they have its version.
+fn is_converted_outside(row: &Resource<'_>) -> bool {
+    row.custom.is_some_and(|custom| custom.kind.converts_by_webhook)
+}
+
+/// What all versions of a resource have in common: where its objects are stored.
+fn place<'c>(catalog: &'c Catalog, row: &Resource<'_>) -> Option<&'c str> {
+    let main = catalog.find(row.group, row.version, row.plural, "")?;
+    main.row.row().storage.as_ref().map(|storage| storage.prefix)
+}
+
+#[async_trait]
+impl Versions for ServedVersions {
+    fn generation(&self) -> u64 {
+        self.served.now().number()
+    }
+
+    fn equivalents(&self, endpoint: &Resource<'_>) -> Vec<Handle> {
+        let now = self.served.now();
+        let catalog = &now.catalog;
+        let Some(stored_at) = place(catalog, endpoint) else { return Vec::new() };
+        let is_another = |other: &&Arc<Endpoint>| {
+            let other = other.row.row();
+            let same = (other.group_version, other.plural) == (endpoint.group_version, endpoint.plural);
+            other.subresource == endpoint.subresource && !same && place(catalog, other) == Some(stored_at)
+        };
+        catalog.endpoints().filter(is_another).map(|other| other.row.clone()).collect()
+    }
+
+    async fn shown(
+        &self,
+        a: &Attributes<'_>,
+        object: &Object,
+        at: &Resource<'_>,
+    ) -> Result<Object, Box<Status>> {
+        match is_converted_outside(a.resource) && at.kind == a.resource.kind {
+            true => self.registry.in_version(at, object.clone()).await,
+            false => Ok(versions::shown(object.clone(), at, a.resource)),
+        }
+    }
+
+    fn text(&self, object: &Object, at: &Resource<'_>) -> Result<Vec<u8>, String> {
+        versions::text(object, at)
+    }
+
+    async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<Object, String> {
+        let (object, version) = versions::read(json, at)?;
+        let stored = versions::stored(object, &version, at, a.resource, &self.registry);
+        let object = stored.map_err(|status| status.message.clone())?;
+        let is_of_request = text(&object, "apiVersion") == a.endpoint.kind_group_version;
+        if !is_converted_outside(a.resource) || at.kind != a.resource.kind || is_of_request {
+            return Ok(object);
+        }
+        self.registry.in_version(a.endpoint, object).await.map_err(|status| status.message.clone())
+    }
+}

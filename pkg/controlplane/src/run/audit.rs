@@ -1,0 +1,107 @@
+//! Audit, put together as upstream's `server/options/audit.go` does.
+
+mod webhook;
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::Arc;
+
+use ::audit::{Batch, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union};
+use apimachinery::clock::Clock;
+use server::Auditor;
+use server::metrics::Collector;
+
+use super::RunError;
+use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
+use webhook::WebhookSink;
+
+/// Who audits; `None` where nobody wants that.
+///
+/// # Errors
+/// [`RunError::Configuration`] for a policy or a file that cannot be used.
+pub(super) fn auditor(
+    config: &AuditConfig,
+    clock: &Arc<dyn Clock>,
+    figures: &Arc<Figures>,
+) -> Result<Option<Arc<Auditor>>, RunError> {
+    let policy = config.policy_file.as_deref().map(policy).transpose()?;
+    let out = config.log.as_ref().map(|log| Ok::<_, RunError>((log, output(log, clock)?))).transpose()?;
+    let Some(policy) = policy else {
+        if config.log.is_some() || config.webhook.is_some() {
+            tracing::info!("No audit policy file provided, no events will be recorded");
+        }
+        return Ok(None);
+    };
+    let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
+    if let Some((log, out)) = out {
+        let lines = Arc::new(Log::new(out, log.format, Arc::clone(figures)));
+        sinks.push(sink(lines, log.mode, log.truncate, clock, figures)?);
+    }
+    if let Some(webhook) = &config.webhook {
+        let detached = matches!(webhook.mode, AuditMode::Batch(_));
+        let sent = WebhookSink::new(&webhook.config_file, webhook.initial_wait, detached, figures)
+            .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
+        sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, figures)?);
+    }
+    let sink: Arc<dyn Sink> = match sinks.len() {
+        0 => return Ok(None),
+        _ => Arc::new(Union(sinks)),
+    };
+    Ok(Some(Arc::new(Auditor::new(policy, sink, Arc::clone(figures)))))
+}
+
+fn policy(path: &Path) -> Result<Policy, RunError> {
+    let shown = path.display();
+    let failed = |text: String| RunError::Configuration(format!("loading audit policy file: {text}"));
+    let text = std::fs::read(path)
+        .map_err(|error| failed(format!("failed to read file path \"{shown}\": {error}")))?;
+    let (policy, strict) =
+        Policy::parse(&text).map_err(|error| failed(format!("{error}: from file {shown}")))?;
+    if let Some(strict) = strict {
+        tracing::warn!("Audit policy contains errors, falling back to lenient decoding: {strict}");
+    }
+    Ok(policy)
+}
+
+fn output(log: &AuditLogConfig, clock: &Arc<dyn Clock>) -> Result<Box<dyn Write + Send>, RunError> {
+    let Some(file) = &log.file else { return Ok(Box::new(io::stdout())) };
+    let made = File::create(file.clone(), Arc::clone(clock));
+    let shown = file.path.display();
+    let made =
+        made.map_err(|error| RunError::Configuration(format!("ensureLogFile: open {shown}: {error}")))?;
+    Ok(Box::new(made))
+}
+
+/// What stands before `sink`.
+fn sink(
+    sink: Arc<dyn Sink>,
+    mode: AuditMode,
+    truncate: Option<TruncateOptions>,
+    clock: &Arc<dyn Clock>,
+    figures: &Arc<Figures>,
+) -> Result<Arc<dyn Sink>, RunError> {
+    let (time, counted) = (Arc::clone(clock), Arc::clone(figures));
+    let sink: Arc<dyn Sink> = match mode {
+        AuditMode::BlockingStrict => sink,
+        AuditMode::Blocking => Arc::new(Lenient(sink)),
+        AuditMode::Batch(options) => {
+            Arc::new(Batch::new(sink, options, time, counted).map_err(RunError::Threads)?)
+        }
+    };
+    Ok(match truncate {
+        Some(options) => Arc::new(Truncate::new(sink, options, Arc::clone(figures))),
+        None => sink,
+    })
+}
+
+/// What is counted of audit.
+pub(super) struct OfAudit(pub(super) Arc<Figures>);
+
+impl Collector for OfAudit {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,230 @@
+//! Claims about a server that is audited.
+#![allow(clippy::unwrap_used)]
+
+use ::audit::{BatchOptions, Event, FileOptions, Format, Level, Stage};
+use apimachinery::clock::TestClock;
+use apimachinery::time::UnixTime;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::AuditWebhookConfig;
+use crate::test_client::Client;
+use crate::test_cluster::{TestDir, TestServer};
+
+const POLICY: &str = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]\n";
+
+struct World {
+    dir: TestDir,
+    figures: Arc<Figures>,
+}
+
+impl World {
+    fn new() -> Self {
+        World { dir: TestDir::new().unwrap(), figures: Arc::default() }
+    }
+
+    fn config(&self, policy: Option<&str>) -> AuditConfig {
+        let policy_file = policy.map(|text| {
+            let path = self.dir.path().join("policy.yaml");
+            std::fs::write(&path, text).unwrap();
+            path
+        });
+        let path = self.dir.path().join("audit.log");
+        let file = FileOptions { path, bytes_max: None, backups_max: 0, days_max: 0, compress: false };
+        let log = AuditLogConfig {
+            file: Some(file),
+            format: Format::Json,
+            mode: AuditMode::Blocking,
+            truncate: None,
+        };
+        AuditConfig { policy_file, log: Some(log), webhook: None }
+    }
+
+    fn auditor(&self, config: &AuditConfig) -> Result<Option<Arc<Auditor>>, String> {
+        let clock: Arc<dyn Clock> = Arc::new(TestClock::default());
+        auditor(config, &clock, &self.figures).map_err(|error| error.to_string())
+    }
+}
+
+#[test]
+fn there_is_audit_where_there_is_a_policy_and_a_place_for_it() {
+    let world = World::new();
+    assert!(world.auditor(&world.config(Some(POLICY))).unwrap().is_some());
+    assert!(world.auditor(&world.config(None)).unwrap().is_none());
+    assert!(world.auditor(&AuditConfig { log: None, ..world.config(Some(POLICY)) }).unwrap().is_none());
+}
+
+#[test]
+fn a_policy_that_cannot_be_used_keeps_the_server_from_starting() {
+    let world = World::new();
+    let path = world.dir.path().join("policy.yaml");
+    let config = world.config(Some("apiVersion: audit.k8s.io/v1\nkind: Policy\n"));
+    let expected = format!(
+        "loading audit policy file: loaded illegal policy with 0 rules: from file {}",
+        path.display()
+    );
+    assert_eq!(world.auditor(&config).err(), Some(expected));
+    std::fs::remove_file(&path).unwrap();
+    let error = world.auditor(&config).err().unwrap();
+    assert!(error.starts_with("loading audit policy file: failed to read file path \""), "{error}");
+}
+
+#[test]
+fn what_waits_for_its_batch_is_written_at_the_end() {
+    let world = World::new();
+    let mut config = world.config(Some(POLICY));
+    let options = BatchOptions {
+        waiting_max: 10,
+        events_max: 10,
+        wait_max: std::time::Duration::from_secs(3600),
+        throttle: None,
+    };
+    if let Some(log) = &mut config.log {
+        log.mode = AuditMode::Batch(options);
+    }
+    let auditor = world.auditor(&config).unwrap().unwrap();
+    auditor.sink().finish();
+    assert_eq!(std::fs::read_to_string(world.dir.path().join("audit.log")).unwrap(), "");
+}
+
+/// What a server records of what `act` does to it, one line for each request.
+async fn recorded(rule: &str, act: impl AsyncFnOnce(Client)) -> Vec<Value> {
+    let world = World::new();
+    let policy = format!(
+        "apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nomitManagedFields: true\n\
+         rules:\n- {{{rule}}}\n"
+    );
+    let audit = world.config(Some(&policy));
+    let server = TestServer::start_with(|config| config.audit = audit).await.unwrap();
+    act(Client::of(&server)).await;
+    server.stop().await;
+    let text = std::fs::read_to_string(world.dir.path().join("audit.log")).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+#[tokio::test]
+async fn a_server_writes_what_is_done_to_it() {
+    let events = recorded("level: RequestResponse, resources: [{resources: [configmaps]}]", async |client| {
+        let map =
+            json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+        client.make(MAPS, map).await;
+        client.send("GET", &format!("{MAPS}/none"), Value::Null).await;
+        client.ok("PATCH", &format!("{MAPS}/a"), json!({"data": {"k": "w"}})).await;
+        client.get("/api/v1/namespaces/default/secrets").await;
+        client.ok("DELETE", &format!("{MAPS}/a"), Value::Null).await;
+    })
+    .await;
+    let verbs: Vec<&str> = events.iter().filter_map(|event| event["verb"].as_str()).collect();
+    assert_eq!(verbs, ["create", "get", "patch", "delete"], "and nothing of Secrets");
+    let [create, get, patch, delete] = events.as_slice() else { panic!("{events:?}") };
+    assert_eq!(create["objectRef"]["name"], "a", "from the object");
+    assert_eq!(
+        (&create["responseStatus"]["code"], &create["requestObject"]["data"]["k"]),
+        (&json!(201), &json!("v"))
+    );
+    assert!(create["responseObject"]["metadata"]["uid"].is_string(), "{create}");
+    assert_eq!(create["responseObject"]["metadata"]["managedFields"], Value::Null);
+    assert_eq!(
+        (&get["responseStatus"]["reason"], &get["responseStatus"]["code"]),
+        (&json!("NotFound"), &json!(404))
+    );
+    assert_eq!(get["responseStatus"]["details"], json!({"name": "none", "kind": "configmaps"}));
+    assert_eq!(patch["requestObject"], json!({"data": {"k": "w"}}));
+    assert_eq!(patch["responseObject"]["data"], json!({"k": "w"}));
+    assert_eq!(delete["responseStatus"]["status"], "Success");
+    assert_eq!(delete["annotations"]["authorization.k8s.io/decision"], "allow");
+}
+
+#[tokio::test]
+async fn objects_of_any_form_are_recorded_as_json() {
+    let events = recorded("level: RequestResponse, resources: [{resources: [namespaces]}]", async |client| {
+        let client = client.with_header("accept", "application/yaml");
+        client.text("GET", "/api/v1/namespaces/default").await;
+        client.text("GET", "/api/v1/namespaces").await;
+        client.text("GET", "/api/v1/namespaces/none").await;
+    })
+    .await;
+    let kinds: Vec<&Value> = events.iter().map(|event| &event["responseObject"]["kind"]).collect();
+    assert_eq!(kinds, ["Namespace", "NamespaceList", "Status"]);
+    assert_eq!(events[2]["responseStatus"]["message"], "namespaces \"none\" not found");
+}
+
+/// A webhook's end of a connection: takes so many requests and gives their bodies.
+async fn take(listener: &tokio::net::TcpListener, answer: &str) -> Value {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let (mut stream, _) = listener.accept().await.unwrap();
+    let mut got = Vec::new();
+    let body = loop {
+        assert!(stream.read_buf(&mut got).await.unwrap() > 0, "{}", String::from_utf8_lossy(&got));
+        let text = String::from_utf8_lossy(&got).into_owned();
+        if let Some((_, body)) = text.split_once("\r\n\r\n")
+            && let Ok(body) = serde_json::from_str(body)
+        {
+            break body;
+        }
+    };
+    let head = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+    stream.write_all(head.as_bytes()).await.unwrap();
+    body
+}
+
+#[tokio::test]
+async fn a_webhook_gets_lists_of_events_also_after_a_failure() {
+    for mode in [
+        AuditMode::Blocking,
+        AuditMode::Batch(BatchOptions {
+            waiting_max: 10,
+            events_max: 10,
+            wait_max: std::time::Duration::from_millis(1),
+            throttle: None,
+        }),
+    ] {
+        let world = World::new();
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let config_file = world.dir.path().join("webhook.yaml");
+        let text = format!(
+            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}/audit'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c}}}}]\ncurrent-context: c\n"
+        );
+        std::fs::write(&config_file, text).unwrap();
+        let initial_wait = std::time::Duration::from_millis(1);
+        let webhook = Some(AuditWebhookConfig { config_file, initial_wait, mode, truncate: None });
+        let config = AuditConfig { log: None, webhook, ..world.config(Some(POLICY)) };
+        let auditor = world.auditor(&config).unwrap().unwrap();
+        let sink = Arc::clone(auditor.sink());
+        let sending = tokio::task::spawn_blocking(move || {
+            let good = sink.process(&[event()]);
+            sink.finish();
+            good
+        });
+        take(&listener, "403 Forbidden").await;
+        let list = take(&listener, "200 OK").await;
+        assert_eq!((&list["kind"], &list["items"][0]["auditID"]), (&json!("EventList"), &json!("id")));
+        assert!(sending.await.unwrap());
+    }
+}
+
+fn event() -> Event {
+    Event {
+        level: Level::Metadata,
+        audit_id: "id".to_owned(),
+        stage: Stage::RequestReceived,
+        request_uri: "/".to_owned(),
+        verb: "get".to_owned(),
+        user: None,
+        impersonated_user: None,
+        impersonation_constraint: "",
+        source_addresses: Vec::new(),
+        user_agent: String::new(),
+        object: None,
+        response_status: None,
+        request_object: None,
+        response_object: None,
+        received: UnixTime::default(),
+        stage_time: UnixTime::default(),
+        annotations: Vec::new(),
+    }
+}

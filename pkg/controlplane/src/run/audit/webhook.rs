@@ -1,0 +1,129 @@
+//! Events that are sent to a webhook (upstream's `plugin/pkg/audit/webhook`). It has a thread of its own, so that who
+//! waits for it keeps nobody from sending.
+
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use ::audit::{Event, Figures, Sink, write_list};
+use bytes::Bytes;
+use client::kubeconfig::Kubeconfig;
+use client::webhook::Webhook;
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+use tokio::task::JoinSet;
+
+/// How many calls may be under way of those that nobody waits for. More batches wait for one to end.
+const CALLS_MAX: usize = 64;
+
+/// Sends events.
+pub(super) struct WebhookSink {
+    /// There are no more of them than callers that wait and [`CALLS_MAX`].
+    jobs: Mutex<Option<UnboundedSender<Job>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+    /// How many calls are under way that nobody waits for; `None` where everybody waits.
+    under_way: Option<Arc<UnderWay>>,
+}
+
+#[derive(Default)]
+struct UnderWay {
+    calls: Mutex<usize>,
+    fewer: Condvar,
+}
+
+/// A call, and who is told how it ended.
+struct Job {
+    events: Vec<Event>,
+    done: Done,
+}
+
+enum Done {
+    Waits(SyncSender<bool>),
+    Counts(Arc<UnderWay>),
+}
+
+impl WebhookSink {
+    /// As a kubeconfig says. `initial_wait` is how long to wait before the second attempt; `detached` is whether
+    /// nobody waits for an answer.
+    ///
+    /// # Errors
+    /// What is wrong with the kubeconfig.
+    pub(super) fn new(
+        kubeconfig: &Path,
+        initial_wait: Duration,
+        detached: bool,
+        figures: &Arc<Figures>,
+    ) -> Result<Self, String> {
+        let kubeconfig = Kubeconfig::read(kubeconfig)?;
+        let chance = Arc::new(|| rand::random_range(0.0..1.0));
+        let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;
+        let (jobs, waiting) = unbounded_channel();
+        let thread = start(webhook.that_is_always_asked_again(), waiting, Arc::clone(figures))
+            .map_err(|error| error.to_string())?;
+        let under_way = detached.then(Arc::default);
+        Ok(WebhookSink { jobs: Mutex::new(Some(jobs)), thread: Mutex::new(Some(thread)), under_way })
+    }
+
+    fn send(&self, events: &[Event], done: Done) -> bool {
+        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
+        jobs.as_ref().is_some_and(|jobs| jobs.send(Job { events: events.to_vec(), done }).is_ok())
+    }
+}
+
+/// A thread that makes calls until nobody can ask for any more.
+fn start(
+    webhook: Webhook,
+    mut jobs: UnboundedReceiver<Job>,
+    figures: Arc<Figures>,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let work = async move {
+        let mut calls = JoinSet::new();
+        while let Some(job) = jobs.recv().await {
+            while calls.try_join_next().is_some() {}
+            calls.spawn(call(webhook.clone(), job, Arc::clone(&figures)));
+        }
+        while calls.join_next().await.is_some() {}
+    };
+    std::thread::Builder::new().name("audit-webhook".to_owned()).spawn(move || runtime.block_on(work))
+}
+
+async fn call(webhook: Webhook, job: Job, figures: Arc<Figures>) {
+    let mut body = Vec::new();
+    write_list(&job.events, &mut body);
+    let outcome = webhook.call(Bytes::from(body), |_| {}).await;
+    if let Err(failure) = &outcome {
+        figures.lost("webhook", failure, &job.events);
+    }
+    match job.done {
+        Done::Waits(waiting) => _ = waiting.send(outcome.is_ok()),
+        Done::Counts(under_way) => {
+            let mut calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
+            *calls = calls.saturating_sub(1);
+            under_way.fewer.notify_one();
+        }
+    }
+}
+
+impl Sink for WebhookSink {
+    fn process(&self, events: &[Event]) -> bool {
+        let Some(under_way) = &self.under_way else {
+            let (waits, done) = sync_channel(1);
+            return self.send(events, Done::Waits(waits)) && done.recv().unwrap_or(false);
+        };
+        let calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = under_way.fewer.wait_while(calls, |calls| *calls >= CALLS_MAX);
+        *calls.unwrap_or_else(PoisonError::into_inner) += 1;
+        self.send(events, Done::Counts(Arc::clone(under_way)))
+    }
+
+    fn finish(&self) {
+        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the thread that sends audit events has panicked");
+        }
+    }
+}

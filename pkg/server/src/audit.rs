@@ -1,0 +1,343 @@
+//! Audit of requests: what of each is recorded, and when (upstream's `endpoints/filters/audit.go` and its
+//! neighbours for requests that fail before anybody knows who sent them).
+//!
+//! What is recorded of bodies are the bytes that pass by: they are kept until the answer is through, and only
+//! looked into then. A body that is longer than [`ANSWER_BYTES_MAX`] is not recorded.
+
+mod body;
+mod form;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::request::Parts;
+use http::{HeaderMap, Uri};
+
+use apimachinery::clock::Clock;
+use apimachinery::request_context::RequestContext;
+use apimachinery::request_notes::Least;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage, Verdict};
+use authorization::Attributes;
+use endpoints::dispatch::{BODY_BYTES_MAX, Body, Response};
+
+use body::{Kept, Room};
+use form::Form;
+
+/// The longest answer that is recorded, in bytes, also when it is unpacked.
+pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// What marks an event that is without its objects because of their size.
+const TRUNCATED: &str = "audit.k8s.io/truncated";
+
+/// How many bytes of bodies are kept at a time, for all requests together. What comes when there is no room is
+/// not recorded.
+pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
+
+/// Which requests are recorded, and where.
+pub struct Auditor {
+    policy: Policy,
+    sink: Arc<dyn Sink>,
+    figures: Arc<Figures>,
+    room: Arc<Room>,
+}
+
+impl Auditor {
+    /// Records what `policy` says, in `sink`, and counts it in `figures`.
+    pub fn new(policy: Policy, sink: Arc<dyn Sink>, figures: Arc<Figures>) -> Self {
+        Auditor { policy, sink, figures, room: Arc::new(Room::of(KEPT_BYTES_MAX)) }
+    }
+
+    /// Takes what is recorded.
+    pub fn sink(&self) -> &Arc<dyn Sink> {
+        &self.sink
+    }
+}
+
+/// One request, as it is recorded. When it is dropped the request is over.
+pub(crate) struct Recording {
+    auditor: Arc<Auditor>,
+    clock: Arc<dyn Clock>,
+    context: Arc<RequestContext>,
+    uri: Uri,
+    long_running: bool,
+    /// Whether it is about objects, and this server's to answer.
+    of_objects: bool,
+    /// `None` for a request that is not recorded, or not any more.
+    open: Mutex<Option<Box<Open>>>,
+}
+
+/// A request that is recorded.
+struct Open {
+    verdict: Verdict,
+    event: Event,
+    /// Whether nobody knows who sent it: then there is one event, when it is answered.
+    is_refused: bool,
+    /// The body of the request and its form.
+    request: Option<(Form, Kept)>,
+    /// That of the answer, and whether it is packed.
+    answer: Option<(Form, bool, Kept)>,
+}
+
+impl Recording {
+    /// A request that came in. `of_objects` is whether it is this server that answers it, about objects.
+    pub(crate) fn new(
+        auditor: &Arc<Auditor>,
+        clock: &Arc<dyn Clock>,
+        context: &Arc<RequestContext>,
+        uri: &Uri,
+        (long_running, of_objects): (bool, bool),
+    ) -> Self {
+        Recording {
+            auditor: Arc::clone(auditor),
+            clock: Arc::clone(clock),
+            context: Arc::clone(context),
+            uri: uri.clone(),
+            long_running,
+            of_objects: of_objects && !long_running,
+            open: Mutex::new(None),
+        }
+    }
+
+    fn open(&self) -> MutexGuard<'_, Option<Box<Open>>> {
+        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is known who sent the request; `None` if it is refused because that is not so. Says whether it may go on:
+    /// not if it has to be recorded and cannot be.
+    pub(crate) fn received(&self, user: Option<&UserInfo>) -> bool {
+        let info = &self.context.info;
+        let nobody = UserInfo::default();
+        let attributes = Attributes::of_request(user.unwrap_or(&nobody), info);
+        let verdict = self.auditor.policy.evaluate(&attributes, user.is_some());
+        self.auditor.figures.level(verdict.level);
+        if verdict.level == Level::None {
+            return true;
+        }
+        let event = self.event(verdict, user);
+        let is_refused = user.is_none();
+        let mut open = Box::new(Open { verdict, event, is_refused, request: None, answer: None });
+        let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
+        if !recorded {
+            self.auditor.figures.rejected();
+        } else {
+            *self.open() = Some(open);
+        }
+        recorded
+    }
+
+    fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {
+        let context = &*self.context;
+        let info = &context.info;
+        let object = info.is_resource.then(|| ObjectReference {
+            resource: info.resource.clone(),
+            namespace: info.namespace.clone(),
+            name: info.name.clone(),
+            group: info.group.clone(),
+            version: info.version.clone(),
+            subresource: info.subresource.clone(),
+            ..ObjectReference::default()
+        });
+        Event {
+            level: verdict.level,
+            audit_id: context.audit_id.as_str().to_owned(),
+            stage: Stage::RequestReceived,
+            request_uri: self.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned(),
+            verb: info.verb.clone(),
+            user: user.cloned(),
+            impersonated_user: None,
+            impersonation_constraint: "",
+            source_addresses: context.source_addresses().collect(),
+            user_agent: Event::user_agent(&context.user_agent),
+            object,
+            response_status: None,
+            request_object: None,
+            response_object: None,
+            received: context.received,
+            stage_time: context.received,
+            annotations: Vec::new(),
+        }
+    }
+
+    /// It is carried out for somebody else; `constraint` is the right by which it may, empty for the old one.
+    pub(crate) fn impersonated(&self, user: &UserInfo, constraint: &'static str) {
+        if let Some(open) = &mut *self.open() {
+            open.event.impersonated_user = Some(user.clone());
+            open.event.impersonation_constraint = constraint;
+        }
+    }
+
+    /// Keeps what is read of the body of a request that may hold an object.
+    pub(crate) fn keeping(&self, parts: &Parts, body: Body) -> Body {
+        let writes = matches!(
+            self.context.info.verb.as_str(),
+            "create" | "update" | "patch" | "delete" | "deletecollection"
+        );
+        let mut open = self.open();
+        let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return body };
+        if self.context.info.verb == "patch" && open.verdict.level < Level::Request {
+            // A patch says nothing of the object that is not in the path.
+            return body;
+        }
+        let kept = Kept::new(BODY_BYTES_MAX, &self.auditor.room);
+        open.request = Some((Form::of(parts.headers.get(CONTENT_TYPE)), kept.clone()));
+        kept.keeping(body)
+    }
+
+    /// The request was refused with a Status.
+    pub(crate) fn refused(&self, status: &Status) {
+        if let Some(open) = &mut *self.open() {
+            let json = serde_json::to_vec(status).unwrap_or_default();
+            open.event.response_status = Content::json(&json).and_then(|status| status.status());
+        }
+    }
+
+    /// There was a panic instead of an answer.
+    pub(crate) fn panicked(&self, text: &str) {
+        let Some(mut open) = self.open().take() else { return };
+        open.event.response_status = Some(ResponseStatus {
+            status: "Failure".to_owned(),
+            message: format!("APIServer panic'd: {text}"),
+            reason: "InternalError".to_owned(),
+            details: None,
+            code: 500,
+        });
+        self.emit(&mut open, Stage::Panic);
+    }
+
+    /// The answer begins.
+    pub(crate) fn answered(&self, response: &Response) {
+        let mut slot = self.open();
+        let Some(open) = slot.as_mut() else { return };
+        let code = response.status().as_u16();
+        open.event.response_status.get_or_insert_default().code = code;
+        if self.long_running || open.is_refused {
+            self.emit(open, Stage::ResponseStarted);
+        }
+        if open.is_refused {
+            *slot = None;
+            return;
+        }
+        let may_be_status = code >= 400 || !matches!(self.context.info.verb.as_str(), "get" | "list");
+        let wanted = open.verdict.level >= Level::RequestResponse || may_be_status;
+        let form = Form::of(response.headers().get(CONTENT_TYPE));
+        if self.of_objects && wanted && form != Form::Other {
+            open.answer =
+                Some((form, is_packed(response.headers()), Kept::new(ANSWER_BYTES_MAX, &self.auditor.room)));
+        }
+    }
+
+    /// A piece of the answer was sent.
+    pub(crate) fn sent(&self, piece: &Bytes) {
+        if let Some(open) = &mut *self.open()
+            && let Some((_, _, kept)) = &open.answer
+        {
+            kept.push(piece);
+        }
+    }
+
+    /// Hands an event on. Says whether that is all right.
+    fn emit(&self, open: &mut Open, stage: Stage) -> bool {
+        if open.verdict.omit_stages.contains(stage) {
+            return true;
+        }
+        open.event.stage = stage;
+        if stage != Stage::RequestReceived {
+            open.event.stage_time = self.clock.now();
+        }
+        let notes = self.context.notes.annotations_of(least(open.verdict.level));
+        for (key, value) in notes {
+            open.event.annotate(key, value);
+        }
+        self.auditor.figures.event();
+        self.auditor.sink.process(std::slice::from_ref(&open.event))
+    }
+
+    fn finish(&self, mut open: Box<Open>) {
+        if open.event.response_status.is_none() {
+            open.event.response_status = Some(ResponseStatus {
+                status: "Success".to_owned(),
+                message: "Connection closed early".to_owned(),
+                code: 200,
+                ..ResponseStatus::default()
+            });
+            if self.long_running && !open.is_refused {
+                self.emit(&mut open, Stage::ResponseStarted);
+            }
+        }
+        if open.is_refused || open.verdict.omit_stages.contains(Stage::ResponseComplete) {
+            return;
+        }
+        open.look_into_request(&self.context.info.verb);
+        open.look_into_answer();
+        self.emit(&mut open, Stage::ResponseComplete);
+    }
+}
+
+impl Drop for Recording {
+    fn drop(&mut self) {
+        let open = self.open().take();
+        if let Some(open) = open {
+            self.finish(open);
+        }
+    }
+}
+
+impl Open {
+    fn object(&mut self, form: Form, bytes: Option<Vec<u8>>) -> Option<Content> {
+        let Some(bytes) = bytes else {
+            self.event.annotate(TRUNCATED, "true");
+            return None;
+        };
+        form.json(&bytes)
+    }
+
+    fn trimmed(&self, content: Content) -> Content {
+        if self.verdict.omit_managed_fields { content.without_managed_fields() } else { content }
+    }
+
+    fn look_into_request(&mut self, verb: &str) {
+        let Some((form, kept)) = self.request.take() else { return };
+        let Some(content) = self.object(form, kept.take()) else { return };
+        if verb != "patch" {
+            content.complete(self.event.object.get_or_insert_default());
+        }
+        if self.verdict.level >= Level::Request {
+            let is_patch = verb == "patch";
+            self.event.request_object = Some(if is_patch { content } else { self.trimmed(content) });
+        }
+    }
+
+    fn look_into_answer(&mut self) {
+        let Some((form, packed, kept)) = self.answer.take() else { return };
+        let bytes = kept.take();
+        let bytes =
+            if packed { bytes.and_then(|bytes| form::unpacked(&bytes, ANSWER_BYTES_MAX)) } else { bytes };
+        let Some(content) = self.object(form, bytes) else { return };
+        if let Some(status) = content.status() {
+            let code = self.event.response_status.as_ref().map_or(0, |status| status.code);
+            let code = if status.code == 0 { code } else { status.code };
+            self.event.response_status = Some(ResponseStatus { code, ..status });
+        }
+        if self.verdict.level >= Level::RequestResponse {
+            self.event.response_object = Some(self.trimmed(content));
+        }
+    }
+}
+
+fn least(level: Level) -> Least {
+    match level {
+        Level::None | Level::Metadata => Least::Metadata,
+        Level::Request => Least::Request,
+        Level::RequestResponse => Least::RequestResponse,
+    }
+}
+
+fn is_packed(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_ENCODING).is_some_and(|encoding| encoding == "gzip")
+}
+
+#[cfg(test)]
+mod tests;

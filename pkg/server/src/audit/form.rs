@@ -1,0 +1,128 @@
+//! What bodies are written in, and how JSON is made of them.
+
+use std::io::Read;
+
+use flate2::read::MultiGzDecoder;
+use http::HeaderValue;
+use schema::proto::Envelope;
+use schema::{builtin, cbor, transcode, yaml};
+
+use audit::Content;
+
+/// What a body is written in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    Json,
+    Yaml,
+    Protobuf,
+    Cbor,
+    /// No object.
+    Other,
+}
+
+impl Form {
+    /// By the type that a body comes with; JSON where there is none.
+    pub(super) fn of(content_type: Option<&HeaderValue>) -> Self {
+        let Some(text) = content_type else { return Form::Json };
+        let text = text.to_str().unwrap_or_default();
+        let media = text.split(';').next().unwrap_or_default().trim();
+        match media {
+            "application/json" => Form::Json,
+            "application/yaml" => Form::Yaml,
+            "application/vnd.kubernetes.protobuf" => Form::Protobuf,
+            "application/cbor" => Form::Cbor,
+            // Patches are named after their kind.
+            patch if patch.ends_with("-patch+json") => Form::Json,
+            patch if patch.ends_with("-patch+yaml") => Form::Yaml,
+            patch if patch.ends_with("-patch+cbor") => Form::Cbor,
+            _ => Form::Other,
+        }
+    }
+
+    /// The object as JSON; `None` for what is none, or of a kind that is not built in and not JSON.
+    pub(super) fn json(self, bytes: &[u8]) -> Option<Content> {
+        if bytes.is_empty() {
+            return None;
+        }
+        match self {
+            Form::Json => Content::json(bytes),
+            Form::Yaml => Content::json(&yaml::to_json(bytes).ok()?.json),
+            Form::Protobuf => {
+                let envelope = Envelope::parse(bytes).ok()?;
+                let message = builtin::kind(&envelope.api_version, &envelope.kind)?;
+                let mut json = Vec::new();
+                transcode::to_json(message, envelope.raw, Some(envelope.head()), None, &mut json).ok()?;
+                Content::json(&json)
+            }
+            Form::Cbor => {
+                let object = cbor::decode_untyped(bytes).ok()??;
+                let mut json = Vec::new();
+                schema::json_write::untyped(&object.into(), &mut json).ok()?;
+                Content::json(&json)
+            }
+            Form::Other => None,
+        }
+    }
+}
+
+/// What was packed with gzip, if it is not longer than that.
+pub(super) fn unpacked(bytes: &[u8], bytes_max: usize) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let limit = u64::try_from(bytes_max).unwrap_or(u64::MAX).saturating_add(1);
+    MultiGzDecoder::new(bytes).take(limit).read_to_end(&mut out).ok()?;
+    (out.len() <= bytes_max).then_some(out)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn a_body_is_known_by_its_type() {
+        let check = |text: &'static str, expected: Form| {
+            assert_eq!(Form::of(Some(&HeaderValue::from_static(text))), expected, "{text}");
+        };
+        check("application/json", Form::Json);
+        check("application/json;as=Table;v=v1;g=meta.k8s.io", Form::Json);
+        check("application/strategic-merge-patch+json", Form::Json);
+        check("application/apply-patch+yaml", Form::Yaml);
+        check("application/vnd.kubernetes.protobuf", Form::Protobuf);
+        check("text/plain", Form::Other);
+        assert_eq!(Form::of(None), Form::Json);
+    }
+
+    #[test]
+    fn objects_of_any_form_become_json() {
+        let check = |form: Form, bytes: &[u8], expected: Option<&str>| {
+            let got = form.json(bytes);
+            let got = got.as_ref().map(|content| std::str::from_utf8(content.bytes()).unwrap());
+            assert_eq!(got, expected, "{form:?}");
+        };
+        check(Form::Json, b"{\"a\": 1}\n", Some("{\"a\":1}"));
+        check(Form::Json, b"{", None);
+        check(Form::Yaml, b"a: 1\n", Some("{\"a\":1}"));
+        let mut protobuf = Vec::new();
+        // An object with the name `a` and nothing else.
+        schema::proto::wrap("v1", "Namespace", b"\x0a\x03\x0a\x01a", &mut protobuf);
+        let text = r#"{"kind":"Namespace","apiVersion":"v1","metadata":{"name":"a"},"spec":{},"status":{}}"#;
+        check(Form::Protobuf, &protobuf, Some(text));
+        check(Form::Protobuf, b"k8s\0", None);
+        let mut cbor = Vec::new();
+        cbor::from_json(b"{\"a\":1}", &mut cbor).unwrap();
+        check(Form::Cbor, &cbor, Some("{\"a\":1}"));
+        check(Form::Other, b"{}", None);
+    }
+
+    #[test]
+    fn what_is_packed_is_unpacked_up_to_a_limit() {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(&[b'x'; 100]).unwrap();
+        let packed = packer.finish().unwrap();
+        assert_eq!(unpacked(&packed, 100).map(|bytes| bytes.len()), Some(100));
+        assert_eq!(unpacked(&packed, 99), None);
+        assert_eq!(unpacked(b"no", 99), None);
+    }
+}

@@ -1,0 +1,240 @@
+//! Claims about what is recorded of requests, on their way through the chain.
+#![allow(clippy::unwrap_used)]
+
+use std::sync::Mutex;
+
+use audit::{Event, Figures, Policy, Sink};
+use authorization::Mode;
+use http_body_util::BodyExt;
+use serde_json::{Value, json};
+
+use crate::Chain;
+use crate::connection::{Peer, Protocol};
+use crate::testing::{Script, audited_chain, request};
+
+use super::*;
+
+/// Keeps what it takes.
+#[derive(Default)]
+struct Kept {
+    events: Mutex<Vec<Event>>,
+    fails: bool,
+}
+
+impl Sink for Kept {
+    fn process(&self, events: &[Event]) -> bool {
+        self.events.lock().unwrap().extend_from_slice(events);
+        !self.fails
+    }
+}
+
+struct World {
+    kept: Arc<Kept>,
+    figures: Arc<Figures>,
+    script: Arc<Script>,
+    chain: Arc<Chain>,
+    peer: Arc<Peer>,
+}
+
+const MASTER: &str = "Authorization: Bearer master";
+
+impl World {
+    fn of(policy: &str, mode: Mode, fails: bool) -> Self {
+        let kept = Arc::new(Kept { fails, ..Kept::default() });
+        let (figures, script) = (Arc::<Figures>::default(), Arc::<Script>::default());
+        let policy = format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{policy}\n");
+        let (policy, _) = Policy::parse(policy.as_bytes()).unwrap();
+        let auditor = Auditor::new(policy, Arc::clone(&kept) as _, Arc::clone(&figures));
+        let chain = audited_chain(&script, &[mode], auditor);
+        let peer = Peer::new("192.0.2.1:1".parse().unwrap(), Protocol::Http1, None);
+        World { kept, figures, script, chain, peer }
+    }
+
+    fn at(level: &str) -> Self {
+        World::of(&format!("rules: [{{level: {level}}}]"), Mode::AlwaysAllow, false)
+    }
+
+    /// Sends a request, reads the answer to its end, and gives its code.
+    async fn send(&self, line: &str, headers: &[&str], body: &'static str) -> u16 {
+        let (method, target) = line.split_once(' ').unwrap();
+        let sent = request(method, target, headers).map(|_| crate::respond::full(body));
+        let answer = self.chain.serve(sent, &self.peer).await;
+        let code = answer.status().as_u16();
+        let _ = answer.into_body().collect().await;
+        code
+    }
+
+    /// The events so far, as they are written.
+    fn events(&self) -> Vec<Value> {
+        let events = std::mem::take(&mut *self.kept.events.lock().unwrap());
+        let json = |event: &Event| {
+            let mut out = Vec::new();
+            event.write_json(&mut out);
+            serde_json::from_slice(&out).unwrap()
+        };
+        events.iter().map(json).collect()
+    }
+
+    /// The events so far: these members of each.
+    fn seen(&self, members: &[&str]) -> Value {
+        let pick =
+            |event: &Value| -> Value { members.iter().map(|name| event.pointer(name).cloned()).collect() };
+        self.events().iter().map(pick).collect()
+    }
+}
+
+#[tokio::test]
+async fn a_request_is_recorded_when_it_comes_and_when_it_is_answered() {
+    let world = World::at("Metadata");
+    let code =
+        world.send("GET /api/v1/namespaces/ns/pods/who?pretty=1", &[MASTER, "Audit-Id: mine"], "").await;
+    assert_eq!(code, 200);
+    let common = json!({
+        "kind": "Event", "apiVersion": "audit.k8s.io/v1", "level": "Metadata", "auditID": "mine",
+        "requestURI": "/api/v1/namespaces/ns/pods/who?pretty=1", "verb": "get",
+        "user": {"username": "root", "uid": "1", "groups": ["system:masters", "system:authenticated"]},
+        "sourceIPs": ["192.0.2.1"],
+        "objectRef": {"resource": "pods", "namespace": "ns", "name": "who", "apiVersion": "v1"},
+        "requestReceivedTimestamp": "2027-01-15T08:00:00.000000Z", "stageTimestamp": "2027-01-15T08:00:00.000000Z",
+    });
+    let with = |more: Value| {
+        let mut event = common.clone();
+        event.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        event
+    };
+    let answered = with(json!({
+        "stage": "ResponseComplete",
+        "responseStatus": {"metadata": {}, "code": 200},
+        "annotations": {"authorization.k8s.io/decision": "allow", "authorization.k8s.io/reason": ""},
+    }));
+    assert_eq!(world.events(), [with(json!({"stage": "RequestReceived"})), answered]);
+}
+
+#[tokio::test]
+async fn a_policy_says_what_is_recorded() {
+    let policy = "omitStages: [RequestReceived]\nrules:\n- {level: None, users: [root]}\n- {level: Metadata}";
+    let world = World::of(policy, Mode::AlwaysAllow, false);
+    world.send("GET /api", &[MASTER], "").await;
+    assert_eq!(world.events(), Vec::<Value>::new());
+    world.send("GET /api", &["Authorization: Bearer ann"], "").await;
+    assert_eq!(world.seen(&["/stage", "/objectRef"]), json!([["ResponseComplete", null]]));
+    let mut page = String::new();
+    world.figures.write(&mut page);
+    for line in
+        ["level_total{level=\"None\"} 1\n", "level_total{level=\"Metadata\"} 1\n", "audit_event_total 1\n"]
+    {
+        assert!(page.contains(line), "{line}: {page}");
+    }
+}
+
+#[tokio::test]
+async fn who_may_not_is_recorded_with_the_reason() {
+    let world = World::of("rules: [{level: Metadata}]", Mode::Rbac, false);
+    assert_eq!(world.send("GET /nosuch", &["Authorization: Bearer ann"], "").await, 403);
+    let seen = world.seen(&["/stage", "/responseStatus/code", "/responseStatus/reason", "/annotations"]);
+    let annotations = json!({"authorization.k8s.io/decision": "forbid", "authorization.k8s.io/reason": ""});
+    assert_eq!(
+        seen,
+        json!([["RequestReceived", null, null, null], ["ResponseComplete", 403, "Forbidden", annotations]])
+    );
+}
+
+#[tokio::test]
+async fn who_cannot_prove_an_identity_is_recorded_once() {
+    let world = World::at("Metadata");
+    assert_eq!(world.send("GET /api", &["Authorization: Bearer nope"], "").await, 401);
+    let seen = world.seen(&["/stage", "/user", "/responseStatus/message", "/responseStatus/code"]);
+    assert_eq!(seen, json!([["ResponseStarted", {}, "Unauthorized", 401]]));
+    assert_eq!(world.send("GET /api?timeout=x", &[MASTER], "").await, 400);
+    let seen = world.seen(&["/stage", "/user", "/responseStatus/reason", "/responseStatus/code"]);
+    assert_eq!(seen, json!([["ResponseStarted", {}, "BadRequest", 400]]));
+}
+
+#[tokio::test]
+async fn whom_it_is_carried_out_for_is_recorded() {
+    let world = World::at("Metadata");
+    world.send("GET /api", &[MASTER, "Impersonate-User: bob"], "").await;
+    let seen =
+        world.seen(&["/stage", "/user/username", "/impersonatedUser/username", "/authenticationMetadata"]);
+    let constraint = json!({"impersonationConstraint": "impersonate:user-info"});
+    assert_eq!(
+        seen,
+        json!([["RequestReceived", "root", null, null], ["ResponseComplete", "root", "bob", constraint]])
+    );
+}
+
+#[tokio::test]
+async fn objects_are_recorded_as_far_as_the_level_goes() {
+    const BODY: &str = r#"{"kind": "Pod", "metadata": {"name": "a", "uid": "u", "managedFields": [1]}}"#;
+    let check = async |policy: &str, request: Value, response: Value| {
+        let world = World::of(policy, Mode::AlwaysAllow, false);
+        let headers = [MASTER, "Content-Type: application/json"];
+        world.send("POST /api/v1/namespaces/ns/pods/x/echo", &headers, BODY).await;
+        let last = world.events().pop().unwrap();
+        assert_eq!(last["objectRef"]["uid"], "u", "{policy}");
+        assert_eq!(
+            (last["requestObject"].clone(), last["responseObject"].clone()),
+            (request, response),
+            "{policy}"
+        );
+    };
+    let whole: Value = serde_json::from_str(BODY).unwrap();
+    let bare = json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}});
+    check("rules: [{level: Metadata}]", Value::Null, Value::Null).await;
+    check("rules: [{level: Request}]", whole.clone(), Value::Null).await;
+    check("omitManagedFields: true\nrules: [{level: Request}]", bare, Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_request_that_stays_open_is_recorded_when_its_answer_begins() {
+    let world = World::at("RequestResponse");
+    world.send("GET /api/v1/pods?watch=1", &[MASTER], "").await;
+    let seen = world.seen(&["/stage", "/responseStatus/code", "/responseObject"]);
+    assert_eq!(
+        seen,
+        json!([
+            ["RequestReceived", null, null],
+            ["ResponseStarted", 200, null],
+            ["ResponseComplete", 200, null]
+        ])
+    );
+}
+
+#[tokio::test]
+async fn a_panic_is_recorded_instead_of_an_answer() {
+    let world = World::at("Metadata");
+    assert_eq!(world.send("GET /api/v1/panic", &[MASTER], "").await, 500);
+    let seen = world.seen(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
+    assert_eq!(
+        seen,
+        json!([["RequestReceived", null, null], ["Panic", "APIServer panic'd: as the path says", 500]])
+    );
+}
+
+#[tokio::test]
+async fn a_client_that_leaves_before_the_answer_is_recorded() {
+    let world = World::at("Metadata");
+    {
+        let mut serving = Box::pin(world.chain.serve(request("GET", "/api/v1/hang", &[MASTER]), &world.peer));
+        let entered = world.script.entered.notified();
+        tokio::select! {
+            _ = &mut serving => {}
+            () = entered => {}
+        }
+    }
+    let seen = world.seen(&["/stage", "/responseStatus/message", "/responseStatus/code"]);
+    assert_eq!(
+        seen,
+        json!([["RequestReceived", null, null], ["ResponseComplete", "Connection closed early", 200]])
+    );
+}
+
+#[tokio::test]
+async fn what_has_to_be_recorded_and_cannot_be_is_refused() {
+    let world = World::of("rules: [{level: Metadata}]", Mode::AlwaysAllow, true);
+    assert_eq!(world.send("GET /api/v1/who", &[MASTER], "").await, 500);
+    assert_eq!(world.script.begun.load(std::sync::atomic::Ordering::SeqCst), 0);
+    let mut page = String::new();
+    world.figures.write(&mut page);
+    assert!(page.contains("apiserver_audit_requests_rejected_total 1\n"), "{page}");
+}

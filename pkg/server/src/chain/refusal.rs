@@ -1,0 +1,118 @@
+//! Why a request is not answered as it wants.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use http::header::{HeaderName, HeaderValue};
+use http::request::Parts;
+use http::uri::PathAndQuery;
+use http::{HeaderMap, Uri};
+
+use apimachinery::go_quote::quote;
+use apimachinery::request_notes::Notes;
+use apimachinery::status::Status;
+use authorization::{Authorized, Unauthorized};
+use endpoints::dispatch::Response;
+
+use super::Chain;
+use crate::audit::Recording;
+use crate::respond;
+use crate::routes::panicked;
+
+/// Why a request was not dispatched.
+pub(super) enum Refusal {
+    Status(Box<Status>),
+    TooMany,
+    /// 500 with this text: upstream does not say it in a Status.
+    Unreadable(String),
+    /// There was a panic, which said this.
+    Panicked(String),
+}
+
+impl From<Box<Status>> for Refusal {
+    fn from(status: Box<Status>) -> Self {
+        Refusal::Status(status)
+    }
+}
+
+impl Refusal {
+    /// 500 in upstream's words for what is none of the client's business. No browser takes it for markup.
+    pub(super) fn internal(uri: &Uri, cause: &str) -> Self {
+        let target = uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let text = format!("Internal Server Error: {}: {cause}", quote(target));
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        Refusal::Unreadable(format!("{text}\n"))
+    }
+
+    /// A panic, with what it said if that is a text.
+    pub(super) fn panic(payload: &(dyn std::any::Any + Send)) -> Self {
+        let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
+        Refusal::Panicked(text.or_else(|| payload.downcast_ref().cloned()).unwrap_or_default())
+    }
+}
+
+/// The answer to a request that is not authorized. Upstream logs what went wrong, and tells the client.
+pub(super) fn unauthorized(why: Unauthorized, uri: &Uri) -> Refusal {
+    match why {
+        Unauthorized::Forbidden { status, .. } => Refusal::Status(status),
+        Unauthorized::Failed(error) => {
+            tracing::error!(%error, "nobody could say whether a request is authorized");
+            Refusal::internal(uri, &error)
+        }
+    }
+}
+
+/// Notes what the authorizer said.
+pub(super) fn note_decision(notes: &Notes, outcome: &Result<Authorized, Unauthorized>) {
+    let (decision, reason) = match outcome {
+        Ok(authorized) => (Some("allow"), authorized.reason()),
+        Err(Unauthorized::Forbidden { reason, .. }) => (Some("forbid"), reason.as_str()),
+        Err(Unauthorized::Failed(_)) => (None, "internal error"),
+    };
+    if let Some(decision) = decision {
+        notes.annotate("authorization.k8s.io/decision", decision);
+    }
+    notes.annotate("authorization.k8s.io/reason", reason);
+}
+
+/// The headers that decide how a failure is written, kept for a failure that is not likely.
+pub(super) struct ErrorHeaders([Option<HeaderValue>; 2]);
+
+const ERROR_HEADERS: [HeaderName; 2] = [http::header::ACCEPT, http::header::USER_AGENT];
+
+impl ErrorHeaders {
+    pub(super) fn of(parts: &Parts) -> Self {
+        ErrorHeaders(ERROR_HEADERS.map(|name| parts.headers.get(name).cloned()))
+    }
+}
+
+impl From<ErrorHeaders> for HeaderMap {
+    fn from(kept: ErrorHeaders) -> Self {
+        ERROR_HEADERS.into_iter().zip(kept.0).filter_map(|(name, value)| Some((name, value?))).collect()
+    }
+}
+
+impl Chain {
+    /// The answer to a request that was not dispatched.
+    pub(super) fn refuse(
+        &self,
+        refusal: Refusal,
+        recording: Option<&Recording>,
+        headers: ErrorHeaders,
+    ) -> Response {
+        match refusal {
+            Refusal::Panicked(text) => {
+                recording.inspect(|recording| recording.panicked(&text));
+                respond::status(&panicked(&self.metrics), &headers.into())
+            }
+            Refusal::Status(status) => {
+                recording.inspect(|recording| recording.refused(&status));
+                respond::status(&status, &headers.into())
+            }
+            Refusal::TooMany => {
+                self.metrics.dropped.fetch_add(1, Relaxed);
+                respond::too_many_requests()
+            }
+            Refusal::Unreadable(text) => respond::text(500, text),
+        }
+    }
+}
