@@ -55,7 +55,7 @@ impl From<ReadError> for String {
 /// What a Go struct consists of.
 #[derive(Debug)]
 pub struct Members {
-    /// The struct's name.
+    /// The struct's name, with its package (`v1.Toleration`) if that is not the file's version.
     pub name: &'static str,
     /// Its members besides kind and version.
     pub all: &'static [(&'static str, Shape)],
@@ -89,6 +89,7 @@ impl Shape {
             Shape::Int32 => "int32".to_owned(),
             Shape::Int64 => "int64".to_owned(),
             Shape::Any => "runtime.Unknown".to_owned(),
+            Shape::Struct(members) if members.name.contains('.') => members.name.to_owned(),
             Shape::Struct(members) => format!("{version}.{}", members.name),
             Shape::List(element) => format!("[]{}", element.go_type(version)),
         }
@@ -124,7 +125,7 @@ impl ConfigurationFile {
     /// As [`read`](Self::read), but for those members.
     pub fn read_leniently(&self, text: &[u8]) -> Result<(Configuration, Option<String>), ReadError> {
         let (json, duplicates) = as_json(text).map_err(ReadError::Wrong)?;
-        let known = self.kind_of(&json)?;
+        let known = self.kind_of(&json, text)?;
         let mut object: Map<String, Value> =
             serde_json::from_slice(&json).map_err(|error| ReadError::Wrong(error.to_string()))?;
         object.retain(|name, _| name != "kind" && name != "apiVersion");
@@ -136,12 +137,12 @@ impl ConfigurationFile {
         Ok((Configuration { version: known.version, members }, strict))
     }
 
-    /// As what a text is written.
-    fn kind_of(&self, json: &[u8]) -> Result<&'static FileKind, ReadError> {
+    /// As what a text is written; `json` is the same.
+    fn kind_of(&self, json: &[u8], text: &[u8]) -> Result<&'static FileKind, ReadError> {
         let meta = crate::json::type_meta(json).map_err(|error| ReadError::Wrong(error.to_string()))?;
         let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
         let missing = |what: &str| {
-            let shown = String::from_utf8_lossy(json);
+            let shown = String::from_utf8_lossy(text);
             Err(ReadError::Unknown(format!("Object '{what}' is missing in '{shown}'")))
         };
         if kind.is_empty() {
@@ -244,7 +245,7 @@ impl Reading {
     fn mistyped(&self, within: &'static Members, shape: Shape, given: &str) -> String {
         format!(
             "json: cannot unmarshal {given} into Go struct field {}.{} of type {}",
-            within.name,
+            within.name.rsplit('.').next().unwrap_or_default(),
             self.names.join("."),
             shape.go_type(self.version)
         )
@@ -326,8 +327,8 @@ mod tests {
     fn a_file_is_refused_in_upstreams_words() {
         let check = |text: &str, expected: &str| assert_eq!(read(text), Err(expected.to_owned()), "{text}");
         let head = "kind: Outer\napiVersion: g.io/v1\n";
-        check("apiVersion: g.io/v1", "Object 'Kind' is missing in '{\"apiVersion\":\"g.io/v1\"}'");
-        check("kind: Outer", "Object 'apiVersion' is missing in '{\"kind\":\"Outer\"}'");
+        check("apiVersion: g.io/v1", "Object 'Kind' is missing in 'apiVersion: g.io/v1'");
+        check("kind: Outer", "Object 'apiVersion' is missing in 'kind: Outer'");
         check(
             "kind: Outer\napiVersion: g.io/v2",
             "no kind \"Outer\" is registered for version \"g.io/v2\" in scheme \"scheme.go:1\"",

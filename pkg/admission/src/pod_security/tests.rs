@@ -305,3 +305,29 @@ fn who_is_exempt_is_counted_and_asked_nothing() {
     check("{runtimeClasses: [r]}", true);
     check("{usernames: [ns], namespaces: [me], runtimeClasses: [me]}", false);
 }
+
+#[test]
+fn the_audit_event_says_what_was_decided() {
+    let check = |labels: &[(&str, &str)], exemptions: &str, expected: &[(&str, &str)]| {
+        let plugin = told(labels, &format!("exemptions: {exemptions}"), &Arc::default());
+        let (write, mut notes) = (Write::default(), Notes::default());
+        let pod = object(json!({"metadata": {"name": "p"}, "spec": {"hostPID": true}}));
+        let attributes = write.attributes("p");
+        let judged = plugin.validate(&attributes, Some(&pod), &mut notes);
+        let _ = futures::FutureExt::now_or_never(judged).unwrap();
+        let annotations = notes.annotations().iter();
+        let got: Vec<(&str, &str)> = annotations
+            .map(|note| (note.key.strip_prefix("pod-security.kubernetes.io/").unwrap(), note.value.as_str()))
+            .collect();
+        assert_eq!(got, expected);
+    };
+    let violation = "would violate PodSecurity \"baseline:v1.30\": host namespaces (hostPID=true)";
+    check(&[], "{}", &[]);
+    check(&[("enforce", "baseline")], "{}", &[("enforce-policy", "baseline:latest")]);
+    check(
+        &[("audit", "baseline"), ("audit-version", "v1.30")],
+        "{}",
+        &[("enforce-policy", "privileged:latest"), ("audit-violations", violation)],
+    );
+    check(&[("enforce", "baseline")], "{namespaces: [ns]}", &[("exempt", "namespace")]);
+}

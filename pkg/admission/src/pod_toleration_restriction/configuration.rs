@@ -8,7 +8,7 @@ use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde_json::Value;
 
 const TOLERATION: Members = Members {
-    name: "Toleration",
+    name: "v1.Toleration",
     all: &[
         ("key", Shape::Text),
         ("operator", Shape::Text),
@@ -78,6 +78,12 @@ mod tests {
         check(
             "default: [{key: 3}]",
             Err("json: cannot unmarshal number into Go struct field Toleration.default.key of type string"),
+        );
+        check(
+            "default: 3",
+            Err(
+                "json: cannot unmarshal number into Go struct field Configuration.default of type []v1.Toleration",
+            ),
         );
     }
 }

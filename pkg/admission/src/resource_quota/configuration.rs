@@ -10,7 +10,7 @@ use schema::object::Object;
 use super::scope::Requirement;
 
 const SCOPE: Members = Members {
-    name: "ScopedResourceSelectorRequirement",
+    name: "v1.ScopedResourceSelectorRequirement",
     all: &[("scopeName", Shape::Text), ("operator", Shape::Text), ("values", Shape::List(&Shape::Text))],
 };
 const LIMITED: Members = Members {

@@ -75,7 +75,7 @@ pub(super) fn file(text: &[u8]) -> Result<File, String> {
     let yaml = schema::yaml::to_json(text).map_err(|error| error.to_string())?;
     let meta = schema::json::type_meta(&yaml.json).map_err(|error| error.to_string())?;
     let (api_version, kind) = (meta.api_version.as_ref(), meta.kind.as_ref());
-    let shown = String::from_utf8_lossy(&yaml.json);
+    let shown = String::from_utf8_lossy(text);
     if kind.is_empty() {
         return Err(format!("Object 'Kind' is missing in '{shown}'"));
     }

@@ -68,7 +68,7 @@ fn all_three_versions_are_read_and_no_other() {
     };
     check(
         "kind: AuthorizationConfiguration",
-        "Object 'apiVersion' is missing in '{\"kind\":\"AuthorizationConfiguration\"}'",
+        "Object 'apiVersion' is missing in 'kind: AuthorizationConfiguration'",
     );
     check(
         "apiVersion: apiserver.config.k8s.io/v2\nkind: AuthorizationConfiguration",

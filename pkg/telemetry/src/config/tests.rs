@@ -34,7 +34,7 @@ fn a_text_that_is_no_configuration_is_refused_in_upstreams_words() {
              \"k8s.io/apiserver/pkg/server/options/tracing.go:49\"",
         )),
     );
-    check("endpoint: a", Err(&read("Object 'Kind' is missing in '{\"endpoint\":\"a\"}'")));
+    check("endpoint: a", Err(&read("Object 'Kind' is missing in 'endpoint: a'")));
     check(&v1("endpont: a"), Err(&read("strict decoding error: unknown field \"endpont\"")));
     check(
         &v1("endpoint: a\nendpoint: b"),
