@@ -25,7 +25,7 @@ use authorization::Authorizer;
 use endpoints::discovery::VersionInfo;
 use endpoints::heavy::HeavyPool;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
-use server::metrics::{Metrics, ResourceLabels};
+use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
 use server::{Auditor, Chain, ConnectionOptions, Env, Lifecycle, Services};
 
@@ -116,11 +116,10 @@ pub(crate) async fn start_under(
     config.serving.bind.address.set_port(address.port());
     certificates::write_kubeconfig(&config, &credentials, address, now)?;
     let recorder = Recorder::of(&config)?;
-    let audited = Arc::default();
-    let auditor = audit::auditor(&config.audit, &env.clock, &audited)?;
+    let figures = Arc::default();
+    let auditor = audit::auditor(&config.audit, &env.clock, &figures)?;
     let store = Store::open(&config.storage, recorder.is_some()).await?;
-    let lifecycle = Lifecycle::new();
-    let watches = CancellationToken::new();
+    let (lifecycle, watches) = (Lifecycle::new(), CancellationToken::new());
     let tasks = Tasks::new(lifecycle.terminating().clone());
     let heavy = heavy_pool().map_err(RunError::Threads)?;
     let process = Process {
@@ -133,8 +132,6 @@ pub(crate) async fn start_under(
     let api = api::build(&config, Arc::clone(&store.storage), process).await?;
     let hooks = Hooks::new(api.hooks);
     let health = health(&config, &store, &lifecycle, &hooks);
-    let collectors = [api.collectors, vec![Arc::new(audit::OfAudit(audited)) as _]].concat();
-    let metrics = Arc::new(Metrics::new(version(), now, collectors).with_resources(resource_labels()));
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
@@ -142,7 +139,7 @@ pub(crate) async fn start_under(
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
-        metrics,
+        metrics: Arc::new(metrics(now, api.collectors, figures)),
         traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
         auditor: auditor.clone(),
     };
@@ -257,6 +254,12 @@ impl Running {
 /// The real clock, and the system's randomness.
 pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
+}
+
+/// What is counted, from `now` on.
+fn metrics(now: i64, mut collectors: Vec<Arc<dyn Collector>>, of_audit: Arc<::audit::Figures>) -> Metrics {
+    collectors.push(Arc::new(audit::OfAudit(of_audit)));
+    Metrics::new(version(), now, collectors).with_resources(resource_labels())
 }
 
 /// What requests are counted by: every resource and subresource that there is.

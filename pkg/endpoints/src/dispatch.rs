@@ -5,6 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::combinators::UnsyncBoxBody;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
@@ -21,6 +22,23 @@ pub const BODY_BYTES_MAX: usize = 3 * 1024 * 1024;
 
 /// A response.
 pub type Response = http::Response<Body>;
+
+/// A connection that is passed through behind a 101; it is among the extensions of that answer. Clones are the
+/// same one.
+#[derive(Debug, Clone, Default)]
+pub struct Tunnel(CancellationToken);
+
+impl Tunnel {
+    /// The tunnel is open until this is dropped.
+    pub fn guard(&self) -> DropGuard {
+        self.0.clone().drop_guard()
+    }
+
+    /// Waits until it is closed.
+    pub async fn closed(&self) {
+        self.0.cancelled().await;
+    }
+}
 
 /// A request that has passed the chain. It can only be built with the proof that it was authorized.
 pub struct Request {

@@ -21,7 +21,7 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage, Verdict};
 use authorization::Attributes;
-use endpoints::dispatch::{BODY_BYTES_MAX, Body, Response};
+use endpoints::dispatch::{BODY_BYTES_MAX, Body, Response, Tunnel};
 
 use body::{Kept, Room};
 use form::Form;
@@ -274,6 +274,20 @@ impl Recording {
         open.look_into_answer();
         self.emit(&mut open, Stage::ResponseComplete);
     }
+}
+
+/// A request that was answered with a tunnel is over when that is closed, not when its answer is sent.
+pub(crate) fn until_closed(
+    recording: Option<Box<Recording>>,
+    response: &mut Response,
+) -> Option<Box<Recording>> {
+    let Some(tunnel) = response.extensions_mut().remove::<Tunnel>() else { return recording };
+    let recording = recording?;
+    tokio::spawn(async move {
+        tunnel.closed().await;
+        drop(recording);
+    });
+    None
 }
 
 impl Drop for Recording {

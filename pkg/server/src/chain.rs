@@ -29,7 +29,7 @@ use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Request, Response};
 use endpoints::heavy::HeavyPool;
 
-use crate::audit::{Auditor, Recording};
+use crate::audit::{Auditor, Recording, until_closed};
 use crate::connection::{ActiveRequest, Peer};
 use crate::env::Env;
 use crate::health::Health;
@@ -201,6 +201,7 @@ impl Chain {
             (self.refuse(refusal, recording.as_deref(), error_headers), Seat::free())
         });
         recording.as_ref().inspect(|recording| recording.answered(&response));
+        let recording = until_closed(recording, &mut response);
         let code = response.status();
         let audit_id = context.audit_id.as_str();
         tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id, "request");

@@ -19,7 +19,7 @@ use authorization::node::{self, Graph};
 use authorization::rbac::Index;
 use authorization::{Authorizer, Means, Mode, Policies};
 use endpoints::discovery::VersionInfo;
-use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response};
+use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response, Tunnel};
 use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
@@ -45,6 +45,8 @@ pub(crate) struct Script {
     pub(crate) entered: Notify,
     /// Lets one `wait` go on.
     pub(crate) release: Notify,
+    /// Closes a `tunnel`.
+    pub(crate) closes: Arc<Notify>,
     /// Pieces that were asked for of an `endless` body.
     pub(crate) pieces: Arc<AtomicUsize>,
 }
@@ -81,6 +83,17 @@ impl Dispatch for Script {
                     pieces.fetch_add(1, SeqCst);
                     Ok(http_body::Frame::data(Bytes::from_static(&[0; PIECE_BYTES])))
                 }))
+            }
+            "tunnel" => {
+                let (tunnel, release) = (Tunnel::default(), Arc::clone(&self.closes));
+                let open = tunnel.guard();
+                tokio::spawn(async move {
+                    release.notified().await;
+                    drop(open);
+                });
+                let mut answer = respond::text(101, "");
+                answer.extensions_mut().insert(tunnel);
+                answer
             }
             "slow-body" => streamed(futures::stream::once(std::future::pending())),
             "panic-body" => streamed(futures::stream::once(async { panic!("as the path says") })),

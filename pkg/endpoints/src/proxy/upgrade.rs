@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::url::Url;
 use super::{Failure, Incoming, Network, answer_of, headers};
-use crate::dispatch::Response;
+use crate::dispatch::{Response, Tunnel};
 
 /// How long the ends may take to hear that it is over.
 const GOODBYE_MAX: Duration = Duration::from_secs(5);
@@ -43,13 +43,17 @@ pub(crate) async fn upgrade(
     if answer.status() == StatusCode::SWITCHING_PROTOCOLS {
         let client = connection.ok_or_else(|| Status::unmapped("request connection cannot be hijacked"))?;
         let backend = hyper::upgrade::on(&mut answer);
-        tokio::spawn(pass_through(client, backend, shutdown.clone()));
+        let (tunnel, shutdown) = (Tunnel::default(), shutdown.clone());
+        let open = tunnel.guard();
+        tokio::spawn(async move {
+            pass_through(client, backend, shutdown).await;
+            drop(open);
+        });
         let head = answer.into_parts().0.headers;
-        return Ok(answer_of(
-            StatusCode::SWITCHING_PROTOCOLS,
-            head,
-            crate::respond::full(bytes::Bytes::new()),
-        ));
+        let nothing = crate::respond::full(bytes::Bytes::new());
+        let mut answer = answer_of(StatusCode::SWITCHING_PROTOCOLS, head, nothing);
+        answer.extensions_mut().insert(tunnel);
+        return Ok(answer);
     }
     let (head, body) = answer.into_parts();
     if head.status.as_u16() < 400 {

@@ -201,6 +201,22 @@ async fn a_request_that_stays_open_is_recorded_when_its_answer_begins() {
 }
 
 #[tokio::test]
+async fn a_tunnel_is_over_when_it_is_closed() {
+    let world = World::at("Metadata");
+    assert_eq!(world.send("GET /api/v1/namespaces/ns/pods/a/proxy/tunnel", &[MASTER], "").await, 101);
+    let seen = world.seen(&["/stage", "/responseStatus/code"]);
+    assert_eq!(seen, json!([["RequestReceived", null], ["ResponseStarted", 101]]));
+    world.script.closes.notify_one();
+    let over = async {
+        while world.kept.events.lock().unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(crate::testing::PATIENCE, over).await.unwrap();
+    assert_eq!(world.seen(&["/stage", "/responseStatus/code"]), json!([["ResponseComplete", 101]]));
+}
+
+#[tokio::test]
 async fn a_panic_is_recorded_instead_of_an_answer() {
     let world = World::at("Metadata");
     assert_eq!(world.send("GET /api/v1/panic", &[MASTER], "").await, 500);

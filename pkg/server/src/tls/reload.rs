@@ -1,15 +1,33 @@
-//! Certificates change while the server runs: files are looked at every minute.
+//! Certificates change while the server runs: files are read again when they look different, and every minute.
 
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::{Tls, TlsContents, TlsFiles, TlsOptions};
+use super::{Tls, TlsContents, TlsError, TlsFiles, TlsOptions};
 
-/// How often files are read again, as upstream's.
-const PERIOD: Duration = Duration::from_secs(60);
+/// How often files are looked at. Upstream is told of changes by the system; this is as good for people.
+const GLANCE_PERIOD: Duration = Duration::from_secs(1);
+/// How many glances there are between two readings of files that look the same: a minute, as upstream's.
+const GLANCES: u32 = 60;
+
+/// What a file looks like from outside: where it is, how long, and when it was written. `None` for none.
+type Look = Option<(u64, u64, u64, i64, i64)>;
+
+impl TlsFiles {
+    fn looks(&self) -> Vec<Look> {
+        let pairs = std::iter::once(&self.default).chain(self.sni.iter().map(|(files, _)| files));
+        let paths = pairs.flat_map(|files| [&files.certificate, &files.key]);
+        let paths = paths.chain(&self.client_authorities).chain(&self.proxy_authorities);
+        let look =
+            |found: fs::Metadata| (found.dev(), found.ino(), found.size(), found.mtime(), found.mtime_nsec());
+        paths.map(|path| fs::metadata(path).ok().map(look)).collect()
+    }
+}
 
 /// Keeps `tls` as the files are, for as long as it is polled. Files that cannot be used leave the last
 /// good state in place, with a warning. Open connections keep the keys that they began with; who may vouch for
@@ -20,32 +38,108 @@ pub async fn keep_fresh(
     options: TlsOptions,
     mut loaded: TlsContents,
 ) {
-    let mut ticks = interval(PERIOD);
+    let mut ticks = interval(GLANCE_PERIOD);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    ticks.tick().await;
+    let (mut known, mut glances) = (None, 0_u32);
     loop {
         ticks.tick().await;
-        let files = files.clone();
-        let read = match tokio::task::spawn_blocking(move || files.read()).await {
-            Ok(Ok(contents)) if contents == loaded => continue,
-            Ok(Ok(contents)) => contents,
-            Ok(Err(error)) => {
-                tracing::warn!(%error, "cannot read the TLS files again");
-                continue;
-            }
-            Err(_) => continue,
+        glances = glances.saturating_add(1);
+        let (files, last, overdue) = (files.clone(), known.clone(), glances >= GLANCES);
+        let look = move || {
+            let looks = files.looks();
+            let read = (overdue || last.as_ref() != Some(&looks)).then(|| files.read());
+            (looks, read)
         };
-        match Tls::new(&read, &options) {
-            Ok(mut fresh) => {
-                if read.has_authorities_of(&loaded) {
-                    // What was judged by them still holds.
-                    fresh.vouching = Arc::clone(&tls.load().vouching);
-                }
-                tls.store(Arc::new(fresh));
-                loaded = read;
-                tracing::info!("the TLS files changed and are in use");
+        let Ok((looks, read)) = tokio::task::spawn_blocking(look).await else { continue };
+        known = Some(looks);
+        if let Some(read) = read {
+            glances = 0;
+            renew(&tls, &options, &mut loaded, read);
+        }
+    }
+}
+
+fn renew(
+    tls: &ArcSwap<Tls>,
+    options: &TlsOptions,
+    loaded: &mut TlsContents,
+    read: Result<TlsContents, TlsError>,
+) {
+    let read = match read {
+        Ok(contents) if contents == *loaded => return,
+        Ok(contents) => contents,
+        Err(error) => {
+            tracing::warn!(%error, "cannot read the TLS files again");
+            return;
+        }
+    };
+    match Tls::new(&read, options) {
+        Ok(mut fresh) => {
+            if read.has_authorities_of(loaded) {
+                // What was judged by them still holds.
+                fresh.vouching = Arc::clone(&tls.load().vouching);
             }
-            Err(error) => tracing::warn!(%error, "the TLS files changed and cannot be used"),
+            tls.store(Arc::new(fresh));
+            *loaded = read;
+            tracing::info!("the TLS files changed and are in use");
+        }
+        Err(error) => tracing::warn!(%error, "the TLS files changed and cannot be used"),
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use tokio::time::{Instant, timeout};
+
+    use super::*;
+    use crate::testing::NOW;
+    use crate::tls::CertificateFiles;
+    use crate::tls::self_signed::authority;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_file_that_changes_is_in_use_soon_and_only_what_changes_is_judged_anew() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        let write = |name: &str, text: &str| fs::write(path(name), text).unwrap();
+        let (server, client) = (authority("server", NOW).unwrap(), authority("client", NOW).unwrap());
+        write("s.crt", &server.certificate);
+        write("s.key", &server.key);
+        write("c.crt", &client.certificate);
+        let files = TlsFiles {
+            default: CertificateFiles { certificate: path("s.crt"), key: path("s.key") },
+            sni: Vec::new(),
+            client_authorities: vec![path("c.crt")],
+            proxy_authorities: Vec::new(),
+        };
+        let (options, contents) = (TlsOptions::default(), files.read().unwrap());
+        let first = Arc::new(Tls::new(&contents, &options).unwrap());
+        let tls = Arc::new(ArcSwap::new(Arc::clone(&first)));
+        let fresh = keep_fresh(Arc::clone(&tls), files, options, contents);
+        let changes = async {
+            let changed = async |than: &Arc<Tls>| {
+                let began = Instant::now();
+                while Arc::ptr_eq(&tls.load(), than) {
+                    tokio::time::sleep(Duration::from_millis(100)).await;
+                }
+                assert!(began.elapsed() <= Duration::from_secs(3), "{:?}", began.elapsed());
+                tls.load_full()
+            };
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert!(Arc::ptr_eq(&tls.load(), &first), "nothing has changed");
+            write("s.crt", &format!("{}\n", server.certificate));
+            let second = changed(&first).await;
+            assert!(Arc::ptr_eq(&first.vouching, &second.vouching), "the authorities are the same");
+            write("c.crt", &server.certificate);
+            let third = changed(&second).await;
+            assert!(!Arc::ptr_eq(&second.vouching, &third.vouching));
+            write("c.crt", "no certificate");
+            tokio::time::sleep(Duration::from_secs(5)).await;
+            assert!(Arc::ptr_eq(&tls.load(), &third), "what cannot be used is not");
+        };
+        tokio::select! {
+            () = fresh => {}
+            done = timeout(Duration::from_secs(60), changes) => done.unwrap(),
         }
     }
 }
