@@ -2,6 +2,8 @@
 //! that parametrize them.
 
 mod params;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};

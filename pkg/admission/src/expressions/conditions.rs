@@ -56,7 +56,12 @@ impl Conditions {
 
     /// Judges a request, without a policy's params and namespace.
     pub(crate) async fn matches(&self, seen: &Versioned<'_>, authorizer: &dyn Authorizer) -> Matched {
-        let request = Json::Object(admission_request(seen));
+        let mut request = admission_request(seen);
+        // Conditions are told the resource that the request went to, whatever version is asked for.
+        if let Some(own) = request.get("requestResource").cloned() {
+            request.insert("resource".to_owned(), own);
+        }
+        let request = Json::Object(request);
         let authorizations = Authorizations::new(authorizer, seen.attributes.user);
         loop {
             let matched = {

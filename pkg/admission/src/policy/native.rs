@@ -12,7 +12,8 @@ use serde_json::Value as Json;
 
 /// How deeply values may nest.
 const DEPTH_MAX: usize = 128;
-/// Values within one value. Parts of it may be there several times, so that little memory can be much JSON.
+/// Values within one value, each 16 bytes of text being as good as one. Parts of it may be there several times, so that
+/// little memory can be much JSON.
 const VALUES_MAX: usize = 1_000_000;
 
 /// Reads values, as many as there may be.
@@ -34,8 +35,13 @@ impl Native {
         self.value(value, 1)
     }
 
+    fn spend(&mut self, text: &str) -> Result<(), String> {
+        self.left = self.left.checked_sub(1 + text.len() / 16).ok_or("the value is too large")?;
+        Ok(())
+    }
+
     fn value(&mut self, value: Value<'_>, depth: usize) -> Result<Json, String> {
-        self.left = self.left.checked_sub(1).ok_or("the value is too large")?;
+        self.spend(if let Value::String(text) = value { text } else { "" })?;
         if depth > DEPTH_MAX {
             return Err("the value is nested too deeply".to_owned());
         }
@@ -80,6 +86,7 @@ impl Native {
                 let (key, go_type) = (quote(&text(key)), cel::value::go_type(key));
                 return Err(format!("map key {key} is of type {go_type}, not string"));
             };
+            self.spend(key)?;
             object.insert(key.to_owned(), self.value(value, depth + 1)?);
         }
         Ok(Json::Object(object))

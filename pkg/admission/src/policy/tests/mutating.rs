@@ -141,3 +141,17 @@ fn params_reach_mutations() {
     mutate(&mutating(&[policy("pol", spec)], &[binding]), &mut pod, &mut Notes::default()).unwrap();
     assert_eq!(pod["spec"]["priority"], 2);
 }
+
+#[test]
+fn little_that_becomes_much_is_refused() {
+    let variable = |at: usize| {
+        let before = format!("variables.v{}", at.saturating_sub(1));
+        let expression = if at == 0 { "'text'".to_owned() } else { format!("[{before}, {before}]") };
+        json!({"name": format!("v{at}"), "expression": expression})
+    };
+    let variables: Vec<Value> = (0..=24).map(variable).collect();
+    let spec = json!({"variables": variables, "mutations": [apply("Object{spec: Object.spec{a: variables.v24}}")]});
+    let status = mutate(&bound(spec), &mut pod(json!({})), &mut Notes::default()).unwrap_err();
+    let expected = "policy 'pol' with binding 'bind' denied request: the value is too large";
+    assert_eq!(status.message, expected);
+}

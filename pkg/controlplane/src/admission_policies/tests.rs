@@ -1,0 +1,123 @@
+//! Claims about policies in a whole server.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing)]
+
+use serde_json::{Value, json};
+
+use crate::test_client::Client;
+use crate::test_cluster::TestServer;
+
+const GROUP: &str = "/apis/admissionregistration.k8s.io/v1";
+const LIMITS: &str = "/apis/example.com/v1/limits";
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+
+/// Sends a request until its answer is as wanted.
+async fn until(client: &Client, request: (&str, &str, Value), wanted: impl Fn(u16, &Value) -> bool) -> Value {
+    let (method, path, body) = request;
+    let asking = async {
+        loop {
+            let (code, answer) = client.send(method, path, body.clone()).await;
+            if wanted(code, &answer) {
+                return answer;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), asking).await.expect("nothing changed in time")
+}
+
+/// A kind for limits, in no namespace, and one of them.
+async fn define(client: &Client, max: u64) {
+    let properties = json!({
+        "max": {"type": "integer"}, "list": {"type": "array", "items": {"type": "string"}},
+    });
+    let schema = json!({"openAPIV3Schema": {"type": "object", "properties": properties}});
+    let definition = json!({
+        "metadata": {"name": "limits.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Cluster", "names": {"plural": "limits", "kind": "Limit"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
+        },
+    });
+    client.ok("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition).await;
+    let limit =
+        json!({"kind": "Limit", "apiVersion": "example.com/v1", "metadata": {"name": "l"}, "max": max});
+    until(client, ("POST", LIMITS, limit), |code, _| code == 201).await;
+}
+
+fn rule(group: &str, plural: &str) -> Value {
+    let rule = json!({
+        "apiGroups": [group], "apiVersions": ["*"], "operations": ["CREATE", "UPDATE"], "resources": [plural],
+    });
+    json!({"resourceRules": [rule]})
+}
+
+fn map(name: &str) -> Value {
+    json!({"metadata": {"name": name}})
+}
+
+#[tokio::test]
+async fn params_of_custom_kinds_count_as_they_are_now() {
+    let server = TestServer::start().await.unwrap();
+    let client = Client::of(&server);
+    define(&client, 3).await;
+    let policy = json!({"metadata": {"name": "p"}, "spec": {
+        "paramKind": {"apiVersion": "example.com/v1", "kind": "Limit"},
+        "matchConstraints": rule("", "configmaps"),
+        "validations": [{"expression": "size(object.metadata.name) <= params.max",
+                         "messageExpression": "params.kind + ' ' + string(params.max)"}],
+    }});
+    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicies"), policy).await;
+    let binding = json!({"metadata": {"name": "b"}, "spec": {
+        "policyName": "p", "validationActions": ["Deny"],
+        "paramRef": {"name": "l", "parameterNotFoundAction": "Deny"},
+    }});
+    client.ok("POST", &format!("{GROUP}/validatingadmissionpolicybindings"), binding).await;
+    let dry = format!("{MAPS}?dryRun=All");
+    let refused = until(&client, ("POST", &dry, map("long")), |code, _| code == 422).await;
+    let head =
+        "configmaps \"long\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ";
+    assert_eq!(refused["message"], format!("{head}Limit 3"));
+    client.ok("POST", MAPS, map("m")).await;
+    client.ok("PATCH", &format!("{LIMITS}/l"), json!({"max": 9})).await;
+    until(&client, ("POST", &dry, map("long")), |code, _| code == 201).await;
+    client.ok("DELETE", &format!("{LIMITS}/l"), Value::Null).await;
+    let missing = until(&client, ("POST", &dry, map("a")), |code, _| code == 422).await;
+    let why =
+        "failed to configure binding: no params found for policy binding with `Deny` parameterNotFoundAction";
+    let head =
+        "configmaps \"a\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: ";
+    assert_eq!(missing["message"], format!("{head}{why}"));
+    client.ok("DELETE", &format!("{GROUP}/validatingadmissionpolicybindings/b"), Value::Null).await;
+    until(&client, ("POST", &dry, map("a")), |code, _| code == 201).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn custom_resources_are_merged_by_their_schema() {
+    let server = TestServer::start().await.unwrap();
+    let client = Client::of(&server);
+    define(&client, 3).await;
+    let mutate = async |name: &str, expression: &str| {
+        let mutation =
+            json!({"patchType": "ApplyConfiguration", "applyConfiguration": {"expression": expression}});
+        let condition = json!({"name": "c", "expression": format!("object.metadata.name == '{name}'")});
+        let policy = json!({"metadata": {"name": name}, "spec": {
+            "matchConstraints": rule("example.com", "limits"), "matchConditions": [condition],
+            "mutations": [mutation], "reinvocationPolicy": "Never",
+        }});
+        client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicies"), policy).await;
+        let binding = json!({"metadata": {"name": name}, "spec": {"policyName": name}});
+        client.ok("POST", &format!("{GROUP}/mutatingadmissionpolicybindings"), binding).await;
+    };
+    mutate("a", "Object{max: 7, metadata: Object.metadata{labels: {'b': 'c'}}}").await;
+    mutate("d", "Object{list: ['x']}").await;
+    let limit = |name: &str| json!({"kind": "Limit", "apiVersion": "example.com/v1", "metadata": {"name": name, "labels": {"a": "a"}}});
+    let dry = format!("{LIMITS}?dryRun=All");
+    let changed = until(&client, ("POST", &dry, limit("a")), |_, limit| limit["max"] == 7).await;
+    assert_eq!(changed["metadata"]["labels"], json!({"a": "a", "b": "c"}));
+    let refused = until(&client, ("POST", &dry, limit("d")), |code, _| code == 403).await;
+    let expected = "policy 'd' with binding 'd' denied request: error applying patch: invalid ApplyConfiguration: may \
+                    not mutate atomic arrays, maps or structs: .list";
+    assert_eq!(refused["message"], expected);
+    server.stop().await;
+}
