@@ -19,6 +19,7 @@ mod validating;
 mod validations;
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use crate::dynamic::Versions;
 use crate::{Attributes, Objects};
@@ -43,6 +44,9 @@ pub trait Configured: Send + Sync + 'static {
     fn mutating(&self) -> Option<Arc<Policies<Mutations>>>;
 }
 
+/// Says what time it is.
+pub type Now = dyn Fn() -> Instant + Send + Sync;
+
 /// What the two plugins are made of.
 #[derive(Clone)]
 pub struct PolicyParts {
@@ -58,6 +62,8 @@ pub struct PolicyParts {
     pub authorizer: Arc<dyn authorization::Authorizer>,
     /// What is counted.
     pub figures: Arc<PolicyFigures>,
+    /// What time it is, to count how long expressions take.
+    pub now: Arc<Now>,
 }
 
 /// Whether a request is about what no policy of the API ever sees: policies themselves, and the reviews that

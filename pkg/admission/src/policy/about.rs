@@ -5,6 +5,7 @@ use schema::builtin::IO_K8S_API_CORE_V1_NAMESPACE as NAMESPACE;
 use schema::object::Object;
 use serde_json::Value as Json;
 
+use super::Now;
 use super::model::Policy;
 use super::params::Param;
 use crate::dynamic::{Versioned, admission_request};
@@ -19,6 +20,7 @@ pub(super) struct About<'r> {
     /// The namespace of the object.
     pub(super) namespace: Option<&'r Object>,
     pub(super) authorizations: &'r Authorizations<'r>,
+    pub(super) now: &'r Now,
 }
 
 /// The `AdmissionRequest`, as the rules of a policy and as its conditions see it: those are told the resource that the

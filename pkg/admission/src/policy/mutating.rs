@@ -1,8 +1,6 @@
 //! `MutatingAdmissionPolicy`: changes objects as policies say, one after the other (upstream's
 //! `mutating/dispatcher.go`, `generic/policy_dispatcher.go`).
 
-use std::time::Instant;
-
 use apimachinery::go_quote::quote;
 use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
@@ -252,7 +250,14 @@ impl<'r> Dispatch<'r> {
         requests: &'t Requests,
         namespace: Option<&'t Object>,
     ) -> About<'t> {
-        About { seen, requests, param: one.param.as_ref(), namespace, authorizations: &self.authorizations }
+        About {
+            seen,
+            requests,
+            param: one.param.as_ref(),
+            namespace,
+            authorizations: &self.authorizations,
+            now: self.parts.now.as_ref(),
+        }
     }
 
     /// Makes the mutations of a policy, and says whether any was made.
@@ -264,14 +269,18 @@ impl<'r> Dispatch<'r> {
     ) -> Result<bool, Box<Status>> {
         let mut made = false;
         for mutation in &one.policy.rules.mutations {
-            let began = Instant::now();
+            let began = (self.parts.now)();
             let outcome = self.mutated(one, mutation, object, namespace).await;
             let kind = match &outcome {
                 Ok(_) => "no_error",
                 Err(Failure::Policy(why)) => error_type(why),
                 Err(Failure::Request(status)) => error_type(&status.message),
             };
-            self.parts.figures.mutated(one.names(), kind, began.elapsed());
+            self.parts.figures.mutated(
+                one.names(),
+                kind,
+                (self.parts.now)().saturating_duration_since(began),
+            );
             match outcome {
                 Ok(new) => {
                     made = true;

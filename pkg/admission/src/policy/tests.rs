@@ -1,5 +1,5 @@
 //! What tests of policies make up: a host, policies, bindings and requests.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::disallowed_methods)]
 
 mod mutating;
 mod validating;
@@ -111,6 +111,7 @@ fn parts(configured: Fixed) -> PolicyParts {
         objects: Store::of([("namespaces", namespace)]),
         authorizer: Arc::new(Permits(&["use pods p"])),
         figures: Arc::default(),
+        now: Arc::new(Instant::now),
     }
 }
 

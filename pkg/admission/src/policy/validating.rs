@@ -201,6 +201,7 @@ impl<'r> Dispatch<'r> {
                 param: param.as_ref(),
                 namespace: namespace.as_deref(),
                 authorizations: &self.authorizations,
+                now: self.parts.now.as_ref(),
             };
             judgements.push(settled(policy, &about).await);
         }

@@ -1,6 +1,6 @@
 //! What a validating policy says of a request (upstream's `validating/validator.go`). Pure.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use api::tree::{children, maybe_text, text};
 use cel::admission::{Options, Returns};
@@ -8,9 +8,9 @@ use cel::arena::Arena;
 use cel::value::Value;
 use schema::object::Object;
 
-use super::BUDGET;
 use super::about::About;
 use super::model::{Policy, Rules};
+use super::{BUDGET, Now};
 use crate::expressions::{Computed, Fault, Inputs, Program, stored};
 
 /// The most bytes of a message that an expression made.
@@ -103,8 +103,8 @@ impl Policy<Validations> {
         }
         let arena = Arena::new();
         let inputs = about.inputs(&arena);
-        let judged = self.validated(&inputs, &arena).and_then(|decisions| {
-            let annotations = self.annotated(&inputs, &arena)?;
+        let judged = self.validated(&inputs, &arena, about.now).and_then(|decisions| {
+            let annotations = self.annotated(&inputs, &arena, about.now)?;
             Ok(Judgement { decisions, annotations })
         });
         judged.unwrap_or_else(|why| self.failed(why))
@@ -123,18 +123,23 @@ impl Policy<Validations> {
     ///
     /// # Errors
     /// The budget is spent.
-    fn validated<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Result<Vec<Decision>, String> {
+    fn validated<'a>(
+        &'a self,
+        inputs: &Inputs<'a>,
+        arena: &'a Arena,
+        now: &Now,
+    ) -> Result<Vec<Decision>, String> {
         let inputs = Computed::begin(&self.variables, inputs, arena);
         let mut budget = BUDGET;
         let mut outcomes: Vec<Outcome> = Vec::with_capacity(self.rules.validations.len());
         for validation in &self.rules.validations {
-            let began = Instant::now();
+            let began = now();
             let passed = match validation.program.evaluate(&inputs, arena, &mut budget) {
                 Ok(value) => Ok(matches!(value, Value::Bool(true))),
                 Err(Fault::Expression(why)) => Err(why),
                 Err(Fault::Budget(why)) => return Err(why),
             };
-            outcomes.push(Outcome { passed, took: began.elapsed() });
+            outcomes.push(Outcome { passed, took: now().saturating_duration_since(began) });
         }
         Ok(self.decided(outcomes, &inputs, arena, budget))
     }
@@ -203,7 +208,12 @@ impl Policy<Validations> {
     ///
     /// # Errors
     /// The budget is spent.
-    fn annotated<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Result<Vec<Annotated>, String> {
+    fn annotated<'a>(
+        &'a self,
+        inputs: &Inputs<'a>,
+        arena: &'a Arena,
+        now: &Now,
+    ) -> Result<Vec<Annotated>, String> {
         if self.rules.annotations.is_empty() {
             return Ok(Vec::new());
         }
@@ -211,7 +221,7 @@ impl Policy<Validations> {
         let inputs = Computed::begin(&self.variables, &inputs, arena);
         let (mut budget, mut annotated) = (BUDGET, Vec::new());
         for Annotation { key, program } in &self.rules.annotations {
-            let began = Instant::now();
+            let began = now();
             let value = match program.evaluate(&inputs, arena, &mut budget) {
                 Ok(Value::String(value)) if !value.trim().is_empty() => Ok(value.trim().to_owned()),
                 Ok(_) => continue,
@@ -219,7 +229,11 @@ impl Policy<Validations> {
                 Err(Fault::Expression(why)) => Err(why),
                 Err(Fault::Budget(why)) => return Err(why),
             };
-            annotated.push(Annotated { key: key.clone(), value, took: began.elapsed() });
+            annotated.push(Annotated {
+                key: key.clone(),
+                value,
+                took: now().saturating_duration_since(began),
+            });
         }
         Ok(annotated)
     }

@@ -171,6 +171,7 @@ fn parts() -> Parts<'static> {
             objects: Arc::new(Nothing),
             authorizer: Arc::new(authorization::AlwaysAllow),
             figures: Arc::default(),
+            now: Arc::new(|| tokio::time::Instant::now().into_std()),
         },
         pods: &PodConfig {
             allow_privileged: true,

@@ -150,7 +150,8 @@ fn little_that_becomes_much_is_refused() {
         json!({"name": format!("v{at}"), "expression": expression})
     };
     let variables: Vec<Value> = (0..=24).map(variable).collect();
-    let spec = json!({"variables": variables, "mutations": [apply("Object{spec: Object.spec{a: variables.v24}}")]});
+    let spec =
+        json!({"variables": variables, "mutations": [apply("Object{spec: Object.spec{a: variables.v24}}")]});
     let status = mutate(&bound(spec), &mut pod(json!({})), &mut Notes::default()).unwrap_err();
     let expected = "policy 'pol' with binding 'bind' denied request: the value is too large";
     assert_eq!(status.message, expected);
