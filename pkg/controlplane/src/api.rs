@@ -40,7 +40,6 @@ use crate::config::{Config, KubeletConfig};
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources};
 use crate::features::FeatureMetrics;
-use crate::namespaces::Namespaces;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::run::RunError;
@@ -120,11 +119,10 @@ pub(crate) async fn build(
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
-    let (namespaces, following_namespaces) = Namespaces::new(&registry);
     let paths = paths(&served, openid.is_some());
     let others = others(config, &registry, &served)?;
     let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
-    let plugins = Plugins::new(config, &registry, &served, &authorizer, &namespaces, others.services)?;
+    let plugins = Plugins::new(config, &registry, &served, &authorizer, others.services)?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -161,12 +159,7 @@ pub(crate) async fn build(
         collectors,
         cache_driver,
         background: Box::pin(async move {
-            let views = future::join4(
-                following_namespaces.run(),
-                following_ranges.run(),
-                plugins.followed,
-                others.run,
-            );
+            let views = future::join3(following_ranges.run(), plugins.followed, others.run);
             let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
             tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
         }),

@@ -27,7 +27,7 @@ use endpoints::heavy::HeavyPool;
 use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
 use server::metrics::{Collector, Metrics, ResourceLabels};
 use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
-use server::{Auditor, Chain, ConnectionOptions, Env, Lifecycle, Services};
+use server::{Auditor, BindOptions, Chain, ConnectionOptions, Env, Lifecycle, Services};
 
 use crate::api::{self, Process};
 use crate::config::Config;
@@ -107,11 +107,7 @@ pub(crate) async fn start_under(
     let credentials = certificates::prepare(&config, now)?;
     let contents = credentials.files.read()?;
     let tls = Arc::new(ArcSwap::from_pointee(Tls::new(&contents, &config.serving.tls)?));
-    let listener = server::bind(config.serving.bind)
-        .map_err(|source| RunError::Listen { address: config.serving.bind.address, source })?;
-    let address = listener
-        .local_addr()
-        .map_err(|source| RunError::Listen { address: config.serving.bind.address, source })?;
+    let (listener, address) = listen(config.serving.bind)?;
     // Where the system chose a port, everyone is told which.
     config.serving.bind.address.set_port(address.port());
     certificates::write_kubeconfig(&config, &credentials, address, now)?;
@@ -167,6 +163,14 @@ pub(crate) async fn start_under(
         auditor,
         config,
     })
+}
+
+/// Listens, and says where: the system may have chosen the port.
+fn listen(options: BindOptions) -> Result<(TcpListener, SocketAddr), RunError> {
+    let failed = |source| RunError::Listen { address: options.address, source };
+    let listener = server::bind(options).map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
 }
 
 /// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.

@@ -76,8 +76,8 @@ impl Discovery {
         }
     }
 
-    /// Has the documents of group versions in these formats, as upstream's come in the formats of the
-    /// resources that they list. The documents above know nothing of gates.
+    /// Has the documents of built-in group versions in these formats, as upstream's come in the formats of the
+    /// resources that they list. Those of custom resources and the documents above know nothing of gates.
     #[must_use]
     pub fn in_formats(self, formats: Formats) -> Self {
         Discovery { formats, ..self }
@@ -171,18 +171,19 @@ impl Discovery {
             let builtin = documented.group.versions.iter().any(|v| v.source == Source::Builtin);
             return builtin.then(|| Err(Status::unknown_path().into()));
         };
-        match version.source {
+        let formats = match version.source {
             Source::Proxied { .. } => return None,
-            Source::Custom => {}
+            Source::Custom => Formats::default(),
             Source::Builtin => {
                 if let Err(refusal) = routed(request, |header| accept::route_objects(header, self.formats)) {
                     return Some(Err(refusal));
                 }
+                self.formats
             }
-        }
+        };
         let tree = || trees::api_resource_list(&documented.group, version);
         let message = &IO_K8S_APIMACHINERY_PKG_APIS_META_V1_APIRESOURCELIST;
-        Some(plain(request, document, message, self.formats, tree))
+        Some(plain(request, document, message, formats, tree))
     }
 }
 

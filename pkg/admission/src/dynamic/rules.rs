@@ -57,7 +57,7 @@ impl<'a> Place<'a> {
     }
 }
 
-fn owned<'o>(object: &'o Object, name: &str) -> Vec<Box<str>> {
+fn owned(object: &Object, name: &str) -> Vec<Box<str>> {
     texts(object, name).map(Box::from).collect()
 }
 

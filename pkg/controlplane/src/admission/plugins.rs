@@ -9,7 +9,7 @@ use client::kubeconfig::WebhookCredentials;
 use client::webhook::Services;
 use endpoints::served::Served;
 use futures::FutureExt;
-use futures::future::{BoxFuture, join};
+use futures::future::{BoxFuture, join, join3};
 use registry::Registry;
 use server::metrics::Collector;
 
@@ -43,9 +43,9 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        namespaces: &Namespaces,
         services: Services,
     ) -> Result<Self, RunError> {
+        let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?;
         let objects = Arc::new(StoredObjects::new(registry.clone()));
         let pod_security = Arc::new(PodSecurityFigures::default());
@@ -84,7 +84,9 @@ impl Plugins {
                 Arc::new(OfWebhooks(figures)),
                 Arc::new(PolicyCollector(policy_figures)),
             ],
-            followed: Box::pin(join(following.run(), following_policies.run()).map(drop)),
+            followed: Box::pin(
+                join3(following_namespaces.run(), following.run(), following_policies.run()).map(drop),
+            ),
             ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
     }

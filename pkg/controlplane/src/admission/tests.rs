@@ -1,3 +1,4 @@
+//! Claims about which plugins run.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;

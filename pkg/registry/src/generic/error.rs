@@ -85,7 +85,7 @@ mod tests {
     fn failed_reads_are_the_statuses_that_clients_know() {
         let check = |error: cacher::Error, code: u16, reason: &str, message: &str, retry_after: i32| {
             let status = read(&GroupResource::new("", "pods"), "list", error);
-            assert_eq!((status.code, status.reason, &*status.message), (code, reason, message));
+            assert_eq!((status.code, &*status.reason, &*status.message), (code, reason, message));
             assert_eq!(status.retry_after_seconds(), retry_after);
         };
         let not_ready = |reason: Option<&str>| cacher::Error::NotReady {

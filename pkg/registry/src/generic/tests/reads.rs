@@ -85,7 +85,7 @@ async fn an_expired_token_comes_back_as_one_that_works() {
     world.store.compact(world.revision().await).await.unwrap();
     let token = &first.continue_token;
     let status = world.registry.list(&target("pods", ""), &options(1, token)).await.err().unwrap();
-    assert_eq!((status.code, status.reason), (410, "Expired"));
+    assert_eq!((status.code, &*status.reason), (410, "Expired"));
     let token = &status.metadata.continue_token;
     let rest = world.registry.list(&target("pods", ""), &options(0, token)).await.unwrap();
     assert_eq!(names("pods", &rest), ["b", "c", "d"]);
@@ -200,7 +200,7 @@ async fn a_watch_from_the_compacted_past_is_one_error_event() {
     let later = Instant::now() + Duration::from_secs(3600);
     let mut events = world.registry.watch(&target("pods", ""), &options, later).await.unwrap();
     match events.next().await.unwrap() {
-        WatchEvent::Error(status) => assert_eq!((status.code, status.reason), (410, "Expired")),
+        WatchEvent::Error(status) => assert_eq!((status.code, &*status.reason), (410, "Expired")),
         _ => panic!("the past is gone"),
     }
     assert!(events.next().await.is_none());
