@@ -1,3 +1,5 @@
+//! Claims about which plugins run, and in which order.
+
 use std::collections::BTreeSet;
 use std::time::Duration;
 
