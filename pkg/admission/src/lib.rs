@@ -104,6 +104,9 @@ pub use taint_nodes::TaintNodesByCondition;
 pub use trust_bundle_attest::ClusterTrustBundleAttest;
 pub use volume_resize::PersistentVolumeClaimResize;
 
+/// Says what time it is.
+pub type Now = dyn Fn() -> std::time::Instant + Send + Sync;
+
 /// What a plugin decides: a refusal is the Status for the client.
 pub type Verdict = Result<(), Box<Status>>;
 

@@ -19,10 +19,9 @@ mod validating;
 mod validations;
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use crate::dynamic::Versions;
-use crate::{Attributes, Objects};
+use crate::{Attributes, Now, Objects};
 pub use catalog::Policies;
 pub use figures::PolicyFigures;
 pub use model::{Binding, ParamKind, Policy, Rules};
@@ -43,9 +42,6 @@ pub trait Configured: Send + Sync + 'static {
     /// `MutatingAdmissionPolicy`s.
     fn mutating(&self) -> Option<Arc<Policies<Mutations>>>;
 }
-
-/// Says what time it is.
-pub type Now = dyn Fn() -> Instant + Send + Sync;
 
 /// What the two plugins are made of.
 #[derive(Clone)]

@@ -72,6 +72,8 @@ pub struct Webhooks {
     pub authorizer: Arc<dyn authorization::Authorizer>,
     /// What is counted.
     pub figures: Arc<WebhookFigures>,
+    /// What time it is, to count how long answers take and to know when requests are over.
+    pub now: Arc<crate::Now>,
 }
 
 /// What a webhook did to a request, when it did not let it pass.

@@ -152,7 +152,7 @@ pub(crate) fn parts(
         objects: Arc::clone(&webhooks.objects),
         authorizer: Arc::clone(&webhooks.authorizer),
         figures: Arc::default(),
-        now: Arc::new(|| tokio::time::Instant::now().into_std()),
+        now: Arc::clone(&webhooks.now),
     }
 }
 

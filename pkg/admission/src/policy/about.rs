@@ -5,9 +5,9 @@ use schema::builtin::IO_K8S_API_CORE_V1_NAMESPACE as NAMESPACE;
 use schema::object::Object;
 use serde_json::Value as Json;
 
-use super::Now;
 use super::model::Policy;
 use super::params::Param;
+use crate::Now;
 use crate::dynamic::{Versioned, admission_request};
 use crate::expressions::{Authorizations, Computed, Inputs, Matched};
 

@@ -111,7 +111,7 @@ fn parts(configured: Fixed) -> PolicyParts {
         objects: Store::of([("namespaces", namespace)]),
         authorizer: Arc::new(Permits(&["use pods p"])),
         figures: Arc::default(),
-        now: Arc::new(Instant::now),
+        now: Arc::new(std::time::Instant::now),
     }
 }
 

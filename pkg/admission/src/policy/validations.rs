@@ -8,9 +8,10 @@ use cel::arena::Arena;
 use cel::value::Value;
 use schema::object::Object;
 
+use super::BUDGET;
 use super::about::About;
 use super::model::{Policy, Rules};
-use super::{BUDGET, Now};
+use crate::Now;
 use crate::expressions::{Computed, Fault, Inputs, Program, stored};
 
 /// The most bytes of a message that an expression made.

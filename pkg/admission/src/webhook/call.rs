@@ -1,7 +1,5 @@
 //! Asking one webhook about one request.
 
-use std::time::Instant;
-
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
 use schema::object::Object;
@@ -142,7 +140,7 @@ impl Webhooks {
         let unknown = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         let review = hook.review.ok_or_else(|| failed(unknown.to_owned(), 400))?;
         let uid = self.caller.uid();
-        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.now)()));
         let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
         let called = self.caller.call(&hook.target, question.body(review, &uid), timeout).await;
         let body = called.map_err(|failure| match failure.misconfigured {
@@ -226,7 +224,7 @@ impl Webhooks {
                     return Err(Status::internal_error(text).into());
                 }
                 failed_open(notes);
-                let over = |deadline| Instant::now() >= deadline;
+                let over = |deadline| (self.now)() >= deadline;
                 if told.attributes.request.deadline.is_some_and(over) {
                     return Err(too_late());
                 }

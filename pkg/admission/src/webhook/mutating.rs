@@ -1,7 +1,5 @@
 //! `MutatingAdmissionWebhook`: one webhook after the other may change an object, or refuse it.
 
-use std::time::Instant;
-
 use async_trait::async_trait;
 use schema::object::Object;
 use serde::Serialize;
@@ -120,7 +118,7 @@ impl Round<'_> {
             None => Question::new(webhooks, &seen)?,
         };
         let question = told.insert(question);
-        let began = Instant::now();
+        let began = (webhooks.now)();
         let outcome = self.answer(ask, question, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, new)));
@@ -131,7 +129,12 @@ impl Round<'_> {
             ..Mutated::default()
         };
         notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
-        let counted = Told { hook, attributes: a, kind: "admit", took: began.elapsed() };
+        let counted = Told {
+            hook,
+            attributes: a,
+            kind: "admit",
+            took: (webhooks.now)().saturating_duration_since(began),
+        };
         let failed_open = |notes: &mut Notes| {
             let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
             notes.annotate(key, hook.name.as_ref(), Level::Metadata);

@@ -69,6 +69,7 @@ impl World {
             )]),
             authorizer: Arc::new(authorization::AlwaysAllow),
             figures: Arc::default(),
+            now: Arc::new(std::time::Instant::now),
         }
     }
 

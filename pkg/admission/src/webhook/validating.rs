@@ -1,7 +1,5 @@
 //! `ValidatingAdmissionWebhook`: all webhooks that a request concerns are asked at once, and each may refuse it.
 
-use std::time::Instant;
-
 use async_trait::async_trait;
 use futures::future::join_all;
 use schema::object::Object;
@@ -35,12 +33,12 @@ impl ValidatingAdmissionWebhook {
         (hook, at): Asked<'_>,
         questions: &[Question],
     ) -> (Result<Answer, Failure>, std::time::Duration) {
-        let began = Instant::now();
+        let began = (self.0.now)();
         let answer = match questions.get(at) {
             Some(question) => self.0.ask(hook, a, question, false).await,
             None => Ok(Answer::default()),
         };
-        (answer, began.elapsed())
+        (answer, (self.0.now)().saturating_duration_since(began))
     }
 }
 
@@ -84,7 +82,7 @@ impl Plugin for ValidatingAdmissionWebhook {
             };
             asked.push((hook, at));
         }
-        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && Instant::now() >= deadline) {
+        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.now)() >= deadline) {
             return Err(call::too_late());
         }
         let answers = join_all(asked.iter().map(|asked| self.ask(a, *asked, &questions))).await;

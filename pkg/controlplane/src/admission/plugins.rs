@@ -58,6 +58,7 @@ impl Plugins {
             objects: objects.clone(),
             authorizer: Arc::clone(authorizer),
             figures: Arc::clone(&figures),
+            now: Arc::new(|| tokio::time::Instant::now().into_std()),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
         let validating = webhooks(&told.validating_webhooks);

@@ -1,4 +1,4 @@
-//! Claims about which plugins run.
+//! Claims about which plugins run, and in which order.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
@@ -152,6 +152,7 @@ fn webhooks() -> Webhooks {
         objects: Arc::new(Nothing),
         authorizer: Arc::new(authorization::AlwaysAllow),
         figures: Arc::default(),
+        now: Arc::new(|| tokio::time::Instant::now().into_std()),
     }
 }
 

@@ -103,8 +103,8 @@ impl StoredParams {
     }
 }
 
-fn failed(status: Box<Status>) -> ParamFailure {
-    ParamFailure::Other(status.message)
+fn failed(status: &Status) -> ParamFailure {
+    ParamFailure::Other(status.message.clone())
 }
 
 #[async_trait]
@@ -124,9 +124,9 @@ impl Params for StoredParams {
         let target = Target { row, namespace, name };
         let found = timeout(WAIT, self.registry.get(&target, "0")).await;
         match found.map_err(|_| ParamFailure::NotSynced)? {
-            Ok(element) => self.param(row, &element).await.map(Some).map_err(failed),
+            Ok(element) => self.param(row, &element).await.map(Some).map_err(|status| failed(&status)),
             Err(status) if status.reason == "NotFound" => Ok(None),
-            Err(status) => Err(failed(status)),
+            Err(status) => Err(failed(&status)),
         }
     }
 
@@ -136,10 +136,10 @@ impl Params for StoredParams {
         let options = ListOptions { resource_version: "0".to_owned(), ..ListOptions::default() };
         let target = Target { row, namespace, name: "" };
         let page = timeout(WAIT, self.registry.list(&target, &options)).await;
-        let page = page.map_err(|_| ParamFailure::NotSynced)?.map_err(failed)?;
+        let page = page.map_err(|_| ParamFailure::NotSynced)?.map_err(|status| failed(&status))?;
         let mut params = Vec::new();
         for item in page.items.iter() {
-            params.push(self.param(row, &item).await.map_err(failed)?);
+            params.push(self.param(row, &item).await.map_err(|status| failed(&status))?);
         }
         Ok(params)
     }
