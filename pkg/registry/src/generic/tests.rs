@@ -15,7 +15,6 @@ mod too_large;
 mod update;
 
 use apimachinery::features::Gates;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -222,12 +221,12 @@ impl World {
 }
 
 /// Code, reason and message of a failure.
-fn failure<T>(result: Result<T>) -> (u16, Cow<'static, str>, String) {
+fn failure<T>(result: Result<T>) -> (u16, &'static str, String) {
     let status: Box<Status> = result.err().unwrap();
-    (status.code, status.reason, status.message.clone())
+    (status.code, reason(&status), status.message.clone())
 }
 
 /// What a failure is compared with.
-fn says(code: u16, reason: &'static str, message: &str) -> (u16, Cow<'static, str>, String) {
-    (code, reason.into(), message.to_owned())
+fn says(code: u16, reason: &'static str, message: &str) -> (u16, &'static str, String) {
+    (code, reason, message.to_owned())
 }
