@@ -223,7 +223,7 @@ impl World {
 /// Code, reason and message of a failure.
 fn failure<T>(result: Result<T>) -> (u16, &'static str, String) {
     let status: Box<Status> = result.err().unwrap();
-    (status.code, reason(&status), status.message.clone())
+    (status.code, crate::testing::reason(&status), status.message.clone())
 }
 
 /// What a failure is compared with.
