@@ -56,7 +56,9 @@ async fn answers_without_etcd(replica: &Replica) {
         assert!(expected.contains(&answer.code), "{path}: {answer:?}");
         if answer.code >= 400 {
             let status = answer.document();
-            assert_eq!((&*status.kind, status.code), ("Status", answer.code), "{path}: {answer:?}");
+            // To a request whose time is over upstream's filter writes a Status without its kind.
+            let is_status = status.kind == "Status" || answer.code == 504 && status.kind.is_empty();
+            assert!(is_status && status.code == answer.code, "{path}: {answer:?}");
         }
     };
     tokio::join!(
