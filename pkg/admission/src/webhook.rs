@@ -19,7 +19,7 @@ use async_trait::async_trait;
 use crate::Objects;
 use crate::dynamic::Versions;
 pub use figures::WebhookFigures;
-pub use hook::{Hook, Target};
+pub use hook::{Hook, ServicePort, Target};
 pub use hooks::Hooks;
 pub use mutating::MutatingAdmissionWebhook;
 pub use validating::ValidatingAdmissionWebhook;

@@ -38,7 +38,10 @@ impl Question {
 
     pub(super) fn new(webhooks: &Webhooks, seen: &Versioned<'_>) -> Result<Self, Box<Status>> {
         let text = |object: Option<&Object>| match object {
-            Some(object) => webhooks.versions.text(object, seen.endpoint).map_err(Status::internal_error),
+            Some(object) => {
+                let text = webhooks.versions.text(object, seen.endpoint);
+                text.map_err(|error| Box::new(Status::internal_error(error)))
+            }
             None => Ok(b"null".to_vec()),
         };
         let head = serde_json::Value::Object(admission_request(seen)).to_string();

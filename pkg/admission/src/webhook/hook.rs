@@ -16,13 +16,26 @@ use crate::expressions::Conditions;
 /// What a webhook has when its configuration does not say how long.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
+/// A port of a Service.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct ServicePort {
+    /// Namespace of the Service.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// The port.
+    pub port: u16,
+    /// The path of requests; may be empty.
+    pub path: Box<str>,
+}
+
 /// Where a webhook is, and whom to believe there.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Target {
     /// Its URL; empty for one behind a Service.
     pub url: Box<str>,
-    /// Namespace, name, port and path of the Service.
-    pub service: Option<(Box<str>, Box<str>, u16, Box<str>)>,
+    /// The Service that it is behind.
+    pub service: Option<ServicePort>,
     /// PEM; empty for whom the system believes.
     pub authorities: Box<[u8]>,
 }
@@ -96,7 +109,8 @@ fn target(webhook: &Object) -> Target {
     let service = child(config, "service").map(|service| {
         let port = service.get("port").and_then(Value::as_u64).and_then(|port| u16::try_from(port).ok());
         let text = |name| Box::from(text(service, name));
-        (text("namespace"), text("name"), port.unwrap_or(443), text("path"))
+        let (namespace, name, path) = (text("namespace"), text("name"), text("path"));
+        ServicePort { namespace, name, port: port.unwrap_or(443), path }
     });
     Target {
         url: text(config, "url").into(),

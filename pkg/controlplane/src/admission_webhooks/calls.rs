@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use admission::webhook::{CallFailure, Caller, Target};
+use admission::webhook::{CallFailure, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::{Place, Services, Webhook};
@@ -35,7 +35,9 @@ impl WebhookCalls {
 
     fn credentials(&self, target: &Target) -> Result<Credentials, String> {
         match &target.service {
-            Some((namespace, name, port, _)) => self.credentials.of_service(namespace, name, *port),
+            Some(ServicePort { namespace, name, port, .. }) => {
+                self.credentials.of_service(namespace, name, *port)
+            }
             None => {
                 let url = target.url.parse::<http::Uri>().map_err(|error| error.to_string())?;
                 let port = url.port_u16().unwrap_or(443);
@@ -73,7 +75,7 @@ impl WebhookCalls {
 fn place(target: &Target) -> Place {
     match &target.service {
         None => Place::Url(target.url.to_string()),
-        Some((namespace, name, port, path)) => Place::Service {
+        Some(ServicePort { namespace, name, port, path }) => Place::Service {
             namespace: namespace.to_string(),
             name: name.to_string(),
             port: *port,

@@ -6,7 +6,7 @@ fn plugin(world: &Arc<World>) -> Box<dyn Plugin> {
     Box::new(MutatingAdmissionWebhook::new(world.parts()))
 }
 
-fn admit(world: &Arc<World>) -> Result<(Value, Notes), Status> {
+fn admit(world: &Arc<World>) -> Result<(Value, Notes), Box<Status>> {
     world.admit(&Write::default(), pod(), vec![plugin(world)])
 }
 
