@@ -41,6 +41,17 @@ pub trait Configured: Send + Sync + 'static {
 
     /// `MutatingAdmissionPolicy`s.
     fn mutating(&self) -> Option<Arc<Policies<Mutations>>>;
+
+    /// Those of [`validating`](Self::validating) that are from manifests on the server's disk. Requests about policies
+    /// are theirs, too: they cannot keep anybody from mending them.
+    fn validating_manifests(&self) -> Option<Arc<Policies<Validations>>> {
+        None
+    }
+
+    /// Those of [`mutating`](Self::mutating) that are from manifests.
+    fn mutating_manifests(&self) -> Option<Arc<Policies<Mutations>>> {
+        None
+    }
 }
 
 /// What the two plugins are made of.
@@ -62,24 +73,33 @@ pub struct PolicyParts {
     pub now: Arc<Now>,
 }
 
-/// Whether a request is about what no policy of the API ever sees: policies themselves, and the reviews that
-/// authentication and authorization of other servers depend on.
-fn is_exempt(a: &Attributes<'_>) -> bool {
-    let excluded: &[&str] = match a.resource.group {
-        "admissionregistration.k8s.io" => &[
-            "validatingadmissionpolicies",
-            "validatingadmissionpolicybindings",
-            "mutatingadmissionpolicies",
-            "mutatingadmissionpolicybindings",
-        ],
-        "authentication.k8s.io" => &["selfsubjectreviews", "tokenreviews"],
-        "authorization.k8s.io" => &[
-            "localsubjectaccessreviews",
-            "selfsubjectaccessreviews",
-            "selfsubjectrulesreviews",
-            "subjectaccessreviews",
-        ],
-        _ => &[],
-    };
-    excluded.contains(&a.resource.plural)
+/// Which policies may be about a request.
+enum Reach {
+    /// All there are.
+    All,
+    /// Those from manifests: it is about policies themselves.
+    Manifests,
+    /// None: authentication and authorization of other servers depend on it.
+    None,
+}
+
+fn reach(a: &Attributes<'_>) -> Reach {
+    match (a.resource.group, a.resource.plural) {
+        (
+            "admissionregistration.k8s.io",
+            "validatingadmissionpolicies"
+            | "validatingadmissionpolicybindings"
+            | "mutatingadmissionpolicies"
+            | "mutatingadmissionpolicybindings",
+        ) => Reach::Manifests,
+        ("authentication.k8s.io", "selfsubjectreviews" | "tokenreviews") => Reach::None,
+        (
+            "authorization.k8s.io",
+            "localsubjectaccessreviews"
+            | "selfsubjectaccessreviews"
+            | "selfsubjectrulesreviews"
+            | "subjectaccessreviews",
+        ) => Reach::None,
+        _ => Reach::All,
+    }
 }

@@ -55,6 +55,17 @@ pub trait Configured: Send + Sync + 'static {
 
     /// Of `ValidatingWebhookConfiguration`s.
     fn validating(&self) -> Option<Arc<Hooks>>;
+
+    /// Those of [`mutating`](Self::mutating) that are from manifests on the server's disk. Requests about the
+    /// configuration of admission are theirs, too: they cannot keep anybody from mending them.
+    fn mutating_manifests(&self) -> Option<Arc<Hooks>> {
+        None
+    }
+
+    /// Those of [`validating`](Self::validating) that are from manifests.
+    fn validating_manifests(&self) -> Option<Arc<Hooks>> {
+        None
+    }
 }
 
 /// What the two plugins are made of.

@@ -4,8 +4,7 @@
 //!
 //! The rules read objects of the storage version, after defaults and after what the strategy does to
 //! prepare a write: several compare `metadata.generation`. Texts and their order are upstream's; where
-//! upstream walks a map in no order, here it is the order of the keys. Manifests of admission control on the
-//! server's disk (`ManifestBasedAdmissionControlConfig`) are not supported, so their names are only warned of.
+//! upstream walks a map in no order, here it is the order of the keys.
 
 mod affinity;
 mod app_armor;
@@ -29,15 +28,12 @@ mod workload;
 use crate::options::DeleteOptions;
 use crate::resources::Resource;
 use crate::tree::{child, text};
-use apimachinery::features::Gates;
+use apimachinery::features::{Gate, Gates};
 use apimachinery::go_quote::Quoted;
 use collector::Warnings;
 use schema::object::{Object, get_i64, get_str};
 
 use custom::custom_object;
-
-/// Names that belong to manifests on the server's disk.
-const STATIC_SUFFIX: &str = ".static.k8s.io";
 
 /// Jobs are deleted without their pods for compatibility, which few expect.
 const ORPHANED_PODS: &str = "child pods are preserved by default when jobs are deleted; set \
@@ -113,6 +109,8 @@ fn create(group: &str, plural: &str, new: &Object, out: &mut Warnings) {
         ("", "secrets") => core::secret(new, out),
         ("", "serviceaccounts") => core::service_account(new, None, out),
         ("", "services") => networking::service(new, out),
+        // Where manifests on the server's disk are read, validation refuses their names.
+        ("admissionregistration.k8s.io", _) if out.enabled(Gate::ManifestBasedAdmissionControlConfig) => {}
         ("admissionregistration.k8s.io", _) => static_name(new, out),
         ("apiextensions.k8s.io", "customresourcedefinitions") => custom::definition(new, None, out),
         ("apps", "daemonsets") => workload::template(new, out),
@@ -160,6 +158,7 @@ fn update(group: &str, plural: &str, new: &Object, old: &Object, out: &mut Warni
         // Said when it is newly wrong only.
         ("", "serviceaccounts") => core::service_account(new, Some(old), out),
         ("apiextensions.k8s.io", "customresourcedefinitions") => custom::definition(new, Some(old), out),
+        ("admissionregistration.k8s.io", _) => static_name(new, out),
         ("storage.k8s.io", "csidrivers") => storage::csi_driver(new, Some(old), out),
         _ => create(group, plural, new, out),
     }
@@ -177,12 +176,8 @@ fn update_status(group: &str, plural: &str, new: &Object, out: &mut Warnings) {
 
 /// The objects of admission control that may come from manifests.
 fn static_name(new: &Object, out: &mut Warnings) {
-    if name(new).ends_with(STATIC_SUFFIX) {
-        out.add(format_args!(
-            "metadata.name: names ending with {} are reserved for static manifest-based configurations and \
-             cannot be managed via the API",
-            Quoted(STATIC_SUFFIX)
-        ));
+    if let Some(why) = crate::validation::kinds::static_name(name(new)) {
+        out.add(format_args!("metadata.name: {why}"));
     }
 }
 
@@ -211,7 +206,8 @@ fn annotation<'o>(object: &'o Object, key: &str) -> Option<&'o str> {
 
 #[cfg(test)]
 mod tests {
-    use super::testing::{created, status_updated, updated};
+    use super::testing::{created, created_with, status_updated, updated};
+    use apimachinery::features::{Gate, Gates};
     use serde_json::json;
 
     const RESERVED: &str = "metadata.name: names ending with \".static.k8s.io\" are reserved for static \
@@ -226,7 +222,11 @@ mod tests {
             updated(group, plural, object.clone(), object.clone(), &[RESERVED]);
             created(group, plural, other, &[]);
         }
-        let group = "admissionregistration.k8s.io";
+        let (group, open) = (
+            "admissionregistration.k8s.io",
+            Gates::default().with(Gate::ManifestBasedAdmissionControlConfig, true),
+        );
+        created_with(open, group, "validatingadmissionpolicies", object.clone(), &[]);
         status_updated(group, "validatingadmissionpolicies", object, &[RESERVED]);
     }
 

@@ -7,7 +7,7 @@ mod manifests;
 mod tests;
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ::admission::{
     EventRateLimitConfiguration, PodNodeSelectorConfiguration, PodSecurityConfiguration, PodSecurityFlaw,
@@ -22,11 +22,22 @@ use crate::config::AdmissionConfig;
 use crate::image_reviews::ImagePolicy;
 use crate::run::RunError;
 use file::AdmissionConfiguration;
-use manifests::{check_mutating_policies, check_validating_policies, webhook_credentials};
+use manifests::{mutating_policies, validating_policies, webhooks};
+
+/// Where manifests of plugins are; `None` where a plugin has none.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ManifestDirectories {
+    pub(crate) mutating_policies: Option<PathBuf>,
+    pub(crate) mutating_webhooks: Option<PathBuf>,
+    pub(crate) validating_policies: Option<PathBuf>,
+    pub(crate) validating_webhooks: Option<PathBuf>,
+}
 
 /// What plugins are told; the defaults of those that do not run.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Configurations {
+    /// Where manifests are.
+    pub(crate) manifests: ManifestDirectories,
     pub(crate) event_rate_limit: EventRateLimitConfiguration,
     /// `None` where images are not judged.
     pub(crate) image_policy: Option<ImagePolicy>,
@@ -55,13 +66,13 @@ impl Configurations {
         let mut read = Configurations::default();
         for name in plugins {
             let text = file.text_of(name).map_err(failed)?;
-            read.set(name, text.as_deref()).map_err(failed)?;
+            read.set(name, text.as_deref(), gates).map_err(failed)?;
         }
         Ok(read)
     }
 
     /// Takes in what a plugin is told. Most plugins have nothing to be told, and do not look.
-    fn set(&mut self, plugin: &str, text: Option<&[u8]>) -> Result<(), String> {
+    fn set(&mut self, plugin: &str, text: Option<&[u8]>, gates: Gates) -> Result<(), String> {
         let unmade = |why: String| format!("couldn't init admission plugin {}: {why}", quote(plugin));
         let unsound = |why: String| format!("failed to initialize admission plugin {}: {why}", quote(plugin));
         // These two have to be told something, all others can do without.
@@ -74,9 +85,12 @@ impl Configurations {
         }
         let Some(text) = text else { return Ok(()) };
         match plugin {
-            "MutatingAdmissionPolicy" => check_mutating_policies(text).map_err(unmade)?,
+            "MutatingAdmissionPolicy" => {
+                self.manifests.mutating_policies = mutating_policies(text, gates).map_err(unmade)?;
+            }
             "MutatingAdmissionWebhook" => {
-                self.mutating_webhooks = webhook_credentials(text).map_err(unmade)?;
+                (self.mutating_webhooks, self.manifests.mutating_webhooks) =
+                    webhooks(text, gates).map_err(unmade)?;
             }
             "PodNodeSelector" => self.pod_node_selector = PodNodeSelectorConfiguration::parse(text),
             "PodSecurity" => {
@@ -89,9 +103,12 @@ impl Configurations {
                 self.pod_tolerations = PodTolerationConfiguration::parse(text).map_err(unmade)?;
             }
             "ResourceQuota" => self.quota = QuotaConfiguration::parse(text).map_err(unmade)?,
-            "ValidatingAdmissionPolicy" => check_validating_policies(text).map_err(unmade)?,
+            "ValidatingAdmissionPolicy" => {
+                self.manifests.validating_policies = validating_policies(text, gates).map_err(unmade)?;
+            }
             "ValidatingAdmissionWebhook" => {
-                self.validating_webhooks = webhook_credentials(text).map_err(unmade)?;
+                (self.validating_webhooks, self.manifests.validating_webhooks) =
+                    webhooks(text, gates).map_err(unmade)?;
             }
             _ => {}
         }
@@ -113,7 +130,7 @@ fn file_at(path: &Path, plugins: &[&str]) -> Result<AdmissionConfiguration, Stri
 }
 
 /// What Go says of an error of the system: its text without the number, in small letters.
-fn system_words(error: &io::Error) -> String {
+pub(crate) fn system_words(error: &io::Error) -> String {
     let text = error.to_string();
     let words = text.split(" (os error").next().unwrap_or_default();
     let mut letters = words.chars();

@@ -19,6 +19,8 @@ use registry::Registry;
 use registry::follow::{Change, Follower, Following, View};
 use server::metrics::Collector;
 
+use crate::admission_manifests::{self, Joined, Source};
+
 use params::StoredParams;
 
 const GROUP: &str = "admissionregistration.k8s.io";
@@ -116,12 +118,30 @@ impl FollowingPolicies {
 pub(crate) struct ConfiguredPolicies {
     validating: Follower<Kept<Validations>>,
     mutating: Follower<Kept<Mutations>>,
+    validating_on_disk: OnDisk<Validations>,
+    mutating_on_disk: OnDisk<Mutations>,
 }
+
+/// What is from manifests, if there may be any, and that with what is stored.
+type OnDisk<E> = Option<(Arc<Source<Policies<E>>>, Arc<Joined<Policies<E>>>)>;
 
 impl ConfiguredPolicies {
     /// Waits until all policies that validate are known.
     pub(crate) async fn ready(&self) {
         self.validating.ready().await;
+    }
+
+    /// These, and before them what is from manifests.
+    pub(crate) fn with(
+        self,
+        mutating: Option<Arc<Source<Policies<Mutations>>>>,
+        validating: Option<Arc<Source<Policies<Validations>>>>,
+    ) -> Self {
+        ConfiguredPolicies {
+            mutating_on_disk: mutating.map(|source| (source, Arc::default())),
+            validating_on_disk: validating.map(|source| (source, Arc::default())),
+            ..self
+        }
     }
 
     /// Those of a registry, and what keeps them current.
@@ -134,7 +154,9 @@ impl ConfiguredPolicies {
         let of_mutating = rows(["mutatingadmissionpolicies", "mutatingadmissionpolicybindings"]);
         let (validating, following) = Follower::new(registry, "validating policies", of_validating);
         let (mutating, following_mutating) = Follower::new(registry, "mutating policies", of_mutating);
-        (ConfiguredPolicies { validating, mutating }, FollowingPolicies(following, following_mutating))
+        let configured =
+            ConfiguredPolicies { validating, mutating, validating_on_disk: None, mutating_on_disk: None };
+        (configured, FollowingPolicies(following, following_mutating))
     }
 }
 
@@ -156,17 +178,32 @@ pub(crate) fn parts(
     }
 }
 
-fn read<E: Rules>(follower: &Follower<Kept<E>>) -> Option<Arc<Policies<E>>> {
-    follower.is_ready().then(|| follower.read(Kept::all))
+fn read<E: Rules>(follower: &Follower<Kept<E>>, on_disk: &OnDisk<E>) -> Option<Arc<Policies<E>>>
+where
+    Policies<E>: admission_manifests::Compiled,
+{
+    let stored = follower.is_ready().then(|| follower.read(Kept::all))?;
+    Some(match on_disk {
+        Some((source, joined)) => joined.of(source.current(), stored, Policies::followed_by),
+        None => stored,
+    })
 }
 
 impl Configured for ConfiguredPolicies {
     fn validating(&self) -> Option<Arc<Policies<Validations>>> {
-        read(&self.validating)
+        read(&self.validating, &self.validating_on_disk)
     }
 
     fn mutating(&self) -> Option<Arc<Policies<Mutations>>> {
-        read(&self.mutating)
+        read(&self.mutating, &self.mutating_on_disk)
+    }
+
+    fn validating_manifests(&self) -> Option<Arc<Policies<Validations>>> {
+        self.validating_on_disk.as_ref().map(|(source, _)| source.current())
+    }
+
+    fn mutating_manifests(&self) -> Option<Arc<Policies<Mutations>>> {
+        self.mutating_on_disk.as_ref().map(|(source, _)| source.current())
     }
 }
 

@@ -12,6 +12,7 @@ use admission::webhook::{Configured, Hook, Hooks};
 use registry::Registry;
 use registry::follow::{Change, Follower, Following, View};
 
+use crate::admission_manifests::{Joined, MutatingHooks, Source, ValidatingHooks};
 pub(crate) use calls::WebhookCalls;
 pub(crate) use versions::ServedVersions;
 
@@ -63,7 +64,14 @@ impl View for Configurations {
 
 /// Reads the webhooks that are configured now.
 #[derive(Clone)]
-pub(crate) struct ConfiguredWebhooks(Follower<Configurations>);
+pub(crate) struct ConfiguredWebhooks {
+    stored: Follower<Configurations>,
+    mutating: OnDisk<MutatingHooks>,
+    validating: OnDisk<ValidatingHooks>,
+}
+
+/// What is from manifests, if there may be any, and that with what is stored.
+type OnDisk<T> = Option<(Arc<Source<T>>, Arc<Joined<Hooks>>)>;
 
 impl ConfiguredWebhooks {
     /// Those of a registry, and what keeps them current while it runs.
@@ -71,25 +79,54 @@ impl ConfiguredWebhooks {
         let rows =
             [MUTATING, VALIDATING].into_iter().filter_map(|plural| resources::find(GROUP, "v1", plural, ""));
         let (follower, following) = Follower::new(registry, "webhooks", rows.map(Handle::from).collect());
-        (ConfiguredWebhooks(follower), following)
+        (ConfiguredWebhooks { stored: follower, mutating: None, validating: None }, following)
+    }
+
+    /// These, and before them what is from manifests.
+    pub(crate) fn with(
+        self,
+        mutating: Option<Arc<Source<MutatingHooks>>>,
+        validating: Option<Arc<Source<ValidatingHooks>>>,
+    ) -> Self {
+        ConfiguredWebhooks {
+            mutating: mutating.map(|source| (source, Arc::default())),
+            validating: validating.map(|source| (source, Arc::default())),
+            ..self
+        }
     }
 
     /// Waits until all configurations are known.
     pub(crate) async fn ready(&self) {
-        self.0.ready().await;
+        self.stored.ready().await;
     }
 
     fn webhooks(&self, of: impl FnOnce(&Configurations) -> &Webhooks) -> Option<Arc<Hooks>> {
-        self.0.is_ready().then(|| self.0.read(|view| of(view).all()))
+        self.stored.is_ready().then(|| self.stored.read(|view| of(view).all()))
     }
 }
 
 impl Configured for ConfiguredWebhooks {
     fn mutating(&self) -> Option<Arc<Hooks>> {
-        self.webhooks(|view| &view.mutating)
+        let stored = self.webhooks(|view| &view.mutating)?;
+        Some(match &self.mutating {
+            Some((source, joined)) => joined.of(Arc::clone(&source.current().0), stored, Hooks::followed_by),
+            None => stored,
+        })
+    }
+
+    fn mutating_manifests(&self) -> Option<Arc<Hooks>> {
+        self.mutating.as_ref().map(|(source, _)| Arc::clone(&source.current().0))
+    }
+
+    fn validating_manifests(&self) -> Option<Arc<Hooks>> {
+        self.validating.as_ref().map(|(source, _)| Arc::clone(&source.current().0))
     }
 
     fn validating(&self) -> Option<Arc<Hooks>> {
-        self.webhooks(|view| &view.validating)
+        let stored = self.webhooks(|view| &view.validating)?;
+        Some(match &self.validating {
+            Some((source, joined)) => joined.of(Arc::clone(&source.current().0), stored, Hooks::followed_by),
+            None => stored,
+        })
     }
 }

@@ -45,6 +45,7 @@ pub const READ: &[Gate] = &[
     Gate::InPlacePodVerticalScaling,
     Gate::JobPodReplacementPolicy,
     Gate::KubeletServiceAccountTokenForCredentialProviders,
+    Gate::ManifestBasedAdmissionControlConfig,
     Gate::MatchLabelKeysInPodTopologySpread,
     Gate::MatchLabelKeysInPodTopologySpreadSelectorMerge,
     Gate::MaxUnavailableStatefulSet,

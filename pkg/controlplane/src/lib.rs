@@ -3,6 +3,7 @@
 
 pub mod admission;
 mod admission_config;
+mod admission_manifests;
 mod admission_policies;
 mod admission_webhooks;
 mod aggregation;

@@ -59,6 +59,12 @@ pub struct Policies<E> {
     memo: Mutex<Memo<E>>,
 }
 
+impl<E> Default for Policies<E> {
+    fn default() -> Self {
+        Policies { hooks: Vec::new(), memo: Mutex::default() }
+    }
+}
+
 impl<E> Policies<E> {
     /// These, in this order. A binding whose policy is not there counts for nothing.
     pub fn new(
@@ -79,6 +85,12 @@ impl<E> Policies<E> {
             Some(Hook { policy, bindings, all })
         };
         Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: Mutex::default() }
+    }
+
+    /// All of these, and then all of the others. Bindings stay with the policies that they were given with.
+    pub fn followed_by(&self, others: &Self) -> Self {
+        let hooks = self.hooks.iter().chain(&others.hooks).cloned();
+        Policies { hooks: hooks.collect(), memo: Mutex::default() }
     }
 
     /// Whether there are none.
@@ -124,6 +136,13 @@ impl<E> Policies<E> {
             (index.len() > 0).then_some(Candidate { policy, invocation, bindings, index })
         };
         self.hooks.iter().filter_map(fits).collect()
+    }
+}
+
+impl<E> Clone for Hook<E> {
+    fn clone(&self) -> Self {
+        let (policy, bindings) = (Arc::clone(&self.policy), Arc::clone(&self.bindings));
+        Hook { policy, bindings, all: self.all.clone() }
     }
 }
 

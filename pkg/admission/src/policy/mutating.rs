@@ -1,6 +1,8 @@
 //! `MutatingAdmissionPolicy`: changes objects as policies say, one after the other (upstream's
 //! `mutating/dispatcher.go`, `generic/policy_dispatcher.go`).
 
+use std::sync::Arc;
+
 use apimachinery::go_quote::quote;
 use apimachinery::status::{Cause, Status};
 use async_trait::async_trait;
@@ -8,13 +10,13 @@ use schema::object::Object;
 
 use super::about::{About, Requests};
 use super::applied::{Unchanged, changed};
-use super::catalog::Candidate;
+use super::catalog::{Candidate, Policies};
 use super::figures::error_type;
 use super::matching::Matching;
 use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, Mutations};
 use super::params::Param;
-use super::{PolicyParts, is_exempt};
+use super::{PolicyParts, Reach, reach};
 use crate::dynamic::{Invocation, Versioned};
 use crate::expressions::Authorizations;
 use crate::{Attributes, Notes, Operation, Plugin, Verdict};
@@ -27,6 +29,16 @@ impl MutatingAdmissionPolicy {
     pub fn new(parts: PolicyParts) -> Self {
         MutatingAdmissionPolicy(parts)
     }
+
+    /// The policies that may be about a request; `None` as long as that is not known.
+    fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Mutations>>> {
+        let configured = &self.0.configured;
+        match reach(a) {
+            Reach::All => configured.mutating(),
+            Reach::Manifests => Some(configured.mutating_manifests().unwrap_or_default()),
+            Reach::None => Some(Arc::default()),
+        }
+    }
 }
 
 #[async_trait]
@@ -37,12 +49,11 @@ impl Plugin for MutatingAdmissionPolicy {
 
     /// A deletion has no object to change.
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        let none = self.0.configured.mutating().is_some_and(|policies| policies.is_empty());
-        a.operation != Operation::Delete && !none && !is_exempt(a)
+        a.operation != Operation::Delete && !self.policies(a).is_some_and(|policies| policies.is_empty())
     }
 
     async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
-        let Some(policies) = self.0.configured.mutating() else {
+        let Some(policies) = self.policies(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
         let candidates = policies.candidates(a, self.0.versions.as_ref());

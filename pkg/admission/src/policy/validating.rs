@@ -9,12 +9,12 @@ use schema::json_write::write_string;
 use schema::object::Object;
 
 use super::about::{About, Requests};
-use super::catalog::Candidate;
+use super::catalog::{Candidate, Policies};
 use super::figures::{Enforced, error_type};
 use super::matching::Matching;
 use super::model::{Action, Binding, Policy};
 use super::validations::{Annotated, Decision, Judgement, Validations};
-use super::{PolicyParts, is_exempt};
+use super::{PolicyParts, Reach, reach};
 use crate::dynamic::{Invocation, Versioned};
 use crate::expressions::Authorizations;
 use crate::{Attributes, Level, Notes, Plugin, Verdict};
@@ -31,6 +31,16 @@ impl ValidatingAdmissionPolicy {
     pub fn new(parts: PolicyParts) -> Self {
         ValidatingAdmissionPolicy(parts)
     }
+
+    /// The policies that may be about a request; `None` as long as that is not known.
+    fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Validations>>> {
+        let configured = &self.0.configured;
+        match reach(a) {
+            Reach::All => configured.validating(),
+            Reach::Manifests => Some(configured.validating_manifests().unwrap_or_default()),
+            Reach::None => Some(Arc::default()),
+        }
+    }
 }
 
 #[async_trait]
@@ -40,11 +50,11 @@ impl Plugin for ValidatingAdmissionPolicy {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        !self.0.configured.validating().is_some_and(|policies| policies.is_empty()) && !is_exempt(a)
+        !self.policies(a).is_some_and(|policies| policies.is_empty())
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
-        let Some(policies) = self.0.configured.validating() else {
+        let Some(policies) = self.policies(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
         let candidates = policies.candidates(a, self.0.versions.as_ref());

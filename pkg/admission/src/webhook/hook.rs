@@ -80,6 +80,14 @@ impl Hook {
         hooks
     }
 
+    /// The webhooks of a configuration from a manifest on the server's disk.
+    pub fn all_of_manifest(configuration: &Object) -> Vec<Self> {
+        let mut hooks = Hook::all_of(configuration);
+        // The API may have an old configuration of the same name.
+        hooks.iter_mut().for_each(|hook| hook.uid = format!("manifest/{}", hook.uid).into());
+        hooks
+    }
+
     fn read(configuration: &str, webhook: &Object, same: usize) -> Self {
         let name = text(webhook, "name");
         let seconds = webhook.get("timeoutSeconds").and_then(Value::as_u64);

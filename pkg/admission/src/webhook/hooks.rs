@@ -40,6 +40,11 @@ impl Hooks {
         Hooks { hooks, memo: Mutex::default() }
     }
 
+    /// All of these, and then all of the others.
+    pub fn followed_by(&self, others: &Self) -> Self {
+        Hooks::new(self.hooks.iter().chain(&others.hooks).cloned().collect())
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.hooks.is_empty()

@@ -1,5 +1,7 @@
 //! `MutatingAdmissionWebhook`: one webhook after the other may change an object, or refuse it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use schema::object::Object;
 use serde::Serialize;
@@ -24,6 +26,15 @@ impl MutatingAdmissionWebhook {
     pub fn new(webhooks: Webhooks) -> Self {
         MutatingAdmissionWebhook(webhooks)
     }
+
+    /// The webhooks that may be asked about a request; `None` as long as that is not known.
+    fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
+        let configured = &self.0.configured;
+        match dynamic::is_exempt(a) {
+            true => Some(configured.mutating_manifests().unwrap_or_default()),
+            false => configured.mutating(),
+        }
+    }
 }
 
 #[async_trait]
@@ -33,11 +44,11 @@ impl Plugin for MutatingAdmissionWebhook {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        !self.0.configured.mutating().is_some_and(|hooks| hooks.is_empty()) && !dynamic::is_exempt(a)
+        !self.hooks(a).is_some_and(|hooks| hooks.is_empty())
     }
 
     async fn mutate(&self, a: &Attributes<'_>, object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
-        let Some(hooks) = self.0.configured.mutating() else {
+        let Some(hooks) = self.hooks(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
         let round = Round { webhooks: &self.0, hooks: &hooks, a, number: usize::from(notes.is_again()) };

@@ -1,5 +1,7 @@
 //! `ValidatingAdmissionWebhook`: all webhooks that a request concerns are asked at once, and each may refuse it.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use futures::future::join_all;
 use schema::object::Object;
@@ -7,6 +9,7 @@ use schema::object::Object;
 use super::call::{self, Question};
 use super::figures::Told;
 use super::hook::Hook;
+use super::hooks::Hooks;
 use super::response::Answer;
 use super::{Failure, Webhooks};
 use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
@@ -24,6 +27,15 @@ impl ValidatingAdmissionWebhook {
     /// Of what webhooks need.
     pub fn new(webhooks: Webhooks) -> Self {
         ValidatingAdmissionWebhook(webhooks)
+    }
+
+    /// The webhooks that may be asked about a request; `None` as long as that is not known.
+    fn hooks(&self, a: &Attributes<'_>) -> Option<Arc<Hooks>> {
+        let configured = &self.0.configured;
+        match dynamic::is_exempt(a) {
+            true => Some(configured.validating_manifests().unwrap_or_default()),
+            false => configured.validating(),
+        }
     }
 
     /// Asks a webhook, and says how long it took.
@@ -49,12 +61,12 @@ impl Plugin for ValidatingAdmissionWebhook {
     }
 
     fn handles(&self, a: &Attributes<'_>) -> bool {
-        !self.0.configured.validating().is_some_and(|hooks| hooks.is_empty()) && !dynamic::is_exempt(a)
+        !self.hooks(a).is_some_and(|hooks| hooks.is_empty())
     }
 
     async fn validate(&self, a: &Attributes<'_>, object: Option<&Object>, notes: &mut Notes) -> Verdict {
         let webhooks = &self.0;
-        let Some(hooks) = webhooks.configured.validating() else {
+        let Some(hooks) = self.hooks(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
         let candidates = hooks.candidates(a, webhooks.versions.as_ref());

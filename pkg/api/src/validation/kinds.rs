@@ -49,10 +49,11 @@ mod storage;
 mod trust_bundle;
 mod workload;
 
-use apimachinery::features::Gates;
-use apimachinery::field::{ErrorList, Path};
+use apimachinery::features::{Gate, Gates};
+use apimachinery::field::{Error, ErrorList, Path};
+use apimachinery::go_quote::Quoted;
 use apimachinery::time::UnixTime;
-use schema::object::Object;
+use schema::object::{Object, get_str};
 
 use super::{
     NameRule, name_rule, requires_qualified_finalizers, validate_finalizers_are_qualified,
@@ -61,6 +62,10 @@ use super::{
 use crate::resources::Resource;
 
 pub use service::validate_cluster_ips;
+
+/// How names end that belong to objects of admission control from manifests on the server's disk (apiserver
+/// `pkg/admission/plugin/manifest/validation.go`).
+pub const STATIC_SUFFIX: &str = ".static.k8s.io";
 
 /// What validates the objects of a resource.
 struct Rules {
@@ -218,6 +223,34 @@ pub fn validate_tolerations<'o>(path: &Path<'_>, tolerations: impl Iterator<Item
 
 /// What is wrong with an object that is about to be created, as its kind sees it.
 pub fn validate(row: &Resource, new: &Object, given: &Given) -> ErrorList {
+    let mut errors = validate_manifest(row, new, given);
+    if row.group == "admissionregistration.k8s.io"
+        && given.settings.gates.enabled(Gate::ManifestBasedAdmissionControlConfig)
+        && let Some(why) = static_name(object_name(new))
+    {
+        errors.push(Error::invalid(&Path::root("metadata").child("name"), object_name(new), why));
+    }
+    errors
+}
+
+/// Why the API should not have an object of admission control of this name; `None` if it may: it belongs to manifests
+/// on the server's disk.
+pub(crate) fn static_name(name: &str) -> Option<String> {
+    name.ends_with(STATIC_SUFFIX).then(|| {
+        format!(
+            "names ending with {} are reserved for static manifest-based configurations and cannot be managed via the API",
+            Quoted(STATIC_SUFFIX)
+        )
+    })
+}
+
+fn object_name(object: &Object) -> &str {
+    get_str(object, &["metadata", "name"]).unwrap_or_default()
+}
+
+/// What is wrong with an object that may be from a manifest on the server's disk, as its kind sees it: what
+/// [`validate`] says, but for names that the API leaves to manifests.
+pub fn validate_manifest(row: &Resource, new: &Object, given: &Given) -> ErrorList {
     if row.message.open {
         return custom::validate(row, new);
     }

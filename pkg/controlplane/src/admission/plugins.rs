@@ -1,9 +1,12 @@
 //! The plugins of a server, with what they know of what is stored and served.
 
+use std::path::Path;
 use std::sync::Arc;
 
+use ::admission::policy::{Mutations, Policies, Validations};
 use ::admission::webhook::{WebhookFigures, Webhooks};
 use ::admission::{Chain, PodSecurityFigures};
+use apimachinery::features::Gates;
 use authorization::Authorizer;
 use client::kubeconfig::WebhookCredentials;
 use client::webhook::Services;
@@ -14,7 +17,8 @@ use registry::Registry;
 use server::metrics::Collector;
 
 use super::Parts;
-use crate::admission_config::Configurations;
+use crate::admission_config::{Configurations, ManifestDirectories};
+use crate::admission_manifests::{Compiled, ManifestFigures, MutatingHooks, Source, ValidatingHooks};
 use crate::admission_policies::{self, ConfiguredPolicies, PolicyCollector};
 use crate::admission_webhooks::{ConfiguredWebhooks, ServedVersions, WebhookCalls};
 use crate::config::Config;
@@ -49,7 +53,10 @@ impl Plugins {
         let told = Configurations::read(&config.admission, config.gates)?;
         let objects = Arc::new(StoredObjects::new(registry.clone()));
         let pod_security = Arc::new(PodSecurityFigures::default());
+        let manifests = Manifests::read(&told.manifests, config.gates)?;
         let (configured, following) = ConfiguredWebhooks::new(registry);
+        let configured =
+            configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let figures = Arc::new(WebhookFigures::default());
         let webhooks = |credentials: &WebhookCredentials| Webhooks {
             configured: Arc::new(configured.clone()),
@@ -61,6 +68,8 @@ impl Plugins {
             now: Arc::new(|| tokio::time::Instant::now().into_std()),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
+        let policies =
+            policies.with(manifests.mutating_policies.clone(), manifests.validating_policies.clone());
         let validating = webhooks(&told.validating_webhooks);
         let of_policies = admission_policies::parts(policies.clone(), served, registry, &validating);
         let policy_figures = Arc::clone(&of_policies.figures);
@@ -84,12 +93,61 @@ impl Plugins {
                 Arc::new(OfPodSecurity(pod_security)),
                 Arc::new(OfWebhooks(figures)),
                 Arc::new(PolicyCollector(policy_figures)),
+                Arc::clone(&manifests.figures) as Arc<dyn Collector>,
             ],
             followed: Box::pin(
-                join3(following_namespaces.run(), following.run(), following_policies.run()).map(drop),
+                join(
+                    join3(following_namespaces.run(), following.run(), following_policies.run()),
+                    manifests.run(),
+                )
+                .map(drop),
             ),
             ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
+    }
+}
+
+/// What is from manifests.
+struct Manifests {
+    mutating_policies: Option<Arc<Source<Policies<Mutations>>>>,
+    mutating_webhooks: Option<Arc<Source<MutatingHooks>>>,
+    validating_policies: Option<Arc<Source<Policies<Validations>>>>,
+    validating_webhooks: Option<Arc<Source<ValidatingHooks>>>,
+    figures: Arc<ManifestFigures>,
+}
+
+impl Manifests {
+    fn read(at: &ManifestDirectories, gates: Gates) -> Result<Self, RunError> {
+        let figures = Arc::new(ManifestFigures::new());
+        Ok(Manifests {
+            mutating_policies: source(at.mutating_policies.as_deref(), gates, &figures)?,
+            mutating_webhooks: source(at.mutating_webhooks.as_deref(), gates, &figures)?,
+            validating_policies: source(at.validating_policies.as_deref(), gates, &figures)?,
+            validating_webhooks: source(at.validating_webhooks.as_deref(), gates, &figures)?,
+            figures,
+        })
+    }
+
+    /// Follows all of them.
+    async fn run(self) {
+        let policies = join(follow(self.mutating_policies), follow(self.validating_policies));
+        join(policies, join(follow(self.mutating_webhooks), follow(self.validating_webhooks))).await;
+    }
+}
+
+fn source<T: Compiled>(
+    at: Option<&Path>,
+    gates: Gates,
+    figures: &Arc<ManifestFigures>,
+) -> Result<Option<Arc<Source<T>>>, RunError> {
+    let failed = |why| RunError::Configuration(format!("failed to apply admission: {why}"));
+    let read = at.map(|at| Source::new(at, gates, Arc::clone(figures)).map(Arc::new));
+    read.transpose().map_err(failed)
+}
+
+async fn follow<T: Compiled>(source: Option<Arc<Source<T>>>) {
+    if let Some(source) = source {
+        source.run().await;
     }
 }
 

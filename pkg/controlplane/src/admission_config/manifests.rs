@@ -1,15 +1,15 @@
 //! What dynamic admission is told: who calls webhooks, and where manifests on this machine's disk are (apiserver
 //! `admission/plugin/webhook/config`, `admission/plugin/policy/config`).
-//!
-//! Upstream reads such manifests behind a gate that is closed by default, and which nothing here reads: they are refused
-//! as upstream refuses them then.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use apimachinery::features::{Gate, Gates};
 use apimachinery::field::{Error, Path as Field};
 use client::kubeconfig::WebhookCredentials;
 use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde_json::{Map, Value};
+
+use super::system_words;
 
 const GROUP: &str = "apiserver.config.k8s.io";
 const MANIFESTS: &str = "staticManifestsDir";
@@ -38,47 +38,60 @@ const MUTATING: ConfigurationFile = policies_of(
     &Members { name: "MutatingAdmissionPolicyConfiguration", all: &[(MANIFESTS, Shape::Text)] },
 );
 
-/// Who calls webhooks. Blocks.
+/// Who calls webhooks, and where their manifests are. Blocks.
 ///
 /// # Errors
 /// What upstream says of the text, or of the kubeconfig that it names.
-pub(super) fn webhook_credentials(text: &[u8]) -> Result<WebhookCredentials, String> {
+pub(super) fn webhooks(text: &[u8], gates: Gates) -> Result<(WebhookCredentials, Option<PathBuf>), String> {
     let members = WEBHOOKS.read(text)?.members;
     let file = text_of(&members, "kubeConfigFile");
     if !file.is_empty() && !file.starts_with('/') {
         let path = Field::root("kubeConfigFile");
         return Err(Error::invalid(&path, file, "must be an absolute file path").to_string());
     }
-    without_manifests(&members)?;
-    match file {
-        "" => Ok(WebhookCredentials::default()),
-        file => WebhookCredentials::read(Path::new(file)),
-    }
+    let manifests = directory(&members, gates)?;
+    let credentials = match file {
+        "" => WebhookCredentials::default(),
+        file => WebhookCredentials::read(Path::new(file))?,
+    };
+    Ok((credentials, manifests))
 }
 
-/// Checks what policies that judge are told.
+/// Where manifests of policies that judge are. Blocks.
 ///
 /// # Errors
 /// What upstream says of the text.
-pub(super) fn check_validating_policies(text: &[u8]) -> Result<(), String> {
-    without_manifests(&VALIDATING.read(text)?.members)
+pub(super) fn validating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, String> {
+    directory(&VALIDATING.read(text)?.members, gates)
 }
 
-/// Checks what policies that edit are told.
+/// Where manifests of policies that edit are. Blocks.
 ///
 /// # Errors
 /// What upstream says of the text.
-pub(super) fn check_mutating_policies(text: &[u8]) -> Result<(), String> {
-    without_manifests(&MUTATING.read(text)?.members)
+pub(super) fn mutating_policies(text: &[u8], gates: Gates) -> Result<Option<PathBuf>, String> {
+    directory(&MUTATING.read(text)?.members, gates)
 }
 
-fn without_manifests(members: &Map<String, Value>) -> Result<(), String> {
-    if text_of(members, MANIFESTS).is_empty() {
-        return Ok(());
+fn directory(members: &Map<String, Value>, gates: Gates) -> Result<Option<PathBuf>, String> {
+    let (at, directory) = (Field::root(MANIFESTS), text_of(members, MANIFESTS));
+    if directory.is_empty() {
+        return Ok(None);
     }
-    let why =
-        "staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled";
-    Err(Error::forbidden(&Field::root(MANIFESTS), why).to_string())
+    if !gates.enabled(Gate::ManifestBasedAdmissionControlConfig) {
+        let why =
+            "staticManifestsDir requires the ManifestBasedAdmissionControlConfig feature gate to be enabled";
+        return Err(Error::forbidden(&at, why).to_string());
+    }
+    let invalid = |why: &str| Err(Error::invalid(&at, directory, why).to_string());
+    if !directory.starts_with('/') {
+        return invalid("must be an absolute file path");
+    }
+    match std::fs::metadata(directory) {
+        Err(error) => invalid(&format!("unable to read: stat {directory}: {}", system_words(&error))),
+        Ok(metadata) if !metadata.is_dir() => invalid("must be a directory"),
+        Ok(_) => Ok(Some(PathBuf::from(directory))),
+    }
 }
 
 fn text_of<'v>(members: &'v Map<String, Value>, name: &str) -> &'v str {

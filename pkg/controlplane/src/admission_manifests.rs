@@ -1,0 +1,282 @@
+//! Webhooks and policies from manifests on this machine's disk, behind `ManifestBasedAdmissionControlConfig` (apiserver
+//! `pkg/admission/plugin/*/manifest/source`): read at start, when they have to be right, and again when they change.
+
+mod decode;
+mod figures;
+mod files;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ::admission::policy::{Binding, Mutations, Policies, Policy, Rules, Validations};
+use ::admission::webhook::{Hook, Hooks};
+use ::api::validation::kinds::STATIC_SUFFIX;
+use apimachinery::features::Gates;
+use apimachinery::go_quote::{Quoted, quote};
+use arc_swap::ArcSwap;
+use schema::object::{Object, get, get_list, get_object, get_str};
+use tokio::time::sleep;
+
+use decode::{Objects, Reader, Wanted};
+pub(crate) use figures::ManifestFigures;
+
+/// How often is looked whether manifests are others.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How often they are read although they seem to be the same.
+const READ_EVERY: Duration = Duration::from_secs(60);
+
+/// What manifests become.
+pub(crate) trait Compiled: Sized + Send + Sync + 'static {
+    /// The plugin that they are for.
+    const PLUGIN: &'static str;
+    /// What they may have.
+    const WANTED: Wanted;
+    /// "webhook" or "policy".
+    const WHAT: &'static str;
+
+    /// Compiles objects.
+    ///
+    /// # Errors
+    /// What upstream says of objects that do not fit each other.
+    fn compile(objects: &Objects) -> Result<Self, String>;
+}
+
+/// The manifests of a directory as they are now.
+pub(crate) struct Source<T> {
+    directory: PathBuf,
+    gates: Gates,
+    current: ArcSwap<T>,
+    /// Of what was read last.
+    hash: Mutex<String>,
+    figures: Arc<ManifestFigures>,
+}
+
+impl<T: Compiled> Source<T> {
+    /// Reads a directory. Blocks.
+    ///
+    /// # Errors
+    /// What upstream says of manifests that are not right.
+    pub(crate) fn new(directory: &Path, gates: Gates, figures: Arc<ManifestFigures>) -> Result<Self, String> {
+        let (compiled, hash) = load::<T>(directory, gates).map_err(|error| {
+            let shown = directory.display().to_string();
+            let (plugin, what) = (quote(T::PLUGIN), T::WHAT);
+            format!(
+                "failed to initialize admission plugin {plugin}: failed to load static {what} manifests from {}: {error}",
+                Quoted(&shown)
+            )
+        })?;
+        figures.succeeded(T::PLUGIN, &hash);
+        let (current, hash) = (ArcSwap::from_pointee(compiled), Mutex::new(hash));
+        Ok(Source { directory: directory.to_owned(), gates, current, hash, figures })
+    }
+
+    /// What the manifests say.
+    pub(crate) fn current(&self) -> Arc<T> {
+        self.current.load_full()
+    }
+
+    /// Looks at the directory again and again.
+    pub(crate) async fn run(self: Arc<Self>) {
+        // The first look is a reading: manifests may have changed since the start.
+        let (mut seen, mut read) = (None, None::<Instant>);
+        loop {
+            let this = Arc::clone(&self);
+            let now = tokio::task::spawn_blocking(move || files::sign(&this.directory)).await.ok();
+            if now != seen || read.is_none_or(|read| read.elapsed() >= READ_EVERY) {
+                (seen, read) = (now, Some(Instant::now()));
+                let this = Arc::clone(&self);
+                // Expressions are compiled, which takes a while.
+                if let Err(error) = tokio::task::spawn_blocking(move || this.look()).await {
+                    tracing::error!(%error, plugin = T::PLUGIN, "reloading admission manifest config");
+                }
+            }
+            sleep(LOOK_EVERY).await;
+        }
+    }
+
+    /// Reads the directory, and has what it says count if that is new and right.
+    pub(crate) fn look(&self) {
+        match load::<T>(&self.directory, self.gates) {
+            Ok((compiled, hash)) => {
+                let mut last = self.hash.lock().unwrap_or_else(PoisonError::into_inner);
+                if *last == hash {
+                    return;
+                }
+                self.current.store(Arc::new(compiled));
+                self.figures.succeeded(T::PLUGIN, &hash);
+                *last = hash;
+                tracing::info!(plugin = T::PLUGIN, "reloaded admission manifest config");
+            }
+            Err(error) => {
+                tracing::error!(error, plugin = T::PLUGIN, "reloading admission manifest config");
+                self.figures.failed(T::PLUGIN);
+            }
+        }
+    }
+}
+
+fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), String> {
+    let manifests = files::read(directory)?;
+    let objects = Reader::read(&T::WANTED, &manifests.documents, gates)?;
+    Ok((T::compile(&objects)?, manifests.hash))
+}
+
+/// What manifests say, and then what the API does, joined once for each pair of them.
+pub(crate) struct Joined<T>(Mutex<Option<(Arc<T>, Arc<T>, Arc<T>)>>);
+
+impl<T> Default for Joined<T> {
+    fn default() -> Self {
+        Joined(Mutex::default())
+    }
+}
+
+impl<T> Joined<T> {
+    /// Both of them.
+    pub(crate) fn of(&self, manifests: Arc<T>, api: Arc<T>, join: impl FnOnce(&T, &T) -> T) -> Arc<T> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((one, other, joined)) = &*known
+            && Arc::ptr_eq(one, &manifests)
+            && Arc::ptr_eq(other, &api)
+        {
+            return Arc::clone(joined);
+        }
+        let joined = Arc::new(join(&manifests, &api));
+        *known = Some((manifests, api, Arc::clone(&joined)));
+        joined
+    }
+}
+
+/// Webhooks that edit, from manifests.
+pub(crate) struct MutatingHooks(pub(crate) Arc<Hooks>);
+/// Webhooks that judge, from manifests.
+pub(crate) struct ValidatingHooks(pub(crate) Arc<Hooks>);
+
+const WEBHOOK_SCHEME: &str = "pkg/admission/plugin/webhook/manifest/loader/loader.go:41";
+const POLICY_SCHEME: &str = "pkg/admission/plugin/policy/manifest/loader/validating_loader.go:35";
+
+fn hooks(objects: &Objects) -> Arc<Hooks> {
+    let all = objects.values().flat_map(|of_kind| of_kind.values());
+    Arc::new(Hooks::new(all.flat_map(Hook::all_of_manifest).map(Arc::new).collect()))
+}
+
+impl Compiled for MutatingHooks {
+    const PLUGIN: &'static str = "MutatingAdmissionWebhook";
+    const WHAT: &'static str = "webhook";
+    const WANTED: Wanted = Wanted {
+        kinds: &[("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")],
+        scheme: WEBHOOK_SCHEME,
+        check: has_urls,
+    };
+
+    fn compile(objects: &Objects) -> Result<Self, String> {
+        Ok(MutatingHooks(hooks(objects)))
+    }
+}
+
+impl Compiled for ValidatingHooks {
+    const PLUGIN: &'static str = "ValidatingAdmissionWebhook";
+    const WHAT: &'static str = "webhook";
+    const WANTED: Wanted = Wanted {
+        kinds: &[("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")],
+        scheme: WEBHOOK_SCHEME,
+        check: has_urls,
+    };
+
+    fn compile(objects: &Objects) -> Result<Self, String> {
+        Ok(ValidatingHooks(hooks(objects)))
+    }
+}
+
+impl Compiled for Policies<Validations> {
+    const PLUGIN: &'static str = "ValidatingAdmissionPolicy";
+    const WHAT: &'static str = "policy";
+    const WANTED: Wanted = Wanted {
+        kinds: &[
+            ("ValidatingAdmissionPolicy", "validatingadmissionpolicies"),
+            ("ValidatingAdmissionPolicyBinding", "validatingadmissionpolicybindings"),
+        ],
+        scheme: POLICY_SCHEME,
+        check: has_no_params,
+    };
+
+    fn compile(objects: &Objects) -> Result<Self, String> {
+        policies(objects, ["ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding"])
+    }
+}
+
+impl Compiled for Policies<Mutations> {
+    const PLUGIN: &'static str = "MutatingAdmissionPolicy";
+    const WHAT: &'static str = "policy";
+    const WANTED: Wanted = Wanted {
+        kinds: &[
+            ("MutatingAdmissionPolicy", "mutatingadmissionpolicies"),
+            ("MutatingAdmissionPolicyBinding", "mutatingadmissionpolicybindings"),
+        ],
+        scheme: POLICY_SCHEME,
+        check: has_no_params,
+    };
+
+    fn compile(objects: &Objects) -> Result<Self, String> {
+        policies(objects, ["MutatingAdmissionPolicy", "MutatingAdmissionPolicyBinding"])
+    }
+}
+
+fn policies<E: Rules>(objects: &Objects, kinds: [&str; 2]) -> Result<Policies<E>, String> {
+    let [policies, bindings] = kinds.map(|kind| objects.get(kind));
+    for (name, binding) in bindings.into_iter().flatten() {
+        let policy = get_str(binding, &["spec", "policyName"]).unwrap_or_default();
+        if !policies.is_some_and(|policies| policies.contains_key(policy)) {
+            let (name, policy) = (quote(name), quote(policy));
+            return Err(format!(
+                "binding {name} references policy {policy} which does not exist in the manifest directory"
+            ));
+        }
+    }
+    let policies = policies.into_iter().flat_map(|policies| policies.values());
+    let bindings = bindings.into_iter().flat_map(|bindings| bindings.values());
+    Ok(Policies::new(
+        policies.map(|policy| Arc::new(Policy::read(policy))),
+        bindings.map(|binding| Arc::new(Binding::read(binding))),
+    ))
+}
+
+/// Webhooks have to be found before Services are known.
+fn has_urls(_: &str, object: &Object, path: &Path) -> Result<(), String> {
+    let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
+    for webhook in get_list(object, &["webhooks"]).iter().filter_map(|webhook| webhook.as_object()) {
+        let file = quote(&path.display().to_string());
+        let own = quote(get_str(webhook, &["name"]).unwrap_or_default());
+        let place = format!("webhook {own} in {name} (file {file})");
+        if get_object(webhook, &["clientConfig", "service"]).is_some() {
+            return Err(format!(
+                "{place}: clientConfig.service is not supported for static manifests; use clientConfig.url instead"
+            ));
+        }
+        if get_str(webhook, &["clientConfig", "url"]).unwrap_or_default().is_empty() {
+            return Err(format!("{place}: clientConfig.url is required for static manifests"));
+        }
+    }
+    Ok(())
+}
+
+/// Policies must not depend on what is stored.
+fn has_no_params(kind: &str, object: &Object, _: &Path) -> Result<(), String> {
+    let name = quote(get_str(object, &["metadata", "name"]).unwrap_or_default());
+    let has = |member| get(object, &["spec", member]).is_some();
+    if !kind.ends_with("Binding") {
+        let why = "spec.paramKind is not supported for static manifests";
+        return if has("paramKind") { Err(format!("{kind} {name}: {why}")) } else { Ok(()) };
+    }
+    match get_str(object, &["spec", "policyName"]).unwrap_or_default() {
+        "" => Err(format!("binding {name} must reference a policy (spec.policyName)")),
+        policy if !policy.ends_with(STATIC_SUFFIX) => {
+            let (policy, suffix) = (quote(policy), quote(STATIC_SUFFIX));
+            Err(format!("binding {name}: spec.policyName {policy} must end with {suffix}"))
+        }
+        _ if has("paramRef") => {
+            Err(format!("binding {name}: spec.paramRef is not supported for static manifests"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,175 @@
+//! Objects from manifests: decoded strictly, with defaults, validated as the API validates them (upstream's
+//! `pkg/admission/plugin/*/manifest/loader`, apiserver `pkg/admission/plugin/*/manifest/loader`).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use ::api::resources;
+use ::api::validation::kinds::{Given, STATIC_SUFFIX, Settings, validate_manifest};
+use apimachinery::features::Gates;
+use apimachinery::field;
+use apimachinery::go_quote::{Quoted, quote};
+use schema::json::{self, errors};
+use schema::object::{Object, get_str};
+use schema::yaml;
+use serde_json::Value;
+
+use super::files::Document;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+/// How deep lists may be in lists. Upstream has no limit.
+const LISTS_MAX: usize = 16;
+
+/// What a directory may have.
+pub(crate) struct Wanted {
+    /// The kinds, with their plurals.
+    pub(super) kinds: &'static [(&'static str, &'static str)],
+    /// What upstream calls the set of types that it reads manifests by.
+    pub(super) scheme: &'static str,
+    /// What is wrong with an object in a manifest, given its kind, its name and where it is, though the API would
+    /// have it.
+    pub(super) check: fn(kind: &str, object: &Object, path: &Path) -> Result<(), String>,
+}
+
+/// `apiVersion`, kind, and an object.
+type Decoded = (String, String, Object);
+
+/// Objects by kind and name.
+pub(super) type Objects = BTreeMap<&'static str, BTreeMap<String, Object>>;
+
+/// Reads objects from documents.
+pub(super) struct Reader<'w> {
+    wanted: &'w Wanted,
+    gates: Gates,
+    objects: Objects,
+    /// Where names are from.
+    seen: BTreeMap<(&'static str, String), String>,
+}
+
+impl<'w> Reader<'w> {
+    /// Reads all documents.
+    ///
+    /// # Errors
+    /// What upstream says of the first that is wrong.
+    pub(super) fn read(wanted: &'w Wanted, documents: &[Document], gates: Gates) -> Result<Objects, String> {
+        let mut reader = Reader { wanted, gates, objects: Objects::new(), seen: BTreeMap::new() };
+        for document in documents {
+            let path = document.path.as_path();
+            let read = reader.decode(&document.text).and_then(|decoded| reader.object(decoded, path, 0));
+            read.map_err(|error| format!("error loading {}: {error}", path.display()))?;
+        }
+        Ok(reader.objects)
+    }
+
+    fn object(&mut self, decoded: Decoded, path: &Path, depth: usize) -> Result<(), String> {
+        let (api_version, kind, object) = decoded;
+        if (api_version.as_str(), kind.as_str()) == ("v1", "List") {
+            if depth >= LISTS_MAX {
+                return Err(format!("more than {LISTS_MAX} lists in each other"));
+            }
+            for item in items(&object) {
+                let text = serde_json::to_vec(item).map_err(|error| error.to_string())?;
+                let decoded =
+                    self.decode(&text).map_err(|error| format!("failed to decode list item: {error}"))?;
+                self.object(decoded, path, depth + 1)?;
+            }
+            return Ok(());
+        }
+        let version = api_version.rsplit('/').next().unwrap_or_default();
+        let unsupported = || format!("unsupported resource type *{version}.{kind}");
+        if api_version != format!("{GROUP}/v1") {
+            return Err(unsupported());
+        }
+        let single = |known: &&(&str, &str)| known.0 == kind;
+        if let Some(&(kind, plural)) = self.wanted.kinds.iter().find(single) {
+            return self.accept(kind, plural, vec![object], path);
+        }
+        let listed = |known: &&(&str, &str)| kind.strip_suffix("List") == Some(known.0);
+        let Some(&(kind, plural)) = self.wanted.kinds.iter().find(listed) else { return Err(unsupported()) };
+        let objects = items(&object).iter().filter_map(Value::as_object).cloned().collect();
+        self.accept(kind, plural, objects, path)
+    }
+
+    /// Takes objects of a kind in.
+    fn accept(
+        &mut self,
+        kind: &'static str,
+        plural: &str,
+        mut objects: Vec<Object>,
+        path: &Path,
+    ) -> Result<(), String> {
+        let row =
+            resources::find(GROUP, "v1", plural, "").ok_or_else(|| format!("{plural} are not served"))?;
+        let settings = Settings { gates: self.gates, ..Settings::default() };
+        let given = Given { settings, ..Given::default() };
+        for object in &mut objects {
+            ::api::defaults::apply(row.group_version, kind, object, &self.gates);
+            let errors = validate_manifest(row, object, &given);
+            if let Some(errors) = field::aggregate(errors.iter()) {
+                return Err(format!("{kind} {}: {errors}", quote(name_of(object))));
+            }
+        }
+        for object in objects {
+            let name = self.name(kind, &object, path)?;
+            (self.wanted.check)(kind, &object, path)?;
+            self.objects.entry(kind).or_default().insert(name, object);
+        }
+        Ok(())
+    }
+
+    /// The name of an object, if it may have it.
+    fn name(&mut self, kind: &'static str, object: &Object, path: &Path) -> Result<String, String> {
+        let (name, path) = (name_of(object), path.display().to_string());
+        let file = Quoted(&path);
+        if name.is_empty() {
+            return Err(format!("resource in file {file} must have a name"));
+        }
+        if !name.ends_with(STATIC_SUFFIX) {
+            let suffix = Quoted(STATIC_SUFFIX);
+            return Err(format!("{} in file {file} must have a name ending with {suffix}", Quoted(name)));
+        }
+        if let Some(before) = self.seen.insert((kind, name.to_owned()), path.clone()) {
+            let (name, before) = (Quoted(name), Quoted(&before));
+            return Err(format!("duplicate name {name} found in file {file} (previously seen in {before})"));
+        }
+        Ok(name.to_owned())
+    }
+
+    /// A text as what it says it is.
+    fn decode(&self, text: &[u8]) -> Result<Decoded, String> {
+        let is_json = text.trim_ascii_start().first() == Some(&b'{') && json::decode_untyped(text).is_ok();
+        let converted = match is_json {
+            true => None,
+            false => Some(yaml::to_json(text).map_err(|error| error.to_string())?),
+        };
+        let duplicates = converted.as_ref().and_then(|yaml| Some(yaml.strict_error()?.to_string()));
+        let json = converted.as_ref().map_or(text, |yaml| &yaml.json);
+        let head = json::type_meta(json).map_err(|error| error.to_string())?;
+        let (api_version, kind) = (head.api_version.into_owned(), head.kind.into_owned());
+        for (what, is) in [("Kind", &kind), ("apiVersion", &api_version)] {
+            if is.is_empty() {
+                let shown = String::from_utf8_lossy(text);
+                return Err(format!("Object '{what}' is missing in '{shown}'"));
+            }
+        }
+        let of_group = api_version.strip_prefix(GROUP).is_some_and(|rest| rest.starts_with('/'));
+        let message = schema::builtin::kind(&api_version, &kind)
+            .filter(|_| of_group || (api_version == "v1" && matches!(&*kind, "List" | "Status")))
+            .ok_or_else(|| errors::not_registered(&kind, &api_version, self.wanted.scheme))?;
+        let decoded = json::decode(message, json).map_err(|error| error.to_string())?;
+        let strict: Vec<String> =
+            duplicates.into_iter().chain(decoded.strict.iter().map(ToString::to_string)).collect();
+        if !strict.is_empty() {
+            return Err(errors::strict_decoding_error(strict));
+        }
+        Ok((api_version, kind, decoded.object))
+    }
+}
+
+fn items(list: &Object) -> &[Value] {
+    list.get("items").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn name_of(object: &Object) -> &str {
+    get_str(object, &["metadata", "name"]).unwrap_or_default()
+}

@@ -1,0 +1,171 @@
+//! A directory of manifests, read as upstream reads it (apiserver `pkg/admission/plugin/manifest/loader.go`).
+
+use std::fmt::Write;
+use std::fs;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use apimachinery::go_quote::Quoted;
+use sha2::{Digest, Sha256};
+
+use crate::admission_config::system_words;
+
+/// How many manifests a directory may have. Upstream has no limit.
+const FILES_MAX: usize = 1024;
+/// How large all of them may be together, in bytes. Upstream has no limit.
+const BYTES_MAX: u64 = 16 << 20;
+
+/// One document of a manifest.
+pub(super) struct Document {
+    pub(super) path: PathBuf,
+    pub(super) text: Vec<u8>,
+}
+
+/// What a directory says.
+pub(super) struct Manifests {
+    /// In the order of the names of files.
+    pub(super) documents: Vec<Document>,
+    /// Tells texts from others; empty if there are none.
+    pub(super) hash: String,
+}
+
+/// What makes a directory another one without its files being read.
+pub(super) type Sign = Vec<(PathBuf, u64, u64, i64, i64)>;
+
+/// The sign of a directory as it is now; empty for one that cannot be read.
+pub(super) fn sign(directory: &Path) -> Sign {
+    use std::os::unix::fs::MetadataExt;
+    let of = |path: PathBuf| {
+        let metadata = fs::metadata(&path).ok()?;
+        Some((path, metadata.ino(), metadata.len(), metadata.mtime(), metadata.mtime_nsec()))
+    };
+    paths(directory).map(|paths| paths.into_iter().filter_map(of).collect()).unwrap_or_default()
+}
+
+/// Reads all manifests of a directory.
+///
+/// # Errors
+/// What upstream says of a directory or a file that cannot be read; that there is too much of it.
+pub(super) fn read(directory: &Path) -> Result<Manifests, String> {
+    let paths = paths(directory).map_err(|error| {
+        let (shown, at) = (directory.display().to_string(), directory.display());
+        let why = system_words(&error);
+        format!("failed to read manifest directory {}: open {at}: {why}", Quoted(&shown))
+    })?;
+    if paths.len() > FILES_MAX {
+        return Err(format!("more than {FILES_MAX} manifests in {}", directory.display()));
+    }
+    let (mut documents, mut hash, mut left) = (Vec::new(), Sha256::new(), BYTES_MAX);
+    let mut has_any = false;
+    for path in paths {
+        let shown = path.display().to_string();
+        let text = bounded(&path, left).map_err(|error| {
+            format!("failed to read file {}: open {shown}: {}", Quoted(&shown), system_words(&error))
+        })?;
+        left = left.saturating_sub(u64::try_from(text.len()).unwrap_or(u64::MAX));
+        if text.is_empty() {
+            continue;
+        }
+        hash.update(&text);
+        hash.update([0]);
+        has_any = true;
+        let split = split(&text)
+            .map_err(|error| format!("failed to split YAML documents in file {}: {error}", Quoted(&shown)))?;
+        documents.extend(split.into_iter().map(|text| Document { path: path.clone(), text }));
+    }
+    let hash = if has_any { shown(&hash.finalize()) } else { String::new() };
+    Ok(Manifests { documents, hash })
+}
+
+/// The label of a digest.
+pub(super) fn shown(digest: &[u8]) -> String {
+    digest.iter().fold("sha256:".to_owned(), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn bounded(path: &Path, bytes_max: u64) -> io::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    fs::File::open(path)?.take(bytes_max.saturating_add(1)).read_to_end(&mut text)?;
+    if u64::try_from(text.len()).is_ok_and(|length| length > bytes_max) {
+        return Err(io::Error::other(format!("all manifests together are larger than {BYTES_MAX} bytes")));
+    }
+    Ok(text)
+}
+
+/// The manifests of a directory, one more than there may be at most, by their names.
+fn paths(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let path = entry.path();
+        let extension = path.extension().map(|extension| extension.to_string_lossy().to_ascii_lowercase());
+        let is_manifest = matches!(extension.as_deref(), Some("yaml" | "yml" | "json"));
+        // A link counts as a file here, whatever it leads to.
+        if is_manifest && !entry.file_type()?.is_dir() {
+            paths.push(path);
+        }
+        if paths.len() > FILES_MAX {
+            break;
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+/// The documents of a text that are not empty, without the lines between them.
+fn split(text: &[u8]) -> Result<Vec<Vec<u8>>, String> {
+    let (mut documents, mut document) = (Vec::new(), Vec::new());
+    for line in text.split(|byte| *byte == b'\n') {
+        let Some(rest) = line.strip_prefix(b"---") else {
+            document.extend_from_slice(line.strip_suffix(b"\r").unwrap_or(line));
+            document.push(b'\n');
+            continue;
+        };
+        let rest = rest.trim_ascii();
+        if rest.first().is_some_and(|byte| *byte != b'#') {
+            return Err(format!("invalid Yaml document separator: {}", String::from_utf8_lossy(rest)));
+        }
+        documents.push(std::mem::take(&mut document));
+    }
+    documents.push(document);
+    let trimmed = documents.iter().map(|document| document.trim_ascii().to_vec());
+    Ok(trimmed.filter(|document| !document.is_empty()).collect())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_is_all_documents_of_its_manifests_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| fs::write(dir.path().join(name), text).unwrap();
+        write("b.YML", "b: 1\r\n--- # next\n\n---\nc: 2");
+        write("a.json", "{}");
+        write("d.txt", "no");
+        write("e.yaml", "");
+        fs::create_dir(dir.path().join("f.yaml")).unwrap();
+        let read = read(dir.path()).unwrap();
+        let texts: Vec<_> =
+            read.documents.iter().map(|of| String::from_utf8_lossy(&of.text).into_owned()).collect();
+        assert_eq!(texts, ["{}", "b: 1", "c: 2"]);
+        assert!(read.hash.starts_with("sha256:") && read.hash.len() == 71);
+        assert_eq!(sign(dir.path()).len(), 3);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_in_upstreams_words() {
+        let error = read(Path::new("/no/d")).map(|read| read.hash).unwrap_err();
+        assert_eq!(
+            error,
+            "failed to read manifest directory \"/no/d\": open /no/d: no such file or directory"
+        );
+        assert_eq!(split(b"--- x").unwrap_err(), "invalid Yaml document separator: x");
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path()).unwrap().hash, "");
+    }
+}
