@@ -4,6 +4,8 @@
 mod decode;
 mod figures;
 mod files;
+#[cfg(test)]
+mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -68,9 +68,10 @@ impl<'w> Reader<'w> {
                 return Err(format!("more than {LISTS_MAX} lists in each other"));
             }
             for item in items(&object) {
-                let text = serde_json::to_vec(item).map_err(|error| error.to_string())?;
+                // A tree has objects of any kind as the text that they were written as.
+                let text = item.as_str().map(str::as_bytes).unwrap_or_default();
                 let decoded =
-                    self.decode(&text).map_err(|error| format!("failed to decode list item: {error}"))?;
+                    self.decode(text).map_err(|error| format!("failed to decode list item: {error}"))?;
                 self.object(decoded, path, depth + 1)?;
             }
             return Ok(());

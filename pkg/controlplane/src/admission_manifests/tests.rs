@@ -1,0 +1,69 @@
+//! Claims about webhooks and policies from manifests.
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn hook(name: &str, client: Value) -> Value {
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": name},
+        "webhooks": [{
+            "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
+            "clientConfig": client,
+            "rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}],
+        }],
+    })
+}
+
+fn by_url(name: &str) -> Value {
+    hook(name, json!({"url": "https://localhost/a"}))
+}
+
+fn source(directory: &Path) -> Result<Arc<Source<ValidatingHooks>>, String> {
+    Source::new(directory, Gates::default(), Arc::new(ManifestFigures::new())).map(Arc::new)
+}
+
+/// Whether a manifest with these objects is accepted, or why not.
+fn accepts(objects: &[Value]) -> Result<bool, String> {
+    let directory = tempfile::tempdir().unwrap();
+    let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+    fs::write(directory.path().join("a.json"), list.to_string()).unwrap();
+    source(directory.path()).map(|source| !source.current().0.is_empty())
+}
+
+#[test]
+fn objects_of_lists_count() {
+    assert_eq!(accepts(&[by_url("a.static.k8s.io"), by_url("b.static.k8s.io")]), Ok(true));
+}
+
+#[test]
+fn manifests_that_depend_on_the_api_or_have_its_names_are_refused() {
+    let check = |objects: &[Value], why: &str| {
+        let error = accepts(objects).unwrap_err();
+        assert!(error.contains(why), "{error}");
+    };
+    let service = json!({"service": {"namespace": "n", "name": "s"}});
+    check(&[hook("a.static.k8s.io", service)], "clientConfig.service is not supported for static manifests");
+    check(&[by_url("a")], ".static.k8s.io");
+    check(&[by_url("a.static.k8s.io"), by_url("a.static.k8s.io")], "duplicate");
+    let pod = json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p"}});
+    check(&[pod], "no kind \"Pod\" is registered");
+}
+
+#[test]
+fn what_is_broken_leaves_what_was_good_in_place() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("a.yaml");
+    fs::write(&file, by_url("a.static.k8s.io").to_string()).unwrap();
+    let source = source(directory.path()).unwrap();
+    fs::write(&file, "{").unwrap();
+    source.look();
+    assert!(!source.current().0.is_empty());
+    fs::remove_file(&file).unwrap();
+    source.look();
+    assert!(source.current().0.is_empty());
+}
