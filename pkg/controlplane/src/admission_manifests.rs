@@ -9,7 +9,7 @@ mod tests;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use ::admission::policy::{Binding, Mutations, Policies, Policy, Rules, Validations};
 use ::admission::webhook::{Hook, Hooks};
@@ -18,7 +18,7 @@ use apimachinery::features::Gates;
 use apimachinery::go_quote::{Quoted, quote};
 use arc_swap::ArcSwap;
 use schema::object::{Object, get, get_list, get_object, get_str};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use decode::{Objects, Reader, Wanted};
 pub(crate) use figures::ManifestFigures;
@@ -125,7 +125,14 @@ fn load<T: Compiled>(directory: &Path, gates: Gates) -> Result<(T, String), Stri
 }
 
 /// What manifests say, and then what the API does, joined once for each pair of them.
-pub(crate) struct Joined<T>(Mutex<Option<(Arc<T>, Arc<T>, Arc<T>)>>);
+pub(crate) struct Joined<T>(Mutex<Option<Pair<T>>>);
+
+/// What was joined, and both together.
+struct Pair<T> {
+    manifests: Arc<T>,
+    api: Arc<T>,
+    joined: Arc<T>,
+}
 
 impl<T> Default for Joined<T> {
     fn default() -> Self {
@@ -137,14 +144,14 @@ impl<T> Joined<T> {
     /// Both of them.
     pub(crate) fn of(&self, manifests: Arc<T>, api: Arc<T>, join: impl FnOnce(&T, &T) -> T) -> Arc<T> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((one, other, joined)) = &*known
-            && Arc::ptr_eq(one, &manifests)
-            && Arc::ptr_eq(other, &api)
+        if let Some(pair) = &*known
+            && Arc::ptr_eq(&pair.manifests, &manifests)
+            && Arc::ptr_eq(&pair.api, &api)
         {
-            return Arc::clone(joined);
+            return Arc::clone(&pair.joined);
         }
         let joined = Arc::new(join(&manifests, &api));
-        *known = Some((manifests, api, Arc::clone(&joined)));
+        *known = Some(Pair { manifests, api, joined: Arc::clone(&joined) });
         joined
     }
 }
