@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build test fuzz e2e hostile verify load bench microbench generate generate-check deps tools
+.PHONY: run build dist test fuzz e2e hostile chaos rolling verify load bench microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -13,6 +13,10 @@ run: build
 
 build: deps
 	$(CARGO) build --release -p kube-apiserver
+
+# What is given to others, in dist/: a static binary, its debug information, a bill of materials, licences, checksums.
+dist: deps
+	tools/dist.sh dist
 
 # Everything that needs no more than this machine, real etcd and kubectl included.
 test: deps tools
@@ -35,6 +39,19 @@ hostile: deps
 	$(CARGO) build --release -p kube-apiserver
 	KUBE_APISERVER=target/release/kube-apiserver $(CARGO) run --release -p e2e --bin hostile -- 3600
 
+# Three servers and three members of etcd for CHAOS_SECONDS, while both are killed, stopped and restarted; CHAOS_SEED
+# repeats a course of events. `make test` has a short one.
+CHAOS_SECONDS ?= 3600
+chaos: deps tools
+	$(CARGO) build --release -p kube-apiserver
+	CHAOS_SECONDS=$(CHAOS_SECONDS) KUBE_APISERVER=$(CURDIR)/target/release/kube-apiserver \
+	  $(CARGO) test --release -p e2e --test chaos -- --nocapture
+
+# In among upstream's servers and out again; UPSTREAM names upstream's binary. ROLLING: arguments for the script.
+rolling: deps build
+	tools/fetch-tools.sh etcd etcdctl
+	e2e/rolling/rolling.py --upstream $(UPSTREAM) $(ROLLING)
+
 verify: deps
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets -- -D warnings
@@ -53,6 +70,10 @@ load:
 # The parts, one by one.
 microbench: deps
 	$(CARGO) bench --workspace --bench '*'
+
+# Documents that are made from the tables that the code reads.
+docs: deps
+	WRITE_DOCS=1 $(CARGO) test -p kube-apiserver document
 
 # Tables that are made from upstream's sources. UPSTREAM_SOURCE: a checkout of kubernetes at the release that
 # is followed; Go has to be the release that it is built with.

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Makes etcd, etcdctl and kubectl available in target/tools/bin for the tests that run real programs.
+# Makes etcd, etcdctl, kubectl and haproxy available in target/tools/bin for the tests that run real programs.
 #
-#   tools/fetch-tools.sh            all three
+#   tools/fetch-tools.sh            all of them
 #   tools/fetch-tools.sh etcd ...   only these
 #
 # A tool that is there already is left alone (so a second run needs no network). Otherwise the one on
@@ -13,7 +13,7 @@ set -euo pipefail
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 dir="${CARGO_TARGET_DIR:-$root/target}/tools"
-suite=${DEBIAN_SUITE:-trixie}
+tools_suite=${DEBIAN_SUITE:-trixie}
 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 
 die() { echo "tools/fetch-tools.sh: $*" >&2; exit 1; }
@@ -23,9 +23,21 @@ package_of() {
     etcd) echo etcd-server ;;
     etcdctl) echo etcd-client ;;
     kubectl) echo kubectl ;;
-    *) die "unknown tool $1 (etcd, etcdctl and kubectl are known)" ;;
+    haproxy) echo haproxy ;;
+    *) die "unknown tool $1 (etcd, etcdctl, kubectl and haproxy are known)" ;;
   esac
 }
+
+# Go's programs are static and run anywhere; haproxy needs the C library of its release, so it is of this machine's.
+suite_of() {
+  case $1 in
+    haproxy) (. /etc/os-release && echo "${VERSION_CODENAME:-$tools_suite}") ;;
+    *) echo "$tools_suite" ;;
+  esac
+}
+
+# The packages with libraries that packages need.
+libraries_of() { apt_here apt-cache depends "$@" 2>/dev/null | awk '$1 == "Depends:" && $2 ~ /^lib/ { print $2 }' | sort -u; }
 
 # Runs an apt program on the private root with the one source that the tools come from.
 apt_here() {
@@ -44,7 +56,7 @@ configured_mirror() {
 }
 
 prepare_apt() {
-  local mirror=${DEBIAN_MIRROR:-$(configured_mirror)}
+  local mirror=${DEBIAN_MIRROR:-$(configured_mirror)} suite=$1
   [ -n "$mirror" ] || die "apt is not configured for an archive of Debian; name one in DEBIAN_MIRROR"
   mkdir -p "$dir/apt/state/lists/partial" "$dir/apt/cache/archives/partial"
   : >"$dir/apt/status"
@@ -67,8 +79,8 @@ unpack() {
   rm -rf "$work"
 }
 
-# The shared libraries that a freshly unpacked program cannot find here.
-missing_libraries() { ldd "$1" 2>/dev/null | awk '/not found/ { print $1 }'; }
+# The shared libraries that a freshly unpacked program cannot find here, nor in the directories that are named.
+missing_libraries() { LD_LIBRARY_PATH=${2:-} ldd "$1" 2>/dev/null | awk '/not found/ { print $1 }'; }
 
 link_from_path() {
   local found
@@ -77,21 +89,37 @@ link_from_path() {
 }
 
 fetch() {
-  local tool=$1 package missing
+  local tool=$1 suite package missing program library libraries
   package=$(package_of "$tool")
   command -v apt-get >/dev/null || die "no $tool on PATH and no apt-get to fetch it with; install $tool and run again"
   [ -f "$keyring" ] || die "no $tool on PATH and no $keyring to verify a download with; install $tool and run again"
-  [ -f "$dir/apt/sources.list" ] && [ -n "$(ls "$dir/apt/state/lists" 2>/dev/null | grep Packages || true)" ] || prepare_apt
+  suite=$(suite_of "$tool")
+  grep -qs " $suite main" "$dir/apt/sources.list" && [ -n "$(ls "$dir/apt/state/lists" 2>/dev/null | grep Packages || true)" ] || prepare_apt "$suite"
   unpack "$package"
-  missing=$(missing_libraries "$dir/pkg/$package/usr/bin/$tool")
+  program=$(find "$dir/pkg/$package/usr" -path "*bin/$tool" | head -1)
+  libraries=
+  if [ -n "$(missing_libraries "$program")" ]; then
+    # Some of these need another one.
+    for library in $(libraries_of "$package" $(libraries_of "$package")); do
+      # What the machine has is not needed a second time.
+      dpkg -s "$library" >/dev/null 2>&1 && continue
+      unpack "$library"
+      libraries="$libraries:$(dirname "$(find "$dir/pkg/$library" -name '*.so.*' | head -1)")"
+    done
+  fi
+  missing=$(missing_libraries "$program" "${libraries#:}")
   [ -z "$missing" ] || die "$tool from Debian $suite needs libraries that this system lacks: $missing"
-  ln -sfn "../pkg/$package/usr/bin/$tool" "$dir/bin/$tool"
+  if [ -z "$libraries" ]; then ln -sfn "../pkg/${program#"$dir/pkg/"}" "$dir/bin/$tool"
+  else
+    printf '#!/bin/sh\nLD_LIBRARY_PATH=%s exec %s "$@"\n' "${libraries#:}" "$program" >"$dir/bin/$tool"
+    chmod +x "$dir/bin/$tool"
+  fi
 }
 
 mkdir -p "$dir/bin"
 # One run at a time: tests of several crates may start side by side.
 if command -v flock >/dev/null; then exec 9>"$dir/.lock"; flock 9; fi
-[ $# -gt 0 ] || set -- etcd etcdctl kubectl
+[ $# -gt 0 ] || set -- etcd etcdctl kubectl haproxy
 for tool in "$@"; do
   package_of "$tool" >/dev/null
   [ -x "$dir/bin/$tool" ] || link_from_path "$tool" || fetch "$tool"

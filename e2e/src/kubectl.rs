@@ -1,6 +1,6 @@
 //! `kubectl`, as a person would run it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -18,6 +18,11 @@ pub struct Kubectl {
 }
 
 impl Kubectl {
+    /// With somebody's kubeconfig and home directory.
+    pub fn new(kubeconfig: &Path, home: &Path) -> Self {
+        Kubectl { kubeconfig: kubeconfig.to_owned(), home: home.to_owned(), env: Vec::new() }
+    }
+
     /// Runs every command with a variable of its environment set.
     #[must_use]
     pub fn with_env(mut self, name: &str, value: &str) -> Self {

@@ -4,7 +4,9 @@
 //! Everything panics with an explanation instead of returning errors: whoever calls this is a test.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failure here is a failed test")]
 
+pub mod balancer;
 pub mod etcd;
+pub mod etcd_cluster;
 pub mod hostile;
 pub mod kubectl;
 pub mod log;
@@ -13,7 +15,9 @@ pub mod proxy;
 pub mod server;
 pub mod tools;
 
+pub use balancer::{Balancer, Health};
 pub use etcd::Etcd;
+pub use etcd_cluster::EtcdCluster;
 pub use kubectl::Kubectl;
 pub use proxy::{Network, Proxy};
 pub use server::{Server, Store};

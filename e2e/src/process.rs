@@ -119,6 +119,15 @@ impl Drop for Lines {
     }
 }
 
+/// Sends a process a signal, by its name without `SIG`.
+///
+/// # Panics
+/// When it cannot be sent.
+pub fn signal(pid: u32, signal: &str) {
+    let sent = Command::new("kill").args(["-s", signal, &pid.to_string()]).status();
+    assert!(sent.is_ok_and(|status| status.success()), "{signal} to {pid}");
+}
+
 /// Kills a process without warning and waits until it is gone.
 pub fn end(child: &mut Child) {
     let _ = child.kill();

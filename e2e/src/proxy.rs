@@ -36,6 +36,19 @@ pub enum Network {
     /// They are held back until the network is another one. Nobody is told: connections stay open, and
     /// new ones are accepted.
     Silent,
+    /// What clients send is held back so, and answers pass.
+    Deaf,
+    /// What is answered is held back so, and what clients send passes.
+    Mute,
+}
+
+/// Where bytes go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    /// To the port behind the proxy.
+    There,
+    /// To its clients.
+    Back,
 }
 
 /// What became of the connections that there were at some time.
@@ -70,6 +83,11 @@ impl Proxy {
     /// Where clients find it.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// Where clients find it, on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
     }
 
     /// Changes the network, for bytes that are held back too.
@@ -117,13 +135,18 @@ async fn connection(client: TcpStream, port: u16, network: watch::Receiver<Netwo
     let (from_client, to_client) = client.into_split();
     let (from_server, to_server) = server.into_split();
     tokio::select! {
-        () = pass(from_client, to_server, network.clone()) => {}
-        () = pass(from_server, to_client, network) => {}
+        () = pass(from_client, to_server, Direction::There, network.clone()) => {}
+        () = pass(from_server, to_client, Direction::Back, network) => {}
     }
 }
 
 /// Passes one direction on. Ends with its last byte delivered.
-async fn pass(mut from: OwnedReadHalf, to: OwnedWriteHalf, network: watch::Receiver<Network>) {
+async fn pass(
+    mut from: OwnedReadHalf,
+    to: OwnedWriteHalf,
+    direction: Direction,
+    network: watch::Receiver<Network>,
+) {
     let (sender, chunks) = mpsc::channel(CHUNKS_MAX);
     let reading = async move {
         loop {
@@ -134,12 +157,13 @@ async fn pass(mut from: OwnedReadHalf, to: OwnedWriteHalf, network: watch::Recei
             }
         }
     };
-    tokio::join!(reading, deliver(chunks, to, network));
+    tokio::join!(reading, deliver(chunks, to, direction, network));
 }
 
 async fn deliver(
     mut chunks: mpsc::Receiver<(Instant, Vec<u8>)>,
     mut to: OwnedWriteHalf,
+    direction: Direction,
     mut network: watch::Receiver<Network>,
 ) {
     for count in 0_u32.. {
@@ -147,7 +171,7 @@ async fn deliver(
         let taken = Instant::now();
         loop {
             // Once more when the network has changed meanwhile.
-            let due = due(*network.borrow_and_update(), count, chunk.len(), came, taken);
+            let due = due(*network.borrow_and_update(), direction, count, chunk.len(), came, taken);
             tokio::select! {
                 () = until(due) => break,
                 changed = network.changed() => if changed.is_err() { return },
@@ -160,15 +184,24 @@ async fn deliver(
 }
 
 /// When to deliver a chunk that came and was taken from the queue at these times; `None` for not now.
-fn due(network: Network, count: u32, bytes: usize, came: Instant, taken: Instant) -> Option<Instant> {
+fn due(
+    network: Network,
+    direction: Direction,
+    count: u32,
+    bytes: usize,
+    came: Instant,
+    taken: Instant,
+) -> Option<Instant> {
     match network {
+        Network::Deaf if direction == Direction::Back => Some(taken),
+        Network::Mute if direction == Direction::There => Some(taken),
+        Network::Silent | Network::Deaf | Network::Mute => None,
         Network::Clear => Some(taken),
         Network::Late { least, most } => Some(came + least + (most - least) * (count % 4) / 3),
         Network::Narrow { bytes_per_second } => {
             let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
             Some(taken + Duration::from_secs(1) * bytes / bytes_per_second)
         }
-        Network::Silent => None,
     }
 }
 
@@ -188,9 +221,13 @@ mod tests {
         let came = Instant::now();
         let ms = Duration::from_millis;
         let taken = came + ms(7);
-        let check = |network, count, expected: Option<Duration>| {
-            let due = due(network, count, 500, came, taken);
+        let check_one = |network, direction, count, expected: Option<Duration>| {
+            let due = due(network, direction, count, 500, came, taken);
             assert_eq!(due.map(|due| due - came), expected, "{network:?}");
+        };
+        let check = |network, count, expected| {
+            check_one(network, Direction::There, count, expected);
+            check_one(network, Direction::Back, count, expected);
         };
         check(Network::Clear, 0, Some(ms(7)));
         let late = Network::Late { least: ms(50), most: ms(200) };
@@ -199,6 +236,10 @@ mod tests {
         check(late, 3, Some(ms(200)));
         check(Network::Narrow { bytes_per_second: 1000 }, 0, Some(ms(507)));
         check(Network::Silent, 0, None);
+        check_one(Network::Deaf, Direction::There, 0, None);
+        check_one(Network::Deaf, Direction::Back, 0, Some(ms(7)));
+        check_one(Network::Mute, Direction::There, 0, Some(ms(7)));
+        check_one(Network::Mute, Direction::Back, 0, None);
     }
 
     #[tokio::test]

@@ -85,6 +85,17 @@ impl Server {
         server
     }
 
+    /// As [`start_on`](Self::start_on), with these flags.
+    ///
+    /// # Panics
+    /// When it does not become ready.
+    pub fn start_on_flagged(etcd_url: &str, flags: &[String]) -> Self {
+        let mut server = Self::prepare(None, Some(etcd_url.to_owned()));
+        server.flags = flags.to_vec();
+        server.restart();
+        server
+    }
+
     fn start_with(etcd: Option<Etcd>, etcd_url: Option<String>) -> Self {
         let mut server = Self::prepare(etcd, etcd_url);
         server.restart();

@@ -85,6 +85,9 @@ fn a_watcher_that_streams_its_list_follows_every_change(server: &Server) {
 
 async fn follows_every_change(api: Api<ConfigMap>, config: watcher::Config) {
     api.create(&PostParams::default(), &object("before", "v")).await.unwrap();
+    // A streamed list is asked for at "0", that is, at whatever the watch cache holds; a consistent list before it makes
+    // sure that it holds the object.
+    api.list(&ListParams::default()).await.unwrap();
     let mut events = watcher::watcher(api.clone(), config).boxed();
     let mut said = async || match events.try_next().await.unwrap().expect("a watcher never ends") {
         watcher::Event::Init => "init".to_owned(),

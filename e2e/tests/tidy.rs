@@ -16,6 +16,7 @@ mod tidy {
     pub(crate) mod manifests;
     pub(crate) mod members;
     pub(crate) mod sources;
+    pub(crate) mod supply;
     pub(crate) mod workspace;
 }
 
@@ -48,6 +49,20 @@ fn there_is_one_crypto_library() {
 fn dependencies_have_licenses_that_we_may_use() {
     let findings = tidy::licenses::findings(&Workspace::load().dependencies);
     none("The licenses we may use are listed in e2e/tests/tidy/licenses.rs:", findings);
+}
+
+#[test]
+fn dependencies_come_from_the_registry() {
+    let findings = tidy::supply::elsewhere(include_str!("../../Cargo.lock"));
+    none("Sources of dependencies other than crates.io:", findings);
+}
+
+#[test]
+fn cargo_deny_is_told_what_is_held_here() {
+    let deny = include_str!("../../deny.toml");
+    let licenses = tidy::supply::differences(deny, "allow", tidy::licenses::ALLOWED);
+    let bans = tidy::supply::differences(deny, "deny", tidy::edges::OTHER_CRYPTO);
+    none("deny.toml, after e2e/tests/tidy/{licenses,edges}.rs:", [licenses, bans].concat());
 }
 
 #[test]

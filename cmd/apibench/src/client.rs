@@ -44,13 +44,15 @@ pub(crate) struct Call {
     path: String,
     accept: &'static str,
     gzip: bool,
+    /// Whose request it is, if not the sender's own: a user and groups.
+    actor: Option<(String, &'static [&'static str])>,
     body: Option<(&'static str, Bytes)>,
 }
 
 impl Call {
     /// GET `path` as JSON.
     pub(crate) fn get(path: impl Into<String>) -> Self {
-        Self { method: Method::GET, path: path.into(), accept: JSON, gzip: false, body: None }
+        Self { method: Method::GET, path: path.into(), accept: JSON, gzip: false, actor: None, body: None }
     }
 
     /// A write with a JSON answer. `kind` is the body's media type.
@@ -71,6 +73,11 @@ impl Call {
     /// Asks for another media type.
     pub(crate) fn accept(self, accept: &'static str) -> Self {
         Self { accept, ..self }
+    }
+
+    /// Asks on behalf of a user with these groups.
+    pub(crate) fn impersonating(self, user: String, groups: &'static [&'static str]) -> Self {
+        Self { actor: Some((user, groups)), ..self }
     }
 
     /// Accepts a gzipped answer.
@@ -162,6 +169,11 @@ impl Client {
         request = request.header(USER_AGENT, "apibench").header(ACCEPT, call.accept);
         if let Some(authorization) = &self.target.authorization {
             request = request.header(AUTHORIZATION, authorization);
+        }
+        if let Some((user, groups)) = &call.actor {
+            request = request.header("impersonate-user", user);
+            request =
+                groups.iter().fold(request, |request, group| request.header("impersonate-group", *group));
         }
         if call.gzip {
             request = request.header(ACCEPT_ENCODING, "gzip");

@@ -5,6 +5,7 @@
 
 mod closed_loop;
 mod events;
+mod fairness;
 mod lists;
 mod objects;
 mod saturation;
@@ -74,6 +75,7 @@ pub(crate) fn all() -> Vec<Box<dyn Workload>> {
     all.extend(turnover::workloads());
     all.extend(objects::writes());
     all.extend(saturation::workloads());
+    all.extend(fairness::workloads());
     all.extend(watch_fanout::workloads());
     all.extend(watchlist_storm::workloads());
     all

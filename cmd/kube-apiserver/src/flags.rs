@@ -1,6 +1,8 @@
 //! The command line, with the rules and the error texts of upstream's flag library (spf13/pflag):
 //! `--name=value`, `--name value`, `--switch`, `-v2`, `-v=2`, `-v 2`; `_` counts as `-` in names.
 
+#[cfg(test)]
+mod document;
 mod table;
 mod value;
 

@@ -1,13 +1,18 @@
-//! Log lines to standard error.
+//! Log lines to standard error, in the forms that upstream's logs have (`--logging-format`).
 
-use std::io::IsTerminal;
+mod line;
 
+use std::sync::Arc;
+
+use apimachinery::clock::Clock;
 use tracing_subscriber::Registry;
 use tracing_subscriber::filter::{LevelFilter, Targets};
 use tracing_subscriber::fmt;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::reload::{self, Handle};
 use tracing_subscriber::util::SubscriberInitExt;
+
+pub(crate) use line::Format;
 
 /// Libraries that say more than anybody wants to know.
 const QUIET: [&str; 6] = ["h2", "hyper", "hyper_util", "rustls", "tokio_rustls", "tower"];
@@ -25,10 +30,14 @@ impl Verbosity {
     }
 }
 
-/// Starts logging at a verbosity.
-pub(crate) fn start(v: i64) -> Verbosity {
+/// Starts logging in a format at a verbosity.
+pub(crate) fn start(format: Format, v: i64, clock: Arc<dyn Clock>) -> Verbosity {
     let (filter, handle) = reload::Layer::new(filter(v));
-    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(std::io::stderr().is_terminal());
+    let lines = fmt::layer().with_writer(std::io::stderr).with_ansi(false).event_format(line::Lines {
+        format,
+        clock,
+        process: std::process::id(),
+    });
     tracing_subscriber::registry().with(filter).with(lines).init();
     Verbosity(handle)
 }

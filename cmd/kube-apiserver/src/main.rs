@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use flags::Flags;
-use logging::Verbosity;
+use logging::{Format, Verbosity};
 use options::Options;
 
 /// Memory is given back soon after it was needed: a server that had to list everything once should
@@ -34,7 +34,9 @@ fn main() -> ExitCode {
         println!("{version}");
         return ExitCode::SUCCESS;
     }
-    let verbosity = logging::start(flags.int("v"));
+    // A format that does not exist is refused with all else that is wrong with the flags.
+    let format = Format::named(flags.text("logging-format")).unwrap_or(Format::Text);
+    let verbosity = logging::start(format, flags.int("v"), controlplane::run::system_env().clock);
     match serve(&flags, verbosity) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

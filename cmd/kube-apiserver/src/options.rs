@@ -15,10 +15,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use apimachinery::features::{Gate, Gates};
+use apimachinery::quantity::Quantity;
 use controlplane::config::{
-    AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, EmulationConfig, EndpointReconciler,
-    EtcdConfig, KubeletConfig, PodConfig, RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig,
-    ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig, WatchCacheConfig,
+    AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, EmulationConfig, EncryptionConfig,
+    EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, PodConfig, RequestHeaderConfig,
+    RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig,
+    WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
@@ -76,7 +78,7 @@ impl Options {
 /// Builds the configuration; `None` after an error that leaves nothing to go on with.
 fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Config> {
     let data_dir = flags.optional("embedded-data-dir").map_or_else(data_dir, PathBuf::from);
-    let storage = storage(flags, &data_dir);
+    let storage = storage(flags, &data_dir, errors);
     let authentication = authentication(flags);
     let watch_cache = watch_cache(flags, errors);
     let serving = serving(flags, &data_dir, &storage, &authentication, errors)?;
@@ -87,6 +89,10 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         };
     Some(Config {
         storage,
+        encryption: path(flags, "encryption-provider-config").map(|file| EncryptionConfig {
+            file,
+            automatic_reload: flags.bool("encryption-provider-config-automatic-reload"),
+        }),
         watch_cache,
         authentication,
         authorization: authorization::config(flags)?,
@@ -96,6 +102,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
             config_file: path(flags, "admission-control-config-file"),
         },
         chain: chain(flags, gates),
+        priority_and_fairness: flags.bool("enable-priority-and-fairness"),
         runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))
             .map_err(|found| errors.extend(found))
             .unwrap_or_default(),
@@ -106,6 +113,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         },
         watch_min: seconds(flags.int("min-request-timeout")),
         event_ttl: duration(flags, "event-ttl"),
+        memory_limit: memory_limit(flags, errors),
         object_count_period: duration(flags, "etcd-count-metric-poll-period"),
         delete_collection_workers: usize::try_from(flags.int("delete-collection-workers"))
             .unwrap_or(1)
@@ -134,7 +142,7 @@ fn watch_cache(flags: &Flags, errors: &mut Vec<String>) -> WatchCacheConfig {
     WatchCacheConfig { enabled: flags.bool("watch-cache"), resources }
 }
 
-fn storage(flags: &Flags, data_dir: &std::path::Path) -> StorageConfig {
+fn storage(flags: &Flags, data_dir: &std::path::Path, errors: &mut Vec<String>) -> StorageConfig {
     let endpoints = flags.list("etcd-servers");
     let every = duration(flags, "etcd-compaction-interval");
     let compaction_interval = (!every.is_zero()).then_some(every);
@@ -143,6 +151,7 @@ fn storage(flags: &Flags, data_dir: &std::path::Path) -> StorageConfig {
     }
     StorageConfig::Etcd(EtcdConfig {
         endpoints,
+        overrides: etcd_overrides(flags, errors),
         prefix: format!("/{}", flags.text("etcd-prefix").trim_matches('/')),
         ca: path(flags, "etcd-cafile"),
         certificate: path(flags, "etcd-certfile"),
@@ -150,7 +159,24 @@ fn storage(flags: &Flags, data_dir: &std::path::Path) -> StorageConfig {
         health_timeout: duration(flags, "etcd-healthcheck-timeout"),
         lease_reuse: seconds(flags.int("lease-reuse-duration-seconds")),
         compaction_interval,
+        size_interval: duration(flags, "etcd-db-metric-poll-interval"),
     })
+}
+
+fn etcd_overrides(flags: &Flags, errors: &mut Vec<String>) -> Vec<EtcdOverride> {
+    let entries = flags.list("etcd-servers-overrides");
+    let parsed: Result<_, _> = entries.iter().map(|entry| EtcdOverride::parse(entry)).collect();
+    parsed.map_err(|error| errors.push(error)).unwrap_or_default()
+}
+
+/// `None` leaves it to the control group.
+fn memory_limit(flags: &Flags, errors: &mut Vec<String>) -> Option<u64> {
+    let text = flags.optional("memory-limit")?;
+    let bytes = text.parse::<Quantity>().ok().and_then(|bytes| u64::try_from(bytes.value()).ok());
+    if bytes.is_none() {
+        errors.push(format!("--memory-limit must be a quantity of bytes: {text}"));
+    }
+    bytes.map(|bytes| if bytes == 0 { u64::MAX } else { bytes })
 }
 
 fn authentication(flags: &Flags) -> AuthenticationConfig {
@@ -224,6 +250,7 @@ fn serving(
         },
         livez_grace: duration(flags, "livez-grace-period"),
         shutdown_delay: duration(flags, "shutdown-delay-duration"),
+        send_retry_after: flags.bool("shutdown-send-retry-after"),
         watch_grace: duration(flags, "shutdown-watch-termination-grace-period"),
         storage_wait_max: duration(flags, "storage-initialization-timeout"),
         admin_kubeconfig: nobody_could_log_in.then_some(kubeconfig),
@@ -267,6 +294,7 @@ fn chain(flags: &Flags, gates: Gates) -> ChainOptions {
             // Who started the log says how it is set.
             set_verbosity: None,
         },
+        ..ChainOptions::default()
     }
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use admission::dynamic::Versions;
+use admission::dynamic::{Surroundings, Versions};
 use admission::policy::{
     Binding, Configured, Mutations, Param, ParamFailure, ParamKind, Params, Policies, Policy, PolicyParts,
     ValidatingAdmissionPolicy, Validations,
@@ -143,11 +143,15 @@ fn plugin(policies: &[Value], bindings: &[Value]) -> ValidatingAdmissionPolicy {
     ValidatingAdmissionPolicy::new(PolicyParts {
         configured: Arc::clone(&host) as Arc<dyn Configured>,
         params: Arc::clone(&host) as Arc<dyn Params>,
-        versions: Arc::clone(&host) as Arc<dyn Versions>,
-        objects: host,
-        authorizer: Arc::new(authorization::AlwaysAllow),
+        around: Surroundings {
+            versions: Arc::clone(&host) as Arc<dyn Versions>,
+            objects: host,
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            now: Arc::new(std::time::Instant::now),
+            aside: Arc::new(|work| work()),
+            conditions: Arc::default(),
+        },
         figures: Arc::default(),
-        now: Arc::new(std::time::Instant::now),
     })
 }
 

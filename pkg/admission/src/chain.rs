@@ -1,24 +1,42 @@
 //! The plugins of a server, asked in order.
 
+use std::sync::Arc;
+
 use schema::object::Object;
 
-use crate::{Attributes, Notes, Plugin, Verdict};
+use crate::durations::{Lap, Phase};
+use crate::{Attributes, Durations, Notes, Now, Plugin, Verdict};
 
 /// Plugins in order: all of them edit, and after the object is complete all of them judge. The first refusal
 /// counts.
 #[derive(Default)]
 pub struct Chain {
     plugins: Vec<Box<dyn Plugin>>,
+    durations: Option<Arc<Durations>>,
 }
 
 impl Chain {
     /// Asks `plugins` in this order.
     pub fn new(plugins: Vec<Box<dyn Plugin>>) -> Self {
-        Chain { plugins }
+        Chain { plugins, durations: None }
     }
 
-    fn asked<'c>(&'c self, attributes: &'c Attributes<'_>) -> impl Iterator<Item = &'c dyn Plugin> {
-        self.plugins.iter().filter(move |plugin| plugin.handles(attributes)).map(|plugin| &**plugin)
+    /// Measures how long plugins take from now on.
+    #[must_use]
+    pub fn timed(self, now: Arc<Now>) -> (Self, Arc<Durations>) {
+        let names = self.plugins.iter().map(|plugin| plugin.name());
+        let durations = Arc::new(Durations::new(names, now));
+        (Chain { durations: Some(Arc::clone(&durations)), ..self }, durations)
+    }
+
+    /// Those that have a say, with their places.
+    fn asked<'c>(&'c self, attributes: &'c Attributes<'_>) -> impl Iterator<Item = (usize, &'c dyn Plugin)> {
+        let plugins = self.plugins.iter().enumerate();
+        plugins.filter(move |(_, plugin)| plugin.handles(attributes)).map(|(at, plugin)| (at, &**plugin))
+    }
+
+    fn begin(&self, phase: Phase, attributes: &Attributes<'_>) -> Option<Lap<'_>> {
+        Some(self.durations.as_deref()?.begin(phase, attributes.operation))
     }
 
     /// Lets every plugin edit the object, of which a deletion has none. They are asked a second time if a webhook or
@@ -32,18 +50,33 @@ impl Chain {
         mut object: Option<&mut Object>,
         notes: &mut Notes,
     ) -> Verdict {
-        loop {
-            for plugin in self.asked(attributes) {
-                plugin.mutate(attributes, object.as_deref_mut(), notes).await?;
-            }
-            if !notes.begin_again() {
-                break;
-            }
-        }
+        let mut lap = self.begin(Phase::Edit, attributes);
+        let edited = self.edit(attributes, object.as_deref_mut(), notes, &mut lap).await;
+        ended(lap, &edited);
+        edited?;
         if let Some(object) = object {
             notes.mend_managed_fields(object);
         }
         Ok(())
+    }
+
+    async fn edit(
+        &self,
+        attributes: &Attributes<'_>,
+        mut object: Option<&mut Object>,
+        notes: &mut Notes,
+        lap: &mut Option<Lap<'_>>,
+    ) -> Verdict {
+        loop {
+            for (at, plugin) in self.asked(attributes) {
+                let edited = plugin.mutate(attributes, object.as_deref_mut(), notes).await;
+                lap.iter_mut().for_each(|lap| lap.plugin(at, edited.is_err()));
+                edited?;
+            }
+            if !notes.begin_again() {
+                return Ok(());
+            }
+        }
     }
 
     /// Asks every plugin whether this may be done.
@@ -56,10 +89,23 @@ impl Chain {
         object: Option<&Object>,
         notes: &mut Notes,
     ) -> Verdict {
-        for plugin in self.asked(attributes) {
-            plugin.validate(attributes, object, notes).await?;
+        let mut lap = self.begin(Phase::Judge, attributes);
+        let mut verdict = Ok(());
+        for (at, plugin) in self.asked(attributes) {
+            verdict = plugin.validate(attributes, object, notes).await;
+            lap.iter_mut().for_each(|lap| lap.plugin(at, verdict.is_err()));
+            if verdict.is_err() {
+                break;
+            }
         }
-        Ok(())
+        ended(lap, &verdict);
+        verdict
+    }
+}
+
+fn ended(lap: Option<Lap<'_>>, verdict: &Verdict) {
+    if let Some(lap) = lap {
+        lap.end(verdict.is_err());
     }
 }
 
@@ -115,6 +161,9 @@ mod tests {
             Box::new(Witness { name, refuses, seen: Arc::clone(&seen) })
         };
         let chain = Chain::new(vec![witness("a", refuses), witness("b", "")]);
+        #[allow(clippy::disallowed_methods, reason = "any time will do")]
+        let began = std::time::Instant::now();
+        let (chain, durations) = chain.timed(Arc::new(move || began));
         let pods = api::resources::find("", "v1", "pods", "").unwrap();
         let attributes = Attributes {
             operation,
@@ -135,6 +184,16 @@ mod tests {
             done.and_then(|()| chain.validate(&attributes, object.as_ref(), notes).now_or_never().unwrap());
         assert_eq!(done.is_err(), !refuses.is_empty());
         assert_eq!(*seen.lock().unwrap(), expected);
+        let mut page = String::new();
+        durations.write(&mut page);
+        let count = |line: &str| page.matches(line).count();
+        let asked = |phase: &str| expected.iter().filter(|seen| seen.contains(phase)).count();
+        let family = "apiserver_admission_controller_admission_duration_seconds_count";
+        assert_eq!(count(family), asked(" edits") + asked(" judges"), "{page}");
+        let refused = format!("{family}{{name=\"a\",operation=\"{}\",rejected=\"true\"", operation.name());
+        assert_eq!(count(&refused), usize::from(!refuses.is_empty()), "{page}");
+        let steps = "apiserver_admission_step_admission_duration_seconds_count";
+        assert_eq!(count(steps), 1 + usize::from(refuses != "edit"), "{page}");
     }
 
     #[test]

@@ -4,7 +4,8 @@
 mod buckets;
 mod configuration;
 
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use api::tree::{child, text};
@@ -22,6 +23,8 @@ use configuration::{Limit, LimitType};
 pub struct EventRateLimit {
     clock: Arc<dyn Clock>,
     limits: Vec<(LimitType, Mutex<Buckets>)>,
+    /// Nobody outside knows which keys it takes for the same.
+    hasher: RandomState,
 }
 
 impl EventRateLimit {
@@ -29,7 +32,8 @@ impl EventRateLimit {
     pub fn new(clock: Arc<dyn Clock>, configuration: &EventRateLimitConfiguration) -> Self {
         let buckets = |limit: &Limit| Buckets::new(limit.rate, limit.burst, limit.buckets_max);
         let limits = configuration.limits.iter();
-        EventRateLimit { clock, limits: limits.map(|limit| (limit.of, Mutex::new(buckets(limit)))).collect() }
+        let limits = limits.map(|limit| (limit.of, Mutex::new(buckets(limit)))).collect();
+        EventRateLimit { clock, limits, hasher: RandomState::new() }
     }
 }
 
@@ -66,7 +70,7 @@ impl Plugin for EventRateLimit {
         for (of, buckets) in &self.limits {
             let key = key(*of, a, event);
             // Keys are as long as clients make them; their hashes are what is kept.
-            let hash = BuildHasherDefault::<DefaultHasher>::default().hash_one(&key);
+            let hash = self.hasher.hash_one(&key);
             if !buckets.lock().unwrap_or_else(PoisonError::into_inner).take(hash, now) {
                 reached.push(format!("limit reached on type {} for key {key}", of.name()));
             }

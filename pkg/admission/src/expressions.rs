@@ -7,6 +7,6 @@ mod program;
 mod variables;
 
 pub(crate) use authorizations::Authorizations;
-pub(crate) use conditions::{Conditions, Matched};
+pub(crate) use conditions::{Conditions, Judged, Matched};
 pub(crate) use program::{Fault, Inputs, Program};
 pub(crate) use variables::{Computed, Variables, stored};

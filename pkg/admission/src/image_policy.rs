@@ -12,11 +12,11 @@ mod tests;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use apimachinery::clock::Clock;
+use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
 use async_trait::async_trait;
 use schema::object::Object;
 
-use crate::lru::Lru;
 use crate::notes::Level;
 use crate::{Attributes, Notes, Plugin, Verdict};
 pub use configuration::ImagePolicyConfiguration;

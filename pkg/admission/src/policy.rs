@@ -20,8 +20,8 @@ mod validations;
 
 use std::sync::Arc;
 
-use crate::dynamic::Versions;
-use crate::{Attributes, Now, Objects};
+use crate::Attributes;
+use crate::dynamic::Surroundings;
 pub use catalog::Policies;
 pub use figures::PolicyFigures;
 pub use model::{Binding, ParamKind, Policy, Rules};
@@ -61,29 +61,20 @@ pub struct PolicyParts {
     pub configured: Arc<dyn Configured>,
     /// The objects that bindings refer to.
     pub params: Arc<dyn Params>,
-    /// In which version objects are seen.
-    pub versions: Arc<dyn Versions>,
-    /// Where namespaces are.
-    pub objects: Arc<dyn Objects>,
-    /// Whom expressions may ask.
-    pub authorizer: Arc<dyn authorization::Authorizer>,
+    /// What they need as webhooks do.
+    pub around: Surroundings,
     /// What is counted.
     pub figures: Arc<PolicyFigures>,
-    /// What time it is, to count how long expressions take.
-    pub now: Arc<Now>,
 }
 
-/// Which policies may be about a request.
-enum Reach {
-    /// All there are.
-    All,
-    /// Those from manifests: it is about policies themselves.
-    Manifests,
-    /// None: authentication and authorization of other servers depend on it.
-    None,
-}
-
-fn reach(a: &Attributes<'_>) -> Reach {
+/// The policies of one kind that may be about a request; `None` as long as that is not known. Requests about policies
+/// are for those from manifests alone, and some are for none: authentication and authorization of other servers depend
+/// on them.
+fn applicable<E>(
+    a: &Attributes<'_>,
+    all: impl FnOnce() -> Option<Arc<Policies<E>>>,
+    manifests: impl FnOnce() -> Option<Arc<Policies<E>>>,
+) -> Option<Arc<Policies<E>>> {
     match (a.resource.group, a.resource.plural) {
         (
             "admissionregistration.k8s.io",
@@ -91,15 +82,15 @@ fn reach(a: &Attributes<'_>) -> Reach {
             | "validatingadmissionpolicybindings"
             | "mutatingadmissionpolicies"
             | "mutatingadmissionpolicybindings",
-        ) => Reach::Manifests,
-        ("authentication.k8s.io", "selfsubjectreviews" | "tokenreviews") => Reach::None,
+        ) => Some(manifests().unwrap_or_default()),
+        ("authentication.k8s.io", "selfsubjectreviews" | "tokenreviews") => Some(Arc::default()),
         (
             "authorization.k8s.io",
             "localsubjectaccessreviews"
             | "selfsubjectaccessreviews"
             | "selfsubjectrulesreviews"
             | "subjectaccessreviews",
-        ) => Reach::None,
-        _ => Reach::All,
+        ) => Some(Arc::default()),
+        _ => all(),
     }
 }

@@ -16,8 +16,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use crate::Objects;
-use crate::dynamic::Versions;
+use crate::dynamic::Surroundings;
 pub use figures::WebhookFigures;
 pub use hook::{Hook, ServicePort, Target};
 pub use hooks::Hooks;
@@ -75,16 +74,10 @@ pub struct Webhooks {
     pub configured: Arc<dyn Configured>,
     /// Who carries questions.
     pub caller: Arc<dyn Caller>,
-    /// In which version.
-    pub versions: Arc<dyn Versions>,
-    /// Where namespaces are.
-    pub objects: Arc<dyn Objects>,
-    /// Whom `matchConditions` may ask.
-    pub authorizer: Arc<dyn authorization::Authorizer>,
+    /// What they need as policies do.
+    pub around: Surroundings,
     /// What is counted.
     pub figures: Arc<WebhookFigures>,
-    /// What time it is, to count how long answers take and to know when requests are over.
-    pub now: Arc<crate::Now>,
 }
 
 /// What a webhook did to a request, when it did not let it pass.

@@ -36,7 +36,7 @@ pub struct Catalog {
 }
 
 /// An API group.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Group {
     /// Group name; empty for the core group.
     pub name: String,
@@ -121,7 +121,14 @@ impl Catalog {
     /// The same with `group` instead of the group of its name, or without that group if it has no versions. Built-in
     /// versions of the group stay, and come first; what others answer for stays theirs.
     #[must_use]
-    pub fn with(&self, mut group: Group) -> Self {
+    pub fn with(&self, group: Group) -> Self {
+        let mut changed = self.clone();
+        changed.put(group);
+        changed
+    }
+
+    /// Makes it what [`with`](Self::with) would make of it.
+    pub fn put(&mut self, mut group: Group) {
         if let Some(known) = find(&self.own, &group.name)
             && known.versions.iter().any(|version| version.owner == Owner::Builtin)
         {
@@ -135,10 +142,8 @@ impl Catalog {
             version.endpoints.sort_by(|a, b| a.key().cmp(&b.key()));
         }
         let name = group.name.clone();
-        let mut changed = self.clone();
-        replace(&mut changed.own, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
-        changed.layer(&name);
-        changed
+        replace(&mut self.own, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
+        self.layer(&name);
     }
 
     /// The groups by name.

@@ -1,6 +1,7 @@
 //! The built-in kinds: resource rows, columns, conversions.
 
 pub mod catalog;
+pub mod cel_times;
 pub mod conversion;
 pub mod defaults;
 pub mod descriptions;

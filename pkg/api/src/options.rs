@@ -197,6 +197,9 @@ pub struct DeleteOptions {
     pub propagation_policy: Option<String>,
     /// As in [`CreateOptions`].
     pub dry_run: Vec<String>,
+    /// `ignoreStoreReadErrorWithClusterBreakingPotential`: the object cannot be read, and is to be removed all the same
+    /// (KEP-3926). Means nothing unless the gate `AllowUnsafeMalformedObjectDeletion` is open.
+    pub ignore_store_read_error: bool,
 }
 
 /// What must hold for a deletion to happen.
@@ -209,8 +212,7 @@ pub struct Preconditions {
 }
 
 impl DeleteOptions {
-    /// Decodes a query. `ignoreStoreReadErrorWithClusterBreakingPotential` belongs to a gate that is
-    /// off and is ignored, as upstream does.
+    /// Decodes a query.
     ///
     /// # Errors
     /// A grace period that is no integer; upstream answers 400 with the text.
@@ -224,6 +226,7 @@ impl DeleteOptions {
             orphan_dependents: query.flag("orphanDependents"),
             propagation_policy: query.first("propagationPolicy").map(str::to_owned),
             dry_run: query.texts("dryRun"),
+            ignore_store_read_error: query.flag(IGNORE_STORE_READ_ERROR).unwrap_or_default(),
         })
     }
 
@@ -239,6 +242,10 @@ impl DeleteOptions {
             orphan_dependents: body.get("orphanDependents").and_then(Value::as_bool),
             propagation_policy: given(body, "propagationPolicy"),
             dry_run: texts(body, "dryRun").map(str::to_owned).collect(),
+            ignore_store_read_error: body
+                .get(IGNORE_STORE_READ_ERROR)
+                .and_then(Value::as_bool)
+                .unwrap_or_default(),
         }
     }
 
@@ -255,9 +262,13 @@ impl DeleteOptions {
             ("orphanDependents", self.orphan_dependents.map(Value::from)),
             ("propagationPolicy", text(&self.propagation_policy)),
             ("dryRun", (!self.dry_run.is_empty()).then(|| self.dry_run.as_slice().into())),
+            (IGNORE_STORE_READ_ERROR, self.ignore_store_read_error.then(|| true.into())),
         ])
     }
 }
+
+/// The name of the option by which objects are removed that cannot be read.
+pub const IGNORE_STORE_READ_ERROR: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
 
 /// The members that are given.
 fn members<const N: usize>(members: [(&str, Option<Value>); N]) -> Object {

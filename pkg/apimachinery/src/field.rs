@@ -5,7 +5,7 @@ mod error;
 mod list;
 mod path;
 
-pub use error::{BadValue, Error, ErrorType, aggregate};
-pub(crate) use error::{SHORTENED_BYTES_MAX, cut, joined};
+pub use error::{BadValue, Error, ErrorType, aggregate, joined};
+pub(crate) use error::{SHORTENED_BYTES_MAX, cut};
 pub use list::{ErrorList, LIST_BYTES_MAX};
 pub use path::Path;

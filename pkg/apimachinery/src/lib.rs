@@ -15,6 +15,7 @@ pub mod gvk;
 pub mod histogram;
 pub mod kube_version;
 pub mod labels;
+pub mod lru;
 pub mod names;
 pub mod quantity;
 pub mod query;

@@ -89,4 +89,9 @@ pub struct Selectors {
 impl Selectors {
     /// Of a request that selects nothing in particular.
     pub const NONE: Self = Selectors { fields: Requirements::NONE, labels: Requirements::NONE };
+
+    /// Whether nothing is left out by them, as far as they can be read.
+    pub fn is_empty(&self) -> bool {
+        self.fields.read.is_empty() && self.labels.read.is_empty()
+    }
 }

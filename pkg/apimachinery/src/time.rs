@@ -65,18 +65,36 @@ struct Rfc3339 {
 }
 
 impl Display for Rfc3339 {
+    /// Without the formatter's own numbers: such texts stand in all that is answered and recorded.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Civil { year, month, day } = Civil::from_days(self.time.seconds.div_euclid(86_400));
+        match year {
+            0..=9999 => f.write_str(text([two_digits(year / 100), two_digits(year % 100)].as_flattened()))?,
+            _ => write!(f, "{}{:04}", if year < 0 { "-" } else { "" }, year.unsigned_abs())?,
+        }
         let second = self.time.seconds.rem_euclid(86_400);
-        let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-        let sign = if year < 0 { "-" } else { "" };
-        let year = year.unsigned_abs();
-        write!(f, "{sign}{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        let [[m1, m2], [d1, d2]] = [month, day].map(two_digits);
+        let [[h1, h2], [n1, n2], [s1, s2]] = [second / 3600, second / 60 % 60, second % 60].map(two_digits);
+        f.write_str(text(&[b'-', m1, m2, b'-', d1, d2, b'T', h1, h2, b':', n1, n2, b':', s1, s2]))?;
         if self.micros {
-            write!(f, ".{:06}", self.time.nanos / 1000)?;
+            let micros = i64::from(self.time.nanos / 1000);
+            let [[a, b], [c, d], [e, g]] =
+                [micros / 10_000, micros / 100 % 100, micros % 100].map(two_digits);
+            f.write_str(text(&[b'.', a, b, c, d, e, g]))?;
         }
         f.write_str("Z")
     }
+}
+
+/// The two digits of a number below 100.
+fn two_digits(number: i64) -> [u8; 2] {
+    let digit = |number: i64| u8::try_from(number % 10).map_or(b'0', |digit| b'0' + digit);
+    [digit(number / 10), digit(number)]
+}
+
+/// ASCII as text.
+fn text(ascii: &[u8]) -> &str {
+    std::str::from_utf8(ascii).unwrap_or_default()
 }
 
 /// Go's quoting in errors about times: bytes outside printable ASCII become

@@ -1,6 +1,8 @@
 //! Events that are handed on later, many at a time, so that nobody waits for it (upstream's `plugin/pkg/audit/buffered`).
 
 use std::io;
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -10,6 +12,9 @@ use apimachinery::clock::Clock;
 use apimachinery::time::UnixTime;
 
 use crate::{Event, Figures, Sink};
+
+/// How much events that wait may weigh together, in bytes. Upstream counts them alone, however large they are.
+const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// How events are handed on.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -38,6 +43,8 @@ pub struct Throttle {
 pub struct Batch {
     events: Mutex<Option<SyncSender<Box<Event>>>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// What waits weighs so much.
+    weight: Arc<AtomicUsize>,
     figures: Arc<Figures>,
 }
 
@@ -53,10 +60,18 @@ impl Batch {
         figures: Arc<Figures>,
     ) -> io::Result<Self> {
         let (events, waiting) = sync_channel(options.waiting_max);
+        let weight = Arc::<AtomicUsize>::default();
+        let of_thread = Arc::clone(&weight);
         let thread = std::thread::Builder::new()
             .name("audit-batches".to_owned())
-            .spawn(move || hand_on(&*sink, options, &*clock, &waiting))?;
-        Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), figures })
+            .spawn(move || hand_on(&*sink, options, &*clock, &waiting, &of_thread))?;
+        Ok(Batch { events: Mutex::new(Some(events)), thread: Mutex::new(Some(thread)), weight, figures })
+    }
+
+    /// Whether there is room for an event, which it takes then.
+    fn admits(&self, event: &Event) -> bool {
+        let more = |held: usize| held.checked_add(event.weight()).filter(|sum| *sum <= WAITING_BYTES_MAX);
+        self.weight.fetch_update(Relaxed, Relaxed, more).is_ok()
     }
 }
 
@@ -64,12 +79,17 @@ impl Sink for Batch {
     fn process(&self, events: &[Event]) -> bool {
         let to = self.events.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(to) = to else {
-            self.figures.lost("buffered", &"audit backend shut down", events);
+            self.figures.lost("buffered", &"audit backend shut down", events.iter().map(Event::legacy));
             return true;
         };
         for (at, event) in events.iter().enumerate() {
-            if to.try_send(Box::new(event.clone())).is_err() {
-                self.figures.lost("buffered", &"audit buffer queue blocked", events.iter().skip(at));
+            let admitted = self.admits(event);
+            if !admitted || to.try_send(Box::new(event.clone())).is_err() {
+                if admitted {
+                    self.weight.fetch_sub(event.weight(), Relaxed);
+                }
+                let lost = events.iter().skip(at).map(Event::legacy);
+                self.figures.lost("buffered", &"audit buffer queue blocked", lost);
                 break;
             }
         }
@@ -86,7 +106,13 @@ impl Sink for Batch {
 }
 
 /// Hands events on until nobody can send any more.
-fn hand_on(sink: &dyn Sink, options: BatchOptions, clock: &dyn Clock, waiting: &Receiver<Box<Event>>) {
+fn hand_on(
+    sink: &dyn Sink,
+    options: BatchOptions,
+    clock: &dyn Clock,
+    waiting: &Receiver<Box<Event>>,
+    weight: &AtomicUsize,
+) {
     let mut tokens = options.throttle.map(|throttle| Tokens::new(throttle, clock.now()));
     while let Ok(first) = waiting.recv() {
         let mut batch = vec![*first];
@@ -102,6 +128,7 @@ fn hand_on(sink: &dyn Sink, options: BatchOptions, clock: &dyn Clock, waiting: &
             std::thread::sleep(tokens.take(clock.now()));
         }
         sink.process(&batch);
+        weight.fetch_sub(batch.iter().map(Event::weight).sum(), Relaxed);
     }
     sink.finish();
 }
@@ -185,6 +212,21 @@ mod tests {
         let lost: u64 = lost.unwrap().parse().unwrap();
         // One may be under way already.
         assert!((8..=9).contains(&lost), "{lost}");
+    }
+
+    #[test]
+    fn events_that_weigh_too_much_together_are_lost() {
+        let kept = Arc::new(Kept::default());
+        let batch =
+            Batch::new(Arc::clone(&kept) as _, OPTIONS, Arc::<TestClock>::default(), Arc::default()).unwrap();
+        // As if others waited.
+        batch.weight.store(WAITING_BYTES_MAX, Relaxed);
+        batch.process(&[event()]);
+        batch.weight.store(WAITING_BYTES_MAX - event().weight(), Relaxed);
+        batch.process(&[event()]);
+        batch.finish();
+        assert_eq!(kept.batches.lock().unwrap().concat().len(), 1);
+        assert_eq!(batch.weight.load(Relaxed), WAITING_BYTES_MAX - event().weight(), "room is given back");
     }
 
     #[test]

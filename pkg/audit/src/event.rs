@@ -1,6 +1,8 @@
 //! What is recorded of a request (`audit.k8s.io/v1`, kind `Event`), and how it is written: members in the order of
 //! upstream's Go struct, texts as Go's JSON writes them.
 
+use std::fmt::Display;
+use std::io::Write;
 use std::net::IpAddr;
 
 use apimachinery::go_quote::Quoted;
@@ -102,48 +104,71 @@ impl<'o> Members<'o> {
         Members { out, empty: true }
     }
 
-    fn key(&mut self, name: &str) -> &mut Vec<u8> {
-        if !std::mem::take(&mut self.empty) {
-            self.out.push(b',');
-        }
+    /// Begins a member with a name of ours, in which nothing has to be escaped.
+    fn key(&mut self, name: &'static str) -> &mut Vec<u8> {
+        self.separate();
+        self.out.push(b'"');
+        self.out.extend_from_slice(name.as_bytes());
+        self.out.extend_from_slice(b"\":");
+        self.out
+    }
+
+    /// Begins a member with a name from outside.
+    fn foreign_key(&mut self, name: &str) -> &mut Vec<u8> {
+        self.separate();
         write_string(name.as_bytes(), self.out);
         self.out.push(b':');
         self.out
     }
 
-    fn text(&mut self, name: &str, value: &str) {
+    fn separate(&mut self) {
+        if !std::mem::take(&mut self.empty) {
+            self.out.push(b',');
+        }
+    }
+
+    fn text(&mut self, name: &'static str, value: &str) {
         write_string(value.as_bytes(), self.key(name));
     }
 
-    fn text_if_any(&mut self, name: &str, value: &str) {
+    /// A text in which nothing has to be escaped.
+    fn plain(&mut self, name: &'static str, value: impl Display) {
+        // Writing to memory does not fail.
+        let _ = write!(self.key(name), "\"{value}\"");
+    }
+
+    fn text_if_any(&mut self, name: &'static str, value: &str) {
         if !value.is_empty() {
             self.text(name, value);
         }
     }
 
-    fn raw(&mut self, name: &str, json: &[u8]) {
+    fn raw(&mut self, name: &'static str, json: &[u8]) {
         self.key(name).extend_from_slice(json);
     }
 
-    fn texts_if_any<T: AsRef<str>>(&mut self, name: &str, values: impl IntoIterator<Item = T>) {
-        let mut values = values.into_iter().peekable();
-        if values.peek().is_none() {
-            return;
+    fn texts_if_any(&mut self, name: &'static str, values: &[String]) {
+        if !values.is_empty() {
+            write_texts(values, self.key(name));
         }
-        let out = self.key(name);
-        out.push(b'[');
-        while let Some(value) = values.next() {
-            write_string(value.as_ref().as_bytes(), out);
-            if values.peek().is_some() {
-                out.push(b',');
-            }
-        }
-        out.push(b']');
     }
 
     fn end(self) {
         self.out.push(b'}');
     }
+}
+
+fn write_texts(values: &[String], out: &mut Vec<u8>) {
+    let mut before = b'[';
+    for value in values {
+        out.push(before);
+        write_string(value.as_bytes(), out);
+        before = b',';
+    }
+    if values.is_empty() {
+        out.push(before);
+    }
+    out.push(b']');
 }
 
 impl Event {
@@ -154,6 +179,15 @@ impl Event {
         }
         let end = text.floor_char_boundary(USER_AGENT_BYTES_MAX);
         format!("{}{TRUNCATED}", text.get(..end).unwrap_or_default())
+    }
+
+    /// About how much memory it takes, in bytes: its objects and something for the rest.
+    pub fn weight(&self) -> usize {
+        const REST: usize = 2 * 1024;
+        let objects = [&self.request_object, &self.response_object];
+        let objects = objects.into_iter().flatten().map(|object| object.bytes().len());
+        let annotations = self.annotations.iter().map(|(key, value)| key.len() + value.len());
+        objects.chain(annotations).fold(REST, usize::saturating_add)
     }
 
     /// Sets an annotation. The first value of a key stays.
@@ -189,7 +223,12 @@ impl Event {
             metadata.text("impersonationConstraint", self.impersonation_constraint);
             metadata.end();
         }
-        event.texts_if_any("sourceIPs", self.source_addresses.iter().map(IpAddr::to_string));
+        if let Some((first, others)) = self.source_addresses.split_first() {
+            let addresses = event.key("sourceIPs");
+            let _ = write!(addresses, "[\"{first}\"");
+            others.iter().for_each(|other| _ = write!(addresses, ",\"{other}\""));
+            addresses.push(b']');
+        }
         event.text_if_any("userAgent", &self.user_agent);
         if let Some(object) = &self.object {
             object.write(event.key("objectRef"));
@@ -203,15 +242,15 @@ impl Event {
         if let Some(object) = &self.response_object {
             event.raw("responseObject", object.bytes());
         }
-        event.text("requestReceivedTimestamp", &self.received.rfc3339_micro().to_string());
-        event.text("stageTimestamp", &self.stage_time.rfc3339_micro().to_string());
+        event.plain("requestReceivedTimestamp", self.received.rfc3339_micro());
+        event.plain("stageTimestamp", self.stage_time.rfc3339_micro());
         if !self.annotations.is_empty() {
             // Go writes maps by their keys.
             let mut sorted: Vec<_> = self.annotations.iter().collect();
             sorted.sort();
             let mut annotations = Members::begin(event.key("annotations"));
             for (key, value) in sorted {
-                annotations.text(key, value);
+                write_string(value.as_bytes(), annotations.foreign_key(key));
             }
             annotations.end();
         }
@@ -292,10 +331,7 @@ fn write_user(user: &UserInfo, out: &mut Vec<u8>) {
     if !user.extra.is_empty() {
         let mut extra = Members::begin(members.key("extra"));
         for (key, values) in &user.extra {
-            match values.is_empty() {
-                true => extra.raw(key, b"[]"),
-                false => extra.texts_if_any(key, values),
-            }
+            write_texts(values, extra.foreign_key(key));
         }
         extra.end();
     }
@@ -328,7 +364,7 @@ impl ResponseStatus {
             members.raw("details", details.bytes());
         }
         if self.code != 0 {
-            members.raw("code", self.code.to_string().as_bytes());
+            let _ = write!(members.key("code"), "{}", self.code);
         }
         members.end();
     }

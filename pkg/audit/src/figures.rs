@@ -5,7 +5,7 @@ use std::fmt::{Display, Write};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Event, Level};
+use crate::Level;
 
 /// What is counted of audit.
 #[derive(Debug, Default)]
@@ -35,9 +35,9 @@ impl Figures {
         self.rejected.fetch_add(1, Relaxed);
     }
 
-    /// Events are lost. They are logged, so that something is left of them.
-    pub fn lost<'e>(&self, by: &'static str, why: &dyn Display, events: impl IntoIterator<Item = &'e Event>) {
-        let lines: Vec<String> = events.into_iter().map(Event::legacy).collect();
+    /// Events are lost. What they would have said is logged, a line each, so that something is left of them.
+    pub fn lost(&self, by: &'static str, why: &dyn Display, lines: impl IntoIterator<Item = String>) {
+        let lines: Vec<String> = lines.into_iter().collect();
         let count = u64::try_from(lines.len()).unwrap_or(u64::MAX);
         *self.errors.lock().unwrap_or_else(PoisonError::into_inner).entry(by).or_default() += count;
         let impacted = lines.join("\n");

@@ -92,7 +92,7 @@ impl Sink for Truncate {
                 size = size_of(&event);
             }
             if size > max {
-                self.figures.lost("truncate", &"event is too large even after truncating", [&event]);
+                self.figures.lost("truncate", &"event is too large even after truncating", [event.legacy()]);
                 continue;
             }
             if !batch.is_empty() && bytes.saturating_add(size) > self.options.batch_bytes_max {

@@ -65,6 +65,11 @@ impl TokenFile {
         Ok(TokenFile { users })
     }
 
+    /// These tokens, and whom they stand for.
+    pub fn of<'t>(tokens: impl IntoIterator<Item = (&'t str, UserInfo)>) -> Self {
+        TokenFile { users: tokens.into_iter().map(|(token, user)| (digest(token), user)).collect() }
+    }
+
     /// The user that a token stands for.
     pub fn user(&self, token: &str) -> Option<&UserInfo> {
         self.users.get(&digest(token))

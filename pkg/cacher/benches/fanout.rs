@@ -53,7 +53,7 @@ fn pod(number: usize, nodes: usize, revision: Revision) -> Arc<Element> {
     value[..4].copy_from_slice(&((number % nodes) as u32).to_le_bytes());
     value[4..8].copy_from_slice(&((number % 10) as u32).to_le_bytes());
     let key = format!("{PODS}team-{:02}/web-{number:05}-5d4f8c7b9-abcde", number % 50);
-    Element::new(KeyValue { key, value: value.into(), mod_revision: revision }, &Numbers)
+    Element::new(KeyValue::new(key, value, revision), &Numbers)
 }
 
 struct World {

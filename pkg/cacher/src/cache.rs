@@ -271,6 +271,12 @@ impl Cache {
         lock(&self.state).leave(position);
     }
 
+    /// How many watches are told of a change of the object with this key, in the namespace that keys of `namespace`
+    /// begin with. Those of indexed fields are not counted.
+    pub(crate) fn watches_of(&self, namespace: Option<&str>, object: &str) -> usize {
+        lock(&self.state).watches_of(namespace, object)
+    }
+
     /// What there is and what has happened so far.
     pub fn figures(&self) -> Figures {
         let (length, capacity, watches) = lock(&self.state).sizes();

@@ -155,16 +155,7 @@ fn wanted<'a>(
 ) -> Result<Option<&'a Arc<Element>>, Error> {
     match element {
         None => Ok(None),
-        Some(element) => readable(element).map(|()| Some(element).filter(|_| predicate.matches(element))),
-    }
-}
-
-/// # Errors
-/// [`Error::Corrupt`] if the element cannot be read.
-pub(crate) fn readable(element: &Element) -> Result<(), Error> {
-    match element.value() {
-        Ok(_) => Ok(()),
-        Err(message) => Err(Error::Corrupt { key: element.key().to_owned(), message: message.to_owned() }),
+        Some(element) => element.readable().map(|()| Some(element).filter(|_| predicate.matches(element))),
     }
 }
 

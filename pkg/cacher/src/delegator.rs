@@ -11,7 +11,7 @@ use storage::{Revision, Storage};
 
 use crate::freshness::Frontier;
 use crate::read_index::ReadIndex;
-use crate::{Budget, Driver, Element, Options, Resource, ResourceConfig};
+use crate::{Budget, Damage, Driver, Element, Options, Resource, ResourceConfig};
 
 pub use compare::Difference;
 pub(crate) use resources::{Resources, Set};
@@ -61,6 +61,10 @@ pub enum Error {
         key: String,
         /// What is wrong with it.
         message: String,
+        /// Of what sort that is.
+        damage: Damage,
+        /// The revision that wrote it.
+        revision: Revision,
     },
 }
 

@@ -14,6 +14,7 @@ mod backoff;
 mod feed;
 mod fill;
 mod life;
+mod mend;
 mod slot;
 
 use std::sync::Arc;

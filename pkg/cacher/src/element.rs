@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use storage::{KeyValue, Revision};
+use storage::{Form, KeyValue, Revision};
 
+use crate::Error;
 use crate::memo::Memo;
 
 /// Makes elements out of stored values. The one place where a value is looked into: afterwards reads
@@ -18,12 +19,21 @@ pub trait Ingest: Send + Sync + 'static {
     fn ingest(&self, value: Bytes, header: &mut HeaderBuilder) -> Result<Bytes, String>;
 }
 
+/// Why a value cannot be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Damage {
+    /// It is no object.
+    Malformed,
+    /// It is encrypted, and nobody could open it. Somebody may be able to later.
+    Sealed,
+}
+
 /// An object at one revision. Immutable, shared by every list and watch that shows it.
 #[derive(Debug)]
 pub struct Element {
     key: Box<str>,
     revision: Revision,
-    value: Result<Bytes, Box<str>>,
+    value: Result<Bytes, (Damage, Box<str>)>,
     header: Header,
     memo: Memo,
 }
@@ -33,7 +43,12 @@ impl Element {
     /// fail the lists that contain it, not vanish from them.
     pub fn new(kv: KeyValue, ingest: &dyn Ingest) -> Arc<Self> {
         let mut header = HeaderBuilder::default();
-        let value = ingest.ingest(kv.value, &mut header).map_err(String::into_boxed_str);
+        let value = match kv.form {
+            Form::Current | Form::Stale => ingest
+                .ingest(kv.value, &mut header)
+                .map_err(|message| (Damage::Malformed, message.into_boxed_str())),
+            Form::Unreadable(message) => Err((Damage::Sealed, (*message).into())),
+        };
         let header = if value.is_ok() { header.build() } else { Header::default() };
         let key = kv.key.into_boxed_str();
         Arc::new(Element { key, revision: kv.mod_revision, value, header, memo: Memo::default() })
@@ -76,7 +91,24 @@ impl Element {
     /// # Errors
     /// What is wrong with a value that cannot be read.
     pub fn value(&self) -> Result<&Bytes, &str> {
-        self.value.as_ref().map_err(|message| &**message)
+        self.value.as_ref().map_err(|(_, message)| &**message)
+    }
+
+    /// Why the value cannot be read, and what was said; `None` if it can.
+    pub fn damage(&self) -> Option<(Damage, &str)> {
+        self.value.as_ref().err().map(|(damage, message)| (*damage, &**message))
+    }
+
+    /// # Errors
+    /// [`Error::Corrupt`] if the value cannot be read.
+    pub(crate) fn readable(&self) -> Result<(), Error> {
+        match &self.value {
+            Ok(_) => Ok(()),
+            Err((damage, message)) => {
+                let (key, message) = (self.key.to_string(), message.to_string());
+                Err(Error::Corrupt { key, message, damage: *damage, revision: self.revision })
+            }
+        }
     }
 
     /// What selectors look at.

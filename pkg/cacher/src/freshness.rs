@@ -34,6 +34,8 @@ pub(crate) struct Frontier {
     waiting_known: AtomicUsize,
     waiting_named: AtomicUsize,
     arrived: Notify,
+    /// The store will not say where it stands.
+    refused: Notify,
 }
 
 /// Counts one who waits, while it lives.
@@ -72,13 +74,18 @@ impl Frontier {
     }
 
     /// Waits until `revision`, which the store was seen to have, is reached. Gives up after
-    /// [`WAIT_MAX`]; says whether it was reached.
+    /// [`WAIT_MAX`], or when the store refuses to say how far the watch is (upstream does not even begin to
+    /// wait, where etcd is too old to be trusted about that); says whether it was reached.
     pub(crate) async fn wait_for_known(&self, revision: Revision) -> bool {
         if self.load() >= revision {
             return true;
         }
         self.known.fetch_max(revision, Ordering::SeqCst);
-        self.wait(&self.waiting_known, revision).await
+        tokio::select! {
+            biased;
+            reached = self.wait(&self.waiting_known, revision) => reached,
+            () = self.refused.notified() => self.load() >= revision,
+        }
     }
 
     /// As [`wait_for_known`](Self::wait_for_known), for a revision that a client named and that may
@@ -112,6 +119,9 @@ impl Frontier {
             while self.lags().await {
                 if let Err(error) = store.request_progress().await {
                     tracing::debug!(%error, "no progress for readers that wait");
+                    if matches!(error, storage::Error::Refused(_)) {
+                        self.refused.notify_waiters();
+                    }
                 }
                 let target = self.known.load(Ordering::SeqCst);
                 if self.load() < target {

@@ -90,11 +90,7 @@ mod tests {
     }
 
     fn pod(value: &'static [u8]) -> Arc<Element> {
-        let kv = KeyValue {
-            key: "/registry/pods/ns/a".to_owned(),
-            value: Bytes::from_static(value),
-            mod_revision: 1,
-        };
+        let kv = KeyValue::new("/registry/pods/ns/a", Bytes::from_static(value), 1);
         Element::new(kv, &Pod)
     }
 

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
+use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -9,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::cache::Cache;
+use crate::extent::NEVER_COUNTED;
 use crate::metrics::ResourceMetrics;
 use crate::{HeaderBuilder, Ingest};
 
@@ -51,6 +53,8 @@ pub struct Resource {
     /// Wakes those who wait for a stage, in order: the same course of events has the same outcome.
     moved: Notify,
     pub(crate) metrics: ResourceMetrics,
+    /// How many objects the store has, as last counted.
+    pub(crate) counted: AtomicI64,
 }
 
 /// Reads values as another does; one over which that panics cannot be read. It must not stop the
@@ -70,7 +74,8 @@ impl Resource {
         config.ingest = Arc::new(Guarded(config.ingest));
         let stage = if cache.is_some() { Stage::Filling } else { Stage::Ready };
         let (stage, moved, metrics) = (Mutex::new(stage), Notify::new(), ResourceMetrics::default());
-        Resource { config, cache, founding, stage, moved, metrics }
+        let counted = AtomicI64::new(NEVER_COUNTED);
+        Resource { config, cache, founding, stage, moved, metrics, counted }
     }
 
     /// What it was made from.

@@ -11,15 +11,18 @@ mod model;
 mod resources;
 mod watch;
 
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::{StreamExt, TryStreamExt};
 use storage::fault::{Fault, Faulty, Operation, Plan};
 use storage::memory::Memory;
 use storage::{
-    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+    Deleted, Error, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions,
+    WatchStream, Written,
 };
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
@@ -38,12 +41,24 @@ const PREFIX: &str = "/r/p/";
 struct Recorded {
     memory: Memory,
     lists: Mutex<Vec<ListOptions>>,
+    /// Nobody can open the value "sealed".
+    locked: Arc<AtomicBool>,
+    /// Values that were written up to here may read differently than they did.
+    doubtful: AtomicI64,
+    /// How often one key was read.
+    gets: AtomicUsize,
 }
 
 impl Recorded {
     /// A store with these pairs below [`PREFIX`], written in this order.
     async fn with(pairs: &[(&str, &str)]) -> Arc<Self> {
-        let store = Arc::new(Recorded { memory: Memory::new(), lists: Mutex::default() });
+        let store = Arc::new(Recorded {
+            memory: Memory::new(),
+            lists: Mutex::default(),
+            locked: Arc::new(AtomicBool::new(true)),
+            doubtful: AtomicI64::new(0),
+            gets: AtomicUsize::new(0),
+        });
         for (name, value) in pairs {
             store.set(name, Some(value)).await;
         }
@@ -59,17 +74,42 @@ impl Recorded {
     fn reads(&self) -> Vec<(usize, Revision)> {
         self.lists.lock().unwrap().iter().map(|options| (options.limit, options.revision)).collect()
     }
+
+    fn opened(&self, kv: KeyValue) -> KeyValue {
+        opened(kv, &self.locked)
+    }
+}
+
+fn opened(mut kv: KeyValue, locked: &AtomicBool) -> KeyValue {
+    if kv.value == "sealed" && locked.load(Relaxed) {
+        kv.form = Form::Unreadable("no key".into());
+    }
+    kv
+}
+
+fn opened_item(item: WatchItem, locked: &AtomicBool) -> WatchItem {
+    match item {
+        WatchItem::Event(mut event) => {
+            event.kv = opened(event.kv, locked);
+            WatchItem::Event(event)
+        }
+        progress @ WatchItem::Progress(_) => progress,
+    }
 }
 
 #[async_trait]
 impl Storage for Recorded {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        self.memory.get(key).await
+        self.gets.fetch_add(1, Relaxed);
+        let Lookup { revision, kv } = self.memory.get(key).await?;
+        Ok(Lookup { revision, kv: kv.map(|kv| self.opened(kv)) })
     }
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
         self.lists.lock().unwrap().push(options.clone());
-        self.memory.list(prefix, options).await
+        let mut listing = self.memory.list(prefix, options).await?;
+        listing.kvs = listing.kvs.into_iter().map(|kv| self.opened(kv)).collect();
+        Ok(listing)
     }
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
@@ -91,7 +131,9 @@ impl Storage for Recorded {
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
-        self.memory.watch(prefix, options).await
+        let locked = Arc::clone(&self.locked);
+        let events = self.memory.watch(prefix, options).await?;
+        Ok(events.map_ok(move |item| opened_item(item, &locked)).boxed())
     }
 
     async fn request_progress(&self) -> Result<(), Error> {
@@ -108,6 +150,10 @@ impl Storage for Recorded {
 
     fn compacted(&self) -> tokio::sync::watch::Receiver<Revision> {
         self.memory.compacted()
+    }
+
+    fn is_doubtful(&self, _: &str, revision: Revision) -> bool {
+        revision <= self.doubtful.load(Relaxed)
     }
 
     async fn healthy(&self) -> Result<(), Error> {

@@ -14,6 +14,9 @@ pub(crate) use watch::watch;
 /// The largest page read from the store at once while a predicate drops most of it.
 const PAGE_MAX: usize = 10_000;
 
+/// Pairs on a page while those are looked for that cannot be read.
+const UNREADABLE_PAGE: usize = 500;
+
 /// Reads one key.
 pub(crate) async fn get(
     store: &dyn Storage,
@@ -54,6 +57,29 @@ pub(crate) async fn list(store: &dyn Storage, resource: &Resource, query: &ListQ
     match query.scope.exact {
         true => list_one(store, resource, query).await,
         false => list_range(store, resource, query, false).await,
+    }
+}
+
+/// Lists what cannot be read.
+pub(crate) async fn unreadable(
+    store: &dyn Storage,
+    resource: &Resource,
+    prefix: &str,
+    max: usize,
+) -> Result<Vec<Arc<Element>>, Error> {
+    let mut found = Vec::new();
+    let mut options = ListOptions { limit: UNREADABLE_PAGE, uncounted: true, ..ListOptions::default() };
+    loop {
+        let listing = store.list(prefix, options.clone()).await?;
+        let more = listing.more();
+        options.revision = if options.revision == 0 { listing.revision } else { options.revision };
+        options.start = listing.kvs.last().map(|kv| format!("{}\0", kv.key));
+        let elements = listing.kvs.into_iter().map(|kv| Element::new(kv, &*resource.config.ingest));
+        found.extend(elements.filter(|element| element.damage().is_some()).take(max - found.len()));
+        if !more || options.start.is_none() || found.len() >= max {
+            return Ok(found);
+        }
+        tokio::task::yield_now().await;
     }
 }
 
@@ -129,10 +155,8 @@ pub(crate) fn readable(resource: &Resource, kv: KeyValue) -> Result<Arc<Element>
 
 /// The element if it can be read.
 pub(crate) fn checked(element: Arc<Element>) -> Result<Arc<Element>, Error> {
-    match element.value() {
-        Ok(_) => Ok(element),
-        Err(message) => Err(Error::Corrupt { key: element.key().to_owned(), message: message.to_owned() }),
-    }
+    element.readable()?;
+    Ok(element)
 }
 
 fn future(requested: Revision, current: Revision) -> Error {

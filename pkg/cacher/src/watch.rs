@@ -122,7 +122,11 @@ pub struct Watch(Source);
 
 enum Source {
     Cache(CachedWatch),
-    Storage(BoxStream<'static, Result<Event, Error>>),
+    Storage {
+        events: BoxStream<'static, Result<Event, Error>>,
+        /// How many events of the initial state are still to come.
+        initial: usize,
+    },
 }
 
 impl Watch {
@@ -131,9 +135,17 @@ impl Watch {
         Watch(Source::Cache(watch))
     }
 
-    /// A watch straight from storage.
-    pub(crate) fn from_storage(events: BoxStream<'static, Result<Event, Error>>) -> Self {
-        Watch(Source::Storage(events))
+    /// A watch straight from storage, which begins with so many events of the initial state.
+    pub(crate) fn from_storage(events: BoxStream<'static, Result<Event, Error>>, initial: usize) -> Self {
+        Watch(Source::Storage { events, initial })
+    }
+
+    /// Whether the initial state has been delivered, or none was asked for.
+    pub fn is_current(&self) -> bool {
+        match &self.0 {
+            Source::Cache(watch) => watch.is_current(),
+            Source::Storage { initial, .. } => *initial == 0,
+        }
     }
 }
 
@@ -143,7 +155,11 @@ impl Stream for Watch {
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         match &mut self.0 {
             Source::Cache(watch) => watch.poll_next(cx),
-            Source::Storage(events) => events.as_mut().poll_next(cx),
+            Source::Storage { events, initial } => {
+                let next = events.as_mut().poll_next(cx);
+                *initial = initial.saturating_sub(usize::from(next.is_ready()));
+                next
+            }
         }
     }
 }

@@ -174,8 +174,9 @@ var leaves = map[byte][]string{
 	's': lines("''\n'a'\n'héllo'\n'Hello, world'\no.s\no.t[0]\no.m['k']\nr'[a-z]+'\n'12'\n'a,b'"),
 	'y': lines("b''\nb'abc'\nb'\\xff'\nbytes('é')"),
 	'b': lines("true\nfalse\no.b\nhas(o.s)\nhas(o.x)\nhas(o.n.o.p)\nhas(o.m.k)"),
-	'D': lines("duration('1h')\nduration('-90s')\nduration('0.5s')"),
-	'T': lines("timestamp('2024-02-29T12:30:45.5Z')\ntimestamp(0)\ntimestamp('1999-12-31T23:59:59+02:00')"),
+	'D': lines("duration('1h')\nduration('-90s')\nduration('0.5s')\nduration('9223372036854775807ns')\nduration('-9223372036854775808ns')"),
+	'T': lines("timestamp('2024-02-29T12:30:45.5Z')\ntimestamp(0)\ntimestamp('1999-12-31T23:59:59+02:00')\ntimestamp('9999-12-31T23:59:59.9Z')\n" +
+		"timestamp('0001-01-01T00:00:00Z')\ntimestamp('1677-09-21T00:12:43.2Z')"),
 	'l': lines("[]\n[1, 2, 3]\no.l\n[o.i]\n[5, 1, 5]"),
 	't': lines("[]\n['a', 'b']\no.t\n[o.s, 'z']"),
 	'm': lines("{}\n{'k': 1}\no.m\n{o.s: 2}\no.n"),

@@ -19,13 +19,11 @@ mod regex;
 mod strings;
 mod times;
 
-use smallvec::SmallVec;
-
 use crate::arena::{Abort, Arena, Outcome};
-use crate::plan::{Node, NodeId, Op, Plan, Span, Step};
+use crate::plan::{Charge, Node, NodeId, Op, Plan, Span, Step};
 use crate::value::{GrowingMap, Map, Value, equal};
 use crate::work::Work;
-use cost::Costs;
+use cost::{Costs, Stack, Trace, Untraced};
 
 /// The cost that one evaluation may have in Kubernetes.
 pub const PER_CALL_LIMIT: u64 = 1_000_000;
@@ -72,13 +70,38 @@ pub fn evaluate<'a>(
     limit: u64,
     cancel: Option<&dyn Cancel>,
 ) -> Evaluation<'a> {
-    let mut slots = SmallVec::from_slice(variables);
-    slots.resize(usize::from(plan.slots), None);
+    let (mut few, mut many);
+    let slots = if usize::from(plan.slots) <= SLOTS_INLINE {
+        few = [None; SLOTS_INLINE];
+        &mut few[..]
+    } else {
+        many = vec![None; usize::from(plan.slots)];
+        &mut many[..]
+    };
+    for (slot, variable) in slots.iter_mut().zip(variables) {
+        *slot = *variable;
+    }
+    match plan.traced {
+        true => run::<Stack<'_>>(plan, slots, arena, limit, cancel),
+        false => run::<Untraced>(plan, slots, arena, limit, cancel),
+    }
+}
+
+/// Variables of a plan before they take memory.
+const SLOTS_INLINE: usize = 16;
+
+fn run<'a, T: Trace<'a>>(
+    plan: &'a Plan,
+    slots: &mut [Option<Value<'a>>],
+    arena: &'a Arena,
+    limit: u64,
+    cancel: Option<&dyn Cancel>,
+) -> Evaluation<'a> {
     let mut machine = Machine {
         plan,
         arena,
         work: Work::default(),
-        costs: Costs::new(limit),
+        costs: Costs::<T>::new(limit),
         slots,
         cancel,
         checks: 0,
@@ -102,19 +125,19 @@ struct Context<'a, 'w> {
     work: &'w Work,
 }
 
-struct Machine<'a, 'c> {
+struct Machine<'a, 'c, T> {
     plan: &'a Plan,
     arena: &'a Arena,
     work: Work,
-    costs: Costs<'a>,
-    slots: SmallVec<[Option<Value<'a>>; 8]>,
+    costs: Costs<T>,
+    slots: &'c mut [Option<Value<'a>>],
     cancel: Option<&'c dyn Cancel>,
     checks: u32,
     interrupted: bool,
     depth: u32,
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
     fn context(&self) -> Context<'a, '_> {
         Context { arena: self.arena, work: &self.work }
     }
@@ -130,92 +153,93 @@ impl<'a> Machine<'a, '_> {
             return Err(Abort::CostLimit);
         }
         self.depth += 1;
-        let value = self.step(step);
+        let outcome = self.step(step);
         self.depth -= 1;
-        let value = value?;
-        self.costs.push(id, value);
-        Ok(value)
+        self.note(id, &outcome);
+        outcome
     }
 
-    /// Runs a node that is often a constant.
-    #[inline]
+    /// Shows costs the value of a node.
+    #[inline(always)]
+    fn note(&mut self, id: u32, outcome: &Outcome<'a>) {
+        if let (true, Ok(value)) = (T::ON, outcome) {
+            self.costs.trace.push(id, *value);
+        }
+    }
+
+    /// Runs a node that is mostly a constant or an attribute.
+    #[inline(always)]
     fn operand(&mut self, node: NodeId) -> Outcome<'a> {
         let plan = self.plan;
-        let Node { id, step: Step::Constant(constant) } = plan.nodes[node as usize] else {
-            return self.node(node);
+        let Node { id, step } = plan.nodes[node as usize];
+        let outcome = match step {
+            Step::Constant(constant) => Ok(plan.constants[constant as usize].value()),
+            Step::Attribute(attribute) => self.attribute(attribute),
+            _ => return self.node(node),
         };
-        let value = plan.constants[constant as usize].value();
-        self.costs.push(id, value);
-        Ok(value)
+        self.note(id, &outcome);
+        outcome
     }
 
     #[inline(always)]
     fn step(&mut self, step: Step) -> Outcome<'a> {
         let plan = self.plan;
-        Ok(match step {
-            Step::Constant(constant) => plan.constants[constant as usize].value(),
-            Step::Attribute(attribute) => {
-                let value = self.resolve(attribute)?;
-                self.attribute_done(attribute, 0)?;
-                value
-            }
-            Step::Presence(attribute) => {
-                let value = match self.resolve(attribute)? {
-                    Value::Optional(value) => Value::Bool(value.is_some()),
-                    value => value,
-                };
-                // Presence is free: what the attribute costs is taken back.
-                self.attribute_done(attribute, 1)?;
-                value
-            }
-            Step::And(terms) => self.logic(terms, false)?,
-            Step::Or(terms) => self.logic(terms, true)?,
-            Step::Equal(sides) => self.equality(sides, false)?,
-            Step::NotEqual(sides) => self.equality(sides, true)?,
-            Step::Call(call) => self.call(&plan.calls[call as usize])?,
-            Step::Member { value, set } => self.member(value, set)?,
+        match step {
+            Step::Constant(constant) => Ok(plan.constants[constant as usize].value()),
+            Step::Attribute(attribute) => self.attribute(attribute),
+            Step::Presence(attribute) => self.presence(attribute),
+            Step::And(terms) => self.logic(terms, false),
+            Step::Or(terms) => self.logic(terms, true),
+            Step::Equal(sides) => self.equality(sides, false),
+            Step::NotEqual(sides) => self.equality(sides, true),
+            Step::Call(call) => self.call(&plan.calls[call as usize]),
+            Step::Member { value, set } => self.member(value, set),
             Step::OptionalOr(a, b) => match self.node(a)? {
-                Value::Optional(None) => self.node(b)?,
-                value => value,
+                Value::Optional(None) => self.node(b),
+                value => Ok(value),
             },
             Step::OptionalOrValue(a, b) => match self.node(a)? {
-                Value::Optional(Some(value)) => *value,
-                Value::Optional(None) => self.node(b)?,
-                value => value,
+                Value::Optional(Some(value)) => Ok(*value),
+                Value::Optional(None) => self.node(b),
+                value => Ok(value),
             },
-            Step::List { elements, optional } => self.list(elements, optional)?,
-            Step::Map { entries, optional } => self.map(entries, optional)?,
-            Step::Struct(structure) => self.structure(&plan.structures[structure as usize])?,
-            Step::Fold(fold) => self.fold(&plan.folds[fold as usize])?,
-        })
+            Step::List { elements, optional } => self.list(elements, optional),
+            Step::Map { entries, optional } => self.map(entries, optional),
+            Step::Struct(structure) => self.structure(&plan.structures[structure as usize]),
+            Step::Fold(fold) => self.fold(&plan.folds[fold as usize]),
+        }
     }
 
     /// `&&` and `||`: the first value that decides wins over errors.
     fn logic(&mut self, terms: Span, decisive: bool) -> Outcome<'a> {
         let plan = self.plan;
-        let mut result = Value::Bool(!decisive);
+        let (mut decided, mut failed) = (false, None);
         for term in plan.children(terms) {
-            match self.node(*term)? {
-                Value::Bool(value) if value == decisive => {
-                    result = Value::Bool(decisive);
+            match self.node(*term) {
+                Ok(Value::Bool(value)) if value == decisive => {
+                    decided = true;
                     break;
                 }
-                Value::Bool(_) => {}
-                value if !result.is_error() => result = value.or_no_such_overload(),
-                _ => {}
+                Ok(Value::Bool(_)) => {}
+                other => failed = failed.or(Some(other?.or_no_such_overload())),
             }
         }
         for term in plan.children(terms) {
-            self.costs.drop_id(plan.nodes[*term as usize].id);
+            self.costs.trace.drop_id(plan.nodes[*term as usize].id);
         }
-        Ok(result)
+        Ok(match failed {
+            Some(error) if !decided => error,
+            _ => Value::Bool(decided == decisive),
+        })
     }
 
     fn equality(&mut self, sides: Span, negated: bool) -> Outcome<'a> {
         let plan = self.plan;
         let nodes = plan.children(sides);
         let (a, b) = (self.operand(nodes[0])?, self.operand(nodes[1])?);
-        self.costs.charge_equality([self.id(nodes[0]), self.id(nodes[1])], negated)?;
+        // Kubernetes' rule knows `==` alone.
+        let charge = if negated { Charge::Smaller } else { Charge::Equality };
+        self.settle_two(charge, [nodes[0], nodes[1]], [a, b])?;
         if a.is_error() || b.is_error() {
             return Ok(if a.is_error() { a } else { b });
         }
@@ -311,7 +335,7 @@ impl<'a> Machine<'a, '_> {
     /// Accounts for a list or a map.
     fn constructed(&mut self, nodes: &[NodeId], cost: u64) -> Result<(), Abort> {
         let plan = self.plan;
-        self.costs.drop_all(nodes.iter().map(|node| plan.nodes[*node as usize].id));
+        self.costs.trace.drop_all(nodes.iter().map(|node| plan.nodes[*node as usize].id));
         self.costs.charge(cost)
     }
 }
@@ -320,3 +344,6 @@ impl<'a> Machine<'a, '_> {
 fn unhashable() -> Abort {
     Abort::Internal("runtime error: hash of unhashable type types.Bytes".into())
 }
+
+#[cfg(test)]
+mod tests;

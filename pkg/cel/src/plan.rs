@@ -10,6 +10,7 @@ mod builder;
 mod calls;
 mod charge;
 mod fold;
+mod loops;
 
 pub use builder::PlanError;
 pub(crate) use charge::Charge;
@@ -198,6 +199,15 @@ pub(crate) struct Fold {
     pub(crate) accumulator: u16,
     pub(crate) variable: u16,
     pub(crate) second: Option<u16>,
+    pub(crate) quantifier: Option<Quantifier>,
+}
+
+/// What `all` and `exists` ask of each element.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantifier {
+    pub(crate) predicate: NodeId,
+    /// The value of the predicate that ends the loop, and is the result then.
+    pub(crate) decisive: bool,
 }
 
 /// An expression that is ready to run.
@@ -214,6 +224,8 @@ pub struct Plan {
     pub(crate) optionals: Vec<Box<[bool]>>,
     pub(crate) root: NodeId,
     pub(crate) slots: u16,
+    /// Whether costs need the values of all nodes: see [`loops::needs_trace`].
+    pub(crate) traced: bool,
     pub(crate) variables: Box<[Box<str>]>,
 }
 

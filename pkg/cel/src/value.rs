@@ -214,6 +214,7 @@ impl<'a> Value<'a> {
 }
 
 /// How many code points a text has.
+#[inline]
 pub(crate) fn code_points(text: &str) -> u64 {
     if text.is_ascii() { text.len() as u64 } else { text.chars().count() as u64 }
 }

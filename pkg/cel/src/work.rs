@@ -25,6 +25,7 @@ impl Default for Work {
 
 impl Work {
     /// Takes steps, or says that there are none left.
+    #[inline]
     pub fn spend(&self, steps: u64) -> Result<(), Abort> {
         match self.steps.get().checked_sub(steps) {
             Some(left) => {

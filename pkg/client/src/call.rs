@@ -8,7 +8,7 @@ use http::{Method, Request, Response, Uri};
 use http_body_util::BodyExt;
 use tokio::time::timeout;
 
-use crate::client::{Body, BoxError, Client, full};
+use crate::client::{Body, BoxError, Client};
 use crate::error::Error;
 
 /// What an answer may cost.
@@ -34,7 +34,7 @@ impl Client {
     async fn follow(&self, mut request: Request<Bytes>, limits: &Limits) -> Result<Response<Bytes>, Error> {
         let repeatable = matches!(*request.method(), Method::GET | Method::HEAD);
         for _ in 0..=limits.redirects_max {
-            let answer = self.send(request.clone().map(full)).await?;
+            let answer = self.send_whole(&request).await?;
             let redirects = matches!(answer.status().as_u16(), 301 | 302 | 303 | 307 | 308);
             let to = answer.headers().get(LOCATION);
             let Some(to) = to.filter(|_| redirects && repeatable && limits.redirects_max > 0) else {
@@ -42,8 +42,8 @@ impl Client {
                 return Ok(Response::from_parts(head, whole(body, limits.response_bytes_max).await?));
             };
             let to = target(request.uri(), to.to_str().unwrap_or_default())?;
-            if to.authority() != request.uri().authority() {
-                // What was meant for one host is not for another to see.
+            if is_elsewhere(request.uri(), &to) {
+                // What was meant for one host is not for another to see, nor for whoever listens on the way.
                 request.headers_mut().remove(AUTHORIZATION);
                 request.headers_mut().remove(HOST);
                 request.extensions_mut().insert(Elsewhere);
@@ -57,6 +57,11 @@ impl Client {
 /// Marks a request that a redirect has led to another host than its sender meant: it gets no token.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Elsewhere;
+
+/// Whether a redirect leaves a host, or what was said to it in private.
+fn is_elsewhere(from: &Uri, to: &Uri) -> bool {
+    (from.scheme(), from.authority()) != (to.scheme(), to.authority())
+}
 
 /// Where a redirect from `base` leads.
 fn target(base: &Uri, location: &str) -> Result<Uri, Error> {
@@ -103,6 +108,18 @@ fn of_body(error: BoxError) -> Error {
 #[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_stays_with_its_host_and_does_not_leave_tls() {
+        let check = |to: &'static str, expected: bool| {
+            let from = Uri::from_static("https://h/a");
+            assert_eq!(is_elsewhere(&from, &Uri::from_static(to)), expected, "{to}");
+        };
+        check("https://h/b", false);
+        check("https://h:1/a", true);
+        check("https://i/a", true);
+        check("http://h/a", true);
+    }
 
     #[test]
     fn a_redirect_leads_where_go_goes() {

@@ -13,6 +13,7 @@ use http::header::{AUTHORIZATION, HOST, HeaderValue};
 use http::{Request, Response};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
+use hyper::body::Body as _;
 use hyper::client::conn::http1;
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -47,6 +48,11 @@ const HEAD_BYTES_MAX: u32 = 1 << 20;
 const HEAD_FIELDS_MAX: usize = 1000;
 /// Files are looked at again at most this often.
 const REFRESH: Duration = Duration::from_secs(10);
+
+/// How often a request is sent again that the other end did not process, and how long before the second such
+/// time; each pause is twice the one before (Go's `http2.Transport`).
+const REPEATS_MAX: usize = 7;
+const REPEAT_AFTER: Duration = Duration::from_secs(1);
 
 /// What a client is made of.
 #[derive(Clone, Default)]
@@ -167,11 +173,34 @@ impl Client {
     }
 
     /// Sends a request for an absolute URL, on a connection that may have served others, and waits for the head of
-    /// its answer. Redirects are answers. Time and bodies are the caller's to bound.
+    /// its answer. Redirects are answers. A request without a body is sent again if the other end did not process
+    /// it. Time and bodies are the caller's to bound.
     ///
     /// # Errors
     /// Anything but [`Error::Timeout`], [`Error::TooLarge`], [`Error::Redirect`].
-    pub async fn send(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
+    pub async fn send(&self, request: Request<Body>) -> Result<Response<Body>, Error> {
+        match request.body().is_end_stream() {
+            true => self.send_whole(&request.map(|_| Bytes::new())).await,
+            false => self.send_once(request).await,
+        }
+    }
+
+    /// [`send`](Self::send)s a request whose body is there, and which can be sent again: so it is, on another
+    /// connection, when the other end says that it did not process it, as one does that goes away (HTTP/2).
+    pub(crate) async fn send_whole(&self, request: &Request<Bytes>) -> Result<Response<Body>, Error> {
+        let mut pause = Duration::ZERO;
+        for _ in 0..REPEATS_MAX {
+            match self.send_once(request.clone().map(full)).await {
+                Err(Error::NotProcessed(why)) => tracing::debug!(why, "a request was not processed"),
+                answer => return answer,
+            }
+            tokio::time::sleep(pause).await;
+            pause = REPEAT_AFTER.max(pause * 2);
+        }
+        self.send_once(request.clone().map(full)).await
+    }
+
+    async fn send_once(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
         let live = self.live().await;
         live.authorize(&mut request);
         // HTTP/2 has the host in the URL, which is where the pool connects to.

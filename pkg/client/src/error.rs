@@ -20,6 +20,9 @@ pub enum Error {
     /// The other end hung up before it answered.
     #[error("EOF")]
     Closed,
+    /// The other end did not look at the request, and said so: it may be sent again, whatever it asks for.
+    #[error("{0}")]
+    NotProcessed(String),
     /// The answer's body is larger than it may be.
     #[error("response body is larger than {0} bytes")]
     TooLarge(usize),
@@ -41,6 +44,9 @@ impl Error {
 
     /// What went wrong before an answer began.
     pub(crate) fn before_answer(error: &hyper::Error) -> Self {
+        if was_not_processed(error) {
+            return Error::NotProcessed(causes(error));
+        }
         if is_cut_off(error) { Error::Closed } else { Error::of_hyper(error) }
     }
 
@@ -57,6 +63,18 @@ impl Error {
         }
         Error::Http(causes(error))
     }
+}
+
+/// Whether HTTP/2 says that the other end did nothing about a request (RFC 9113, 6.8 and 8.7): its stream is beyond
+/// the last one of a GOAWAY, or was refused. `h2` gives the error of a GOAWAY to those streams alone; the ones
+/// before stay open, and fail with their connection.
+fn was_not_processed(error: &dyn std::error::Error) -> bool {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    let mut found = causes.filter_map(|cause| cause.downcast_ref::<h2::Error>());
+    found.any(|error| {
+        let refused = error.is_reset() && error.reason() == Some(h2::Reason::REFUSED_STREAM);
+        error.is_remote() && (error.is_go_away() || refused)
+    })
 }
 
 /// Whether the connection ended in the middle of a body.

@@ -19,7 +19,7 @@ use serde::Deserialize;
 use crate::client::Options;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
-pub use by_host::{Credentials, WebhookCredentials};
+pub use by_host::{Credentials, Expected, WebhookCredentials};
 
 /// Largest file that is read, in bytes.
 const FILE_BYTES_MAX: u64 = 1 << 20;

@@ -15,9 +15,10 @@ use hyper_util::server::conn::auto;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
 
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
@@ -39,6 +40,18 @@ impl Keys {
         let key = KeyPair::generate().unwrap();
         let leaf = CertificateParams::new(names).unwrap().signed_by(&key, &authority).unwrap();
         Keys { authority: authority.pem(), certificate: leaf.pem(), key: key.serialize_pem() }
+    }
+
+    /// Accepts TLS with them, and speaks both versions of HTTP.
+    fn acceptor(&self) -> TlsAcceptor {
+        let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes()).map(Result::unwrap).collect();
+        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes()).unwrap();
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let builder = rustls::ServerConfig::builder_with_provider(provider);
+        let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
+        let mut config = builder.with_single_cert(chain, key).unwrap();
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        TlsAcceptor::from(Arc::new(config))
     }
 }
 
@@ -73,18 +86,23 @@ impl Server {
 
     /// Speaks HTTP over TLS, and answers as [`answer`] does.
     pub(crate) async fn tls(keys: &Keys) -> Self {
-        let chain = CertificateDer::pem_slice_iter(keys.certificate.as_bytes()).map(Result::unwrap).collect();
-        let key = PrivateKeyDer::from_pem_slice(keys.key.as_bytes()).unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let builder = rustls::ServerConfig::builder_with_provider(provider);
-        let builder = builder.with_safe_default_protocol_versions().unwrap().with_no_client_auth();
-        let mut config = builder.with_single_cert(chain, key).unwrap();
-        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+        Self::leaving(keys, 0, &[]).await
+    }
+
+    /// As [`tls`](Self::tls), but the first connections (so many) answer the first request with these frames and
+    /// hang up.
+    pub(crate) async fn leaving(keys: &Keys, connections: usize, frames: &'static [u8]) -> Self {
+        let acceptor = keys.acceptor();
+        let left = AtomicUsize::new(connections);
         Self::start(move |stream| {
             let acceptor = acceptor.clone();
+            let less = |left: usize| left.checked_sub(1);
+            let leaves = left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).is_ok();
             tokio::spawn(async move {
-                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                if leaves {
+                    return until_request(&mut stream, frames).await;
+                }
                 let service = service_fn(|request| async { Ok::<_, Infallible>(answer(request).await) });
                 let server = auto::Builder::new(TokioExecutor::new());
                 let _ = server.serve_connection_with_upgrades(TokioIo::new(stream), service).await;
@@ -131,6 +149,23 @@ impl Server {
         });
         Server { port, accepted, serving }
     }
+}
+
+/// Speaks HTTP/2 until a request comes, and sends `frames` then.
+async fn until_request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), frames: &[u8]) {
+    const SETTINGS: [u8; 9] = [0, 0, 0, 4, 0, 0, 0, 0, 0];
+    const PREFACE: usize = 24;
+    const HEADERS: u8 = 1;
+    stream.write_all(&SETTINGS).await.unwrap();
+    stream.read_exact(&mut [0; PREFACE]).await.unwrap();
+    let mut head = [0; 9];
+    while head[3] != HEADERS {
+        stream.read_exact(&mut head).await.unwrap();
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]);
+        stream.read_exact(&mut vec![0; length as usize]).await.unwrap();
+    }
+    stream.write_all(frames).await.unwrap();
+    stream.shutdown().await.unwrap();
 }
 
 /// Tells what was asked; `/to/URL` leads elsewhere; an upgrade echoes one line.

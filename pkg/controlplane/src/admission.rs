@@ -10,7 +10,7 @@ use admission::webhook::{MutatingAdmissionWebhook, ValidatingAdmissionWebhook, W
 use admission::{
     AlwaysAdmit, AlwaysDeny, AlwaysPullImages, CertificateApproval, CertificateSigning,
     CertificateSubjectRestriction, Chain, ClusterTrustBundleAttest, DefaultIngressClass, DefaultStorageClass,
-    DefaultTolerationSeconds, DenyServiceExternalIPs, EventRateLimit, ExtendedResourceToleration,
+    DefaultTolerationSeconds, DenyServiceExternalIPs, Durations, EventRateLimit, ExtendedResourceToleration,
     ImagePolicyWebhook, JobValidation, LimitPodHardAntiAffinityTopology, LimitRanger, NamespaceAutoProvision,
     NamespaceExists, NamespaceLifecycle, Namespaces, NodeDeclaredFeatureValidator, NodeRestriction, Objects,
     Outside, OwnerReferencesPermissionEnforcement, PersistentVolumeClaimResize, Plugin, PodGroupProtection,
@@ -135,9 +135,10 @@ pub(crate) struct Parts<'c> {
     pub(crate) told: Configurations,
 }
 
-/// The chain that a configuration asks for.
-pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> Chain {
-    Chain::new(chosen(config, parts.gates).filter_map(|known| build(known.name, parts)).collect())
+/// The chain that a configuration asks for, and how long its plugins take.
+pub(crate) fn chain(config: &AdmissionConfig, parts: &Parts<'_>) -> (Chain, Arc<Durations>) {
+    let plugins = chosen(config, parts.gates).filter_map(|known| build(known.name, parts)).collect();
+    Chain::new(plugins).timed(Arc::clone(&parts.mutating.around.now))
 }
 
 /// Makes a plugin; `None` for a name that none has.

@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use ::api::resources::{self, Handle};
+use admission::dynamic::Surroundings;
 use admission::policy::{
     Binding, Configured, Mutations, Policies, Policy, PolicyFigures, PolicyParts, Rules, Validations,
 };
-use admission::webhook::Webhooks;
 use bytes::Bytes;
 use endpoints::served::Served;
 use registry::Registry;
@@ -160,21 +160,18 @@ impl ConfiguredPolicies {
     }
 }
 
-/// What the plugins are made of that apply policies: beside what policies need of their own, what webhooks need too.
+/// What the plugins are made of that apply policies.
 pub(crate) fn parts(
     configured: ConfiguredPolicies,
     served: &Arc<Served>,
     registry: &Registry,
-    webhooks: &Webhooks,
+    around: Surroundings,
 ) -> PolicyParts {
     PolicyParts {
         configured: Arc::new(configured),
         params: Arc::new(StoredParams::new(Arc::clone(served), registry.clone())),
-        versions: Arc::clone(&webhooks.versions),
-        objects: Arc::clone(&webhooks.objects),
-        authorizer: Arc::clone(&webhooks.authorizer),
+        around,
         figures: Arc::default(),
-        now: Arc::clone(&webhooks.now),
     }
 }
 

@@ -154,6 +154,13 @@ impl Aggregator {
         }
     }
 
+    /// Done when all APIServices of these names are said to be available.
+    pub(crate) fn available(&self, names: Vec<String>) -> impl Future<Output = ()> + Send + use<> {
+        let follower = self.follower.clone();
+        let all = move |view: &Registered| names.iter().all(|name| view.is_available(name));
+        async move { follower.wait_for(all).await }
+    }
+
     /// What has to be done before the server is ready.
     pub(crate) fn hooks(&self) -> impl Iterator<Item = PostStartHook> {
         HOOKS.into_iter().map(|name| {

@@ -8,23 +8,26 @@ use std::time::Duration;
 
 use api::catalog::{Catalog, Serving};
 use api::validation::kinds::Settings;
-use apimachinery::features::{Gate, Gates};
+use apimachinery::features::Gate;
 use authentication::Authenticator;
 use authentication::service_account::{Issuer, OpenIdDocuments, OpenIdMetadata, VerificationKeys};
 use authorization::Authorizer;
-use cacher::{Delegator, Driver, Options};
+use cacher::{Delegator, Driver, Limits, Options};
 use client::Address;
+use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
 use endpoints::aggregated::Aggregation;
-use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests, WatchMetrics};
+use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
 use endpoints::discovery::VersionInfo;
 use endpoints::dispatch::Dispatch;
 use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
 use endpoints::served::{Description, Served};
+use endpoints::watch_drain::WatchDrain;
 use futures::future::{self, BoxFuture};
 use registry::Registry;
+use server::Fairness;
 use server::metrics::Collector;
 use storage::Storage;
 use tokio::sync::oneshot;
@@ -32,25 +35,30 @@ use tokio_util::sync::CancellationToken;
 
 use crate::admission::plugins::Plugins;
 use crate::aggregation::Aggregator;
-use crate::api_services::ApiServices;
+use crate::api_services::{self, ApiServices};
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
-use crate::config::{Config, KubeletConfig};
+use crate::collectors::Counted;
+use crate::config::{Config, EtcdOverride, KubeletConfig};
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources};
-use crate::features::FeatureMetrics;
+use crate::flow_control::FlowControl;
+use crate::loopback::Loopback;
+use crate::memory::Budgets;
 use crate::network::SystemNetwork;
 use crate::object_counts::ObjectCounts;
 use crate::run::RunError;
 use crate::run::service_account_keys::{self, ServiceAccountKeys};
 use crate::service_addresses::ServiceAddresses;
 use crate::services;
+use crate::start_hooks::{self, Awaited, Awaits, awaited};
 use crate::system::{SystemClock, SystemEntropy};
 use crate::tasks::Tasks;
 
-/// What compressed lists may take that are remembered, in bytes.
-const COMPRESSED_LISTS_BYTES_MAX: usize = 32 << 20;
+/// What caches may take where memory is not limited.
+const BUDGETS: Budgets =
+    Budgets { forms: 64 << 20, frames: 16 << 20, compressed: 32 << 20, superseded: 64 << 20 };
 
 /// An API that is ready to be put behind a chain.
 pub struct Api {
@@ -72,6 +80,8 @@ pub struct Api {
     pub before_stop: BoxFuture<'static, ()>,
     /// Who decides what users may do: the chain, reviews and admission ask the same.
     pub authorizer: Arc<dyn Authorizer>,
+    /// Who is served when; `None` for plain limits.
+    pub fairness: Option<Arc<Fairness>>,
     /// Done when the watch cache is filled, and what is compiled from it.
     pub cache_filled: BoxFuture<'static, ()>,
 }
@@ -86,7 +96,9 @@ pub struct PostStartHook {
 
 /// What an API needs to know of the process that it is in.
 pub(crate) struct Process {
-    /// Streams end with it.
+    /// Watches end with it.
+    pub(crate) watch_drain: WatchDrain,
+    /// Connections that were handed over to others end with it.
     pub(crate) shutdown: CancellationToken,
     /// The files with the authorities by whose certificates clients log in.
     pub(crate) client_authorities: Vec<PathBuf>,
@@ -96,6 +108,10 @@ pub(crate) struct Process {
     pub(crate) authorizer: Option<Arc<dyn Authorizer>>,
     /// The threads of heavy requests.
     pub(crate) heavy: HeavyPool,
+    /// What the process may take of the machine's memory, in bytes.
+    pub(crate) memory_limit: Option<u64>,
+    /// How the server calls itself.
+    pub(crate) loopback: Loopback,
 }
 
 /// Builds the API over a store.
@@ -107,22 +123,19 @@ pub(crate) async fn build(
     storage: Arc<dyn Storage>,
     process: Process,
 ) -> Result<Api, RunError> {
-    let (store, catalog) = (Arc::clone(&storage), catalog(config)?);
-    let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(&storage));
-    let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
-    let served = Arc::new(Served::new(catalog, about(config, address.clone())));
-    let registry = registry(config, &delegator, &served);
+    let (store, budgets) = (Arc::clone(&storage), Budgets::under(process.memory_limit, BUDGETS));
+    let Objects { delegator, cache_driver, address, served, registry } = objects(config, &storage, budgets)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
-    let watch_metrics = Arc::new(WatchMetrics::default());
-    let keys = service_account_keys::load(config).await?;
-    let senders = authenticators(config, &keys, &registry)?;
+    let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
+    let senders = authenticators(config, &keys, &registry, &process.loopback)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
     let paths = paths(&served, openid.is_some());
-    let others = others(config, &registry, &served)?;
-    let (custom_resources, defined) = custom_resources(&registry, &served, &watch_metrics, others.webhooks)?;
-    let plugins = Plugins::new(config, &registry, &served, &authorizer, others.services)?;
+    let itself = process.loopback.credentials();
+    let others = others(config, &registry, &served, itself.clone())?;
+    let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
+    let plugins = Plugins::new(config, &registry, &served, &authorizer, (others.services, itself))?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -135,22 +148,28 @@ pub(crate) async fn build(
         formats: formats(config),
         watch_timeout_min: config.watch_min,
         jitter: Arc::new(|| rand::random_range(0.0..1.0)),
-        compressed_lists: CompressedLists::new(COMPRESSED_LISTS_BYTES_MAX),
-        watch_metrics: Arc::clone(&watch_metrics),
+        compressed_lists: CompressedLists::new(budgets.compressed),
+        watch_metrics: Arc::clone(&counted.watches),
+        deprecated_requests: Arc::clone(&counted.deprecated_requests),
         backends: backends(&config.kubelets)?,
         aggregation: others.aggregation,
         heavy: process.heavy.clone(),
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
+        watch_drain: process.watch_drain,
         shutdown: process.shutdown,
     };
     let Duties { mut hooks, before_stop } =
         bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
             .map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
-    let mut collectors = collectors(&delegator, config.gates, watch_metrics, process.heavy);
+    let mut collectors = counted.collectors(&delegator, config.gates, process.heavy, &process.tasks);
     collectors.extend(others.figures.into_iter().chain(plugins.collectors).chain(of_authorizers));
     collectors.extend(senders.collectors);
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
+    let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
+    let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
+    let cache_filled = awaits.filled();
+    hooks.extend(awaits.hooks());
     Ok(Api {
         dispatch: Arc::new(dispatch),
         paths,
@@ -160,16 +179,80 @@ pub(crate) async fn build(
         cache_driver,
         background: Box::pin(async move {
             let views = future::join3(following_ranges.run(), plugins.followed, others.run);
-            let followers = future::join4(followed, views, custom_resources, keep_fresh(signer));
-            tokio::join!(background, repairs.keep_repairing(), followers, senders.followed);
+            let followers = future::join4(followed, views, custom.run, keep_fresh(signer));
+            tokio::join!(background, repairs.keep_repairing(), followers, senders.followed, flow.run);
         }),
         before_stop,
-        // The channel closes when the server is told to stop.
-        cache_filled: Box::pin(async move {
-            _ = tokio::join!(delegator.ready(), authorizers_ready, defined, plugins.ready);
-        }),
+        cache_filled,
         authorizer,
+        fairness: flow.fairness,
     })
+}
+
+/// What is awaited at start: what authorizers and admission know, and what the others say of themselves.
+fn awaits(
+    delegator: Delegator,
+    (authorizers, admission): (BoxFuture<'static, ()>, BoxFuture<'static, ()>),
+    custom: &Custom,
+    (available, flow): (Awaited, &Flow),
+) -> Awaits {
+    Awaits {
+        cache: awaited(async move { delegator.ready().await }),
+        authorizers: awaited(authorizers),
+        admission: awaited(admission),
+        definitions: custom.known.clone(),
+        defined: custom.served.clone(),
+        registered: custom.registered.clone(),
+        available,
+        flow: flow.ready.clone(),
+    }
+}
+
+/// What is stored, as it is read, served and written.
+struct Objects {
+    delegator: Delegator,
+    cache_driver: Driver,
+    /// Where others find this server.
+    address: String,
+    served: Arc<Served>,
+    registry: Registry,
+}
+
+fn objects(config: &Config, storage: &Arc<dyn Storage>, budgets: Budgets) -> Result<Objects, RunError> {
+    let catalog = catalog(config)?;
+    let (delegator, cache_driver) = cached(config, &catalog, Arc::clone(storage), budgets);
+    let address = format!("{}:{}", config.advertise_address, config.serving.bind.address.port());
+    let served = Arc::new(Served::new(catalog, about(config, address.clone())));
+    let registry = registry(config, &delegator, &served);
+    Ok(Objects { delegator, cache_driver, address, served, registry })
+}
+
+/// Who is served when, what keeps that current, and what is done when it knows the objects of the cluster.
+struct Flow {
+    fairness: Option<Arc<Fairness>>,
+    run: BoxFuture<'static, ()>,
+    ready: Option<Awaited>,
+}
+
+/// Seats for requests.
+fn flow_control(
+    config: &Config,
+    registry: &Registry,
+    hooks: &mut Vec<PostStartHook>,
+    collectors: &mut Vec<Arc<dyn Collector>>,
+) -> Result<Flow, RunError> {
+    if !config.priority_and_fairness {
+        // There is nothing to wait for: the limits are the configuration's.
+        hooks.push(start_hooks::hook("max-in-flight-filter", awaited(future::ready(()))));
+        return Ok(Flow { fairness: None, run: Box::pin(future::ready(())), ready: None });
+    }
+    let (flow, following) = FlowControl::new(registry, config.chain.inflight).map_err(RunError::Bootstrap)?;
+    let (fairness, ready) = (flow.fairness(), Some(awaited(flow.ready())));
+    collectors.push(fairness.clone());
+    let run = Box::pin(async move {
+        tokio::join!(following.run(), flow.run());
+    });
+    Ok(Flow { fairness: Some(fairness), run, ready })
 }
 
 /// What has to do with those that this server calls: API servers that answer for groups of their own, webhooks.
@@ -182,9 +265,16 @@ struct Others {
     figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
+    /// The APIServices of what is built in are seen to be available.
+    available: Awaited,
 }
 
-fn others(config: &Config, registry: &Registry, served: &Arc<Served>) -> Result<Others, RunError> {
+fn others(
+    config: &Config,
+    registry: &Registry,
+    served: &Arc<Served>,
+    itself: Credentials,
+) -> Result<Others, RunError> {
     let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let (aggregator, following) = Aggregator::new(&config.aggregation, registry, served, services.clone())
         .map_err(RunError::Bootstrap)?;
@@ -194,13 +284,16 @@ fn others(config: &Config, registry: &Registry, served: &Arc<Served>) -> Result<
         forward_redirects: config.aggregation.forward_redirects,
     };
     let conversions = Arc::new(ConversionFigures::default());
-    let webhooks = Common { services: services.of_webhooks(), figures: Arc::clone(&conversions) };
+    let credentials = WebhookCredentials::default().with_itself(itself);
+    let figures = Arc::clone(&conversions);
+    let webhooks = Common { services: services.of_webhooks(), credentials, figures };
     let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
+    let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());
     });
     let services = Arc::clone(&webhooks.services);
-    Ok(Others { aggregation, webhooks, services, figures, run, hooks })
+    Ok(Others { aggregation, webhooks, services, figures, run, hooks, available })
 }
 
 /// What connections to Services go to.
@@ -215,22 +308,36 @@ fn loopback(config: &Config) -> Address {
     Address { host: host.to_string(), port: bind.port() }
 }
 
-/// What serves definitions and registers what is served while it runs, and what is told when all that was defined at start is served.
+/// What serves definitions and registers what is served.
+struct Custom {
+    run: BoxFuture<'static, ()>,
+    /// All definitions are known.
+    known: Awaited,
+    /// All that was defined at start is served.
+    served: Awaited,
+    /// The APIServices of what is built in are made.
+    registered: Awaited,
+}
+
 fn custom_resources(
     registry: &Registry,
     served: &Arc<Served>,
-    watches: &Arc<WatchMetrics>,
+    counted: &Counted,
     webhooks: Common,
-) -> Result<(BoxFuture<'static, ()>, oneshot::Receiver<()>), RunError> {
-    let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), Arc::clone(watches));
+) -> Result<Custom, RunError> {
+    let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
+    let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
     let (custom, following) = CustomResources::new(registry, kinds, webhooks).map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
-    let run = async move {
+    let (known, registered) = (awaited(custom.known()), awaited(services.registered()));
+    // The channel closes when the server is told to stop.
+    let served = awaited(async move { _ = all_defined.await });
+    let run = Box::pin(async move {
         tokio::join!(following.run(), custom.run(first), following_services.run(), services.run());
-    };
-    Ok((Box::pin(run), all_defined))
+    });
+    Ok(Custom { run, known, served, registered })
 }
 
 /// The verbs over what `delegator` reads and writes.
@@ -256,16 +363,31 @@ fn about(config: &Config, server_address: String) -> Description {
 }
 
 /// Reads of a store through the watch cache, as configured. What no version of is served is not kept in memory.
-fn cached(config: &Config, catalog: &Catalog, storage: Arc<dyn Storage>) -> (Delegator, Driver) {
+fn cached(
+    config: &Config,
+    catalog: &Catalog,
+    storage: Arc<dyn Storage>,
+    budgets: Budgets,
+) -> (Delegator, Driver) {
     let prefix = config.storage.prefix();
     let cache = &config.watch_cache;
     let rows = catalog.endpoints().map(|endpoint| endpoint.row.row());
     let served: HashSet<&str> = rows.filter_map(|row| Some(row.storage?.prefix)).collect();
+    // One watch and its revisions feed all caches: what is in another cluster cannot be among them.
+    let elsewhere: Vec<_> = config.storage.overrides().iter().filter_map(EtcdOverride::directory).collect();
+    let here = |prefix: &str| served.contains(prefix) && !elsewhere.contains(&prefix);
     let resources = registry::ingest::resources(prefix, config.gates, |row| {
         cache.caches(row.group, row.plural, row.watch_cache)
-            && row.storage.is_some_and(|storage| served.contains(storage.prefix))
+            && row.storage.is_some_and(|storage| here(storage.prefix))
     });
-    Delegator::new(storage, prefix, resources, Options { enabled: cache.enabled, ..Options::default() })
+    let options = Options {
+        enabled: cache.enabled,
+        forms_bytes_max: budgets.forms,
+        frames_bytes_max: budgets.frames,
+        limits: Limits { bytes_max: budgets.superseded, ..Limits::default() },
+        ..Options::default()
+    };
+    Delegator::new(storage, prefix, resources, options)
 }
 
 /// The way to kubelets and others.
@@ -353,49 +475,6 @@ fn object_counts(
     });
     hooks.push(PostStartHook { name: "storage-object-count-tracker-hook", work });
     Box::pin(async move { counts.keep_polling(period, || rand::random_range(0.0..1.0)).await })
-}
-
-/// The metrics of the watch cache, on the metrics page.
-struct CacheMetrics(Delegator);
-
-impl Collector for CacheMetrics {
-    fn collect(&self, out: &mut String) {
-        self.0.write_metrics(out);
-    }
-}
-
-/// The metrics of watches, on the metrics page.
-struct Watches(Arc<WatchMetrics>);
-
-impl Collector for Watches {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
-}
-
-/// What is measured beside requests.
-fn collectors(
-    delegator: &Delegator,
-    gates: Gates,
-    watches: Arc<WatchMetrics>,
-    heavy: HeavyPool,
-) -> Vec<Arc<dyn Collector>> {
-    let caches = CacheMetrics(delegator.clone());
-    vec![
-        Arc::new(caches),
-        Arc::new(Watches(watches)),
-        Arc::new(Heavy(heavy)),
-        Arc::new(FeatureMetrics(gates)),
-    ]
-}
-
-/// The figures of the heavy requests.
-struct Heavy(HeavyPool);
-
-impl Collector for Heavy {
-    fn collect(&self, out: &mut String) {
-        self.0.write(out);
-    }
 }
 
 /// The paths of the documents as they are now, for the list at `/`.

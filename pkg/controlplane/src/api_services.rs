@@ -25,8 +25,14 @@ const CUSTOM_PRIORITIES: (i64, i64) = (1000, 100);
 /// The pause after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Group and version of custom resources that are served.
-pub(crate) type CustomVersions = BTreeSet<(String, String)>;
+/// The versions of custom resources.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct CustomVersions {
+    /// Group and version of those that are served.
+    pub(crate) served: BTreeSet<(String, String)>,
+    /// There are no others. Without it there may be definitions that cannot be read.
+    pub(crate) complete: bool,
+}
 
 /// The APIServices there are.
 #[derive(Clone, Default)]
@@ -110,6 +116,11 @@ impl Wanted {
     }
 }
 
+/// The names of the APIServices of the built-in versions that a catalog has.
+pub(crate) fn names(catalog: &Catalog) -> Vec<String> {
+    of_builtin(catalog).iter().map(Wanted::name).collect()
+}
+
 /// The APIServices of the built-in versions that a catalog has.
 fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
     let mut wanted = Vec::new();
@@ -133,7 +144,7 @@ fn of_builtin(catalog: &Catalog) -> Vec<Wanted> {
 }
 
 fn of_custom(versions: &CustomVersions) -> impl Iterator<Item = Wanted> {
-    versions.iter().map(|(group, version)| Wanted {
+    versions.served.iter().map(|(group, version)| Wanted {
         group: group.clone(),
         version: version.clone(),
         priorities: CUSTOM_PRIORITIES,
@@ -147,6 +158,8 @@ pub(crate) struct ApiServices {
     client: Client,
     builtin: Vec<Wanted>,
     custom: watch::Receiver<CustomVersions>,
+    /// Whether those of built-in versions are made.
+    registered: watch::Sender<bool>,
 }
 
 impl ApiServices {
@@ -162,7 +175,17 @@ impl ApiServices {
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
         let (follower, following) = Follower::new(registry, "apiservices", row.into_iter().collect());
         let client = Client::find(registry, GROUP, "apiservices")?;
-        Ok((ApiServices { follower, client, builtin: of_builtin(catalog), custom }, following))
+        let (builtin, registered) = (of_builtin(catalog), watch::Sender::new(false));
+        Ok((ApiServices { follower, client, builtin, custom, registered }, following))
+    }
+
+    /// Done when those of built-in versions are made.
+    pub(crate) fn registered(&self) -> impl Future<Output = ()> + Send + use<> {
+        let mut registered = self.registered.subscribe();
+        async move {
+            // The other end goes when the server stops.
+            _ = registered.wait_for(|registered| *registered).await;
+        }
     }
 
     /// Keeps them until this is dropped.
@@ -171,6 +194,7 @@ impl ApiServices {
         while !self.start().await {
             sleep(RETRY).await;
         }
+        self.registered.send_replace(true);
         let mut seen = None;
         let mut failed = false;
         loop {
@@ -198,9 +222,13 @@ impl ApiServices {
         done
     }
 
-    /// Makes those of custom resources what they should be.
+    /// Makes those of custom resources what they should be. None is removed while a definition cannot be read: it
+    /// may be the one that defines it (upstream waits until all can be listed).
     async fn keep(&mut self) -> bool {
-        let wanted: Vec<Wanted> = of_custom(&self.custom.borrow_and_update()).collect();
+        let (wanted, complete): (Vec<Wanted>, bool) = {
+            let custom = self.custom.borrow_and_update();
+            (of_custom(&custom).collect(), custom.complete)
+        };
         let mut done = true;
         for wanted in &wanted {
             let as_wanted = |seen: &Seen| seen.is_left_alone(wanted);
@@ -208,6 +236,9 @@ impl ApiServices {
             if !self.follower.read(|known| known.by_name.get(name.as_str()).is_some_and(as_wanted)) {
                 done &= self.keep_one(wanted).await;
             }
+        }
+        if !complete {
+            return done;
         }
         let wanted: BTreeSet<String> = wanted.iter().map(Wanted::name).collect();
         for (name, uid) in self.managed("true").into_iter().filter(|(name, _)| !wanted.contains(name)) {

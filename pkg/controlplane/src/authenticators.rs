@@ -22,6 +22,7 @@ use server::metrics::Collector;
 
 use crate::bootstrap_secrets::StoredBootstrapSecrets;
 use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
+use crate::loopback::Loopback;
 use crate::run::RunError;
 use crate::run::service_account_keys::ServiceAccountKeys;
 use crate::system::SystemClock;
@@ -49,8 +50,9 @@ pub(crate) fn authenticators(
     config: &Config,
     keys: &ServiceAccountKeys,
     registry: &Registry,
+    loopback: &Loopback,
 ) -> Result<Authenticators, RunError> {
-    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = Vec::new();
+    let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = vec![Arc::new(loopback.tokens())];
     let (authentication, accounts) = (&config.authentication, &config.service_accounts);
     if let Some(path) = &authentication.token_file {
         tokens.push(Arc::new(token_file(path)?));

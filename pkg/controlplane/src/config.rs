@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ::api::resources::Resource;
 use ::authorization::Mode;
 pub use aggregation::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
@@ -28,6 +29,8 @@ use server::{BindOptions, ChainOptions};
 pub struct Config {
     /// Where objects are kept.
     pub storage: StorageConfig,
+    /// How they are encrypted there; `None` for not at all.
+    pub encryption: Option<EncryptionConfig>,
     /// What is kept in memory of them.
     pub watch_cache: WatchCacheConfig,
     /// Where and how to listen.
@@ -42,6 +45,9 @@ pub struct Config {
     pub admission: AdmissionConfig,
     /// How requests are treated on their way.
     pub chain: ChainOptions,
+    /// `--enable-priority-and-fairness`: what is limited is the work under way, as FlowSchemas and
+    /// PriorityLevelConfigurations say, and not the number of requests.
+    pub priority_and_fairness: bool,
     /// Which API groups, versions and resources are switched on or off.
     pub runtime_config: RuntimeConfig,
     /// The feature gates that are open, and the releases that decided (`--feature-gates`,
@@ -54,6 +60,8 @@ pub struct Config {
     pub watch_min: Duration,
     /// `--event-ttl`: how long Events are kept.
     pub event_ttl: Duration,
+    /// `--memory-limit`, in bytes; `None` for the limit of the control group, if it has one.
+    pub memory_limit: Option<u64>,
     /// `--etcd-count-metric-poll-period`: how often objects are counted that are not cached; zero for no
     /// counts at all.
     pub object_count_period: Duration,
@@ -101,12 +109,31 @@ pub enum StorageConfig {
     Memory,
 }
 
+/// The default of `--etcd-healthcheck-timeout`.
+const HEALTH_TIMEOUT: Duration = Duration::from_secs(2);
+
 impl StorageConfig {
     /// What keys begin with.
     pub fn prefix(&self) -> &str {
         match self {
             StorageConfig::Etcd(etcd) => &etcd.prefix,
             StorageConfig::Embedded { .. } | StorageConfig::Memory => "/registry",
+        }
+    }
+
+    /// How long a health check may take.
+    pub fn health_timeout(&self) -> Duration {
+        match self {
+            StorageConfig::Etcd(etcd) => etcd.health_timeout,
+            StorageConfig::Embedded { .. } | StorageConfig::Memory => HEALTH_TIMEOUT,
+        }
+    }
+
+    /// What is in clusters of its own.
+    pub fn overrides(&self) -> &[EtcdOverride] {
+        match self {
+            StorageConfig::Etcd(etcd) => &etcd.overrides,
+            StorageConfig::Embedded { .. } | StorageConfig::Memory => &[],
         }
     }
 }
@@ -116,6 +143,8 @@ impl StorageConfig {
 pub struct EtcdConfig {
     /// `--etcd-servers`.
     pub endpoints: Vec<String>,
+    /// `--etcd-servers-overrides`: resources that are in clusters of their own.
+    pub overrides: Vec<EtcdOverride>,
     /// `--etcd-prefix`, without a slash at the end.
     pub prefix: String,
     /// `--etcd-cafile`.
@@ -130,6 +159,57 @@ pub struct EtcdConfig {
     pub lease_reuse: Duration,
     /// `--etcd-compaction-interval`; `None` leaves compaction to others.
     pub compaction_interval: Option<Duration>,
+    /// `--etcd-db-metric-poll-interval`: how often etcd is asked for its size; zero for never.
+    pub size_interval: Duration,
+}
+
+/// A resource that is in another etcd cluster than the others.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EtcdOverride {
+    /// Its group, empty for the core's.
+    pub group: String,
+    /// Its plural.
+    pub resource: String,
+    /// The members of that cluster.
+    pub endpoints: Vec<String>,
+}
+
+impl EtcdOverride {
+    /// Reads what `--etcd-servers-overrides` lists: `group/resource#server;server`.
+    ///
+    /// # Errors
+    /// In upstream's words.
+    pub fn parse(entry: &str) -> Result<Self, String> {
+        let parse = || {
+            let (resource, servers) = entry.split_once('#').filter(|(_, rest)| !rest.contains('#'))?;
+            let (group, resource) = resource.split_once('/').filter(|(_, rest)| !rest.contains('/'))?;
+            let endpoints: Vec<String> = servers.split(';').map(str::to_owned).collect();
+            let complete = endpoints.iter().all(|server| !server.is_empty());
+            complete.then(|| EtcdOverride {
+                group: group.to_owned(),
+                resource: resource.to_owned(),
+                endpoints,
+            })
+        };
+        let wrong = "--etcd-servers-overrides invalid, must be of format: group/resource#servers, where servers are URLs, semicolon separated";
+        parse().ok_or_else(|| wrong.to_owned())
+    }
+
+    /// What the keys of the resource begin with below the store's prefix; `None` if no resource that is
+    /// built in has this name.
+    pub fn directory(&self) -> Option<&'static str> {
+        let named = |row: &&Resource<'_>| (row.group, row.plural) == (&*self.group, &*self.resource);
+        ::api::resources::all().filter(named).find_map(|row| row.storage.map(|storage| storage.prefix))
+    }
+}
+
+/// How stored objects are encrypted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EncryptionConfig {
+    /// `--encryption-provider-config`: who encrypts what.
+    pub file: PathBuf,
+    /// `--encryption-provider-config-automatic-reload`: whether a new text of the file counts without a restart.
+    pub automatic_reload: bool,
 }
 
 /// Which resources are kept in memory.
@@ -198,6 +278,9 @@ pub struct ServingConfig {
     /// `--shutdown-delay-duration`: how long to go on serving, not ready, before connections are
     /// turned away.
     pub shutdown_delay: Duration,
+    /// `--shutdown-send-retry-after`: whether new requests are told to come again, before connections are
+    /// closed.
+    pub send_retry_after: bool,
     /// `--shutdown-watch-termination-grace-period`: how long watches may go on after that.
     pub watch_grace: Duration,
     /// `--storage-initialization-timeout`: how long the store may take to answer at start.
@@ -430,6 +513,7 @@ impl Config {
                 http2_streams_max: 100,
                 livez_grace: Duration::ZERO,
                 shutdown_delay: Duration::ZERO,
+                send_retry_after: false,
                 watch_grace: Duration::ZERO,
                 storage_wait_max: Duration::from_secs(60),
                 admin_kubeconfig: None,
@@ -442,11 +526,13 @@ impl Config {
                 ..AdmissionConfig::default()
             },
             chain: ChainOptions::default(),
+            priority_and_fairness: true,
             runtime_config: RuntimeConfig::default(),
             gates: Gates::default(),
             emulation: EmulationConfig::default(),
             watch_min: Duration::from_secs(1800),
             event_ttl: Duration::from_secs(3600),
+            memory_limit: Some(u64::MAX),
             object_count_period: Duration::from_secs(60),
             delete_collection_workers: 1,
             services: ServiceConfig {
@@ -468,6 +554,7 @@ impl Config {
             },
             kubelets: KubeletConfig::default(),
             aggregation: AggregationConfig::default(),
+            encryption: None,
             audit: AuditConfig::default(),
             tracing_config_file: None,
             // No endpoint may be an address of this machine alone.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use api::catalog::{CustomResource, Group};
+use api::cel_times::CelTimes;
 use endpoints::api::WatchMetrics;
 use endpoints::served::Served;
 use registry::Registry;
@@ -15,11 +16,18 @@ pub(crate) struct CustomKinds {
     registry: Registry,
     served: Arc<Served>,
     watches: Arc<WatchMetrics>,
+    /// Where it is noted how long rules take.
+    pub(crate) cel_times: Arc<CelTimes>,
 }
 
 impl CustomKinds {
-    pub(crate) fn new(registry: Registry, served: Arc<Served>, watches: Arc<WatchMetrics>) -> Self {
-        CustomKinds { registry, served, watches }
+    pub(crate) fn new(
+        registry: Registry,
+        served: Arc<Served>,
+        watches: Arc<WatchMetrics>,
+        cel_times: Arc<CelTimes>,
+    ) -> Self {
+        CustomKinds { registry, served, watches, cel_times }
     }
 
     /// Stores a resource and caches what is stored. One with the same storage prefix is let go first, with its
@@ -29,10 +37,14 @@ impl CustomKinds {
         self.registry.install(resource.stored.clone(), &resource.served, outside);
     }
 
-    /// Serves these resources of a group, which are installed, and no other; none at all removes the group.
-    /// `versions` are the group's in order of preference.
-    pub(crate) fn serve(&self, group: &str, versions: &[&str], resources: &[CustomResource]) {
-        self.served.change(|catalog| catalog.with(Group::custom(group, versions, resources)));
+    /// Serves these groups, whose resources are installed, as they are; one without any is removed. One generation
+    /// brings them all: it is made of everything that is served.
+    pub(crate) fn serve(&self, groups: Vec<Group>) {
+        self.served.change(|catalog| {
+            let mut changed = catalog.clone();
+            groups.iter().for_each(|group| changed.put(group.clone()));
+            changed
+        });
     }
 
     /// Ends the watches of a resource that is no longer served, and frees its cache. What is stored stays.

@@ -13,12 +13,16 @@ mod names;
 mod serving;
 
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::mem::take;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::api::resources::{self, Handle};
+use futures::future::BoxFuture;
+use futures::{StreamExt, stream};
 use registry::follow::{Follower, Following};
 use registry::{Client, Registry};
+use schema::object::Object;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -26,14 +30,20 @@ use tokio::time::sleep;
 use crate::api_services::CustomVersions;
 use crate::custom_kinds::CustomKinds;
 use cleanup::Cleanup;
-use conditions::Judge;
+use conditions::{Judge, may_change};
 pub(crate) use conversion::{Common, ConversionFigures};
 use definitions::{Definition, Definitions};
 use names::Accepted;
 use serving::Serving;
 
+/// How many definitions are written at a time.
+const WRITES_MAX: usize = 32;
 /// The pause after a write that failed.
 const RETRY: Duration = Duration::from_secs(1);
+
+fn lock(accepted: &Mutex<Accepted>) -> MutexGuard<'_, Accepted> {
+    accepted.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Serves what is defined.
 pub(crate) struct CustomResources {
@@ -44,7 +54,7 @@ pub(crate) struct CustomResources {
     /// Definitions whose objects are being deleted.
     cleaning: HashSet<String>,
     cleanups: JoinSet<String>,
-    accepted: Accepted,
+    accepted: Mutex<Accepted>,
     versions: watch::Sender<CustomVersions>,
 }
 
@@ -68,12 +78,18 @@ impl CustomResources {
             serving: Serving::new(kinds, webhooks, minor),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
-            accepted: Accepted::default(),
+            accepted: Mutex::default(),
             versions: watch::Sender::default(),
             follower,
             status,
         };
         Ok((custom, following))
+    }
+
+    /// Done when all definitions are known.
+    pub(crate) fn known(&self) -> impl Future<Output = ()> + Send + use<> {
+        let follower = self.follower.clone();
+        async move { follower.ready().await }
     }
 
     /// What is served, as long as this runs.
@@ -95,13 +111,17 @@ impl CustomResources {
                     ended.iter().for_each(|name| _ = self.cleaning.remove(name));
                 }
             }
-            let (changes, definitions) = self.follower.read(|view| (view.changes(), view.all()));
+            let (changes, readable, definitions) =
+                self.follower.read(|view| (view.changes(), view.is_complete(), view.all()));
             seen = Some(changes);
-            self.serving.serve(&definitions);
-            let served = self.serving.versions();
-            self.versions.send_if_modified(|before| {
-                let differs = *before != served;
-                *before = served;
+            let outcome = self.serving.serve(&definitions);
+            let complete = outcome.complete && readable;
+            self.versions.send_if_modified(|known| {
+                let versions = outcome.changed.then(|| self.serving.versions());
+                let versions = versions.filter(|versions| *versions != known.served);
+                let differs = versions.is_some() || known.complete != complete;
+                known.served = versions.unwrap_or_else(|| take(&mut known.served));
+                known.complete = complete;
                 differs
             });
             if let Some(first) = first.take() {
@@ -113,38 +133,47 @@ impl CustomResources {
         }
     }
 
-    /// Writes the conditions that definitions lack; says whether all writes went well.
-    async fn judge(&mut self, definitions: &[Arc<Definition>]) -> bool {
-        let mut well = true;
-        self.accepted.forget_known(definitions);
+    /// Writes the conditions that definitions lack, some at a time; says whether all writes went well.
+    async fn judge(&self, definitions: &[Arc<Definition>]) -> bool {
+        lock(&self.accepted).forget_known(definitions);
+        let mut writes: Vec<BoxFuture<'_, bool>> = Vec::new();
         for definition in definitions {
-            let written = {
-                let judge = Judge {
-                    uid: &definition.uid,
-                    taken: self.accepted.of_group(&definition.group, definitions),
-                    serves: self.serving.serves(definition),
-                    now: self.status.now(),
-                };
-                if !judge.has_to_write(definition) {
-                    continue;
-                }
-                self.status.keep("", &definition.name, &|current| judge.wanted(current?)).await
-            };
-            match written {
-                Ok(kept) => {
-                    if let Some(object) = kept.object.filter(|_| kept.written) {
-                        self.accepted.note(definition, &object);
-                    }
-                }
-                // It went, or will be seen again as somebody else left it.
-                Err(status) if matches!(&*status.reason, "NotFound" | "Conflict") => {}
-                Err(status) => {
-                    tracing::warn!(name = definition.name, error = status.message, "a definition's status");
-                    well = false;
-                }
+            let serves = self.serving.serves(definition);
+            if may_change(definition, serves) {
+                writes.push(Box::pin(self.write(definition, definitions, serves)));
             }
         }
+        let mut writes = stream::iter(writes).buffer_unordered(WRITES_MAX);
+        let mut well = true;
+        while let Some(wrote) = writes.next().await {
+            well &= wrote;
+        }
         well
+    }
+
+    /// Writes the conditions that a definition lacks, and says whether that went well. Its names are taken from when
+    /// they are chosen.
+    async fn write(&self, definition: &Definition, definitions: &[Arc<Definition>], serves: bool) -> bool {
+        let now = self.status.now();
+        let wanted = |current: Option<&Object>| {
+            let mut accepted = lock(&self.accepted);
+            let taken = || accepted.of_others(definition, definitions);
+            let wanted = Judge { uid: &definition.uid, taken, serves, now }.wanted(current?)?;
+            accepted.reserve(definition, &wanted);
+            Some(wanted)
+        };
+        let kept = self.status.keep("", &definition.name, &wanted).await;
+        let written = kept.as_ref().ok().filter(|kept| kept.written);
+        lock(&self.accepted).settle(definition, written.and_then(|kept| kept.object.as_ref()));
+        match kept {
+            Ok(_) => true,
+            // It went, or will be seen again as somebody else left it.
+            Err(status) if matches!(&*status.reason, "NotFound" | "Conflict") => true,
+            Err(status) => {
+                tracing::warn!(name = definition.name, error = status.message, "a definition's status");
+                false
+            }
+        }
     }
 
     /// Begins to delete the objects of definitions that are deleted.

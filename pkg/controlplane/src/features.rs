@@ -9,6 +9,7 @@ use server::metrics::Collector;
 pub const READ: &[Gate] = &[
     Gate::APIServerTracing,
     Gate::AllowInsecureKubeletCertificateSigningRequests,
+    Gate::AllowUnsafeMalformedObjectDeletion,
     Gate::AuthorizeNodeWithSelectors,
     Gate::CBORServingAndStorage,
     Gate::CSIServiceAccountTokenSecrets,
@@ -44,6 +45,7 @@ pub const READ: &[Gate] = &[
     Gate::InPlacePodLevelResourcesVerticalScaling,
     Gate::InPlacePodVerticalScaling,
     Gate::JobPodReplacementPolicy,
+    Gate::KMSv1,
     Gate::KubeletServiceAccountTokenForCredentialProviders,
     Gate::ManifestBasedAdmissionControlConfig,
     Gate::MatchLabelKeysInPodTopologySpread,

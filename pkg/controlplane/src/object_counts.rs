@@ -3,16 +3,12 @@
 //! What is cached is counted in the cache, whenever somebody looks. The rest is counted in the store from
 //! time to time, and so is what is cached while its cache is not filled.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use cacher::{Delegator, Resource};
+use cacher::Delegator;
 use server::metrics::Collector;
 
-/// A count that could not be taken, as the metric shows it.
-const FAILED: i64 = -1;
 /// By how much a pause may be longer than the period, in multiples of it (upstream's
 /// `resourceCountPollPeriodJitter`), so that servers that start together do not count together.
 const JITTER: f64 = 1.2;
@@ -20,34 +16,26 @@ const JITTER: f64 = 1.2;
 /// The numbers of objects.
 pub(crate) struct ObjectCounts {
     delegator: Delegator,
-    /// By prefix of keys: what the store said last, of resources that there were then.
-    polled: Mutex<BTreeMap<String, i64>>,
 }
 
 impl ObjectCounts {
     /// Of all resources of `delegator`; none is counted yet.
     pub(crate) fn new(delegator: Delegator) -> Self {
-        ObjectCounts { delegator, polled: Mutex::default() }
+        ObjectCounts { delegator }
     }
 
     /// Counts in the store what the cache does not know, one resource after the other.
     pub(crate) async fn poll(&self) {
-        let mut polled = BTreeMap::new();
         for resource in self.delegator.resources() {
-            if cached(&resource).is_some() {
+            if resource.cached_objects().is_some() {
                 continue;
             }
             let prefix = &resource.config().prefix;
-            let counted = match self.delegator.storage().count(prefix).await {
-                Ok(counted) => i64::try_from(counted).unwrap_or(i64::MAX),
-                Err(error) => {
-                    tracing::debug!(prefix, %error, "objects were not counted");
-                    FAILED
-                }
-            };
-            polled.insert(prefix.clone(), counted);
+            let counted = self.delegator.storage().count(prefix).await;
+            let counted =
+                counted.inspect_err(|error| tracing::debug!(prefix, %error, "objects were not counted"));
+            resource.counted(counted.ok());
         }
-        *self.polled.lock().unwrap_or_else(PoisonError::into_inner) = polled;
     }
 
     /// Goes on counting, with a pause of `period` or somewhat more each time. `jitter` is uniformly
@@ -60,21 +48,14 @@ impl ObjectCounts {
     }
 }
 
-fn cached(resource: &Resource) -> Option<i64> {
-    Some(i64::try_from(resource.cached_objects()?).unwrap_or(i64::MAX))
-}
-
 impl Collector for ObjectCounts {
     fn collect(&self, out: &mut String) {
         let resources = self.delegator.resources();
         let mut rows: Vec<(&str, &str, i64)> = Vec::with_capacity(resources.len());
-        let polled = self.polled.lock().unwrap_or_else(PoisonError::into_inner);
         for resource in &resources {
             let config = resource.config();
-            let count = cached(resource).or_else(|| polled.get(&config.prefix).copied());
-            rows.extend(count.map(|count| (&*config.group, &*config.resource, count)));
+            rows.extend(resource.objects().map(|count| (&*config.group, &*config.resource, count)));
         }
-        drop(polled);
         rows.sort_unstable();
         out.push_str("# HELP apiserver_resource_objects [ALPHA] Stored objects; -1 when they could not be counted.\n# TYPE apiserver_resource_objects gauge\n");
         for (group, resource, count) in &rows {

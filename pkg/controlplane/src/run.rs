@@ -3,6 +3,7 @@
 mod audit;
 mod certificates;
 mod error;
+mod front;
 mod hooks;
 mod kubeconfig;
 pub(crate) mod service_account_keys;
@@ -14,26 +15,28 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use arc_swap::ArcSwap;
 use futures::future::{BoxFuture, join};
-use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use authorization::Authorizer;
 use endpoints::discovery::VersionInfo;
 use endpoints::heavy::HeavyPool;
-use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Shutdown};
+use endpoints::watch_drain::WatchDrain;
+use server::health::{Check, Grace, Group, Health, Log, NamedCheck, Ping, Seldom, Shutdown};
 use server::metrics::{Collector, Metrics, ResourceLabels};
-use server::tls::{Tls, TlsContents, TlsFiles, keep_fresh};
-use server::{Auditor, BindOptions, Chain, ConnectionOptions, Env, Lifecycle, Services};
+use server::tls::keep_fresh;
+use server::{Auditor, Chain, ChainOptions, ConnectionOptions, Env, Lifecycle, Services};
 
 use crate::api::{self, Process};
 use crate::config::Config;
+use crate::encryption_at_rest::EncryptionAtRest;
+use crate::memory;
 use crate::system::{SystemClock, heavy_pool};
 use crate::tasks::Tasks;
 pub use error::RunError;
+use front::Front;
 use hooks::Hooks;
 use store::Store;
 use traces::Recorder;
@@ -41,6 +44,8 @@ use traces::Recorder;
 /// How long requests under way may take to end once the server goes down, beyond their own deadline
 /// (upstream's default for its wait groups).
 const DRAIN_MAX: Duration = Duration::from_secs(60);
+/// Between looks at whether all watches have ended.
+const WATCHES_LOOK: Duration = Duration::from_millis(10);
 /// How long rounds of background work that are under way may take to end.
 const TASKS_END_MAX: Duration = Duration::from_secs(10);
 
@@ -57,6 +62,8 @@ pub struct Running {
     pub trust: String,
     lifecycle: Lifecycle,
     serving: JoinHandle<()>,
+    chain: Arc<Chain>,
+    watch_drain: WatchDrain,
     ready: JoinHandle<Result<(), RunError>>,
     cache: JoinHandle<()>,
     tasks: Tasks,
@@ -104,30 +111,30 @@ pub(crate) async fn start_under(
     env: Env,
 ) -> Result<Running, RunError> {
     let now = env.clock.now().seconds;
-    let credentials = certificates::prepare(&config, now)?;
-    let contents = credentials.files.read()?;
-    let tls = Arc::new(ArcSwap::from_pointee(Tls::new(&contents, &config.serving.tls)?));
-    let (listener, address) = listen(config.serving.bind)?;
-    // Where the system chose a port, everyone is told which.
-    config.serving.bind.address.set_port(address.port());
-    certificates::write_kubeconfig(&config, &credentials, address, now)?;
-    let recorder = Recorder::of(&config)?;
-    let figures = Arc::default();
+    let (front, loopback) = Front::open(&mut config, now)?;
+    let (recorder, figures) = (Recorder::of(&config)?, Arc::default());
     let auditor = audit::auditor(&config.audit, &env.clock, &figures)?;
     let store = Store::open(&config.storage, recorder.is_some()).await?;
-    let (lifecycle, watches) = (Lifecycle::new(), CancellationToken::new());
-    let tasks = Tasks::new(lifecycle.terminating().clone());
+    let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
+    let (ends, memory) = (Ends::default(), memory::ledger(config.memory_limit));
+    let tasks = Tasks::new(ends.lifecycle.terminating().clone());
     let heavy = heavy_pool().map_err(RunError::Threads)?;
+    let itself = loopback.check(Arc::clone(&env.clock));
     let process = Process {
-        shutdown: watches.clone(),
-        client_authorities: credentials.files.client_authorities.clone(),
+        watch_drain: ends.watches.clone(),
+        shutdown: ends.streams.clone(),
+        client_authorities: front.credentials.files.client_authorities.clone(),
         tasks: tasks.clone(),
         authorizer,
         heavy: heavy.clone(),
+        memory_limit: memory.limit(),
+        loopback,
     };
-    let api = api::build(&config, Arc::clone(&store.storage), process).await?;
-    let hooks = Hooks::new(api.hooks);
-    let health = health(&config, &store, &lifecycle, &hooks);
+    let mut api = api::build(&config, encryption.storage, process).await?;
+    api.collectors.push(Arc::new(memory.clone()));
+    api.collectors.extend(encryption.collectors);
+    let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
+    let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
     let services = Services {
         authenticator: api.authenticator,
         authorizer: api.authorizer,
@@ -135,24 +142,28 @@ pub(crate) async fn start_under(
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
-        metrics: Arc::new(metrics(now, api.collectors, figures)),
+        metrics: Arc::new(metrics(now, api.collectors, Arc::clone(&store.size), figures)),
         traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
         auditor: auditor.clone(),
+        fairness: api.fairness,
     };
-    let chain = Chain::new(services, config.chain.clone(), env);
+    let chain = Chain::new(services, chain_options(&config, &ends.lifecycle, &memory), env);
+    let (address, trust) = (front.address, front.credentials.trust.clone());
     tracing::info!(%address, "serving securely");
-    let serving = serve(listener, &config, tls, credentials.files, contents, chain, &lifecycle, watches);
-    let (cache, background) = (api.cache_driver.run(), api.background);
+    let serving = serve(front, &config, Arc::clone(&chain), ends.clone());
+    let (cache, background, following) = (api.cache_driver.run(), api.background, encryption.following);
     let cache = tokio::spawn(async move {
-        tokio::join!(cache, background);
+        tokio::join!(cache, background, memory.keep_reading(), following);
     });
-    let wait_max = config.serving.storage_wait_max;
-    let ready = hooks.run(Arc::clone(&store.storage), wait_max, api.cache_filled, tasks.clone());
+    let (storage, wait_max) = (Arc::clone(&store.storage), config.serving.storage_wait_max);
+    let ready = hooks.run(storage, wait_max, api.cache_filled, tasks.clone());
     Ok(Running {
         address,
-        trust: credentials.trust,
-        lifecycle,
+        trust,
+        lifecycle: ends.lifecycle,
         serving,
+        chain,
+        watch_drain: ends.watches,
         ready: tokio::spawn(ready),
         cache,
         tasks,
@@ -165,42 +176,42 @@ pub(crate) async fn start_under(
     })
 }
 
-/// Listens, and says where: the system may have chosen the port.
-fn listen(options: BindOptions) -> Result<(TcpListener, SocketAddr), RunError> {
-    let failed = |source| RunError::Listen { address: options.address, source };
-    let listener = server::bind(options).map_err(failed)?;
-    let address = listener.local_addr().map_err(failed)?;
-    Ok((listener, address))
+/// How requests go, which ends with the server's life and under the bound on its memory.
+fn chain_options(config: &Config, lifecycle: &Lifecycle, memory: &server::memory::Ledger) -> ChainOptions {
+    let (leaving, refusing) = (lifecycle.leaving().clone(), lifecycle.refusing().clone());
+    ChainOptions { leaving, refusing, memory: memory.clone(), ..config.chain.clone() }
+}
+
+/// What ends while a server goes down.
+#[derive(Clone, Default)]
+struct Ends {
+    lifecycle: Lifecycle,
+    watches: WatchDrain,
+    /// Connections that were handed over to others, which have no end of their own.
+    streams: CancellationToken,
 }
 
 /// Serves in the background until the lifecycle says drain, renewing TLS meanwhile.
-#[allow(clippy::too_many_arguments)]
-fn serve(
-    listener: TcpListener,
-    config: &Config,
-    tls: Arc<ArcSwap<Tls>>,
-    files: TlsFiles,
-    contents: TlsContents,
-    chain: Arc<Chain>,
-    lifecycle: &Lifecycle,
-    watches: CancellationToken,
-) -> JoinHandle<()> {
+fn serve(front: Front, config: &Config, chain: Arc<Chain>, ends: Ends) -> JoinHandle<()> {
+    let Front { listener, credentials, contents, tls, .. } = front;
     let options = ConnectionOptions { http2_streams_max: config.serving.http2_streams_max };
     let drain_max = DRAIN_MAX.max(config.serving.watch_grace) + config.chain.request_timeout;
     let (watch_grace, tls_options) = (config.serving.watch_grace, config.serving.tls.clone());
-    let lifecycle = lifecycle.clone();
+    let Ends { lifecycle, watches, streams } = ends;
     tokio::spawn(async move {
-        let end_watches = async {
+        let end_streams = async {
             lifecycle.draining().cancelled().await;
+            // A moment ago already, if requests were refused.
+            watches.begin(watch_grace);
             sleep(watch_grace).await;
-            watches.cancel();
+            streams.cancel();
             std::future::pending::<()>().await;
         };
         let serving = server::serve(listener, Arc::clone(&tls), chain, options, lifecycle.clone(), drain_max);
         tokio::select! {
             () = serving => {}
-            () = end_watches => {}
-            () = keep_fresh(tls, files, tls_options, contents) => {}
+            () = end_streams => {}
+            () = keep_fresh(tls, credentials.files, tls_options, contents) => {}
         }
     })
 }
@@ -224,12 +235,27 @@ impl Running {
         &self.heavy
     }
 
-    /// Goes down in order: not ready, out of the cluster's lists of its servers, no new connections, watches
-    /// told to end, requests finished, store closed.
+    /// Goes down in order: not ready, out of the cluster's lists of its servers, after half of the delay clients
+    /// sent away with their answers, no new requests, watches
+    /// told to end, requests finished, store closed. A server that sends clients away
+    /// (`--shutdown-send-retry-after`) listens until the requests under way are finished; another one stops
+    /// listening first.
     pub async fn stop(self) {
         tracing::info!("shutting down");
         self.lifecycle.terminate();
-        join(sleep(self.config.serving.shutdown_delay), self.before_stop).await;
+        let balancers = self.config.serving.shutdown_delay / 2;
+        let delay = async {
+            sleep(balancers).await;
+            self.lifecycle.leave();
+            sleep(self.config.serving.shutdown_delay - balancers).await;
+        };
+        join(delay, self.before_stop).await;
+        if self.config.serving.send_retry_after {
+            tracing::info!("refusing new requests");
+            self.lifecycle.refuse();
+            let watches = end_watches(&self.watch_drain, &self.config);
+            finish(self.chain.answered(), watches, self.config.chain.request_timeout).await;
+        }
         self.lifecycle.drain();
         let _ = self.serving.await;
         self.ready.abort();
@@ -255,14 +281,47 @@ impl Running {
     }
 }
 
+/// Waits until requests are answered, for as long as one may take, and watches have ended, which have a time of
+/// their own.
+async fn finish(
+    answered: impl Future<Output = ()>,
+    watches: impl Future<Output = ()>,
+    request_max: Duration,
+) {
+    let answered = async {
+        if timeout(request_max, answered).await.is_err() {
+            tracing::warn!("some requests did not end in time");
+        }
+    };
+    join(answered, watches).await;
+}
+
+/// Ends watches, and waits for that if there is time for it.
+async fn end_watches(watches: &WatchDrain, config: &Config) {
+    let grace = config.serving.watch_grace;
+    watches.begin(grace);
+    let gone = async {
+        while watches.watches() > 0 {
+            sleep(WATCHES_LOOK).await;
+        }
+    };
+    // Those that are left are cut with their connections.
+    let _ = timeout(grace, gone).await;
+}
+
 /// The real clock, and the system's randomness.
 pub fn system_env() -> Env {
     Env { clock: Arc::new(SystemClock), random: Arc::new(|bytes| rand::fill(bytes)) }
 }
 
 /// What is counted, from `now` on.
-fn metrics(now: i64, mut collectors: Vec<Arc<dyn Collector>>, of_audit: Arc<::audit::Figures>) -> Metrics {
-    collectors.push(Arc::new(audit::OfAudit(of_audit)));
+fn metrics(
+    now: i64,
+    mut collectors: Vec<Arc<dyn Collector>>,
+    size: Arc<store::Size>,
+    of_audit: Arc<::audit::Figures>,
+) -> Metrics {
+    collectors.extend([size as Arc<dyn Collector>, Arc::new(audit::OfAudit(of_audit))]);
     Metrics::new(version(), now, collectors).with_resources(resource_labels())
 }
 
@@ -276,14 +335,33 @@ fn resource_labels() -> impl Iterator<Item = ResourceLabels<'static>> {
     })
 }
 
+/// Whether each cluster of the store answers. Anyone may ask, so it is asked seldom, as upstream asks it.
+fn store_checks(config: &Config, store: &Store) -> Vec<Arc<dyn Check>> {
+    let check = |(n, cluster): (usize, &Arc<dyn storage::Storage>)| {
+        let cluster = Arc::clone(cluster);
+        let name = n.checked_sub(1).map_or("etcd".into(), |n| format!("etcd-override-{n}").into());
+        let check = Arc::new(NamedCheck(name, move || {
+            let cluster = Arc::clone(&cluster);
+            async move { cluster.healthy().await.map_err(|error| error.to_string()) }
+        }));
+        Arc::new(Seldom::new(check, config.storage.health_timeout() / 2)) as Arc<dyn Check>
+    };
+    store.clusters.iter().enumerate().map(check).collect()
+}
+
 /// Upstream's checks in upstream's order, as far as what they check exists here.
-fn health(config: &Config, store: &Store, lifecycle: &Lifecycle, hooks: &Hooks) -> Health {
+fn health(
+    config: &Config,
+    store: &Store,
+    lifecycle: &Lifecycle,
+    hooks: &Hooks,
+    itself: Arc<dyn Check>,
+    plugins: Vec<Arc<dyn Check>>,
+) -> Health {
     let log: Arc<dyn Check> = Arc::new(Log::default());
-    let storage = Arc::clone(&store.storage);
-    let etcd: Arc<dyn Check> = Arc::new(NamedCheck("etcd", move || {
-        let storage = Arc::clone(&storage);
-        async move { storage.healthy().await.map_err(|error| error.to_string()) }
-    }));
+    let stores = store_checks(config, store);
+    let stores = || stores.iter().cloned();
+    let own = || std::iter::once(Arc::clone(&itself));
     let listed = || hooks.listed.iter().map(|hook| Arc::clone(hook) as Arc<dyn Check>).collect::<Vec<_>>();
     let group = |mid: Vec<Arc<dyn Check>>, hooks: Vec<Arc<dyn Check>>, end: Vec<Arc<dyn Check>>| {
         let begin: Vec<Arc<dyn Check>> = vec![Arc::new(Ping), Arc::clone(&log)];
@@ -291,10 +369,14 @@ fn health(config: &Config, store: &Store, lifecycle: &Lifecycle, hooks: &Hooks) 
     };
     let patient = |check| Arc::new(Grace::new(check, config.serving.livez_grace)) as Arc<dyn Check>;
     Health {
-        healthz: group(vec![Arc::clone(&etcd)], listed(), Vec::new()),
-        livez: group(vec![etcd], listed().into_iter().map(patient).collect(), Vec::new()),
+        healthz: group(own().chain(stores()).chain(plugins.clone()).collect(), listed(), Vec::new()),
+        livez: group(
+            own().chain(stores()).collect(),
+            listed().into_iter().map(patient).collect(),
+            Vec::new(),
+        ),
         readyz: group(
-            vec![Arc::clone(&hooks.informers) as Arc<dyn Check>],
+            [Arc::clone(&hooks.informers) as Arc<dyn Check>].into_iter().chain(plugins).collect(),
             listed(),
             vec![Arc::new(Shutdown(lifecycle.terminating().clone()))],
         ),

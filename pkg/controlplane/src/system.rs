@@ -12,7 +12,8 @@ use async_trait::async_trait;
 use endpoints::heavy::HeavyPool;
 use registry::Entropy;
 use rustix::process::setpriority_process;
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::task::block_in_place;
 
 /// The machine's clock.
 pub(crate) struct SystemClock;
@@ -69,6 +70,15 @@ pub(crate) fn heavy_pool() -> io::Result<HeavyPool> {
         // refuses leaves them equal, which is fair too.
         let _ = setpriority_process(None, HEAVY_NICENESS);
     })
+}
+
+/// Does something that takes long or waits, and lets others have the thread meanwhile: it must not keep requests waiting
+/// that have nothing to do with it.
+pub(crate) fn aside<T>(work: impl FnOnce() -> T) -> T {
+    match Handle::try_current().map(|runtime| runtime.runtime_flavor()) {
+        Ok(RuntimeFlavor::MultiThread) => block_in_place(work),
+        _ => work(),
+    }
 }
 
 /// Randomness and waiting, for admission.

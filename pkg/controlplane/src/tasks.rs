@@ -1,10 +1,15 @@
 //! Work that goes on beside requests: rounds of something, now and then, until the server is told to stop.
 
+mod figures;
+
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+
+pub(crate) use figures::RoundFigures;
 
 /// The longest that one round may take. The store's own deadlines are shorter; this one guards against a
 /// sum of them.
@@ -18,17 +23,23 @@ pub(crate) struct Tasks {
     tracker: TaskTracker,
     stop: CancellationToken,
     ready: CancellationToken,
+    figures: Arc<RoundFigures>,
 }
 
 impl Tasks {
     /// Nothing yet. Rounds end with `stop`, but not in the middle of one.
     pub(crate) fn new(stop: CancellationToken) -> Self {
-        Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new() }
+        Tasks { tracker: TaskTracker::new(), stop, ready: CancellationToken::new(), figures: Arc::default() }
     }
 
     /// Every start hook has finished.
     pub(crate) fn server_is_ready(&self) {
         self.ready.cancel();
+    }
+
+    /// How rounds go.
+    pub(crate) fn figures(&self) -> Arc<RoundFigures> {
+        Arc::clone(&self.figures)
     }
 
     /// Whether the server was told to stop.
@@ -99,9 +110,10 @@ impl Rounds {
         if !goes_on {
             return;
         }
-        let mut failures: u32 = 0;
+        let figures = tasks.figures.of(self.what);
+        let (mut failures, mut due) = (0_u32, Instant::now());
         loop {
-            let outcome = timeout(ROUND_MAX, round()).await;
+            let outcome = figures.observed(due, failures > 0, timeout(ROUND_MAX, round())).await;
             match outcome.unwrap_or_else(|_| Err(format!("not done after {ROUND_MAX:?}"))) {
                 Ok(()) if failures > 0 => {
                     tracing::info!(what = self.what, failures, "works again");
@@ -115,7 +127,9 @@ impl Rounds {
                     failures = failures.saturating_add(1);
                 }
             }
-            if !tasks.pause(self.pause(failures)).await {
+            let pause = self.pause(failures);
+            due = Instant::now() + pause;
+            if !tasks.pause(pause).await {
                 return;
             }
         }
@@ -159,10 +173,9 @@ where
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-    use tokio::time::Instant;
+    use server::metrics::Collector;
 
     use super::*;
 
@@ -171,9 +184,10 @@ mod tests {
     /// When rounds happen, in seconds, of which `failing` fail; the server is told to stop after a minute.
     async fn seconds_of_rounds(first: First, failing: std::ops::Range<u32>) -> Vec<u64> {
         let tasks = Tasks::new(CancellationToken::new());
+        let failures = failing.len();
         let (seen, begin) = (Arc::new(std::sync::Mutex::new(Vec::new())), Instant::now());
         let (times, count) = (Arc::clone(&seen), AtomicU32::new(0));
-        tasks.spawn(Rounds { what: "test", period: PERIOD, jitter: 0.0, first }, move || {
+        tasks.spawn(Rounds { what: "a test", period: PERIOD, jitter: 0.0, first }, move || {
             times.lock().unwrap().push(begin.elapsed().as_secs());
             let fails = failing.contains(&count.fetch_add(1, Relaxed));
             async move { if fails { Err("no".to_owned()) } else { Ok(()) } }
@@ -183,7 +197,18 @@ mod tests {
         sleep(Duration::from_secs(19)).await;
         tasks.finish(PERIOD).await;
         assert_eq!(begin.elapsed().as_secs(), 34, "nothing had to be waited for");
-        std::mem::take(&mut *seen.lock().unwrap())
+        let seen = std::mem::take(&mut *seen.lock().unwrap());
+        let (mut page, retries) = (String::new(), failures.min(seen.len() - 1));
+        tasks.figures().collect(&mut page);
+        for line in [
+            format!("workqueue_adds_total{{name=\"a_test\"}} {}\n", seen.len()),
+            format!("workqueue_retries_total{{name=\"a_test\"}} {retries}\n"),
+            format!("workqueue_work_duration_seconds_count{{name=\"a_test\"}} {}\n", seen.len()),
+            "workqueue_unfinished_work_seconds{name=\"a_test\"} 0\n".to_owned(),
+        ] {
+            assert!(page.contains(&line), "{line} in {page}");
+        }
+        seen
     }
 
     #[tokio::test(start_paused = true)]

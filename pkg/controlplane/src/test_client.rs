@@ -18,12 +18,15 @@ use rustls_pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use crate::test_cluster::TestServer;
 
 /// How long a change may take until it counts. It takes milliseconds where nobody is in the way.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
 
+#[derive(Clone)]
 pub(crate) struct Client {
     address: SocketAddr,
     tls: Arc<rustls::ClientConfig>,
@@ -76,6 +79,35 @@ impl Client {
             Some((name, value)) => builder.header(name, value),
             None => builder,
         }
+    }
+
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// An answer to a request without a body.
+    pub(crate) async fn answer(&self, method: &str, path: &str) -> http::Response<Incoming> {
+        self.ask(self.request(method, path).body(Full::<Bytes>::default()).unwrap()).await
+    }
+
+    /// A POST whose body comes when it is told to: what tells it, and the code of the answer.
+    pub(crate) fn held_back(&self, path: &str, object: &Value) -> (oneshot::Sender<()>, JoinHandle<u16>) {
+        let (go_on, told) = oneshot::channel();
+        let object = Bytes::from(object.to_string());
+        let body = futures::stream::once(async move {
+            let _ = told.await;
+            Ok::<_, BoxError>(Frame::data(object))
+        });
+        let request = self.request("POST", path).header("content-type", "application/json");
+        let request = request.body(BodyExt::boxed_unsync(StreamBody::new(body))).unwrap();
+        let client = self.clone();
+        (go_on, tokio::spawn(async move { client.ask(request).await.status().as_u16() }))
+    }
+
+    /// Asks until a text is on a page.
+    pub(crate) async fn until_page_has(&self, path: &str, text: &str) {
+        let asking = async { while !self.text("GET", path).await.1.contains(text) {} };
+        tokio::time::timeout(CHANGE_MAX, asking).await.expect("nothing changed in time");
     }
 
     /// Code and text of an answer.

@@ -154,6 +154,42 @@ async fn a_creation_is_recorded_under_upstreams_names() {
 }
 
 #[tokio::test]
+async fn a_call_of_a_webhook_is_recorded_under_upstreams_names() {
+    let (server, collector) = traced(0).await;
+    let client = Client::of(&server);
+    let rule = json!({
+        "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+    });
+    let service = json!({"namespace": "default", "name": "kubernetes", "path": "/nothing"});
+    let hook = json!({
+        "name": "itself.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": service}, "rules": [rule],
+    });
+    let webhooks = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    client.make(webhooks, json!({"metadata": {"name": "itself"}, "webhooks": [hook]})).await;
+    let create = json!({"metadata": {"generateName": "a"}});
+    while client.send("POST", MAPS, create.clone()).await.0 == 201 {}
+    client.with_header("traceparent", PARENT).send("POST", MAPS, create).await;
+    server.stop().await;
+    let spans = collector.of(TRACE);
+    let call = named(&spans, "Call mutating webhook");
+    for (key, value) in [
+        ("configuration", "itself"),
+        ("webhook", "itself.example.com"),
+        ("resource", "/v1, Resource=configmaps"),
+        ("subresource", ""),
+        ("operation", "CREATE"),
+    ] {
+        assert_eq!(text(call, key), value, "{key}");
+    }
+    let post = named(&spans, "HTTP POST");
+    assert_eq!(post.parent_span_id, call.span_id);
+    // The other end is this server, which was told.
+    let of_webhook = |span: &&Span| span.parent_span_id == post.span_id;
+    assert_eq!(spans.iter().filter(of_webhook).count(), 1);
+}
+
+#[tokio::test]
 async fn reads_and_changes_are_recorded_under_upstreams_names() {
     let old = format!("{MAPS}/old");
     let path = "/api/v1/namespaces/{:namespace}/configmaps/{:name}";

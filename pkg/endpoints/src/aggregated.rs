@@ -87,15 +87,16 @@ pub(crate) struct Forwarded<'r> {
     pub(crate) shutdown: &'r CancellationToken,
 }
 
-/// The version that a decoded path leads into, if another server answers for it.
+/// The version that a decoded path leads into, if another server answers for it. Who answers for `v1` of the core group
+/// answers for all of `/api`, as upstream has it.
 pub(crate) fn proxied<'c>(catalog: &'c Catalog, path: &str) -> Option<&'c Arc<Proxied>> {
     if !catalog.has_proxied() {
         return None;
     }
     let mut segments = path.strip_prefix('/')?.split('/');
-    let (group, version) = match (segments.next()?, segments.next()?) {
-        ("api", version) => ("", version),
-        ("apis", group) if !group.is_empty() => (group, segments.next()?),
+    let (group, version) = match segments.next()? {
+        "api" => ("", "v1"),
+        "apis" => (segments.next().filter(|group| !group.is_empty())?, segments.next()?),
         _ => return None,
     };
     match &catalog.group(group)?.version(version)?.owner {

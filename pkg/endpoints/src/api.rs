@@ -26,7 +26,8 @@ use tokio_util::sync::CancellationToken;
 use crate::aggregated::{self, Aggregation, Forwarded};
 use crate::body;
 pub use crate::compressed::CompressedLists;
-use crate::dispatch::{Body, Dispatch, Request, Response};
+pub use crate::deprecated_requests::DeprecatedRequests;
+use crate::dispatch::{Body, Dispatch, Extent, Request, Response};
 use crate::handlers;
 pub use crate::handlers::token::TokenRequests;
 use crate::heavy::HeavyPool;
@@ -39,6 +40,7 @@ use crate::served::Served;
 use crate::table::{IncludeObject, TableRequest};
 use crate::trace::Trace;
 use crate::warning::Warnings;
+use crate::watch_drain::WatchDrain;
 pub use crate::watch_metrics::WatchMetrics;
 
 /// Documents that do not depend on what is served: they answer paths that name no resource.
@@ -75,6 +77,8 @@ pub struct Api {
     pub compressed_lists: CompressedLists,
     /// What watches have sent.
     pub watch_metrics: Arc<WatchMetrics>,
+    /// Which deprecated APIs were asked for.
+    pub deprecated_requests: Arc<DeprecatedRequests>,
     /// How to get to kubelets, pods, and whatever stands behind Services.
     pub backends: Backends,
     /// How to get to API servers that answer for groups of their own.
@@ -84,6 +88,8 @@ pub struct Api {
     /// Whether the store answers.
     pub storage_health: Arc<dyn Fn() -> BoxFuture<'static, Result<(), String>> + Send + Sync>,
     /// Ends watches when the server stops.
+    pub watch_drain: WatchDrain,
+    /// Ends everything else that would go on for ever.
     pub shutdown: CancellationToken,
 }
 
@@ -217,6 +223,9 @@ impl Dispatch for Api {
         let connection = parts.extensions.remove::<OnUpgrade>();
         let trace = Trace::begin(route.action, &parts, &context);
         let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
+        if !deprecation.is_empty() {
+            self.deprecated_requests.note(route.endpoint.row.row());
+        }
         let formats = self.formats.of(route.endpoint.row.row());
         let (answer, warnings) = match negotiated(&parts, query, &route, formats) {
             Ok(representation) => {
@@ -259,6 +268,21 @@ impl Dispatch for Api {
         found.map_or(0, |endpoint| {
             let row = endpoint.row.row();
             self.registry.cached_bytes(&Target { row, namespace: &info.namespace, name })
+        })
+    }
+
+    fn extent(&self, info: &RequestInfo) -> Option<Extent> {
+        let generation = self.served.now();
+        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "")?;
+        self.registry.extent(found.row.row(), &info.namespace, &info.selectors.fields)
+    }
+
+    fn watches_of(&self, info: &RequestInfo) -> usize {
+        let generation = self.served.now();
+        let found = generation.catalog.find(&info.group, &info.version, &info.resource, "");
+        found.map_or(0, |endpoint| {
+            let (row, namespace, name) = (endpoint.row.row(), &*info.namespace, &*info.name);
+            self.registry.watches_of(&Target { row, namespace, name })
         })
     }
 }

@@ -15,19 +15,18 @@ use schema::room::{NoRoom, Room};
 use schema::table::Message;
 use schema::{builtin, cbor, json, yaml};
 
-use crate::dispatch::{BODY_BYTES_MAX, Body};
+use crate::dispatch::{BODY_BYTES_MAX, Body, BoxError};
 use crate::negotiate::Format;
 use crate::scheme::Scheme;
 
 /// Reads a whole body.
 ///
 /// # Errors
-/// 413 above the bound, 400 when the connection fails.
+/// 413 above the bound, 400 when the connection fails, and what whoever cuts the body off says.
 pub(crate) async fn read(body: &mut Body) -> Result<Bytes, Box<Status>> {
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame =
-            frame.map_err(|e| Status::bad_request(format!("unable to read the request body: {e}")))?;
+        let frame = frame.map_err(failure)?;
         let Ok(data) = frame.into_data() else { continue };
         if all.len() + data.len() > BODY_BYTES_MAX {
             let message = format!("Request entity too large: limit is {BODY_BYTES_MAX}");
@@ -39,6 +38,13 @@ pub(crate) async fn read(body: &mut Body) -> Result<Bytes, Box<Status>> {
         all.extend_from_slice(&data);
     }
     Ok(all.freeze())
+}
+
+/// What a client is told when its body cannot be read: the Status of who cut it off, or that it broke off.
+fn failure(error: BoxError) -> Box<Status> {
+    let broken =
+        |error: BoxError| Box::new(Status::bad_request(format!("unable to read the request body: {error}")));
+    error.downcast().unwrap_or_else(broken)
 }
 
 /// What to do about unknown and duplicate fields (`fieldValidation`).
@@ -422,6 +428,18 @@ pub(crate) fn decode_options(
 mod tests {
     use super::*;
     use FieldValidation::{Ignore, Strict, Warn};
+
+    #[tokio::test]
+    async fn a_body_that_breaks_off_fails_with_what_whoever_cut_it_off_says() {
+        async fn check(error: BoxError, code: u16, message: &str) {
+            let frames = [Ok(http_body::Frame::data(Bytes::from_static(b"{"))), Err(error)];
+            let stream = http_body_util::StreamBody::new(futures::stream::iter(frames));
+            let status = read(&mut stream.boxed_unsync()).await.unwrap_err();
+            assert_eq!((status.code, status.message.as_str()), (code, message));
+        }
+        check("reset".into(), 400, "unable to read the request body: reset").await;
+        check(Box::new(Status::too_many_requests("later", 1)), 429, "later").await;
+    }
 
     /// Decodes a ConfigMap; the warnings, or the message of the refusal.
     fn check(body: &[u8], validation: FieldValidation, expected: Result<&[&str], &str>) {

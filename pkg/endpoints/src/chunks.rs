@@ -7,6 +7,7 @@ use std::task::{Context, Poll};
 use apimachinery::status::Status;
 use bytes::Bytes;
 use http_body::{Body, Frame};
+use schema::json_write::Indenter;
 
 use crate::dispatch::BoxError;
 
@@ -29,6 +30,42 @@ pub(crate) trait Source: Send + 'static {
     /// # Errors
     /// What cannot be encoded.
     fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>>;
+}
+
+/// A source of compact JSON, indented.
+pub(crate) struct Indented<S> {
+    source: S,
+    indenter: Indenter,
+    /// A piece before it is indented.
+    compact: Vec<u8>,
+}
+
+impl<S: Source> Indented<S> {
+    /// What `source` makes, for people.
+    pub(crate) fn new(source: S) -> Self {
+        Indented { source, indenter: Indenter::default(), compact: Vec::new() }
+    }
+}
+
+impl<S: Source> Source for Indented<S> {
+    /// The length of the rest is not asked for: nobody keeps a rest that is indented.
+    fn head(&mut self, rest: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+        self.compact.clear();
+        self.source.head(rest, &mut self.compact)?;
+        self.indenter.push(&self.compact, out);
+        Ok(())
+    }
+
+    fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+        loop {
+            self.compact.clear();
+            let more = self.source.fill(&mut self.compact, CHUNK_BYTES / 2)?;
+            self.indenter.push(&self.compact, out);
+            if !more || out.len() >= enough {
+                return Ok(more);
+            }
+        }
+    }
 }
 
 /// A body that sends what was made already and then the rest of its source.
@@ -103,6 +140,50 @@ mod tests {
             }
             Ok(self.0.load(Relaxed) < 1_000_000)
         }
+    }
+
+    /// An array of so many numbers, one at a time.
+    struct Numbers(usize);
+
+    impl Source for Numbers {
+        fn head(&mut self, _: Option<usize>, out: &mut Vec<u8>) -> Result<(), Box<Status>> {
+            out.push(b'[');
+            Ok(())
+        }
+
+        fn fill(&mut self, out: &mut Vec<u8>, enough: usize) -> Result<bool, Box<Status>> {
+            while out.len() < enough && self.0 > 1 {
+                out.extend_from_slice(b"12345,");
+                self.0 -= 1;
+            }
+            if self.0 == 1 && out.len() < enough {
+                out.extend_from_slice(b"1]");
+                self.0 = 0;
+            }
+            Ok(self.0 > 0)
+        }
+    }
+
+    #[test]
+    fn an_indented_body_is_made_piece_by_piece_and_laid_out_as_a_whole() {
+        const COUNT: usize = 100_000;
+        let mut source = Indented::new(Numbers(COUNT));
+        let (mut made, mut pieces) = (Vec::new(), 0);
+        source.head(None, &mut made).unwrap();
+        loop {
+            let mut piece = Vec::new();
+            let more = source.fill(&mut piece, CHUNK_BYTES).unwrap();
+            assert!(piece.len() < 2 * CHUNK_BYTES, "{}", piece.len());
+            made.extend_from_slice(&piece);
+            pieces += 1;
+            if !more {
+                break;
+            }
+        }
+        let mut expected = Vec::new();
+        schema::json_write::indent(format!("[{}1]", "12345,".repeat(COUNT - 1)).as_bytes(), &mut expected);
+        assert!(made == expected);
+        assert!(pieces > 1, "{pieces}");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The seam between the chain that every request passes and the API behind it.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,6 +11,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use authorization::Authorized;
+pub use registry::generic::Extent;
 
 /// A body's failure; the connection is cut.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
@@ -40,6 +42,23 @@ impl Tunnel {
     }
 }
 
+/// Says when a watch has sent the state that it begins with; it is among the extensions of the answer. Clones say the
+/// same.
+#[derive(Debug, Clone, Default)]
+pub struct Initialized(Arc<AtomicBool>);
+
+impl Initialized {
+    /// It is sent.
+    pub fn set(&self) {
+        self.0.store(true, Relaxed);
+    }
+
+    /// Whether it is sent. To be asked after the body was polled.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+}
+
 /// A request that has passed the chain. It can only be built with the proof that it was authorized.
 pub struct Request {
     /// Method, URI, headers.
@@ -61,6 +80,17 @@ pub trait Dispatch: Send + Sync + 'static {
     /// How many bytes a change will look at that are not in the request: those of the object that it is about.
     /// An estimate, made without waiting; 0 if nothing is known.
     fn stored_bytes(&self, info: &RequestInfo) -> usize;
+
+    /// How much a list or the beginning of a watch has to look at. An estimate, made without waiting or allocating;
+    /// `None` where nothing is known: what somebody else answers, what is not stored.
+    fn extent(&self, _info: &RequestInfo) -> Option<Extent> {
+        None
+    }
+
+    /// How many watches are told of a change. An estimate, made as that.
+    fn watches_of(&self, _info: &RequestInfo) -> usize {
+        0
+    }
 
     /// Whether somebody else does what a request asks for. Then there is no work here to see to its end, and its body
     /// is not for this server to wait for.

@@ -107,7 +107,7 @@ impl<'a> Outgoing<'a> {
 
     fn unreadable(&self, message: impl std::fmt::Display) -> Box<Status> {
         let StoredRef { key, revision, .. } = self.stored;
-        tracing::error!(key, revision, %message, "a stored object cannot be decoded");
+        tracing::error!(key, revision, error = %message, "a stored object cannot be decoded");
         failed(format_args!("unable to decode an object from storage: {message}"))
     }
 

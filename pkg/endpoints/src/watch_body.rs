@@ -7,19 +7,16 @@ use std::task::{Context, Poll};
 
 use apimachinery::trace::Span;
 use bytes::Bytes;
-use futures::{Stream, StreamExt};
+use futures::{FutureExt, Stream, StreamExt};
 use http_body::{Body, Frame as HttpFrame};
-use registry::generic::{Event, WatchEvent};
+use registry::generic::{Event, WatchEvent, WatchEvents};
 use tokio::time::Instant;
-use tokio_util::sync::WaitForCancellationFutureOwned;
 
 use crate::chunks::CHUNK_BYTES;
-use crate::dispatch::BoxError;
+use crate::dispatch::{BoxError, Initialized};
+use crate::watch_drain::Turn;
 use crate::watch_frame::{Encoder, Frame};
 use crate::watch_metrics::{Counters, Scope};
-
-/// Ready when the server stops.
-pub(crate) type Shutdown = Pin<Box<WaitForCancellationFutureOwned>>;
 
 /// The part of a watch that sends the state which it begins with.
 pub(crate) struct Listing {
@@ -31,27 +28,47 @@ pub(crate) struct Listing {
     pub(crate) spans: Option<Box<[Span; 2]>>,
 }
 
+/// What the events of a watch come from.
+pub(crate) trait Events: Stream<Item = WatchEvent> + Unpin {
+    /// Whether the state that it begins with was delivered, or none was asked for.
+    fn is_current(&self) -> bool;
+}
+
+impl Events for WatchEvents {
+    fn is_current(&self) -> bool {
+        WatchEvents::is_current(self)
+    }
+}
+
 /// A watch under way.
 pub(crate) struct WatchBody<E> {
     events: E,
     encoder: Encoder,
-    shutdown: Shutdown,
+    turn: Turn,
     over: bool,
     counters: Arc<Counters>,
-    /// Until the initial state is sent.
-    listing: Option<Listing>,
+    /// Until the initial state is sent. Boxed: most watches are idle and have none.
+    listing: Option<Box<Listing>>,
+    /// Who waits for that.
+    initialized: Option<Initialized>,
 }
 
-impl<E: Stream<Item = WatchEvent> + Unpin> WatchBody<E> {
+impl<E: Events> WatchBody<E> {
     /// The body of a watch.
     pub(crate) fn new(
         events: E,
         encoder: Encoder,
-        shutdown: Shutdown,
+        turn: Turn,
         counters: Arc<Counters>,
         listing: Listing,
     ) -> Self {
-        WatchBody { events, encoder, shutdown, over: false, counters, listing: Some(listing) }
+        let (listing, initialized) = (Some(Box::new(listing)), Some(Initialized::default()));
+        WatchBody { events, encoder, turn, over: false, counters, listing, initialized }
+    }
+
+    /// Tells when the initial state is sent.
+    pub(crate) fn initialized(&self) -> Initialized {
+        self.initialized.clone().unwrap_or_default()
     }
 
     /// Adds an event to a piece.
@@ -62,10 +79,10 @@ impl<E: Stream<Item = WatchEvent> + Unpin> WatchBody<E> {
             Ok(Frame::Appended) => {}
             Err(status) => {
                 // The status is on the wire already: the client learns no more than that it is over.
-                let message = &status.message;
+                let error = &status.message;
                 match status.code >= 500 {
-                    true => tracing::error!(message, "a watch ends because an event cannot be encoded"),
-                    false => tracing::debug!(message, "a watch ends because it asks for what there is not"),
+                    true => tracing::error!(error, "a watch ends because an event cannot be encoded"),
+                    false => tracing::debug!(error, "a watch ends because it asks for what there is not"),
                 }
                 self.over = true;
                 return;
@@ -74,7 +91,7 @@ impl<E: Stream<Item = WatchEvent> + Unpin> WatchBody<E> {
         self.counters.sent(piece.len() - before);
         match event {
             WatchEvent::Event(Event { initial_events_end: true, .. }) => {
-                if let Some(Listing { scope, begun, spans }) = self.listing.take() {
+                if let Some(Listing { scope, begun, spans }) = self.listing.take().map(|listing| *listing) {
                     self.counters.listed(scope, begun.elapsed());
                     spans.iter().for_each(|spans| spans[0].event("Writing initial events done"));
                 }
@@ -85,7 +102,7 @@ impl<E: Stream<Item = WatchEvent> + Unpin> WatchBody<E> {
     }
 }
 
-impl<E: Stream<Item = WatchEvent> + Unpin> Body for WatchBody<E> {
+impl<E: Events> Body for WatchBody<E> {
     type Data = Bytes;
     type Error = BoxError;
 
@@ -94,7 +111,7 @@ impl<E: Stream<Item = WatchEvent> + Unpin> Body for WatchBody<E> {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<HttpFrame<Bytes>, BoxError>>> {
         let this = &mut *self;
-        if this.over || this.shutdown.as_mut().poll(cx).is_ready() {
+        if this.over || this.turn.poll_unpin(cx).is_ready() {
             this.over = true;
             return Poll::Ready(None);
         }
@@ -105,6 +122,9 @@ impl<E: Stream<Item = WatchEvent> + Unpin> Body for WatchBody<E> {
                 Poll::Ready(None) => this.over = true,
                 Poll::Ready(Some(event)) => this.add(&event, &mut piece),
             }
+        }
+        if this.over || this.events.is_current() {
+            this.initialized.take().inspect(Initialized::set);
         }
         match (piece.finish(), this.over) {
             (Some(bytes), _) => Poll::Ready(Some(Ok(HttpFrame::data(bytes)))),

@@ -88,6 +88,11 @@ impl Change {
         self.element.name()
     }
 
+    /// Whether the object is gone. What is neither gone nor has [bytes](Self::bytes) cannot be read.
+    pub fn is_gone(&self) -> bool {
+        self.gone
+    }
+
     /// The object as it is now, in its storage version; `None` if it is gone. One that cannot be read is as
     /// good as gone, which the log is told. For objects that are many, [`bytes`](Self::bytes) cost less.
     pub fn object(&self) -> Option<&Object> {

@@ -4,12 +4,14 @@
 mod admit;
 mod allocate;
 mod convert;
+mod corrupt;
 mod create;
 mod delete;
 mod delete_collection;
 mod dryrun;
 mod edit;
 pub(crate) mod error;
+mod extent;
 mod filter;
 mod list;
 mod older;
@@ -45,7 +47,7 @@ pub use admit::{Admit, AdmitAll};
 use older::Older;
 
 pub use allocate::{Allocator, Claim};
-pub use cacher::{Event, EventType};
+pub use cacher::{Event, EventType, Extent};
 pub use convert::Convert;
 pub use create::CreateRequest;
 pub use delete::{DeleteOutcome, DeleteRequest};

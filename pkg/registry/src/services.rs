@@ -95,7 +95,7 @@ impl Services {
         let (namespace, name) = (meta::text(service, "namespace"), meta::text(service, "name"));
         if let Err(status) = self.endpoints.delete(namespace, name, Preconditions::default()).await {
             let message = status.message;
-            tracing::warn!(namespace, name, message, "endpoints of a service stay behind");
+            tracing::warn!(namespace, name, error = message, "endpoints of a service stay behind");
         }
     }
 }

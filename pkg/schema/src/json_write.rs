@@ -13,7 +13,7 @@ pub(crate) mod typed;
 mod untyped;
 
 pub use number::{write_double, write_integer};
-pub use pretty::indent;
+pub use pretty::{Indenter, indent};
 pub use raw::{RawError, compact};
 pub use string::write_string;
 pub use typed::{encode, is_nil, left_out};

@@ -1,6 +1,7 @@
 //! The chain: what happens to every request, in the order in which it happens.
 
 mod context;
+mod ending;
 mod refusal;
 mod trace;
 mod weight;
@@ -12,11 +13,12 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use futures::FutureExt;
-use http::Uri;
 use http::header::{AUTHORIZATION, CACHE_CONTROL, HeaderValue, STRICT_TRANSPORT_SECURITY};
 use http::request::Parts;
+use http::{StatusCode, Uri};
 use http_body::Body as _;
 use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use apimachinery::features::Gates;
@@ -26,21 +28,25 @@ use apimachinery::status::Status;
 use apimachinery::trace::Span;
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
-use endpoints::dispatch::{Body, Dispatch, Request, Response};
+use endpoints::dispatch::{Body, Dispatch, Initialized, Request, Response};
 use endpoints::heavy::HeavyPool;
 
 use crate::audit::{Auditor, Recording, until_closed};
 use crate::connection::{ActiveRequest, Peer};
 use crate::env::Env;
+use crate::flow::{self, Classified, Fair, Fairness};
 use crate::health::Health;
 use crate::impersonation::{Actor, Impersonation};
-use crate::inflight::{Inflight, InflightLimits, Seat, is_long_running, is_mutating};
+use crate::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
+use crate::memory::{Demand, Ledger};
 use crate::metrics::{Answered, Metrics};
 use crate::pages::Pages;
 use crate::respond;
 use crate::response_body::ResponseBody;
 use crate::routes::{self, PageOptions, is_of_api};
+use crate::seats::{Grant, Lease, Seats};
 use context::AUDIT_ID;
+use ending::{UnderWay, turned_away};
 use refusal::{ErrorHeaders, Refusal, note_decision, unauthorized};
 pub use trace::Traces;
 
@@ -64,6 +70,8 @@ pub struct Services {
     pub traces: Option<Traces>,
     /// What audits them; `None` where nobody wants that.
     pub auditor: Option<Arc<Auditor>>,
+    /// Who is served when; `None` for [the limits](ChainOptions::inflight) alone.
+    pub fairness: Option<Arc<Fairness>>,
 }
 
 /// How the chain behaves.
@@ -71,12 +79,18 @@ pub struct Services {
 pub struct ChainOptions {
     /// `--request-timeout`: the longest a request may take that is not long-running.
     pub request_timeout: Duration,
-    /// Limits on requests under way.
+    /// Limits on requests under way, where there is no [fairness](Services::fairness).
     pub inflight: InflightLimits,
     /// `--goaway-chance`: how likely an HTTP/2 request makes its client connect anew. 0 to 0.02.
     pub goaway_chance: f64,
     /// `--strict-transport-security-directives`, joined; none for no header.
     pub hsts: Option<HeaderValue>,
+    /// Cancelled when clients are to be told to connect anew.
+    pub leaving: CancellationToken,
+    /// Cancelled when new requests are to be told to come again, to another server.
+    pub refusing: CancellationToken,
+    /// What requests may take of the machine's memory.
+    pub memory: Ledger,
     /// The feature gates that are open.
     pub gates: Gates,
     /// Which pages there are beside health and metrics.
@@ -90,6 +104,9 @@ impl Default for ChainOptions {
             inflight: InflightLimits::default(),
             goaway_chance: 0.0,
             hsts: None,
+            leaving: CancellationToken::new(),
+            refusing: CancellationToken::new(),
+            memory: Ledger::default(),
             gates: Gates::default(),
             pages: PageOptions::default(),
         }
@@ -108,7 +125,9 @@ pub struct Chain {
     pub(crate) metrics: Arc<Metrics>,
     traces: Option<Traces>,
     auditor: Option<Arc<Auditor>>,
-    inflight: Arc<Inflight>,
+    seats: Arc<Seats>,
+    /// Requests that have an end of their own.
+    under_way: TaskTracker,
     /// Writes, which go on when their client hangs up.
     writes: TaskTracker,
     options: ChainOptions,
@@ -124,7 +143,9 @@ pub(crate) struct Held {
     pub(crate) recording: Option<Box<Recording>>,
     pub(crate) answered: Answered,
     _active: ActiveRequest,
-    _seat: Seat,
+    _under_way: UnderWay,
+    /// Boxed: most answers are made at once.
+    pub(crate) lease: Option<Box<Lease>>,
 }
 
 /// What a request brings along besides its body.
@@ -134,15 +155,24 @@ struct Incoming<'r> {
     context: Arc<RequestContext>,
     peer: &'r Peer,
     recording: Option<&'r Recording>,
+    received: Instant,
+    classified: &'r Classified,
 }
 
 impl Chain {
     /// A chain with no request on it.
     pub fn new(services: Services, options: ChainOptions, env: Env) -> Arc<Self> {
-        let inflight = Arc::new(Inflight::new(options.inflight));
-        let pages = routes::pages(&services, &inflight, &options.pages, &env);
+        let seats = match services.fairness.clone() {
+            Some(fairness) => {
+                let dispatch = Arc::clone(&services.dispatch);
+                Seats::Fair(Fair::new(fairness, dispatch, options.request_timeout, env.clone()))
+            }
+            None => Seats::MaxInFlight(Inflight::new(options.inflight)),
+        };
+        let seats = Arc::new(seats);
+        let pages = routes::pages(&services, &seats, &options.pages, &env);
         let Services { authenticator, authorizer, dispatch, heavy, metrics, traces, auditor, .. } = services;
-        let writes = TaskTracker::new();
+        let (under_way, writes) = (TaskTracker::new(), TaskTracker::new());
         Arc::new(Chain {
             authenticator,
             authorizer,
@@ -153,7 +183,8 @@ impl Chain {
             metrics,
             traces,
             auditor,
-            inflight,
+            seats,
+            under_way,
             writes,
             options,
             env,
@@ -168,7 +199,7 @@ impl Chain {
 
     /// Answers one request. Whatever goes wrong on the way, there is an answer.
     ///
-    /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → dispatch
+    /// context (request info, deadline) → authenticate → trace → impersonate → seat → authorize → memory → dispatch
     pub(crate) async fn serve(self: &Arc<Self>, request: http::Request<Body>, peer: &Arc<Peer>) -> Answer {
         let received = Instant::now();
         let active = peer.begin();
@@ -183,7 +214,12 @@ impl Chain {
         }
         let long_running = is_long_running(&context.info);
         let answered = Answered::begin(&self.metrics, &parts, &context, long_running, received);
+        let under_way = match self.admitted(&parts, long_running) {
+            Some(under_way) => under_way,
+            None => return turned_away(peer, answered, active),
+        };
         let recording = self.recording(&context, &uri, long_running);
+        let classified = Classified::new();
         let outcome = match flaw {
             Some(refusal) => {
                 recording
@@ -193,12 +229,13 @@ impl Chain {
                 Err(refusal)
             }
             None => {
-                let (context, recording) = (Arc::clone(&context), recording.as_deref());
-                self.bounded(Incoming { parts, body, context, peer, recording }).await
+                let (context, recording, classified) =
+                    (Arc::clone(&context), recording.as_deref(), &classified);
+                self.bounded(Incoming { parts, body, context, peer, recording, received, classified }).await
             }
         };
-        let (mut response, seat) = outcome.unwrap_or_else(|refusal| {
-            (self.refuse(refusal, recording.as_deref(), error_headers), Seat::free())
+        let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
+            (self.refuse(refusal, recording.as_deref(), error_headers), Grant::default())
         });
         recording.as_ref().inspect(|recording| recording.answered(&response));
         let recording = until_closed(recording, &mut response);
@@ -206,15 +243,28 @@ impl Chain {
         let audit_id = context.audit_id.as_str();
         tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id, "request");
         self.decorate(&mut response, &context, method == http::Method::HEAD);
+        if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
+            peer.send_away(response.headers_mut());
+        }
+        flow::put_headers(&classified, response.headers_mut());
         // A body of known length is in memory already; only one that is still being made can be late.
-        let streamed = !long_running && response.body().size_hint().exact().is_none();
-        let until = streamed.then(|| Box::pin(sleep_until(received + timeout_max)));
-        let held = Held { recording, answered: answered.with_code(code), _active: active, _seat: seat };
+        let (streamed, until) = (response.body().size_hint().exact().is_none(), received + timeout_max);
+        let waited = grant.seat.waited();
+        let initialized = response.extensions_mut().remove::<Initialized>();
+        let lease = if streamed { grant.lend(initialized, until).map(Box::new) } else { None };
+        let until = (streamed && !long_running).then(|| Box::pin(sleep_until(until)));
+        let held = Held {
+            recording,
+            answered: answered.with(code, waited),
+            _active: active,
+            _under_way: under_way,
+            lease,
+        };
         response.map(|body| ResponseBody::new(body, until, held))
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
-    async fn bounded(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
+    async fn bounded(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Grant), Refusal> {
         let deadline = deadline(&incoming.context);
         let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
         let outcome = match deadline {
@@ -229,7 +279,7 @@ impl Chain {
     }
 
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
-    async fn steps(self: &Arc<Self>, mut incoming: Incoming<'_>) -> Result<(Response, Seat), Refusal> {
+    async fn steps(self: &Arc<Self>, mut incoming: Incoming<'_>) -> Result<(Response, Grant), Refusal> {
         let sender = self.authenticate(&mut incoming).await;
         if let Some(recording) = incoming.recording
             && !recording.received(sender.as_ref().ok().map(Authenticated::user))
@@ -240,7 +290,7 @@ impl Chain {
         let Some(traces) = &self.traces else { return self.answer(incoming, sender).await };
         let span = traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env);
         match span.clone().within(pin!(self.answer(incoming, sender))).await {
-            Ok((response, seat)) => Ok((trace::until_sent(span, response), seat)),
+            Ok((response, grant)) => Ok((trace::until_sent(span, response), grant)),
             Err(refusal) => {
                 trace::refused(&span, &refusal);
                 Err(refusal)
@@ -253,15 +303,17 @@ impl Chain {
         self: &Arc<Self>,
         incoming: Incoming<'_>,
         sender: Authenticated,
-    ) -> Result<(Response, Seat), Refusal> {
-        let Incoming { mut parts, body, context, recording, .. } = incoming;
+    ) -> Result<(Response, Grant), Refusal> {
+        let Incoming { mut parts, body, context, recording, received, classified, .. } = incoming;
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
-        let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer).await?;
+        let figures = &self.metrics.impersonations;
+        let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, figures).await?;
         if let (Some(recording), Actor::Other { user, constraint }) = (recording, &actor) {
             recording.impersonated(user, constraint);
         }
-        let seat = self.seat(info, &actor)?;
+        let seat = self.seats.seat(&context, actor.user(), received, classified).await;
+        let seat = seat.map_err(|retry_after| Refusal::TooMany { retry_after })?;
         let authorized = authorize(authorizer, actor.into_user(), info).await;
         recording.inspect(|_| note_decision(&context.notes, &authorized));
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
@@ -270,10 +322,12 @@ impl Chain {
                 Some(recording) => recording.keeping(&parts, body),
                 None => body,
             };
+            let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
+            let memory = self.options.memory.reserve(demand).ok_or(Refusal::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
-            return self.dispatch(request, seat).await;
+            return self.dispatch(request, Grant { seat, memory }).await;
         }
-        Ok((self.pages.answer(parts, body, context).await, seat))
+        Ok((self.pages.answer(parts, body, context).await, Grant { seat, ..Grant::default() }))
     }
 
     /// Finds out who sends the request, and takes what proved it off the headers, so that nothing
@@ -306,33 +360,32 @@ impl Chain {
         sender.map_err(Into::into)
     }
 
-    fn seat(&self, info: &RequestInfo, actor: &Actor) -> Result<Seat, Refusal> {
-        match is_long_running(info) {
-            true => Ok(Seat::free()),
-            false => self.inflight.seat(info, actor.user()).ok_or(Refusal::TooMany),
-        }
-    }
-
     /// Hands a request to the API. A change runs apart from the connection: once it is being written it is
     /// finished or times out, whether or not its client still listens. What comes before that may be given
     /// up by the API when it sees that the client is gone. A heavy one begins when it is its user's turn.
     /// What somebody else does lasts as long as the connection.
-    async fn dispatch(self: &Arc<Self>, request: Request, seat: Seat) -> Result<(Response, Seat), Refusal> {
+    async fn dispatch(
+        self: &Arc<Self>,
+        mut request: Request,
+        grant: Grant,
+    ) -> Result<(Response, Grant), Refusal> {
         let info = &request.context.info;
         let is_ours = is_mutating(info) && !self.dispatch.is_forwarded(info);
         let (true, Some(deadline)) = (is_ours, deadline(&request.context)) else {
-            return Ok((self.dispatch.dispatch(request).await, seat));
+            return Ok((self.dispatch.dispatch(request).await, grant));
         };
         let (dispatch, span) = (Arc::clone(&self.dispatch), Span::current());
         let _waiting = request.context.client.waiting();
-        let (request, heavy) = weight::is_heavy(request, &*dispatch).await;
+        request.body = grant.memory.received(request.body);
+        let (mut request, heavy) = weight::is_heavy(request, &*dispatch).await;
+        request.body = grant.memory.worked_on(request.body);
         let user = heavy.then(|| request.authorized.user().name.clone());
-        let work = async move { (span.within(dispatch.dispatch(request)).await, seat) };
+        let work = async move { (span.within(dispatch.dispatch(request)).await, grant) };
         let work = timeout_at(deadline, work);
         let done = match user {
             Some(user) => {
                 let work = self.writes.track_future(work);
-                Ok(self.heavy.run(&user, work).await.map_err(|_| Refusal::TooMany)?)
+                Ok(self.heavy.run(&user, work).await.map_err(|_| Refusal::TooMany { retry_after: 1 })?)
             }
             None => self.writes.spawn(work).await,
         };

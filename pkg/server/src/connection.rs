@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use futures::task::AtomicWaker;
+use http::HeaderValue;
+use http::header::CONNECTION;
 use http_body::Body as _;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
@@ -109,6 +111,14 @@ impl Peer {
     pub(crate) fn retire_http2(&self) {
         if self.protocol == Protocol::Http2 {
             self.retire.cancel();
+        }
+    }
+
+    /// Tells its client to take what comes next elsewhere.
+    pub(crate) fn send_away(&self, headers: &mut http::HeaderMap) {
+        match self.protocol {
+            Protocol::Http1 => drop(headers.insert(CONNECTION, HeaderValue::from_static("close"))),
+            Protocol::Http2 => self.retire.cancel(),
         }
     }
 

@@ -1,12 +1,14 @@
 //! `/healthz`, `/livez` and `/readyz`: named checks, and upstream's texts about them
 //! (apiserver `server/healthz/healthz.go`).
 
+use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use tokio::sync::Mutex;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -31,7 +33,7 @@ pub trait Check: Send + Sync + 'static {
 }
 
 /// A check made of a name and a function.
-pub struct NamedCheck<F>(pub &'static str, pub F);
+pub struct NamedCheck<F>(pub Cow<'static, str>, pub F);
 
 #[async_trait]
 impl<F, R> Check for NamedCheck<F>
@@ -40,7 +42,7 @@ where
     R: Future<Output = Result<(), String>> + Send,
 {
     fn name(&self) -> &str {
-        self.0
+        &self.0
     }
 
     async fn check(&self) -> Result<(), String> {
@@ -167,6 +169,50 @@ impl Check for Grace {
 
     async fn check(&self) -> Result<(), String> {
         if Instant::now() < self.until { Ok(()) } else { self.check.check().await }
+    }
+}
+
+/// Makes a check at most once in a while: anyone may ask how a server is, and no store shall be busy with saying
+/// so. Who asks sooner is told what came out last (upstream's check of etcd); who asks while it is made waits for
+/// that.
+pub struct Seldom {
+    check: Arc<dyn Check>,
+    every: Duration,
+    last: Mutex<Last>,
+}
+
+/// The last time that a check was made.
+#[derive(Default)]
+struct Last {
+    begun: Option<Instant>,
+    /// What came out, or came out before if the one who asked went away.
+    result: Option<Result<(), String>>,
+}
+
+impl Seldom {
+    /// Makes `check` once in `every` at most.
+    pub fn new(check: Arc<dyn Check>, every: Duration) -> Self {
+        Seldom { check, every, last: Mutex::default() }
+    }
+}
+
+#[async_trait]
+impl Check for Seldom {
+    fn name(&self) -> &str {
+        self.check.name()
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        let mut last = self.last.lock().await;
+        let now = Instant::now();
+        let recent = last.begun.is_some_and(|begun| now.duration_since(begun) < self.every);
+        if let Some(result) = last.result.as_ref().filter(|_| recent) {
+            return result.clone();
+        }
+        last.begun = Some(now);
+        let result = self.check.check().await;
+        last.result = Some(result.clone());
+        result
     }
 }
 

@@ -18,8 +18,12 @@ use apimachinery::status::Status;
 use apimachinery::user_info::UserInfo;
 use authentication::Authenticated;
 use authorization::Authorizer;
+use tokio::time::Instant;
 
-use mode::{Attempt, Mode};
+use crate::metrics::Impersonations;
+
+use mode::Attempt;
+pub(crate) use mode::Mode;
 use wanted::Wanted;
 
 /// How many users' last modes are remembered, 4 bytes each.
@@ -79,7 +83,7 @@ impl Impersonation {
     }
 
     /// For whom a request is carried out. Headers that named someone else are taken off, so that nothing
-    /// behind can treat the request differently for them.
+    /// behind can treat the request differently for them. What was decided is counted in `figures`.
     ///
     /// # Errors
     /// 400 for headers that want groups, a uid or extras of nobody; 403 for a sender who may not.
@@ -89,9 +93,11 @@ impl Impersonation {
         sender: Authenticated,
         info: &RequestInfo,
         authorizer: &dyn Authorizer,
+        figures: &Impersonations,
     ) -> Result<Actor, Box<Status>> {
         let Some(wanted) = Wanted::take(headers)? else { return Ok(Actor::Sender(sender)) };
-        let attempt = Attempt { sender: sender.user(), wanted: &wanted, info, authorizer };
+        let attempt = Attempt { sender: sender.user(), wanted: &wanted, info, authorizer, figures };
+        let began = Instant::now();
         let last = self.recall(&sender.user().name);
         let others = self.modes.iter().copied().filter(|mode| Some(*mode) != last);
         let mut refusal = None;
@@ -100,12 +106,14 @@ impl Impersonation {
                 Ok(None) => {}
                 Ok(Some(user)) => {
                     self.remember(&sender.user().name, mode);
+                    figures.attempt(Some(mode), began.elapsed());
                     tracing::debug!(sender = sender.user().name, user = user.name, "impersonation");
                     return Ok(Actor::Other { user, constraint: mode.constraint() });
                 }
                 Err(status) => refusal = refusal.or(Some(status)),
             }
         }
+        figures.attempt(None, began.elapsed());
         // The last mode applies to every request, so that there is a refusal if there was no yes.
         Err(refusal.unwrap_or_else(|| Box::new(Status::internal_error("all impersonation modes failed"))))
     }

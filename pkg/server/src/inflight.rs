@@ -1,11 +1,14 @@
-//! How many requests may be worked on at once (apiserver `server/filters/maxinflight.go`).
+//! How many requests may be worked on at once where priority and fairness is off (apiserver
+//! `server/filters/maxinflight.go`).
 
 use std::sync::Arc;
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use apimachinery::request_info::RequestInfo;
 use apimachinery::user_info::{GROUP_MASTERS, UserInfo};
+
+use crate::seats::Seat;
 
 /// Limits on requests that are not long-running. 0 stands for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,18 +32,6 @@ pub(crate) struct Inflight {
     mutating: Arc<Semaphore>,
 }
 
-/// A seat; dropping it gives it back. Long-running requests and those above the limit that belong to
-/// administrators have one that takes no room.
-#[derive(Debug)]
-pub(crate) struct Seat(#[allow(dead_code)] Option<OwnedSemaphorePermit>);
-
-impl Seat {
-    /// A seat that takes no room.
-    pub(crate) fn free() -> Self {
-        Seat(None)
-    }
-}
-
 impl Inflight {
     pub(crate) fn new(limits: InflightLimits) -> Self {
         let seats = |max: usize| Arc::new(Semaphore::new(max.min(Semaphore::MAX_PERMITS)));
@@ -54,11 +45,11 @@ impl Inflight {
             false => (self.limits.reading_max, &self.reading),
         };
         if max == 0 {
-            return Some(Seat::free());
+            return Some(Seat::Free);
         }
         match Arc::clone(seats).try_acquire_owned() {
-            Ok(permit) => Some(Seat(Some(permit))),
-            Err(_) => user.in_group(GROUP_MASTERS).then(Seat::free),
+            Ok(permit) => Some(Seat::MaxInFlight(permit)),
+            Err(_) => user.in_group(GROUP_MASTERS).then_some(Seat::Free),
         }
     }
 

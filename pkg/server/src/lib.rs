@@ -13,6 +13,7 @@
 //! randomness from [`Env::random`]; nothing here asks the machine.
 
 pub mod health;
+pub mod memory;
 pub mod metrics;
 pub mod tls;
 
@@ -22,6 +23,7 @@ mod chain;
 mod connection;
 mod debugging;
 mod env;
+mod flow;
 mod gather;
 mod heads;
 mod impersonation;
@@ -34,6 +36,7 @@ mod request_body;
 mod respond;
 mod response_body;
 mod routes;
+mod seats;
 #[cfg(test)]
 mod testing;
 mod zpages;
@@ -43,6 +46,7 @@ pub use chain::{Chain, ChainOptions, Services, Traces};
 pub use connection::{ConnectionOptions, Peer, Protocol};
 pub use debugging::SetVerbosity;
 pub use env::{Env, Random};
+pub use flow::Fairness;
 pub use inflight::InflightLimits;
 pub use lifecycle::Lifecycle;
 pub use listener::{BindOptions, bind, serve};

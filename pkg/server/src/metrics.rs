@@ -4,6 +4,7 @@
 
 mod answered;
 mod authentications;
+mod impersonations;
 mod requests;
 
 use std::fmt::Write;
@@ -11,11 +12,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering::Relaxed};
 
 use endpoints::discovery::VersionInfo;
+use flowcontrol::{ByKind, Watermarks};
 
 use crate::process;
 
 pub(crate) use answered::Answered;
 use authentications::Authentications;
+pub(crate) use impersonations::Impersonations;
 use requests::Requests;
 pub use requests::ResourceLabels;
 
@@ -31,6 +34,7 @@ pub struct Metrics {
     start_time_seconds: i64,
     requests: Requests,
     pub(crate) authentications: Authentications,
+    pub(crate) impersonations: Impersonations,
     /// Requests that ended in a panic of ours.
     pub panics: AtomicU64,
     /// Requests refused because too many were under way.
@@ -52,6 +56,7 @@ impl Metrics {
             start_time_seconds,
             requests: Requests::new([]),
             authentications: Authentications::default(),
+            impersonations: Impersonations::default(),
             panics: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
             timeouts: AtomicU64::new(0),
@@ -72,20 +77,33 @@ impl Metrics {
         Metrics { requests: Requests::new(resources), ..self }
     }
 
-    /// The whole page. `inflight` is how many reading and mutating requests hold a seat.
-    pub(crate) fn render(&self, inflight: (usize, usize)) -> String {
+    /// The whole page. `requests` are those that wait and are served.
+    pub(crate) fn render(&self, requests: Watermarks) -> String {
         let mut out = String::with_capacity(8 * 1024);
         self.write_build_info(&mut out);
         self.requests.write(&mut out);
         self.authentications.write(&mut out);
-        let _ = write!(
-            out,
-            "# HELP apiserver_current_inflight_requests [STABLE] Requests that hold a seat, by kind.\n\
-             # TYPE apiserver_current_inflight_requests gauge\n\
-             apiserver_current_inflight_requests{{request_kind=\"mutating\"}} {}\n\
-             apiserver_current_inflight_requests{{request_kind=\"readOnly\"}} {}\n",
-            inflight.1, inflight.0
-        );
+        self.impersonations.write(&mut out);
+        let families = [
+            (
+                "apiserver_current_inflight_requests",
+                "[STABLE] The most requests that held a seat within the last second, by kind.",
+                requests.executing,
+            ),
+            (
+                "apiserver_current_inqueue_requests",
+                "[ALPHA] The most requests that waited for a seat within the last second, by kind.",
+                requests.waiting,
+            ),
+        ];
+        for (name, help, ByKind { reading, mutating }) in families {
+            let _ = writeln!(
+                out,
+                "# HELP {name} {help}\n# TYPE {name} gauge\n\
+                 {name}{{request_kind=\"mutating\"}} {mutating}\n\
+                 {name}{{request_kind=\"readOnly\"}} {reading}"
+            );
+        }
         let simple: [(&str, &str, &str, i128); 5] = [
             (
                 "apiserver_tls_handshake_errors_total",
@@ -120,6 +138,7 @@ impl Metrics {
             collector.collect(&mut out);
         }
         process::write(&mut out, self.start_time_seconds);
+        write_registered(&mut out);
         out
     }
 
@@ -155,6 +174,46 @@ impl Metrics {
     }
 }
 
+/// Writes what is on the page, by how stable it is, and what upstream's pages have beside it: no family is disabled or
+/// hidden here, and no rule is written twice that could disagree with itself.
+fn write_registered(out: &mut String) {
+    let count = |level: &str| out.lines().filter(|line| is_help(line, level)).count();
+    let [alpha, beta, stable] = ["ALPHA", "BETA", "STABLE"].map(count);
+    // Those below.
+    let beta = beta + NEVER.len() + 1;
+    let name = "registered_metrics_total";
+    let _ = write!(
+        out,
+        "# HELP {name} [BETA] The count of registered metrics broken by stability level and deprecation version.\n\
+         # TYPE {name} counter\n\
+         {name}{{deprecated_version=\"\",stability_level=\"ALPHA\"}} {alpha}\n\
+         {name}{{deprecated_version=\"\",stability_level=\"BETA\"}} {beta}\n\
+         {name}{{deprecated_version=\"\",stability_level=\"STABLE\"}} {stable}\n"
+    );
+    for (name, help) in NEVER {
+        let _ = writeln!(out, "# HELP {name} [BETA] {help}\n# TYPE {name} counter\n{name} 0");
+    }
+}
+
+fn is_help(line: &str, level: &str) -> bool {
+    let text = line.strip_prefix("# HELP ").and_then(|line| line.split_once(" ["));
+    text.is_some_and(|(_, rest)| rest.strip_prefix(level).is_some_and(|rest| rest.starts_with(']')))
+}
+
+/// Counters of upstream's for what cannot happen here, so that alerts about them find them at rest.
+const NEVER: [(&str, &str); 4] = [
+    (
+        "apiserver_validation_declarative_validation_mismatch_total",
+        "Number of times declarative validation results differed from handwritten validation results for core types.",
+    ),
+    (
+        "apiserver_validation_declarative_validation_panic_total",
+        "Number of times declarative validation has panicked during validation.",
+    ),
+    ("disabled_metrics_total", "The count of disabled metrics."),
+    ("hidden_metrics_total", "The count of hidden metrics."),
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,10 +222,17 @@ mod tests {
     fn every_line_of_the_page_is_well_formed() {
         let metrics =
             Metrics::new(VersionInfo { git_version: "v1\"x", ..VersionInfo::of_this_build() }, 1, Vec::new());
-        let page = metrics.render((3, 2));
+        let executing = ByKind { reading: 3, mutating: 2 };
+        let page = metrics.render(Watermarks { executing, ..Watermarks::default() });
         for line in page.lines() {
             let sample = line.rsplit_once(' ').is_some_and(|(_, value)| value.parse::<f64>().is_ok());
             assert!(line.starts_with("# HELP ") || line.starts_with("# TYPE ") || sample, "{line}");
+        }
+        let stable = page.lines().filter(|line| is_help(line, "STABLE")).count();
+        let beta = page.lines().filter(|line| is_help(line, "BETA")).count();
+        for (level, count) in [("STABLE", stable), ("BETA", beta)] {
+            let line = format!("{{deprecated_version=\"\",stability_level=\"{level}\"}} {count}\n");
+            assert!(page.contains(&line), "{line} in {page}");
         }
         assert!(
             page.contains("apiserver_current_inflight_requests{request_kind=\"readOnly\"} 3\n"),

@@ -57,9 +57,21 @@ pub(crate) fn status(status: &Status, request_headers: &HeaderMap) -> Response {
     response
 }
 
-/// 429 as upstream words it for requests over a limit.
-pub(crate) fn too_many_requests() -> Response {
-    let mut response = text(429, "Too many requests, please try again later.\n");
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(1));
+/// 429 as upstream words it while it goes down.
+pub(crate) fn shutting_down() -> Response {
+    let mut response = text(429, "The apiserver is shutting down, please try again later.\n");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(5));
     response
+}
+
+/// 429 as upstream words it for requests that find no seat; they may be tried again after so many seconds.
+pub(crate) fn too_many_requests(retry_after: u64) -> Response {
+    let mut response = text(429, "Too many requests, please try again later.\n");
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(retry_after));
+    response
+}
+
+/// A table for whoever looks for the cause of something. Upstream does not say what it is.
+pub(crate) fn dump(table: String) -> Response {
+    response(200, TEXT_PLAIN, table)
 }

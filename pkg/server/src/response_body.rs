@@ -12,6 +12,7 @@ use tokio::time::Sleep;
 use endpoints::dispatch::{Body, BoxError};
 
 use crate::chain::Held;
+use crate::seats::Lease;
 
 /// Passes frames through. A panic while a frame is made and a deadline that passes meanwhile end the
 /// body with an error, which cuts the stream: the client must not take what it has for the whole.
@@ -41,6 +42,9 @@ impl http_body::Body for ResponseBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let this = &mut *self;
         let frame = catch_unwind(AssertUnwindSafe(|| Pin::new(&mut this.inner).poll_frame(cx)));
+        if this.held.lease.as_deref().is_some_and(Lease::is_over) {
+            this.held.lease = None;
+        }
         match frame {
             Ok(Poll::Ready(frame)) => {
                 let data = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref());

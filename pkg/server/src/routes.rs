@@ -15,10 +15,11 @@ use endpoints::header::texts;
 use crate::chain::Services;
 use crate::debugging::{self, SetVerbosity};
 use crate::env::Env;
-use crate::inflight::Inflight;
+use crate::flow;
 use crate::metrics::Metrics;
 use crate::pages::Pages;
 use crate::respond;
+use crate::seats::Seats;
 use crate::zpages::{self, FlagValue, Statusz};
 
 /// Which pages there are beside health and metrics.
@@ -63,18 +64,13 @@ const METRICS_TYPE: HeaderValue =
     HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
 
 /// Every page of a server. The one at `/` lists the others, and the paths of the API.
-pub(crate) fn pages(
-    services: &Services,
-    inflight: &Arc<Inflight>,
-    options: &PageOptions,
-    env: &Env,
-) -> Pages {
-    let Services { health, metrics, api_paths, .. } = services;
+pub(crate) fn pages(services: &Services, seats: &Arc<Seats>, options: &PageOptions, env: &Env) -> Pages {
+    let Services { health, metrics, api_paths, fairness, .. } = services;
     let mut pages = Pages::default().and(health.pages());
-    let counters = (Arc::clone(metrics), Arc::clone(inflight));
+    let counters = (Arc::clone(metrics), Arc::clone(seats));
     pages = pages.listed("/metrics", async move |headers: HeaderMap| {
-        let (metrics, inflight) = &counters;
-        page_of_metrics(metrics.render(inflight.current()), &headers)
+        let (metrics, seats) = &counters;
+        page_of_metrics(metrics.render(seats.watermarks()), &headers)
     });
     let checked = (Arc::clone(health), Arc::clone(metrics));
     pages = pages.listed("/metrics/slis", async move |headers: HeaderMap| {
@@ -86,6 +82,9 @@ pub(crate) fn pages(
     });
     if let Some(set_verbosity) = &options.set_verbosity {
         pages = pages.and(debugging::pages(Arc::clone(set_verbosity)));
+    }
+    if let Some(fairness) = fairness {
+        pages = pages.and(flow::pages(fairness));
     }
     if let Some(flags) = &options.flags {
         pages = pages.and(zpages::flagz(Arc::clone(flags), options.cbor, env));

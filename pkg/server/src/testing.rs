@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
 use tokio::sync::Notify;
 
@@ -19,12 +20,12 @@ use authorization::node::{self, Graph};
 use authorization::rbac::Index;
 use authorization::{Authorizer, Means, Mode, Policies};
 use endpoints::discovery::VersionInfo;
-use endpoints::dispatch::{Body, BoxError, Dispatch, Request, Response, Tunnel};
+use endpoints::dispatch::{Body, BoxError, Dispatch, Initialized, Request, Response, Tunnel};
 use endpoints::heavy::{HEAVY_WRITE_BYTES, HeavyPool};
 
 use crate::health::{Check, Group, Health, NamedCheck, Ping};
 use crate::metrics::{Metrics, ResourceLabels};
-use crate::{Auditor, Chain, ChainOptions, Env, Services, Traces, respond};
+use crate::{Auditor, Chain, ChainOptions, Env, Fairness, Services, Traces, respond};
 
 const PODS: ResourceLabels<'static> =
     ResourceLabels { group: "", version: "v1", resource: "pods", subresource: "" };
@@ -44,7 +45,7 @@ pub(crate) struct Script {
     /// Tells that a request has come in.
     pub(crate) entered: Notify,
     /// Lets one `wait` go on.
-    pub(crate) release: Notify,
+    pub(crate) release: Arc<Notify>,
     /// Closes a `tunnel`.
     pub(crate) closes: Arc<Notify>,
     /// Pieces that were asked for of an `endless` body.
@@ -95,6 +96,7 @@ impl Dispatch for Script {
                 answer.extensions_mut().insert(tunnel);
                 answer
             }
+            "watched" => watched(Arc::clone(&self.release)),
             "slow-body" => streamed(futures::stream::once(std::future::pending())),
             "panic-body" => streamed(futures::stream::once(async { panic!("as the path says") })),
             _ => respond::text(200, "dispatched"),
@@ -112,6 +114,20 @@ fn streamed(
     frames: impl futures::Stream<Item = Result<http_body::Frame<Bytes>, BoxError>> + Send + 'static,
 ) -> Response {
     Response::new(StreamBody::new(frames).boxed_unsync())
+}
+
+/// A watch that is at its initial state until it is let go on, and then has nothing more to say.
+fn watched(release: Arc<Notify>) -> Response {
+    let initialized = Initialized::default();
+    let done = initialized.clone();
+    let initial = futures::stream::once(async move {
+        release.notified().await;
+        done.set();
+        Ok(http_body::Frame::data(Bytes::from_static(b"initial")))
+    });
+    let mut answer = streamed(initial.chain(futures::stream::pending()));
+    answer.extensions_mut().insert(initialized);
+    answer
 }
 
 /// A chain before `script`, with the tokens `master` (administrator), `ann` and `bob`.
@@ -142,26 +158,42 @@ pub(crate) fn traced_chain(
     options: ChainOptions,
     traces: Option<Traces>,
 ) -> Arc<Chain> {
-    observed_chain(script, modes, options, traces, None)
+    observed_chain(script, modes, options, Observers { traces, ..Observers::default() })
 }
 
 /// As [`chain`], audited by `auditor`.
 pub(crate) fn audited_chain(script: &Arc<Script>, modes: &[Mode], auditor: Auditor) -> Arc<Chain> {
-    observed_chain(script, modes, ChainOptions::default(), None, Some(Arc::new(auditor)))
+    let observers = Observers { auditor: Some(Arc::new(auditor)), ..Observers::default() };
+    observed_chain(script, modes, ChainOptions::default(), observers)
+}
+
+/// As [`chain`], with flow control, everybody being authorized.
+pub(crate) fn fair_chain(script: &Arc<Script>, fairness: Arc<Fairness>, options: ChainOptions) -> Arc<Chain> {
+    let observers = Observers { fairness: Some(fairness), ..Observers::default() };
+    observed_chain(script, &[Mode::AlwaysAllow], options, observers)
+}
+
+/// What a chain may do without.
+#[derive(Default)]
+struct Observers {
+    traces: Option<Traces>,
+    auditor: Option<Arc<Auditor>>,
+    fairness: Option<Arc<Fairness>>,
 }
 
 fn observed_chain(
     script: &Arc<Script>,
     modes: &[Mode],
     options: ChainOptions,
-    traces: Option<Traces>,
-    auditor: Option<Arc<Auditor>>,
+    observers: Observers,
 ) -> Arc<Chain> {
+    let Observers { traces, auditor, fairness } = observers;
     let tokens = "master,root,1,\"system:masters\"\nann,ann,2\nbob,bob,3\n";
     #[allow(clippy::unwrap_used)]
     let tokens = TokenFile::parse("tokens", tokens).unwrap();
     let group = || {
-        let sick: Arc<dyn Check> = Arc::new(NamedCheck("sick", || async { Err("a secret".to_owned()) }));
+        let sick: Arc<dyn Check> =
+            Arc::new(NamedCheck("sick".into(), || async { Err("a secret".to_owned()) }));
         Group::new(vec![Arc::new(Ping), sick])
     };
     #[allow(clippy::unwrap_used)]
@@ -184,6 +216,7 @@ fn observed_chain(
         metrics: Arc::new(Metrics::new(VersionInfo::of_this_build(), NOW, Vec::new()).with_resources([PODS])),
         traces,
         auditor,
+        fairness,
     };
     Chain::new(services, options, env())
 }

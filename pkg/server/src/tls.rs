@@ -21,6 +21,7 @@ use tokio_rustls::TlsAcceptor;
 
 use clients::{AskOnly, Authorities, Vouching};
 pub use reload::keep_fresh;
+use self_signed::Pair;
 pub use suites::{TlsOptions, TlsVersion};
 
 /// Why TLS cannot be set up.
@@ -57,7 +58,7 @@ pub enum TlsError {
 }
 
 /// A certificate chain and its key, in PEM files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CertificateFiles {
     /// The chain, leaf first.
     pub certificate: PathBuf,
@@ -78,6 +79,8 @@ pub struct TlsFiles {
     pub client_authorities: Vec<PathBuf>,
     /// `--requestheader-client-ca-file`: authorities that may vouch for proxies.
     pub proxy_authorities: Vec<PathBuf>,
+    /// A certificate that is in no file, for the name that the server calls itself by.
+    pub loopback: Option<(String, Pair)>,
 }
 
 /// What the files hold. Equal contents make equal TLS.
@@ -133,6 +136,10 @@ impl Tls {
         let provider = Arc::new(options.provider());
         let default = certified_key(&contents.files.default, &contents.default, &provider)?;
         let mut by_name = sni::ByName::new(default);
+        if let Some((name, pair)) = &contents.files.loopback {
+            let (nowhere, pems) = (CertificateFiles::default(), pair.pems());
+            by_name.add(std::slice::from_ref(name), certified_key(&nowhere, &pems, &provider)?);
+        }
         for ((files, names), pems) in contents.files.sni.iter().zip(&contents.sni) {
             let key = certified_key(files, pems, &provider)?;
             by_name.add(names, key);

@@ -102,7 +102,7 @@ async fn resolve(shared: &Arc<Shared>, found: Vec<Found>) -> Result<Vec<KeyValue
         // A value that is not on disk either was swept since: the revision is compacted.
         let value = found.value.or_else(|| values.next().flatten());
         let key = found.key.as_ref().to_owned();
-        let kv = |value| KeyValue { key, value, mod_revision: found.mod_revision };
+        let kv = |value: bytes::Bytes| KeyValue::new(key, value, found.mod_revision);
         value.map(kv).ok_or_else(|| Error::Compacted { oldest: shared.mvcc().compacted() })
     });
     resolved.collect()

@@ -15,8 +15,10 @@ use tokio::task::AbortHandle;
 use tokio::time::sleep;
 
 use crate::COMPACT_REV_KEY;
+use crate::call::{Budget, Effect};
 use crate::compactor::revision_in;
-use crate::members::{Budget, Member, Members};
+use crate::member::Member;
+use crate::members::Members;
 use crate::store::one_key;
 use crate::watch::Watch;
 
@@ -84,7 +86,7 @@ async fn follow(
 ) -> Result<(), Error> {
     let read =
         async |member: Arc<Member>| member.kv().get(COMPACT_REV_KEY, None).await.map(|response| response.0);
-    let found = one_key(members.call(budget, true, read).await)?;
+    let found = one_key(members.call(budget, Effect::Read, read).await)?;
     if let Some(revision) = found.kv.and_then(|kv| revision_in(&kv.value)) {
         note(newest, revision);
     }

@@ -2,10 +2,12 @@
 
 use std::future::Future;
 use std::io;
+use std::net::SocketAddr;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use http::Uri;
 use hyper_util::rt::TokioIo;
@@ -13,7 +15,8 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tower_service::Service;
@@ -81,7 +84,8 @@ pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, S
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     let tls = address.tls.then(|| Arc::new(options.tls.clone().unwrap_or_default()));
-    Ok(endpoint.connect_with_connector_lazy(Connector { address: address.clone(), tls }))
+    let dial_timeout = options.dial_timeout;
+    Ok(endpoint.connect_with_connector_lazy(Connector { address: address.clone(), tls, dial_timeout }))
 }
 
 /// Reads and checks the TLS files once, so that a wrong path is found at the start.
@@ -97,6 +101,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 struct Connector {
     address: Address,
     tls: Option<Arc<TlsFiles>>,
+    dial_timeout: Duration,
 }
 
 impl Service<Uri> for Connector {
@@ -109,19 +114,42 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let Connector { address, tls } = self.clone();
-        Box::pin(async move { dial(&address, tls).await.map(TokioIo::new) })
+        let Connector { address, tls, dial_timeout } = self.clone();
+        Box::pin(async move { dial(&address, tls, dial_timeout).await.map(TokioIo::new) })
     }
 }
 
-async fn dial(address: &Address, tls: Option<Arc<TlsFiles>>) -> io::Result<Box<dyn Io>> {
-    let tcp = TcpStream::connect((address.bare_host(), address.port)).await?;
+async fn dial(address: &Address, tls: Option<Arc<TlsFiles>>, limit: Duration) -> io::Result<Box<dyn Io>> {
+    let found: Vec<SocketAddr> = lookup_host((address.bare_host(), address.port)).await?.collect();
+    let tcp = first_of(&found, limit, TcpStream::connect).await?;
     tcp.set_nodelay(true)?;
     let Some(files) = tls else { return Ok(Box::new(tcp)) };
     let config =
         tokio::task::spawn_blocking(move || client_config(&files)).await.map_err(io::Error::other)??;
     let name = ServerName::try_from(address.bare_host().to_owned()).map_err(io::Error::other)?;
     Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?))
+}
+
+/// A connection to the first of these addresses that takes one. Each has its part of `limit`: one behind which
+/// nobody answers does not speak for the others.
+async fn first_of<S, F>(
+    addresses: &[SocketAddr],
+    limit: Duration,
+    connect: impl Fn(SocketAddr) -> F,
+) -> io::Result<S>
+where
+    F: Future<Output = io::Result<S>>,
+{
+    let part = limit / u32::try_from(addresses.len()).unwrap_or(u32::MAX).max(1);
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "no such host");
+    for address in addresses {
+        match timeout(part, connect(*address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failure = error,
+            Err(_) => failure = io::ErrorKind::TimedOut.into(),
+        }
+    }
+    Err(failure)
 }
 
 fn client_config(files: &TlsFiles) -> io::Result<ClientConfig> {
@@ -198,6 +226,28 @@ mod tests {
         check("", false, Err(()));
         check("http://user@etcd:1", false, Err(()));
         check("http://etcd:1/path", false, Err(()));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_address_behind_which_nobody_answers_does_not_speak_for_the_others() {
+        let limit = Duration::from_secs(1);
+        let at = |n: u8| SocketAddr::from(([192, 0, 2, n], 2379));
+        let check = async |addresses: &[SocketAddr], expected: Result<SocketAddr, io::ErrorKind>| {
+            let connect = async |address: SocketAddr| match address.ip().to_string().as_str() {
+                "192.0.2.1" => std::future::pending().await,
+                "192.0.2.2" => Err(io::ErrorKind::ConnectionRefused.into()),
+                _ => Ok(address),
+            };
+            let found = timeout(limit, first_of(addresses, limit, connect)).await;
+            let found = found.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            assert_eq!(found.map_err(|error| error.kind()), expected, "{addresses:?}");
+        };
+        check(&[at(3)], Ok(at(3))).await;
+        check(&[at(1), at(3)], Ok(at(3))).await;
+        check(&[at(2), at(1), at(3)], Ok(at(3))).await;
+        check(&[at(1), at(2)], Err(io::ErrorKind::ConnectionRefused)).await;
+        check(&[at(1)], Err(io::ErrorKind::TimedOut)).await;
+        check(&[], Err(io::ErrorKind::NotFound)).await;
     }
 
     #[test]

@@ -11,7 +11,6 @@
 
 use std::collections::VecDeque;
 
-use bytes::Bytes;
 use etcd_client::proto::{PbEvent, PbKeyValue, PbWatchResponse};
 use storage::{Error, EventKind, KeyValue, Revision, WatchEvent, WatchItem};
 
@@ -164,7 +163,7 @@ fn decode(event: PbEvent) -> Result<WatchEvent, Error> {
 pub(crate) fn key_value(kv: PbKeyValue) -> Result<KeyValue, Error> {
     let key =
         String::from_utf8(kv.key).map_err(|e| Error::Internal(format!("a key in etcd is not UTF-8: {e}")))?;
-    Ok(KeyValue { key, value: Bytes::from(kv.value), mod_revision: kv.mod_revision })
+    Ok(KeyValue::new(key, kv.value, kv.mod_revision))
 }
 
 #[cfg(test)]

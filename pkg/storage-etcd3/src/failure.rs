@@ -41,6 +41,11 @@ impl Failure {
         }
     }
 
+    /// Whether a write that failed so may have happened, or may yet happen.
+    pub(crate) fn leaves_open(&self) -> bool {
+        matches!(self, Failure::Unavailable(_) | Failure::TryLater(_) | Failure::Internal(_))
+    }
+
     /// Whether the member should be left out until it answers again.
     pub(crate) fn blames_member(&self) -> bool {
         matches!(self, Failure::NotSent(_) | Failure::Unavailable(_))

@@ -2,9 +2,10 @@
 //!
 //! * [`Etcd`] is the [`storage::Storage`]: one transaction per write, guarded by the key's mod
 //!   revision; one Range per read; one gRPC stream per watch.
-//! * It knows every member of the cluster and leaves out the ones that do not answer. A read moves
-//!   on to another member by itself. A write does so only while it is certain that it was not sent;
-//!   after that its fate is the caller's question ([`storage::Error::Unavailable`]).
+//! * It knows every member of the cluster and leaves out the ones that do not answer, be they dead or
+//!   silent. A read moves on to another member by itself, and so does a write that cannot happen twice
+//!   ([`guarded`]); a create does so only while it is certain that it was not sent. If nobody can find
+//!   out what became of a write, it is the caller's question ([`storage::Error::Unavailable`]).
 //! * A watch outlives its connection: it goes on from the revision after the last one delivered, on
 //!   any member, without loss and without repetition, and ends only when that revision is compacted.
 //! * Everything that decides is pure and tested without etcd: [`Cursor`](cursor) (where a watch
@@ -13,12 +14,15 @@
 //!
 //! This is the only crate that knows `etcd-client`.
 
+mod call;
 mod compacted;
 mod compactor;
 mod connect;
 mod cursor;
 mod failure;
+mod guarded;
 mod lease;
+mod member;
 mod members;
 mod options;
 mod store;

@@ -1,104 +1,49 @@
 //! The members of the cluster: which one a call goes to, and what happens when it does not answer.
 //!
-//! Calls go round the members that are in good standing. One that fails a call as a server (not
-//! reachable, no answer, no leader) is left out until it answers a probe; when all are out, all are
-//! tried. So a dead or cut-off member costs each caller at most one attempt, once.
+//! Calls go round the members that are in good standing and not much slower than the best. One that
+//! fails a call as a server (not reachable, no answer, no leader) is left out until it answers a
+//! probe; when all are out, all are tried. A member that is merely silent fails nothing: when a call
+//! has waited for [`SILENT_AFTER`], the member is [examined](Members::examine), that is compared with
+//! another one, and left out if that one answers and it does not. Whoever waits for a member that is
+//! left out goes elsewhere, calls and watches alike. So a member that is dead, cut off or stopped
+//! costs each caller some tenths of a second, once.
 
-use std::future::Future;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use etcd_client::{Channel, Client, ConnectOptions, GetOptions, KvClient, LeaseClient, WatchClient};
+use futures::stream::{FuturesUnordered, StreamExt};
 use storage::Error;
-use tokio::time::{Instant, sleep, timeout};
-use tower::ServiceExt;
-use tower::util::BoxCloneSyncService;
+use tokio::time::{Instant, sleep};
 
 use crate::Options;
 use crate::connect::{self, Address};
 use crate::failure::Failure;
-use crate::traced::Traced;
-use crate::version::progress_is_safe;
+use crate::member::{Doubt, Member};
 
-/// Upstream's limit for answers; without one, tonic would stop at 4 MiB.
-const MESSAGE_BYTES_MAX: usize = i32::MAX as usize;
+/// How long a call waits before the member is examined. A healthy cluster answers in a few
+/// milliseconds, one with slow disks in some tens.
+pub(crate) const SILENT_AFTER: Duration = Duration::from_millis(50);
+/// How much longer than a rival a member may take in an examination: this at least, and so many times what
+/// the rival took. Where the machine or the network is busy, all take longer, and some much longer than others.
+const GRACE: Duration = Duration::from_millis(250);
+const GRACE_TIMES: u32 = 4;
+/// In which steps [`listen`] counts.
+const STEP: Duration = Duration::from_millis(10);
+/// A member is slow when it takes so many times what the fastest takes, and this much more.
+const SLOW_TIMES: u32 = 4;
+const SLOW_MORE: Duration = Duration::from_millis(5);
+/// A slow member has every so manieth turn all the same: it may have become fast.
+const SLOW_TURN: usize = 64;
 const BACKOFF_MIN: Duration = Duration::from_millis(25);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
-
-/// One etcd server. Watches have a connection of their own, so that a flood of events and a large
-/// list do not wait for each other.
-pub(crate) struct Member {
-    url: String,
-    calls: Client,
-    watches: Client,
-    suspect: AtomicBool,
-    /// Whether its progress notifications can be trusted, once known. A member is not replaced by
-    /// an older one while it serves us.
-    progress_is_safe: OnceLock<bool>,
-}
-
-impl Member {
-    pub(crate) fn url(&self) -> &str {
-        &self.url
-    }
-
-    pub(crate) fn kv(&self) -> KvClient {
-        self.calls.kv_client().max_decoding_message_size(MESSAGE_BYTES_MAX)
-    }
-
-    pub(crate) fn lease(&self) -> LeaseClient {
-        self.calls.lease_client()
-    }
-
-    pub(crate) fn watch(&self) -> WatchClient {
-        self.watches.watch_client().max_decoding_message_size(MESSAGE_BYTES_MAX)
-    }
-
-    async fn connect(url: &str, address: &Address, options: &Options) -> Result<Self, Error> {
-        let channel = || connect::channel(address, options).map_err(Error::Refused);
-        let client = async |channel, require_leader| {
-            let options = ConnectOptions::new().with_require_leader(require_leader);
-            Client::from_channel(channel, Some(options)).await.map_err(|e| Error::Internal(e.to_string()))
-        };
-        let calls = match options.traced {
-            true => Channel::Custom(BoxCloneSyncService::new(Traced(channel()?).map_err(Into::into))),
-            false => Channel::Tonic(channel()?),
-        };
-        Ok(Self {
-            url: url.to_owned(),
-            calls: client(calls, false).await?,
-            // A watch on a member that lost its leader would be silent, and nobody would know.
-            watches: client(Channel::Tonic(channel()?), true).await?,
-            suspect: AtomicBool::new(false),
-            progress_is_safe: OnceLock::new(),
-        })
-    }
-}
-
-/// How long a call may take: in total, and per attempt.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Budget {
-    pub(crate) total: Duration,
-    pub(crate) attempt: Duration,
-}
-
-impl Budget {
-    /// For a call that may be made again: half of the time is kept for another member.
-    pub(crate) fn repeatable(total: Duration) -> Self {
-        Self { total, attempt: total / 2 }
-    }
-
-    /// For a call that is made once.
-    pub(crate) fn once(total: Duration) -> Self {
-        Self { total, attempt: total }
-    }
-}
 
 /// All members. Shared by the store, its watches and the probes.
 pub(crate) struct Members {
     list: Vec<Arc<Member>>,
     turn: AtomicUsize,
+    pub(crate) hedges: AtomicUsize,
     probe_key: String,
     probe_timeout: Duration,
 }
@@ -119,48 +64,33 @@ impl Members {
         Ok(Arc::new(Self {
             list,
             turn: AtomicUsize::new(0),
+            hedges: AtomicUsize::new(0),
             probe_key: options.health_key.clone(),
             probe_timeout: options.health_timeout,
         }))
     }
 
-    /// Calls `op` on a member; on others, as long as the failure allows and time is left.
-    pub(crate) async fn call<T, F>(
-        self: &Arc<Self>,
-        budget: Budget,
-        idempotent: bool,
-        op: impl Fn(Arc<Member>) -> F,
-    ) -> Result<T, Failure>
-    where
-        F: Future<Output = Result<T, etcd_client::Error>>,
-    {
-        let deadline = Instant::now() + budget.total;
-        let mut attempts = 0;
-        loop {
-            let member = self.pick();
-            let left = deadline.saturating_duration_since(Instant::now());
-            let failure = match timeout(left.min(budget.attempt), op(member.clone())).await {
-                Ok(Ok(value)) => return Ok(value),
-                Ok(Err(error)) => Failure::from(error),
-                Err(_) => Failure::Unavailable(format!("{} did not answer in time", member.url)),
-            };
-            if failure.blames_member() {
-                self.suspect(&member, &failure);
-            }
-            attempts += 1;
-            let pause = self.pause_after(attempts);
-            if !failure.may_retry(idempotent) || Instant::now() + pause >= deadline {
-                return Err(failure);
-            }
-            sleep(pause).await;
-        }
-    }
-
-    /// The next member in good standing, or the next of all where none is.
+    /// The next member of those in the best standing.
     pub(crate) fn pick(&self) -> Arc<Member> {
         let turn = self.turn.fetch_add(1, Ordering::Relaxed);
-        let suspect: Vec<bool> = self.list.iter().map(|m| m.suspect.load(Ordering::Relaxed)).collect();
-        self.list[choose(turn, &suspect)].clone()
+        let standings: Vec<_> = self.list.iter().map(|m| (m.doubt(), m.latency())).collect();
+        self.list[choose(turn, &standings)].clone()
+    }
+
+    /// A member that is not left out and none of `others`, the least doubtful one.
+    pub(crate) fn pick_beside(&self, others: &[Arc<Member>]) -> Option<Arc<Member>> {
+        let good = |m: &&Arc<Member>| !m.is_suspect() && !others.iter().any(|other| Arc::ptr_eq(other, m));
+        self.list.iter().filter(good).min_by_key(|m| (m.doubt(), m.latency())).cloned()
+    }
+
+    /// How many there are.
+    pub(crate) fn count(&self) -> usize {
+        self.list.len()
+    }
+
+    /// The longest that who asks a suspect should wait.
+    pub(crate) fn patience_with_suspects(&self) -> Duration {
+        self.probe_timeout
     }
 
     /// How long to wait before attempt `attempts + 1`: nothing until every member had its turn.
@@ -170,9 +100,51 @@ impl Members {
 
     /// Leaves a member out until it answers a probe.
     pub(crate) fn suspect(self: &Arc<Self>, member: &Arc<Member>, why: &Failure) {
-        if !member.suspect.swap(true, Ordering::Relaxed) {
-            tracing::info!(member = member.url, ?why, "etcd member is left out");
+        if member.set_suspect(true) {
+            tracing::info!(member = member.url(), ?why, "etcd member is left out");
             tokio::spawn(probe(Arc::downgrade(self), member.clone()));
+        }
+    }
+
+    /// Finds out, in the background, whether a member from which an answer is overdue is silent. One
+    /// that answers as late as the others is not: then the cluster is slow, or gone.
+    pub(crate) fn examine(self: &Arc<Self>, member: &Arc<Member>) {
+        if self.list.len() < 2 || member.is_suspect() || member.examined.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let (members, member) = (self.clone(), member.clone());
+        tokio::spawn(async move {
+            if members.is_silent(&member).await {
+                let why = format!("{} is silent, and another member is not", member.url());
+                members.suspect(&member, &Failure::Unavailable(why));
+            }
+            member.examined.store(false, Ordering::Relaxed);
+        });
+    }
+
+    async fn is_silent(&self, member: &Arc<Member>) -> bool {
+        let rivals = self.list.iter().filter(|rival| !Arc::ptr_eq(rival, member) && !rival.is_suspect());
+        let mut rivals: FuturesUnordered<_> =
+            rivals.map(|rival| rival.answers(&self.probe_key, self.probe_timeout)).collect();
+        let one_answers = async {
+            while let Some(answers) = rivals.next().await {
+                if answers {
+                    return;
+                }
+            }
+            std::future::pending().await
+        };
+        let begun = Instant::now();
+        let mut own = pin!(member.answers(&self.probe_key, self.probe_timeout));
+        tokio::select! {
+            _ = &mut own => return false,
+            () = one_answers => {}
+        }
+        let grace = GRACE.max(begun.elapsed() * GRACE_TIMES);
+        tokio::select! {
+            biased;
+            answers = own => !answers,
+            () = listen(grace) => true,
         }
     }
 
@@ -180,23 +152,21 @@ impl Members {
     /// while no version is known.
     pub(crate) async fn progress_is_safe(self: &Arc<Self>) -> Option<bool> {
         for member in &self.list {
-            if member.progress_is_safe.get().is_none() && !member.suspect.load(Ordering::Relaxed) {
-                match timeout(self.probe_timeout, member.calls.clone().status()).await {
-                    Ok(Ok(status)) => drop(member.progress_is_safe.set(progress_is_safe(status.version()))),
-                    _ => {
-                        self.suspect(member, &Failure::Unavailable("no answer about its version".to_owned()))
-                    }
-                }
+            let asked = member.known_progress_is_safe().is_none() && !member.is_suspect();
+            if asked && !member.learn_version(self.probe_timeout).await {
+                self.suspect(member, &Failure::Unavailable("no answer about its version".to_owned()));
             }
         }
-        self.list.iter().filter_map(|member| member.progress_is_safe.get().copied()).reduce(|a, b| a && b)
+        self.list.iter().filter_map(|member| member.known_progress_is_safe()).reduce(|a, b| a && b)
     }
+}
 
-    /// A linearizable read: only a member that reaches a quorum answers it.
-    async fn answers(&self, member: &Member) -> bool {
-        let mut kv = member.kv();
-        let read = kv.get(self.probe_key.as_str(), Some(GetOptions::new().with_count_only()));
-        matches!(timeout(self.probe_timeout, read).await, Ok(Ok(_)))
+/// Waits for `time` in which this process can hear an answer. One that was stopped, or that others keep from the
+/// processor, hears none meanwhile, and that is not the member's fault: so steps are counted, however long each
+/// of them took.
+pub(crate) async fn listen(time: Duration) {
+    for _ in 0..time.as_millis().div_ceil(STEP.as_millis()) {
+        sleep(STEP).await;
     }
 }
 
@@ -205,22 +175,25 @@ async fn probe(members: Weak<Members>, member: Arc<Member>) {
     for attempts in 1.. {
         sleep(pause(attempts, 0)).await;
         let Some(members) = members.upgrade() else { return };
-        if members.answers(&member).await {
-            member.suspect.store(false, Ordering::Relaxed);
-            tracing::info!(member = member.url, "etcd member answers again");
+        if member.answers(&members.probe_key, members.probe_timeout).await {
+            member.set_suspect(false);
+            tracing::info!(member = member.url(), "etcd member answers again");
             return;
         }
     }
 }
 
-/// The index for this turn: round the members that are not suspect, or round all.
-fn choose(turn: usize, suspect: &[bool]) -> usize {
-    let good = suspect.iter().filter(|suspect| !**suspect).count();
-    if good == 0 {
-        return turn % suspect.len().max(1);
-    }
-    let in_good_standing = suspect.iter().enumerate().filter(|(_, suspect)| !**suspect);
-    in_good_standing.map(|(index, _)| index).nth(turn % good).unwrap_or_default()
+/// The index for this turn, of members by their standing and what they take to answer: round those in the
+/// best standing that are not slow.
+fn choose(turn: usize, standings: &[(Doubt, Duration)]) -> usize {
+    let Some(best) = standings.iter().map(|(doubt, _)| *doubt).min() else { return 0 };
+    let good = || standings.iter().enumerate().filter(|(_, (doubt, _))| *doubt == best);
+    let fastest = good().map(|(_, (_, latency))| *latency).min().unwrap_or_default();
+    // Of suspects nobody knows what they take now.
+    let all = turn % SLOW_TURN == SLOW_TURN - 1 || best == Doubt::Suspect;
+    let slow = fastest * SLOW_TIMES + SLOW_MORE;
+    let fit = || good().filter(|(_, (_, latency))| all || *latency <= slow).map(|(index, _)| index);
+    fit().nth(turn % fit().count().max(1)).unwrap_or_default()
 }
 
 fn pause(attempts: usize, free: usize) -> Duration {
@@ -233,19 +206,51 @@ fn pause(attempts: usize, free: usize) -> Duration {
 
 #[cfg(test)]
 mod tests {
+    use std::task::{Context, Waker};
+
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn time_in_which_this_process_did_not_run_is_none_to_hear_an_answer_in() {
+        let mut listening = pin!(listen(GRACE));
+        let mut cx = Context::from_waker(Waker::noop());
+        assert!(listening.as_mut().poll(&mut cx).is_pending());
+        tokio::time::advance(GRACE * 10).await;
+        assert!(listening.as_mut().poll(&mut cx).is_pending());
+        let begun = Instant::now();
+        listening.await;
+        assert!(begun.elapsed() >= GRACE - STEP * 2);
+    }
+
+    const MS: Duration = Duration::from_millis(1);
 
     #[test]
     fn calls_go_round_the_members_in_good_standing() {
-        let check = |suspect: &[bool], expected: [usize; 4]| {
-            let got = std::array::from_fn(|turn| choose(turn, suspect));
-            assert_eq!(got, expected, "{suspect:?}");
+        use Doubt::{Examined, No, Suspect};
+        let check = |doubts: &[Doubt], expected: [usize; 4]| {
+            let standings: Vec<_> = doubts.iter().map(|doubt| (*doubt, MS)).collect();
+            let got = std::array::from_fn(|turn| choose(turn, &standings));
+            assert_eq!(got, expected, "{doubts:?}");
         };
-        check(&[false], [0, 0, 0, 0]);
-        check(&[false, false, false], [0, 1, 2, 0]);
-        check(&[false, true, false], [0, 2, 0, 2]);
-        check(&[true, true, false], [2, 2, 2, 2]);
-        check(&[true, true, true], [0, 1, 2, 0]);
+        check(&[No], [0, 0, 0, 0]);
+        check(&[No, No, No], [0, 1, 2, 0]);
+        check(&[No, Suspect, No], [0, 2, 0, 2]);
+        check(&[Suspect, Examined, No], [2, 2, 2, 2]);
+        check(&[Suspect, Examined, Examined], [1, 2, 1, 2]);
+        check(&[Suspect, Suspect, Suspect], [0, 1, 2, 0]);
+    }
+
+    #[test]
+    fn a_slow_member_has_a_turn_now_and_then() {
+        let check = |latencies: [Duration; 3], expected: usize| {
+            let standings = latencies.map(|latency| (Doubt::No, latency));
+            let turns = (0..SLOW_TURN * 6).filter(|turn| choose(*turn, &standings) == 2).count();
+            assert_eq!(turns, expected, "{latencies:?}");
+        };
+        check([MS, MS, MS * 9], 128);
+        check([MS, MS, MS * 10], 2);
+        // What has not been asked yet is not slow.
+        check([MS, MS, Duration::ZERO], 128);
     }
 
     #[test]

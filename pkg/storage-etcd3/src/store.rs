@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use etcd_client::proto::{PbRangeResponse, PbResponseHeader, PbTxnOpResponse, PbTxnResponse};
-use etcd_client::{Compare, CompareOp, GetOptions, PutOptions, Txn, TxnOp};
+use etcd_client::proto::{PbRangeResponse, PbResponseHeader, PbTxnResponse};
+use etcd_client::{GetOptions, Txn};
 use storage::{
     Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
 };
@@ -14,11 +14,14 @@ use tokio::sync::{Mutex, watch as signal};
 use tokio::time::{Instant, timeout};
 
 use crate::Options;
+use crate::call::{Budget, Effect};
 use crate::compacted::Compactions;
 use crate::cursor::key_value;
 use crate::failure::Failure;
+use crate::guarded::{Guarded, Op};
 use crate::lease::{Choice, LeasePool};
-use crate::members::{Budget, Member, Members};
+use crate::member::Member;
+use crate::members::Members;
 use crate::watch::Watch;
 
 /// An etcd cluster as a [`Storage`].
@@ -43,44 +46,52 @@ impl Etcd {
         Ok(Self { options, members, leases, progress, compactions })
     }
 
+    /// How large the file of a member is, in bytes, free pages included: what counts against etcd's quota.
+    ///
+    /// # Errors
+    /// [`Error::Unavailable`] when no member answers in time.
+    pub async fn size_bytes(&self) -> Result<i64, Error> {
+        let status = async |member: Arc<Member>| member.status().await.map(|status| status.db_size());
+        self.members.call(self.read_budget(), Effect::Read, status).await.map_err(Failure::into_error)
+    }
+
     /// A call about one key that changes nothing.
     fn read_budget(&self) -> Budget {
         Budget::repeatable(self.options.request_timeout)
     }
 
+    /// The deadline of a call about one key, all attempts included.
+    pub(crate) fn request_timeout(&self) -> Duration {
+        self.options.request_timeout
+    }
+
     async fn range(
         &self,
         budget: Budget,
+        effect: Effect,
         key: &str,
         options: GetOptions,
     ) -> Result<PbRangeResponse, Failure> {
         let range = async |member: Arc<Member>| {
             member.kv().get(key, Some(options.clone())).await.map(|response| response.0)
         };
-        self.members.call(budget, true, range).await
+        self.members.call(budget, effect, range).await
     }
 
     /// Makes a transaction. `build` is called once per attempt.
     pub(crate) async fn txn(&self, build: impl Fn() -> Txn) -> Result<PbTxnResponse, Failure> {
         let txn = async |member: Arc<Member>| member.kv().txn(build()).await.map(|response| response.0);
-        self.members.call(Budget::once(self.options.request_timeout), false, txn).await
+        self.members.call(Budget::once(self.options.request_timeout), Effect::Once, txn).await
     }
 
-    /// If the key is at `expected`, then `op`, else get.
-    async fn write(&self, key: &str, expected: Revision, op: impl Fn() -> TxnOp) -> Result<Written, Failure> {
-        let response = self
-            .txn(|| {
-                Txn::new()
-                    .when([Compare::mod_revision(key, CompareOp::Equal, expected)])
-                    .and_then([op()])
-                    .or_else([TxnOp::get(key, None)])
-            })
-            .await?;
-        written(response)
-    }
-
-    /// The lease for a key with this ttl, granted now or shared.
+    /// The lease for a key with this ttl, granted now or shared. Whoever waits while another is granted one waits
+    /// no longer than for any call.
     async fn lease(&self, ttl: Duration) -> Result<i64, Failure> {
+        let late = || Failure::Unavailable("etcd did not grant a lease in time".to_owned());
+        timeout(self.options.request_timeout, self.share_lease(ttl)).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    async fn share_lease(&self, ttl: Duration) -> Result<i64, Failure> {
         let mut pool = self.leases.lock().await;
         let now = Instant::now();
         let seconds = match pool.take(ttl, now) {
@@ -89,7 +100,7 @@ impl Etcd {
         };
         // A grant whose answer was lost leaves a lease without keys, which expires: it may be repeated.
         let grant = async |member: Arc<Member>| member.lease().grant(seconds, None).await;
-        let id = self.members.call(self.read_budget(), true, grant).await?.id();
+        let id = self.members.call(self.read_budget(), Effect::Repeatable, grant).await?.id();
         pool.granted(ttl, id, now);
         Ok(id)
     }
@@ -105,9 +116,7 @@ impl Etcd {
             Some(ttl) => self.lease(ttl).await?,
             None => 0,
         };
-        // Lease 0 takes a lease away that the key had before.
-        let put = || TxnOp::put(key, value.as_ref(), Some(PutOptions::new().with_lease(lease)));
-        let result = self.write(key, expected, put).await;
+        let result = self.write(Guarded { key, expected, op: Op::Put { value, lease } }).await;
         if result == Err(Failure::LeaseNotFound) {
             self.leases.lock().await.lost(lease);
         }
@@ -118,7 +127,8 @@ impl Etcd {
     /// counts nor reads anything.
     async fn revision(&self) -> Result<Revision, Failure> {
         let options = GetOptions::new().with_count_only();
-        let response = self.range(self.read_budget(), &self.options.health_key, options).await?;
+        let response =
+            self.range(self.read_budget(), Effect::Read, &self.options.health_key, options).await?;
         revision_of(response.header)
     }
 
@@ -137,7 +147,7 @@ impl Etcd {
 #[async_trait]
 impl Storage for Etcd {
     async fn get(&self, key: &str) -> Result<Lookup, Error> {
-        one_key(self.range(self.read_budget(), key, GetOptions::new()).await)
+        one_key(self.range(self.read_budget(), Effect::Read, key, GetOptions::new()).await)
     }
 
     async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
@@ -151,10 +161,12 @@ impl Storage for Etcd {
             .with_limit(limit)
             .with_revision(options.revision);
         // A long list is no reason to give up a member, so an attempt has all the time there is.
-        let response = match self.range(Budget::once(self.options.list_timeout), start, range).await {
-            Ok(response) => response,
-            Err(failure) => return Err(self.error_at(failure, options.revision).await),
-        };
+        let response =
+            match self.range(Budget::once(self.options.list_timeout), Effect::Repeatable, start, range).await
+            {
+                Ok(response) => response,
+                Err(failure) => return Err(self.error_at(failure, options.revision).await),
+            };
         let revision = revision_of(response.header).map_err(Failure::into_error)?;
         let kvs = response.kvs.into_iter().map(key_value).collect::<Result<_, _>>()?;
         Ok(Listing { kvs, count: response.count.unsigned_abs(), revision })
@@ -162,7 +174,10 @@ impl Storage for Etcd {
 
     async fn count(&self, prefix: &str) -> Result<u64, Error> {
         let range = GetOptions::new().with_range(prefix_end(prefix)).with_count_only();
-        let response = self.range(self.read_budget(), prefix, range).await.map_err(Failure::into_error)?;
+        let response = self
+            .range(self.read_budget(), Effect::Repeatable, prefix, range)
+            .await
+            .map_err(Failure::into_error)?;
         Ok(response.count.unsigned_abs())
     }
 
@@ -182,7 +197,7 @@ impl Storage for Etcd {
     }
 
     async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
-        self.write(key, expected, || TxnOp::delete(key, None)).await.map_err(Failure::into_error)
+        self.write(Guarded { key, expected, op: Op::Delete }).await.map_err(Failure::into_error)
     }
 
     async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
@@ -224,7 +239,7 @@ impl Storage for Etcd {
     async fn compact(&self, revision: Revision) -> Result<(), Error> {
         let compact = async |member: Arc<Member>| member.kv().compact(revision, None).await;
         // Compacting again is harmless, so the call may be repeated.
-        match self.members.call(self.read_budget(), true, compact).await {
+        match self.members.call(self.read_budget(), Effect::Repeatable, compact).await {
             Ok(_) | Err(Failure::Compacted) => {
                 self.compactions.note(revision);
                 Ok(())
@@ -239,7 +254,7 @@ impl Storage for Etcd {
 
     async fn healthy(&self) -> Result<(), Error> {
         let budget = Budget::repeatable(self.options.health_timeout);
-        self.range(budget, &self.options.health_key, GetOptions::new().with_count_only())
+        self.range(budget, Effect::Read, &self.options.health_key, GetOptions::new().with_count_only())
             .await
             .map(|_| ())
             .map_err(Failure::into_error)
@@ -253,24 +268,8 @@ pub(crate) fn one_key(answer: Result<PbRangeResponse, Failure>) -> Result<Lookup
     Ok(Lookup { revision, kv: response.kvs.into_iter().next().map(key_value).transpose()? })
 }
 
-/// What a guarded transaction did.
-fn written(response: PbTxnResponse) -> Result<Written, Failure> {
-    let revision = revision_of(response.header)?;
-    if response.succeeded {
-        return Ok(Written::Done(revision));
-    }
-    match response.responses.into_iter().next().and_then(|op| op.response) {
-        Some(PbTxnOpResponse::ResponseRange(range)) => {
-            let current = range.kvs.into_iter().next().map(key_value).transpose();
-            let current = current.map_err(|e| Failure::Internal(e.to_string()))?;
-            Ok(Written::Stale { current, revision })
-        }
-        _ => Err(Failure::Internal("etcd did not answer the transaction's read".to_owned())),
-    }
-}
-
 /// The store's revision when it answered.
-fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, Failure> {
+pub(crate) fn revision_of(header: Option<PbResponseHeader>) -> Result<Revision, Failure> {
     header
         .map(|header| header.revision)
         .ok_or_else(|| Failure::Internal("etcd's answer has no header".to_owned()))
@@ -290,22 +289,29 @@ pub(crate) fn prefix_end(prefix: &str) -> Vec<u8> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used)]
 mod tests {
     use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn who_waits_for_a_lease_of_a_silent_cluster_does_not_wait_for_those_before() {
+        let silent = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let options = Options::new([format!("http://{}", silent.local_addr().unwrap())]);
+        let (store, limit) = (Etcd::new(options.clone()).await.unwrap(), options.request_timeout);
+        let begun = Instant::now();
+        let puts = (0..5).map(|n| {
+            let (store, key) = (&store, format!("/k{n}"));
+            async move { store.put(&key, Bytes::new(), 0, Some(Duration::from_secs(15))).await }
+        });
+        let written = futures::future::join_all(puts).await;
+        assert!(written.iter().all(|written| matches!(written, Err(Error::Unavailable(_)))), "{written:?}");
+        assert!(begun.elapsed() <= limit + Duration::from_secs(1), "{:?}", begun.elapsed());
+    }
 
     #[test]
     fn a_prefix_ends_before_its_successor() {
         assert_eq!(prefix_end("/registry/pods/"), b"/registry/pods0");
         assert_eq!(prefix_end("a"), b"b");
         assert_eq!(prefix_end(""), b"\0");
-    }
-
-    #[test]
-    fn an_answer_without_its_parts_is_an_error_not_a_write() {
-        let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
-        let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
-        assert_eq!(written(answer(header(), true)), Ok(Written::Done(7)));
-        assert!(matches!(written(answer(None, true)), Err(Failure::Internal(_))));
-        assert!(matches!(written(answer(header(), false)), Err(Failure::Internal(_))));
     }
 }

@@ -13,11 +13,12 @@ use etcd_client::{WatchRequestSender, WatchResponseStream};
 use futures::stream::{self, StreamExt};
 use storage::{Error, Revision, WatchItem, WatchOptions, WatchStream};
 use tokio::sync::watch as signal;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::cursor::{Cursor, Lost, Step};
 use crate::failure::Failure;
-use crate::members::{Member, Members};
+use crate::member::{Member, Standing};
+use crate::members::Members;
 use crate::store::prefix_end;
 
 /// A request for progress is a tick; watches that lag see several as one.
@@ -25,6 +26,7 @@ pub(crate) type ProgressSignal = signal::Receiver<u64>;
 
 struct Connection {
     member: Arc<Member>,
+    standing: Standing,
     requests: WatchRequestSender,
     responses: WatchResponseStream,
 }
@@ -151,20 +153,24 @@ impl Watch {
     }
 
     async fn wait(&mut self, connection: &mut Connection) -> Wake {
-        let Some(progress) = &mut self.progress else {
-            return Wake::Response(receive(&mut connection.responses).await);
+        let wanted = async {
+            let changed = match &mut self.progress {
+                Some(progress) => progress.changed().await.is_ok(),
+                None => false,
+            };
+            // If the store is gone nobody can ask any more; the watch itself goes on.
+            if !changed {
+                std::future::pending::<()>().await;
+            }
         };
-        let changed = tokio::select! {
+        tokio::select! {
             biased;
-            response = receive(&mut connection.responses) => return Wake::Response(response),
-            changed = progress.changed() => changed,
-        };
-        if changed.is_ok() {
-            return Wake::ProgressWanted;
+            response = receive(&mut connection.responses) => Wake::Response(response),
+            () = wanted => Wake::ProgressWanted,
+            () = self.members.left_out(&connection.member, &mut connection.standing) => Wake::Response(Err(Failure::TryLater(
+                "another member is in better standing".to_owned(),
+            ))),
         }
-        // The store is gone, so nobody can ask any more; the watch itself goes on.
-        self.progress = None;
-        Wake::Response(receive(&mut connection.responses).await)
     }
 
     /// One attempt at a connection. Afterwards there is one, or `failures` has grown, or the end is
@@ -175,20 +181,22 @@ impl Watch {
         }
         let member = self.members.pick();
         self.cursor.reconnected();
-        let lost = match timeout(self.connect_timeout, self.attach(&member)).await {
+        let (members, limit) = (self.members.clone(), self.connect_timeout);
+        let lost = match members.wait_for(&member, limit, Duration::ZERO, self.attach(&member)).await {
             Ok(Ok(connection)) => return self.connection = Some(connection),
             Ok(Err(lost)) => lost,
-            Err(_) => Lost::Connection(Failure::Unavailable("the watch was not created in time".to_owned())),
+            Err(failure) => Lost::Connection(failure),
         };
         self.lost(&member, lost);
     }
 
     /// Opens a stream from the cursor and waits until etcd says that the watch is in place.
     async fn attach(&mut self, member: &Arc<Member>) -> Result<Connection, Lost> {
+        let standing = member.standing();
         let stream =
             member.watch().watch(self.key.as_str(), Some(self.request())).await.map_err(Failure::from)?;
         let (requests, responses) = stream.split();
-        let mut connection = Connection { member: member.clone(), requests, responses };
+        let mut connection = Connection { member: member.clone(), standing, requests, responses };
         while self.cursor.on_response(receive(&mut connection.responses).await?, &mut self.items)?
             != Step::Created
         {}

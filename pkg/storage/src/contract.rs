@@ -1,5 +1,6 @@
 //! The trait that every backend implements, and the values that cross it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -22,6 +23,42 @@ pub struct KeyValue {
     pub value: Bytes,
     /// The revision of the write that made this value: the object's `resourceVersion`.
     pub mod_revision: Revision,
+    /// What became of the value on its way here.
+    pub form: Form,
+}
+
+/// What became of a stored value on its way to its reader. Backends give values as they are; a layer above them may
+/// read what another form holds (encryption).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Form {
+    /// The value is what a write of it would store.
+    #[default]
+    Current,
+    /// The value is right, but a write of the same value would store it in another form, so an update writes it even
+    /// if it does not change.
+    Stale,
+    /// The value cannot be read, and the pair has an empty one in its place. Why, is said.
+    Unreadable(Arc<str>),
+}
+
+impl KeyValue {
+    /// A pair whose value is as it is stored.
+    pub fn new(key: impl Into<String>, value: impl Into<Bytes>, mod_revision: Revision) -> Self {
+        KeyValue { key: key.into(), value: value.into(), mod_revision, form: Form::Current }
+    }
+
+    /// The value.
+    ///
+    /// # Errors
+    /// [`Error::Transformation`].
+    pub fn readable(&self) -> Result<&Bytes, Error> {
+        match &self.form {
+            Form::Current | Form::Stale => Ok(&self.value),
+            Form::Unreadable(why) => {
+                Err(Error::Transformation { key: self.key.clone(), message: Arc::clone(why) })
+            }
+        }
+    }
 }
 
 /// The answer to a read of one key.
@@ -206,6 +243,12 @@ pub trait Storage: Send + Sync + 'static {
     /// outside the protocol that API servers share may stay unknown. The channel closes some time after
     /// the store is gone. Must be called within a tokio runtime.
     fn compacted(&self) -> watch::Receiver<Revision>;
+
+    /// Whether a value may read differently now than it did before, although nothing was written: what opens stored
+    /// values was replaced since `revision`, that of the write. A reader that has to know asks [`get`](Self::get).
+    fn is_doubtful(&self, _key: &str, _revision: Revision) -> bool {
+        false
+    }
 
     /// Whether the store can serve a request now. Bounded by the backend's own deadline (2 s).
     async fn healthy(&self) -> Result<(), Error>;

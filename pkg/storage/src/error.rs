@@ -1,5 +1,7 @@
 //! What can go wrong in a store, split by what the caller can do about it.
 
+use std::sync::Arc;
+
 use crate::Revision;
 
 /// A failure of the store itself. Conflicts and absent keys are answers, not errors.
@@ -26,6 +28,15 @@ pub enum Error {
     /// The store refused the request before doing anything: too large, out of space, no permission.
     #[error("{0}")]
     Refused(String),
+    /// A value cannot be brought into the form that it is stored in, or from it
+    /// ([`Form::Unreadable`](crate::Form::Unreadable)). Nothing was done.
+    #[error("{message}")]
+    Transformation {
+        /// Whose value it is.
+        key: String,
+        /// Why.
+        message: Arc<str>,
+    },
     /// Anything else. The text is for the log.
     #[error("{0}")]
     Internal(String),

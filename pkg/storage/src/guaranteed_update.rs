@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::turns::Turns;
-use crate::{Error, KeyValue, Revision, Storage, Written};
+use crate::{Error, Form, KeyValue, Revision, Storage, Written};
 
 /// What the caller's closure wants done with the current value.
 pub enum Update {
@@ -69,10 +69,11 @@ impl Turns {
     /// and nothing hangs on it: a write on a stale one does not happen, and a failure or "nothing
     /// changed" that was computed on one is not believed before the key was read. Its value may be
     /// spelled differently from what is stored, which counts as a change (upstream's
-    /// `etcd3/store.go`).
+    /// `etcd3/store.go`). A value in a [stale form](Form::Stale) is written even if it does not change.
     ///
     /// # Errors
-    /// `E` from `change` on current data, or the store's own error converted into `E`.
+    /// `E` from `change` on current data, or the store's own error converted into `E`;
+    /// [`Error::Transformation`] for a value that is, which `change` never sees.
     pub async fn guaranteed_update<E: From<Error>>(
         &self,
         store: &dyn Storage,
@@ -88,10 +89,13 @@ impl Turns {
         };
         for _ in 0..ATTEMPTS_MAX {
             let revision = current.as_ref().map_or(0, |kv| kv.mod_revision);
+            current.as_ref().map(KeyValue::readable).transpose()?;
             let outcome = change.change(current.as_ref()).await;
             let writes = match &outcome {
                 Err(_) | Ok(Update::Keep) => false,
-                Ok(Update::Write(value, _)) => current.as_ref().is_none_or(|kv| kv.value != *value),
+                Ok(Update::Write(value, _)) => {
+                    current.as_ref().is_none_or(|kv| kv.value != *value || kv.form == Form::Stale)
+                }
                 Ok(Update::Delete) => current.is_some(),
             };
             if !writes {
@@ -116,7 +120,7 @@ impl Turns {
                 (Written::Done(revision), None) => return Ok(Updated::Deleted(revision)),
                 (Written::Done(mod_revision), Some(value)) => {
                     if let Some(turn) = &mut turn {
-                        turn.leave(KeyValue { key: key.to_owned(), value, mod_revision });
+                        turn.leave(KeyValue::new(key, value, mod_revision));
                     }
                     return Ok(Updated::Written(mod_revision));
                 }

@@ -15,6 +15,7 @@
 mod contract;
 mod error;
 mod guaranteed_update;
+mod routed;
 mod turns;
 
 pub mod conformance;
@@ -24,9 +25,10 @@ pub mod memory;
 pub mod mvcc;
 
 pub use contract::{
-    Deleted, EventKind, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchEvent, WatchItem,
-    WatchOptions, WatchStream, Written,
+    Deleted, EventKind, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchEvent,
+    WatchItem, WatchOptions, WatchStream, Written,
 };
 pub use error::Error;
 pub use guaranteed_update::{Change, Update, Updated, guaranteed_update};
+pub use routed::Routed;
 pub use turns::Turns;

@@ -154,13 +154,10 @@ impl Storage for Memory {
             uncounted: options.uncounted,
         });
         // The memory store never trims, so every value found is here.
-        let kvs = scanned.found.into_iter().filter_map(|found| {
-            Some(KeyValue {
-                key: found.key.as_ref().to_owned(),
-                value: found.value?,
-                mod_revision: found.mod_revision,
-            })
-        });
+        let kvs = scanned
+            .found
+            .into_iter()
+            .filter_map(|found| Some(KeyValue::new(found.key.as_ref(), found.value?, found.mod_revision)));
         Ok(Listing { kvs: kvs.collect(), count: scanned.count, revision: mvcc.revision() })
     }
 

@@ -138,11 +138,7 @@ impl Mvcc {
 
     /// The key's present state in the contract's words.
     pub fn get(&self, key: &str) -> Option<KeyValue> {
-        self.current(key).map(|(mod_revision, value)| KeyValue {
-            key: key.to_owned(),
-            value: value.clone(),
-            mod_revision,
-        })
+        self.current(key).map(|(mod_revision, value)| KeyValue::new(key, value.clone(), mod_revision))
     }
 
     /// Resolves the revision of a read: 0 is the present.

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     fn written(mod_revision: i64) -> KeyValue {
-        KeyValue { key: "/a".to_owned(), value: Bytes::new(), mod_revision }
+        KeyValue::new("/a", Bytes::new(), mod_revision)
     }
 
     #[test]

@@ -8,9 +8,6 @@ mod messages;
 #[cfg(test)]
 mod tests;
 
-use std::error::Error;
-use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,25 +16,19 @@ use async_trait::async_trait;
 use authentication::service_account::{
     ExternalKey, ExternalKeySet, ExternalSignature, ExternalSigner, SignerError, SignerFigures,
 };
-use http::Uri;
-use http::uri::PathAndQuery;
-use hyper_util::rt::TokioIo;
+use grpc::{Socket, code_name, worded};
 use messages::{
     FetchKeysRequest, FetchKeysResponse, MetadataRequest, MetadataResponse, SignRequest, SignResponse,
 };
-use tokio::net::UnixStream;
 use tokio::time::Instant;
-use tonic::client::Grpc;
-use tonic::transport::{Channel, Endpoint};
-use tonic::{Code, Request, Status};
-use tonic_prost::ProstCodec;
+use tonic::Code;
 
 /// How long a call may take, the wait for a signer that is not there yet included (upstream's figure for keys).
 const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 /// The same for the question how long tokens may live.
 const METADATA_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long to wait before a signer that is not there is looked for again.
-const RETRY_AFTER: Duration = Duration::from_millis(200);
+/// The longest answer, gRPC's own bound.
+const ANSWER_BYTES_MAX: usize = 4 << 20;
 
 const SIGN: &str = "/v1.ExternalJWTSigner/Sign";
 const FETCH_KEYS: &str = "/v1.ExternalJWTSigner/FetchKeys";
@@ -46,7 +37,7 @@ const METADATA: &str = "/v1.ExternalJWTSigner/Metadata";
 /// A signer at a socket. It is connected to when it is needed, and again when it was away.
 #[derive(Clone)]
 pub struct SocketSigner {
-    channel: Channel,
+    socket: Socket,
     figures: Arc<SignerFigures>,
 }
 
@@ -54,16 +45,7 @@ impl SocketSigner {
     /// A signer at a socket in the file system, or in the kernel's own name space if the name begins with `@`.
     /// Calls are counted in `figures`.
     pub fn new(socket: &str, figures: Arc<SignerFigures>) -> Self {
-        let path = match socket.strip_prefix('@') {
-            Some(name) => PathBuf::from(format!("\0{name}")),
-            None => PathBuf::from(socket),
-        };
-        let connector = tower::service_fn(move |_: Uri| {
-            let path = path.clone();
-            async move { Ok::<_, io::Error>(TokioIo::new(UnixStream::connect(path).await?)) }
-        });
-        let channel = Endpoint::from_static("http://localhost").connect_with_connector_lazy(connector);
-        SocketSigner { channel, figures }
+        SocketSigner { socket: Socket::new(socket, ANSWER_BYTES_MAX), figures }
     }
 
     /// The longest time that a token may live, in seconds.
@@ -76,76 +58,18 @@ impl SocketSigner {
         Ok(answer.max_token_expiration_seconds)
     }
 
-    /// Calls a method. Waits for a signer that is not there, as upstream does, until the time is over.
+    /// Calls a method. Waits for a signer that is not there, as upstream does, until the time is over. Asking again
+    /// does no harm: no call changes anything.
     async fn call<Q, A>(&self, method: &'static str, request: Q, timeout: Duration) -> Result<A, SignerError>
     where
         Q: prost::Message + Clone + 'static,
         A: prost::Message + Default + 'static,
     {
         let began = Instant::now();
-        let answer = self.unary(PathAndQuery::from_static(method), request, timeout).await;
+        let answer = self.socket.call(method, request, timeout).await;
         let code = answer.as_ref().map_or_else(|status| status.code(), |_| Code::Ok);
-        self.figures.called(method, named(code), began.elapsed());
-        answer.map_err(|status| SignerError { code: named(status.code()), text: worded(&status) })
-    }
-
-    async fn unary<Q, A>(&self, path: PathAndQuery, request: Q, timeout: Duration) -> Result<A, Status>
-    where
-        Q: prost::Message + Clone + 'static,
-        A: prost::Message + Default + 'static,
-    {
-        let attempts = async {
-            loop {
-                let codec = ProstCodec::<Q, A>::default();
-                let mut client = Grpc::new(self.channel.clone());
-                let answer = match client.ready().await {
-                    Ok(()) => client.unary(Request::new(request.clone()), path.clone(), codec).await,
-                    Err(error) => Err(Status::from_error(error.into())),
-                };
-                match answer {
-                    Err(status) if is_away(&status) => tokio::time::sleep(RETRY_AFTER).await,
-                    answer => return answer,
-                }
-            }
-        };
-        match tokio::time::timeout(timeout, attempts).await {
-            Ok(Ok(answer)) => Ok(answer.into_inner()),
-            Ok(Err(status)) => Err(status),
-            Err(_) => Err(Status::deadline_exceeded("context deadline exceeded")),
-        }
-    }
-}
-
-/// Whether a call failed because nobody is at the other end. Asking again does no harm: no call changes anything.
-fn is_away(status: &Status) -> bool {
-    status.source().is_some_and(|cause| cause.is::<tonic::transport::Error>())
-}
-
-/// A failure in the words of Go's gRPC.
-fn worded(status: &Status) -> String {
-    format!("rpc error: code = {} desc = {}", named(status.code()), status.message())
-}
-
-/// A code as Go's gRPC names it.
-fn named(code: Code) -> &'static str {
-    match code {
-        Code::Ok => "OK",
-        Code::Cancelled => "Canceled",
-        Code::Unknown => "Unknown",
-        Code::InvalidArgument => "InvalidArgument",
-        Code::DeadlineExceeded => "DeadlineExceeded",
-        Code::NotFound => "NotFound",
-        Code::AlreadyExists => "AlreadyExists",
-        Code::PermissionDenied => "PermissionDenied",
-        Code::ResourceExhausted => "ResourceExhausted",
-        Code::FailedPrecondition => "FailedPrecondition",
-        Code::Aborted => "Aborted",
-        Code::OutOfRange => "OutOfRange",
-        Code::Unimplemented => "Unimplemented",
-        Code::Internal => "Internal",
-        Code::Unavailable => "Unavailable",
-        Code::DataLoss => "DataLoss",
-        Code::Unauthenticated => "Unauthenticated",
+        self.figures.called(method, code_name(code), began.elapsed());
+        answer.map_err(|status| SignerError { code: code_name(status.code()), text: worded(&status) })
     }
 }
 

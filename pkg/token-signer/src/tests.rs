@@ -11,6 +11,8 @@ use tokio::net::UnixListener;
 use tokio_stream::wrappers::UnixListenerStream;
 use tonic::body::Body;
 use tonic::server::{Grpc as Server, NamedService, UnaryService};
+use tonic::{Request, Status};
+use tonic_prost::ProstCodec;
 use tower::Service;
 
 use super::messages::{Key, Timestamp};

@@ -107,6 +107,17 @@ async fn a_server_that_loses_patches_is_not_saturated() {
 }
 
 #[tokio::test]
+async fn a_storm_is_reported_as_what_the_quiet_client_sees_of_it() {
+    let handler =
+        |path: &str| if path.contains("limit=") { (429, String::new()) } else { (200, "{}".to_owned()) };
+    let context = serve(&["--objects", "25", "--seconds", "1", "--greedy", "5"], Arc::new(handler)).await;
+    let workload = chosen(&["fairness".to_owned()]).unwrap().pop().unwrap();
+    let measured = workload.run(&context).await.unwrap();
+    assert_eq!((measured.operations, measured.errors), (0, 0), "{:?}", measured.first_error);
+    assert!(measured.extra["quiet_p99_storm_ms"] > 0.0, "{:?}", measured.extra);
+}
+
+#[tokio::test]
 async fn apply_is_skipped_where_it_is_not_supported() {
     let outcome = run("apply", Arc::new(|_| (415, "{}".to_owned()))).await.0;
     assert!(matches!(outcome, Err(Error::Unsupported(_))), "{outcome:?}");

@@ -6,6 +6,7 @@ use controlplane::config::Cidr;
 
 use super::authorization;
 use crate::flags::{Flags, Treatment};
+use crate::logging::Format;
 
 /// The range of Services where none is given.
 const SERVICE_CIDR: &str = "10.0.0.0/24";
@@ -60,6 +61,7 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
             errors.push(format!("--{name} can not be negative value"));
         }
     }
+    seats(flags, errors);
     if flags.nanos("shutdown-watch-termination-grace-period") < 0 {
         errors.push(
             "shutdown-watch-termination-grace-period, if provided, can not be a negative value".to_owned(),
@@ -74,10 +76,22 @@ fn generic(flags: &Flags, errors: &mut Vec<String>) {
             errors.push("--strict-transport-security-directives invalid, allowed values: max-age=expireTime, includeSubDomains, preload. see https://tools.ietf.org/html/rfc6797#section-6.1 for more information".to_owned());
         }
     }
-    if flags.text("logging-format") != "text" {
+    let format = flags.text("logging-format");
+    if Format::named(format).is_none() {
+        errors.push(format!("format: Invalid value: {format:?}: Unsupported log format"));
+    }
+    if format == "json" && !flags.text("vmodule").is_empty() {
+        errors.push("vmodule: Forbidden: Only supported for text log format".to_owned());
+    }
+}
+
+/// Without any seat nobody would be served.
+fn seats(flags: &Flags, errors: &mut Vec<String>) {
+    let [reading, mutating] =
+        ["max-requests-inflight", "max-mutating-requests-inflight"].map(|name| flags.int(name));
+    if flags.bool("enable-priority-and-fairness") && reading.saturating_add(mutating) <= 0 {
         errors.push(format!(
-            "format: Invalid value: {:?}: only \"text\" is supported by this server",
-            flags.text("logging-format")
+            "invalid configuration: MaxRequestsInFlight={reading} and MaxMutatingRequestsInFlight={mutating}; they must add up to something positive"
         ));
     }
 }
@@ -88,6 +102,10 @@ fn etcd(flags: &Flags, errors: &mut Vec<String>) {
             "--storage-backend invalid, allowed values: etcd3. If not specified, it will default to 'etcd3'"
                 .to_owned(),
         );
+    }
+    let (file, reload) = ("encryption-provider-config", "encryption-provider-config-automatic-reload");
+    if flags.optional(file).is_none() && flags.bool(reload) {
+        errors.push(format!("--{reload} must be set with --{file}"));
     }
     let media_type = flags.text("storage-media-type");
     if !media_type.is_empty() && !STORAGE_MEDIA_TYPES.contains(&media_type) {

@@ -66,6 +66,23 @@ fn etcd_is_used_when_it_is_named() {
 }
 
 #[test]
+fn events_may_be_in_a_cluster_of_their_own() {
+    let overrides = |value: &str| {
+        let config = options(&format!("--etcd-servers a:1 --etcd-servers-overrides {value}"))?;
+        let StorageConfig::Etcd(etcd) = config.storage else { panic!("{:?}", config.storage) };
+        Ok::<_, String>(etcd.overrides)
+    };
+    let found = overrides("/events#https://b:1;https://c:1,coordination.k8s.io/leases#d:1").unwrap();
+    assert_eq!(found[0].endpoints, ["https://b:1", "https://c:1"]);
+    let found: Vec<_> = found.iter().map(EtcdOverride::directory).collect();
+    assert_eq!(found, [Some("events"), Some("leases")]);
+    for wrong in ["events#b:1", "/events", "/events#", "/events#b:1;", "a/b/c#d:1", "/events#b:1#c:1"] {
+        let error = overrides(wrong).unwrap_err();
+        assert!(error.contains("must be of format: group/resource#servers"), "{error}");
+    }
+}
+
+#[test]
 fn what_kubeadm_kind_and_envtest_say_is_accepted() {
     let kubeadm = "--advertise-address=172.18.0.2 --allow-privileged=true --authorization-mode=Node,RBAC \
         --client-ca-file=/etc/kubernetes/pki/ca.crt \
@@ -94,16 +111,25 @@ fn what_kubeadm_kind_and_envtest_say_is_accepted() {
 #[test]
 fn what_would_be_less_safe_without_being_honoured_is_refused() {
     error(
-        "--encryption-provider-config /x",
-        "--encryption-provider-config is not supported by this version of the server: objects would be stored unencrypted",
+        "--egress-selector-config-file /x",
+        "--egress-selector-config-file is not supported by this version of the server: connections would go out directly",
     );
-    for flag in ["authorization-config", "egress-selector-config-file"] {
-        assert!(options(&format!("--{flag}=/x")).is_err(), "{flag}");
-    }
+    assert!(options("--authorization-config=/x").is_err(), "there is no such file");
     options("--enable-admission-plugins NodeRestriction,AlwaysPullImages").unwrap();
     let told =
         options("--admission-control-config-file /x --enable-admission-plugins EventRateLimit").unwrap();
     assert_eq!(told.admission.config_file, Some("/x".into()));
+}
+
+#[test]
+fn objects_are_encrypted_as_a_file_says() {
+    let encryption = |words: &str| options(words).unwrap().encryption;
+    let wanted = |automatic_reload| Some(EncryptionConfig { file: "/x".into(), automatic_reload });
+    assert_eq!(encryption(""), None);
+    assert_eq!(encryption("--encryption-provider-config /x"), wanted(false));
+    let reload = "--encryption-provider-config-automatic-reload";
+    assert_eq!(encryption(&format!("--encryption-provider-config /x {reload}")), wanted(true));
+    error(reload, &format!("{reload} must be set with --encryption-provider-config"));
 }
 
 /// A flag with its default value, or with the empty one that upstream takes for it, says nothing that would
@@ -166,6 +192,14 @@ fn contradictions_are_refused() {
     error(
         "--secure-port 0",
         "--secure-port 0 must be between 1 and 65535, inclusive. It cannot be turned off with 0",
+    );
+    let no_seats = "--max-requests-inflight 0 --max-mutating-requests-inflight 0";
+    error(
+        no_seats,
+        "invalid configuration: MaxRequestsInFlight=0 and MaxMutatingRequestsInFlight=0; they must add up to something positive",
+    );
+    assert!(
+        !options(&format!("{no_seats} --enable-priority-and-fairness=false")).unwrap().priority_and_fairness
     );
     error("--goaway-chance 0.5", "--goaway-chance can not be less than 0 or greater than 0.02");
     error("--authorization-mode rbac", "authorization-mode \"rbac\" is not a valid mode");

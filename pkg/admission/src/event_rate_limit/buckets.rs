@@ -1,8 +1,7 @@
 //! Buckets of tokens, as many as are used, up to a number.
 
+use apimachinery::lru::Lru;
 use apimachinery::time::UnixTime;
-
-use crate::lru::Lru;
 
 /// A bucket that fills up with time (Go's `x/time/rate`).
 #[derive(Debug, Clone, Copy)]

@@ -1,6 +1,5 @@
 //! `matchConditions` of webhooks and policies (upstream's `admission/plugin/webhook/matchconditions`).
 
-use authorization::Authorizer;
 use cel::admission::{Options, Returns, environment};
 use cel::arena::Arena;
 use cel::env::Environment;
@@ -9,7 +8,7 @@ use schema::object::Object;
 use serde_json::Value as Json;
 
 use super::{Authorizations, Fault, Inputs, Program};
-use crate::dynamic::{Versioned, admission_request};
+use crate::dynamic::{Surroundings, Versioned, Whose, admission_request};
 
 /// What all conditions of a webhook or policy may cost together: a quarter of what a policy may.
 const BUDGET: u64 = 2_500_000;
@@ -27,6 +26,13 @@ pub(crate) enum Matched {
     No(Box<str>),
     /// None says no, and some cannot be evaluated.
     Error(String),
+}
+
+/// What was judged, and how it went.
+pub(crate) struct Judged {
+    pub(crate) matched: Matched,
+    /// How many conditions went wrong before one refused.
+    pub(crate) errors: usize,
 }
 
 impl Conditions {
@@ -55,20 +61,27 @@ impl Conditions {
     }
 
     /// Judges a request, without a policy's params and namespace.
-    pub(crate) async fn matches(&self, seen: &Versioned<'_>, authorizer: &dyn Authorizer) -> Matched {
+    pub(crate) async fn matches(
+        &self,
+        seen: &Versioned<'_>,
+        whose: &Whose<'_>,
+        around: &Surroundings,
+    ) -> Matched {
+        let began = (around.now)();
         let mut request = admission_request(seen);
         // Conditions are told the resource that the request went to, whatever version is asked for.
         if let Some(own) = request.get("requestResource").cloned() {
             request.insert("resource".to_owned(), own);
         }
         let request = Json::Object(request);
-        let authorizations = Authorizations::new(authorizer, seen.attributes.user);
+        let authorizations = Authorizations::new(around.authorizer.as_ref(), seen.attributes.user);
         loop {
-            let matched = {
+            let judged = {
                 let (arena, message) = (Arena::new(), seen.endpoint.message);
                 let mut inputs = Inputs {
                     object: seen.object.as_deref().map(|object| Inputs::object(message, object, &arena)),
                     old: seen.old.as_deref().map(|old| Inputs::object(message, old, &arena)),
+                    aside: Some(around.aside.as_ref()),
                     ..Inputs::default()
                 };
                 inputs.request(&request);
@@ -76,30 +89,37 @@ impl Conditions {
                 self.judge(&inputs, &arena)
             };
             if !authorizations.is_open() {
-                return matched;
+                let took = (around.now)().saturating_duration_since(began);
+                around.conditions.evaluated(whose, judged.errors, took);
+                return judged.matched;
             }
             authorizations.settle().await;
         }
     }
 
     /// Judges what is at hand. A condition that does not hold decides, whatever is wrong with others.
-    pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Matched {
+    pub(crate) fn judge<'a>(&'a self, inputs: &Inputs<'a>, arena: &'a Arena) -> Judged {
         let mut budget = BUDGET;
-        let (mut refused, mut errors) = (None, Vec::new());
+        let (mut refused, mut errors, mut failed) = (None, Vec::new(), 0);
         for (name, program) in &self.0 {
             match program.evaluate(inputs, arena, &mut budget) {
                 Ok(Value::Bool(false)) => refused = refused.or(Some(name)),
                 Ok(_) => {}
-                Err(Fault::Expression(error)) if errors.contains(&error) => {}
-                Err(Fault::Expression(error)) => errors.push(error),
-                Err(Fault::Budget(error)) => return Matched::Error(error),
+                Err(Fault::Expression(error)) => {
+                    failed += usize::from(refused.is_none());
+                    if !errors.contains(&error) {
+                        errors.push(error);
+                    }
+                }
+                Err(Fault::Budget(error)) => return Judged { matched: Matched::Error(error), errors: 0 },
             }
         }
-        match (refused, errors.as_slice()) {
+        let matched = match (refused, errors.as_slice()) {
             (Some(name), _) => Matched::No(name.clone()),
             (None, []) => Matched::Yes,
             (None, [one]) => Matched::Error(one.clone()),
             (None, several) => Matched::Error(format!("[{}]", several.join(", "))),
-        }
+        };
+        Judged { matched, errors: failed }
     }
 }

@@ -15,6 +15,7 @@ use serde_json::Value as Json;
 
 use super::Authorizations;
 use crate::Attributes;
+use crate::dynamic::Aside;
 
 /// What expressions may refer to, in the order of [`Inputs::values`].
 const NAMES: [&str; 8] = [
@@ -27,6 +28,9 @@ const NAMES: [&str; 8] = [
     "authorizer",
     "authorizer.requestResource",
 ];
+
+/// What an expression may cost before it takes long: a unit takes less than 100 ns, so this is some milliseconds.
+const SHORT: u64 = 50_000;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
@@ -66,6 +70,8 @@ pub(crate) struct Inputs<'a> {
     pub(crate) authorizer: Option<(Value<'a>, Value<'a>)>,
     /// What it cost to compute variables, if there are some; who evaluates takes it from a budget.
     pub(crate) spent: Option<&'a Cell<u64>>,
+    /// Where expressions are evaluated that take long; `None` for right here.
+    pub(crate) aside: Option<&'a Aside<'a>>,
 }
 
 impl<'a> Inputs<'a> {
@@ -74,9 +80,16 @@ impl<'a> Inputs<'a> {
         described(message, object, arena)
     }
 
-    /// Runs a plan that [`Program`] made.
+    /// Runs a plan that [`Program`] made. One that turns out to take long is given up and run anew aside, so that no
+    /// expression keeps other requests waiting; it costs one and a half times [`SHORT`] at most to find that out.
     pub(crate) fn run(&self, plan: &'a Plan, arena: &'a Arena) -> Evaluation<'a> {
-        evaluate(plan, &self.values(), arena, PER_CALL_LIMIT, None)
+        let values = self.values();
+        let Some(aside) = self.aside else { return evaluate(plan, &values, arena, PER_CALL_LIMIT, None) };
+        let mut evaluation = evaluate(plan, &values, arena, SHORT, None);
+        if evaluation.cost > SHORT {
+            aside(&mut || evaluation = evaluate(plan, &values, arena, PER_CALL_LIMIT, None));
+        }
+        evaluation
     }
 
     /// The request, as [`admission_request`](crate::dynamic::admission_request) tells it.
@@ -170,5 +183,41 @@ impl Program {
         let failed =
             |error| Fault::Expression(format!("expression '{}' resulted in error: {error}", self.text));
         evaluation.result().map_err(failed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use cel::admission::{Options, environment};
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_takes_long_is_evaluated_aside_and_comes_to_the_same() {
+        let env = environment(u32::MAX, Options::default(), None);
+        let object = json!({"list": (0..200).collect::<Vec<u32>>()});
+        let check = |expression: &str, times: usize| {
+            let (program, _) = Program::compile(&env, expression, Returns::Bool);
+            let asked = AtomicUsize::new(0);
+            let aside = |work: &mut dyn FnMut()| {
+                asked.fetch_add(1, Relaxed);
+                work();
+            };
+            let evaluated = |aside: Option<&Aside<'_>>| {
+                let (arena, mut budget) = (Arena::new(), 10_000_000);
+                let inputs = Inputs { object: Some(Value::tree(&object)), aside, ..Inputs::default() };
+                let value = program.evaluate(&inputs, &arena, &mut budget);
+                (value.map(|value| matches!(value, Value::Bool(true))), budget)
+            };
+            let here = evaluated(None);
+            assert_eq!(evaluated(Some(&aside)), here, "{expression}");
+            assert_eq!((here.0.is_ok(), asked.load(Relaxed)), (true, times), "{expression}");
+        };
+        check("object.list.all(x, x >= 0)", 0);
+        check("object.list.all(x, object.list.all(y, x + y >= 0))", 1);
     }
 }

@@ -7,9 +7,8 @@ use serde_json::Value as Json;
 
 use super::model::Policy;
 use super::params::Param;
-use crate::Now;
-use crate::dynamic::{Versioned, admission_request};
-use crate::expressions::{Authorizations, Computed, Inputs, Matched};
+use crate::dynamic::{Surroundings, Versioned, Whose, admission_request};
+use crate::expressions::{Authorizations, Computed, Inputs, Judged, Matched};
 
 /// A request as a policy of one version sees it, with one of its params.
 #[derive(Clone, Copy)]
@@ -20,7 +19,7 @@ pub(super) struct About<'r> {
     /// The namespace of the object.
     pub(super) namespace: Option<&'r Object>,
     pub(super) authorizations: &'r Authorizations<'r>,
-    pub(super) now: &'r Now,
+    pub(super) around: &'r Surroundings,
 }
 
 /// The `AdmissionRequest`, as the rules of a policy and as its conditions see it: those are told the resource that the
@@ -56,6 +55,7 @@ impl About<'_> {
             old: self.seen.old.as_deref().map(own),
             namespace: self.namespace.map(|object| Inputs::object(&NAMESPACE, object, arena)),
             params: self.param.map(|param| Inputs::object(param.message, &param.object, arena)),
+            aside: Some(self.around.aside.as_ref()),
             ..Inputs::default()
         };
         inputs.request(&self.requests.rules);
@@ -77,7 +77,15 @@ impl About<'_> {
             inputs.request(request);
         }
         let inputs = Computed::begin(&policy.variables, &inputs, &arena);
-        match policy.conditions.judge(&inputs, &arena) {
+        let began = (self.around.now)();
+        let Judged { matched, errors } = policy.conditions.judge(&inputs, &arena);
+        if !self.authorizations.is_open() {
+            let operation = self.seen.attributes.operation;
+            let whose = Whose { kind: "policy", name: &policy.name, step: "validate", operation };
+            let took = (self.around.now)().saturating_duration_since(began);
+            self.around.conditions.evaluated(&whose, errors, took);
+        }
+        match matched {
             Matched::Yes => Ok(true),
             Matched::No(_) => Ok(false),
             Matched::Error(_) if policy.ignores_failures => Ok(false),

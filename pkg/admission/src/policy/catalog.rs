@@ -1,18 +1,12 @@
 //! All policies of a kind with their bindings, and which of them an endpoint concerns.
 
 use std::collections::HashMap;
-use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::index::Index;
 use super::model::{Binding, Policy};
 use crate::Attributes;
-use crate::dynamic::{Invocation, Versions};
-
-/// Endpoints and operations that are remembered. There are some 1,500 of built-in resources.
-const REMEMBERED_MAX: usize = 8192;
-/// Bindings that are remembered for one endpoint and operation or another.
-const REMEMBERED_BINDINGS_MAX: usize = 1 << 20;
+use crate::dynamic::{Invocation, Memo, Versions};
 
 /// A policy that some binding refers to.
 struct Hook<E> {
@@ -40,28 +34,16 @@ impl<E> Candidate<E> {
 
 type Candidates<E> = Arc<[Candidate<E>]>;
 
-struct Memo<E> {
-    generation: u64,
-    bindings: usize,
-    candidates: HashMap<String, Candidates<E>>,
-}
-
-impl<E> Default for Memo<E> {
-    fn default() -> Self {
-        Memo { generation: 0, bindings: 0, candidates: HashMap::new() }
-    }
-}
-
 /// The policies that bindings refer to, in the order of their names, with a memory of what their rules say of an
 /// endpoint: a request that concerns none of them costs one look-up, however many there are.
 pub struct Policies<E> {
     hooks: Vec<Hook<E>>,
-    memo: Mutex<Memo<E>>,
+    memo: Memo<Candidate<E>>,
 }
 
 impl<E> Default for Policies<E> {
     fn default() -> Self {
-        Policies { hooks: Vec::new(), memo: Mutex::default() }
+        Policies { hooks: Vec::new(), memo: Memo::default() }
     }
 }
 
@@ -84,13 +66,13 @@ impl<E> Policies<E> {
             let all = all.then(|| Arc::new(Index::new(&bindings, 0..bindings.len())));
             Some(Hook { policy, bindings, all })
         };
-        Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: Mutex::default() }
+        Policies { hooks: policies.into_iter().filter_map(hook).collect(), memo: Memo::default() }
     }
 
     /// All of these, and then all of the others. Bindings stay with the policies that they were given with.
     pub fn followed_by(&self, others: &Self) -> Self {
         let hooks = self.hooks.iter().chain(&others.hooks).cloned();
-        Policies { hooks: hooks.collect(), memo: Mutex::default() }
+        Policies { hooks: hooks.collect(), memo: Memo::default() }
     }
 
     /// Whether there are none.
@@ -103,24 +85,8 @@ impl<E> Policies<E> {
         if self.hooks.is_empty() {
             return Arc::from([]);
         }
-        let endpoint = a.endpoint;
-        let mut key = String::with_capacity(96);
-        // Writing to a string does not fail.
-        _ = write!(key, "{}/{}", endpoint.group_version, endpoint.plural);
-        _ = write!(key, "/{}/{}", endpoint.subresource, a.operation.name());
-        let generation = versions.generation();
-        let mut memo = self.memo.lock().unwrap_or_else(PoisonError::into_inner);
-        let full = memo.candidates.len() >= REMEMBERED_MAX || memo.bindings >= REMEMBERED_BINDINGS_MAX;
-        if memo.generation != generation || full {
-            *memo = Memo { generation, ..Memo::default() };
-        }
-        if let Some(known) = memo.candidates.get(&key) {
-            return Arc::clone(known);
-        }
-        let found: Candidates<E> = self.select(a, versions).into();
-        memo.bindings += found.iter().map(|candidate| candidate.index.len()).sum::<usize>();
-        memo.candidates.insert(key, Arc::clone(&found));
-        found
+        let bindings = |candidate: &Candidate<E>| candidate.index.len();
+        self.memo.candidates(a, versions, bindings, || self.select(a, versions))
     }
 
     fn select(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Vec<Candidate<E>> {

@@ -23,7 +23,7 @@ pub(super) struct Matching<'r> {
 impl<'r> Matching<'r> {
     /// Nothing looked up yet.
     pub(super) fn new(parts: &'r PolicyParts, a: &'r Attributes<'r>) -> Self {
-        Matching { parts, a, namespace: NamespaceOf::new(parts.objects.as_ref()) }
+        Matching { parts, a, namespace: NamespaceOf::new(parts.around.objects.as_ref()) }
     }
 
     /// What a policy is told of, if it takes the request.
@@ -36,7 +36,7 @@ impl<'r> Matching<'r> {
         object: Option<&Object>,
     ) -> Result<Option<Invocation>, String> {
         let (a, policy) = (self.a, &candidate.policy);
-        let versions = self.parts.versions.as_ref();
+        let versions = self.parts.around.versions.as_ref();
         let selected = match &candidate.invocation {
             Some(invocation) => Some(invocation.clone()),
             None => policy.criteria.select_or_all(a.operation, a.endpoint, a.name, versions),
@@ -79,7 +79,7 @@ impl<'r> Matching<'r> {
     /// Why that is not known.
     pub(super) async fn binding(&self, binding: &Binding, object: Option<&Object>) -> Result<bool, String> {
         let Some(criteria) = &binding.criteria else { return Ok(true) };
-        let (a, versions) = (self.a, self.parts.versions.as_ref());
+        let (a, versions) = (self.a, self.parts.around.versions.as_ref());
         let by_name = criteria.has_names();
         if by_name && criteria.select_or_all(a.operation, a.endpoint, a.name, versions).is_none() {
             return Ok(false);

@@ -16,7 +16,7 @@ use super::matching::Matching;
 use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, Mutations};
 use super::params::Param;
-use super::{PolicyParts, Reach, reach};
+use super::{PolicyParts, applicable};
 use crate::dynamic::{Invocation, Versioned};
 use crate::expressions::Authorizations;
 use crate::{Attributes, Notes, Operation, Plugin, Verdict};
@@ -33,11 +33,7 @@ impl MutatingAdmissionPolicy {
     /// The policies that may be about a request; `None` as long as that is not known.
     fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Mutations>>> {
         let configured = &self.0.configured;
-        match reach(a) {
-            Reach::All => configured.mutating(),
-            Reach::Manifests => Some(configured.mutating_manifests().unwrap_or_default()),
-            Reach::None => Some(Arc::default()),
-        }
+        applicable(a, || configured.mutating(), || configured.mutating_manifests())
     }
 }
 
@@ -56,7 +52,7 @@ impl Plugin for MutatingAdmissionPolicy {
         let Some(policies) = self.policies(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
-        let candidates = policies.candidates(a, self.0.versions.as_ref());
+        let candidates = policies.candidates(a, self.0.around.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
         }
@@ -64,7 +60,7 @@ impl Plugin for MutatingAdmissionPolicy {
             parts: &self.0,
             a,
             matching: Matching::new(&self.0, a),
-            authorizations: Authorizations::new(self.0.authorizer.as_ref(), a.user),
+            authorizations: Authorizations::new(self.0.around.authorizer.as_ref(), a.user),
             failures: Vec::new(),
         };
         let applied = dispatch.select(&candidates, object.as_deref()).await;
@@ -158,6 +154,8 @@ impl<'r> Dispatch<'r> {
                     continue;
                 }
             };
+            // Whether the object can be shown in the version of the policy is found out once, if any binding asks.
+            let mut convertible = None;
             for place in self.matching.places(candidate, object).await {
                 let Some(binding) = candidate.binding(place) else { continue };
                 match self.matching.binding(binding, object).await {
@@ -168,9 +166,12 @@ impl<'r> Dispatch<'r> {
                         continue;
                     }
                 }
-                let endpoint = invocation.endpoint(self.a);
-                let seen = Versioned::new(self.parts.versions.as_ref(), self.a, endpoint, object).await;
-                if let Err(status) = seen {
+                if convertible.is_none() {
+                    let endpoint = invocation.endpoint(self.a);
+                    let versions = self.parts.around.versions.as_ref();
+                    convertible = Some(Versioned::new(versions, self.a, endpoint, object).await.map(drop));
+                }
+                if let Some(Err(status)) = &convertible {
                     self.misconfigured(policy, None, &status.message);
                     continue;
                 }
@@ -238,7 +239,7 @@ impl<'r> Dispatch<'r> {
             return Ok(true);
         }
         let endpoint = one.invocation.endpoint(self.a);
-        let seen = Versioned::new(self.parts.versions.as_ref(), self.a, endpoint, object).await?;
+        let seen = Versioned::new(self.parts.around.versions.as_ref(), self.a, endpoint, object).await?;
         let requests = Requests::new(&seen);
         let about = self.about(one, &seen, &requests, namespace);
         let met = loop {
@@ -267,7 +268,7 @@ impl<'r> Dispatch<'r> {
             param: one.param.as_ref(),
             namespace,
             authorizations: &self.authorizations,
-            now: self.parts.now.as_ref(),
+            around: &self.parts.around,
         }
     }
 
@@ -280,7 +281,7 @@ impl<'r> Dispatch<'r> {
     ) -> Result<bool, Box<Status>> {
         let mut made = false;
         for mutation in &one.policy.rules.mutations {
-            let began = (self.parts.now)();
+            let began = (self.parts.around.now)();
             let outcome = self.mutated(one, mutation, object, namespace).await;
             let kind = match &outcome {
                 Ok(_) => "no_error",
@@ -290,7 +291,7 @@ impl<'r> Dispatch<'r> {
             self.parts.figures.mutated(
                 one.names(),
                 kind,
-                (self.parts.now)().saturating_duration_since(began),
+                (self.parts.around.now)().saturating_duration_since(began),
             );
             match outcome {
                 Ok(new) => {
@@ -314,7 +315,7 @@ impl<'r> Dispatch<'r> {
         object: &Object,
         namespace: Option<&Object>,
     ) -> Result<Option<Object>, Failure> {
-        let (a, versions) = (self.a, self.parts.versions.as_ref());
+        let (a, versions) = (self.a, self.parts.around.versions.as_ref());
         let endpoint = one.invocation.endpoint(a);
         let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(Failure::Request)?;
         let requests = Requests::new(&seen);

@@ -16,6 +16,7 @@ use schema::object::Object;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::dynamic::Versions;
 use crate::testing::{Permits, Store, Write, object};
 use crate::{Notes, Plugin, Verdict};
 
@@ -107,11 +108,15 @@ fn parts(configured: Fixed) -> PolicyParts {
     PolicyParts {
         configured: Arc::new(configured),
         params: Arc::new(maps),
-        versions: Arc::new(OneVersion),
-        objects: Store::of([("namespaces", namespace)]),
-        authorizer: Arc::new(Permits(&["use pods p"])),
+        around: Surroundings {
+            versions: Arc::new(OneVersion),
+            objects: Store::of([("namespaces", namespace)]),
+            authorizer: Arc::new(Permits(&["use pods p"])),
+            now: Arc::new(std::time::Instant::now),
+            aside: Arc::new(|work| work()),
+            conditions: Arc::default(),
+        },
         figures: Arc::default(),
-        now: Arc::new(std::time::Instant::now),
     }
 }
 

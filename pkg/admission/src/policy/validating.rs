@@ -14,7 +14,7 @@ use super::figures::{Enforced, error_type};
 use super::matching::Matching;
 use super::model::{Action, Binding, Policy};
 use super::validations::{Annotated, Decision, Judgement, Validations};
-use super::{PolicyParts, Reach, reach};
+use super::{PolicyParts, applicable};
 use crate::dynamic::{Invocation, Versioned};
 use crate::expressions::Authorizations;
 use crate::{Attributes, Level, Notes, Plugin, Verdict};
@@ -35,11 +35,7 @@ impl ValidatingAdmissionPolicy {
     /// The policies that may be about a request; `None` as long as that is not known.
     fn policies(&self, a: &Attributes<'_>) -> Option<Arc<Policies<Validations>>> {
         let configured = &self.0.configured;
-        match reach(a) {
-            Reach::All => configured.validating(),
-            Reach::Manifests => Some(configured.validating_manifests().unwrap_or_default()),
-            Reach::None => Some(Arc::default()),
-        }
+        applicable(a, || configured.validating(), || configured.validating_manifests())
     }
 }
 
@@ -57,7 +53,7 @@ impl Plugin for ValidatingAdmissionPolicy {
         let Some(policies) = self.policies(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
-        let candidates = policies.candidates(a, self.0.versions.as_ref());
+        let candidates = policies.candidates(a, self.0.around.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
         }
@@ -66,7 +62,7 @@ impl Plugin for ValidatingAdmissionPolicy {
             a,
             object,
             matching: Matching::new(&self.0, a),
-            authorizations: Authorizations::new(self.0.authorizer.as_ref(), a.user),
+            authorizations: Authorizations::new(self.0.around.authorizer.as_ref(), a.user),
             own: None,
             denied: None,
         };
@@ -156,11 +152,14 @@ impl<'r> Dispatch<'r> {
                 return Ok(());
             }
         };
-        let mut collected = Collected::new();
+        let (mut collected, mut told) = (Collected::new(), None);
         for place in self.matching.places(candidate, self.object).await {
             let Some(binding) = candidate.binding(place) else { continue };
             match self.matching.binding(binding, self.object).await {
-                Ok(true) => self.binding((policy, binding), &invocation, &mut collected, notes).await?,
+                Ok(true) => {
+                    let seen = (&invocation, &mut told);
+                    self.binding((policy, binding), seen, &mut collected, notes).await?;
+                }
                 Ok(false) => {}
                 Err(why) => self.misconfigured(policy, Some(binding), &why),
             }
@@ -171,14 +170,18 @@ impl<'r> Dispatch<'r> {
         Ok(())
     }
 
-    /// Applies a policy for a binding.
-    async fn binding(
+    /// Applies a policy for a binding. What the policy is told in another version than the request's is made once, for
+    /// all bindings.
+    async fn binding<'i>(
         &mut self,
         (policy, binding): (&Policy<Validations>, &Binding),
-        invocation: &Invocation,
+        (invocation, converted): (&'i Invocation, &mut Option<Arc<Told<'i>>>),
         collected: &mut Collected,
         notes: &mut Notes,
-    ) -> Verdict {
+    ) -> Verdict
+    where
+        'r: 'i,
+    {
         let params = match self.matching.params(policy, binding).await {
             Ok(params) => params,
             Err(why) => {
@@ -189,10 +192,13 @@ impl<'r> Dispatch<'r> {
         if params.is_empty() {
             return self.matching.namespace().await.map(drop);
         }
-        // Conversions are rare and cheap beside what an answer of another version costs its reader.
-        let told = match &invocation.other {
-            None => self.own().await,
-            Some(other) => told(self.parts, self.a, other.row(), self.object).await.map(Arc::new),
+        let told = match (&invocation.other, &*converted) {
+            (None, _) => self.own().await,
+            (Some(_), Some(told)) => Ok(Arc::clone(told)),
+            (Some(other), None) => {
+                let told = told(self.parts, self.a, other.row(), self.object).await.map(Arc::new);
+                told.inspect(|told| *converted = Some(Arc::clone(told)))
+            }
         };
         let told = match told {
             Ok(told) => told,
@@ -211,7 +217,7 @@ impl<'r> Dispatch<'r> {
                 param: param.as_ref(),
                 namespace: namespace.as_deref(),
                 authorizations: &self.authorizations,
-                now: self.parts.now.as_ref(),
+                around: &self.parts.around,
             };
             judgements.push(settled(policy, &about).await);
         }
@@ -300,7 +306,7 @@ async fn told<'t>(
     endpoint: &'t api::resources::Resource<'t>,
     object: Option<&'t Object>,
 ) -> Result<Told<'t>, String> {
-    let seen = Versioned::new(parts.versions.as_ref(), a, endpoint, object).await;
+    let seen = Versioned::new(parts.around.versions.as_ref(), a, endpoint, object).await;
     let seen = seen.map_err(|status| status.message)?;
     Ok(Told { requests: Requests::new(&seen), seen })
 }

@@ -104,8 +104,9 @@ impl Policy<Validations> {
         }
         let arena = Arena::new();
         let inputs = about.inputs(&arena);
-        let judged = self.validated(&inputs, &arena, about.now).and_then(|decisions| {
-            let annotations = self.annotated(&inputs, &arena, about.now)?;
+        let now = about.around.now.as_ref();
+        let judged = self.validated(&inputs, &arena, now).and_then(|decisions| {
+            let annotations = self.annotated(&inputs, &arena, now)?;
             Ok(Judgement { decisions, annotations })
         });
         judged.unwrap_or_else(|why| self.failed(why))

@@ -1,7 +1,10 @@
 //! Asking one webhook about one request.
 
+use std::pin::pin;
+
 use apimachinery::go_quote::quote;
 use apimachinery::status::Status;
+use apimachinery::trace::Span;
 use schema::object::Object;
 use schema::patch::json_patch::JsonPatch;
 
@@ -9,7 +12,7 @@ use super::figures::{Ended, Told};
 use super::hook::{Hook, SideEffects};
 use super::response::{Answer, Review, Unusable};
 use super::{Failure, Webhooks, response};
-use crate::dynamic::{Invocation, NamespaceOf, Versioned, admission_request};
+use crate::dynamic::{Invocation, NamespaceOf, Versioned, Whose, admission_request};
 use crate::expressions::Matched;
 use crate::webhook::hooks::Candidate;
 use crate::{Attributes, Level, Notes};
@@ -39,7 +42,7 @@ impl Question {
     pub(super) fn new(webhooks: &Webhooks, seen: &Versioned<'_>) -> Result<Self, Box<Status>> {
         let text = |object: Option<&Object>| match object {
             Some(object) => {
-                let text = webhooks.versions.text(object, seen.endpoint);
+                let text = webhooks.around.versions.text(object, seen.endpoint);
                 text.map_err(|error| Box::new(Status::internal_error(error)))
             }
             None => Ok(b"null".to_vec()),
@@ -81,7 +84,8 @@ impl Webhooks {
         let invocation = match &candidate.invocation {
             Some(invocation) => invocation.clone(),
             None => {
-                let selected = hook.criteria.select(a.operation, a.endpoint, a.name, self.versions.as_ref());
+                let selected =
+                    hook.criteria.select(a.operation, a.endpoint, a.name, self.around.versions.as_ref());
                 let Some(invocation) = selected else { return Ok(None) };
                 invocation
             }
@@ -98,13 +102,14 @@ impl Webhooks {
         &self,
         hook: &Hook,
         seen: &Versioned<'_>,
-        kind: &'static str,
+        step: &'static str,
     ) -> Result<bool, Box<Status>> {
         let a = seen.attributes;
         if hook.conditions.is_empty() {
             return Ok(true);
         }
-        let why = match hook.conditions.matches(seen, self.authorizer.as_ref()).await {
+        let whose = Whose { kind: "webhook", name: &hook.name, step, operation: a.operation };
+        let why = match hook.conditions.matches(seen, &whose, &self.around).await {
             Matched::Yes => return Ok(true),
             Matched::No(_) => None,
             Matched::Error(why) => Some(why),
@@ -112,7 +117,7 @@ impl Webhooks {
         match why.filter(|_| !hook.ignores_failures) {
             Some(why) => Err(a.forbidden(&why)),
             None => {
-                self.figures.excluded(&hook.name, kind, a.operation);
+                self.around.conditions.excluded(&whose);
                 Ok(false)
             }
         }
@@ -124,6 +129,32 @@ impl Webhooks {
     /// Why there is no answer, or that it is no.
     pub(super) async fn ask(
         &self,
+        hook: &Hook,
+        a: &Attributes<'_>,
+        question: &Question,
+        mutating: bool,
+    ) -> Result<Answer, Failure> {
+        let uid = self.caller.uid();
+        let name = if mutating { "Call mutating webhook" } else { "Call validating webhook" };
+        let span = Span::current().child(name, || {
+            let own = a.resource;
+            let of_resource = format!("{}/{}, Resource={}", own.group, own.version, own.plural);
+            vec![
+                ("configuration", (*hook.configuration).into()),
+                ("webhook", (*hook.name).into()),
+                ("resource", of_resource.into()),
+                ("subresource", a.subresource().into()),
+                ("operation", a.operation.name().into()),
+                ("UID", uid.as_str().into()),
+            ]
+        });
+        let asked = pin!(self.ask_as(&uid, hook, a, question, mutating));
+        span.within(asked).await
+    }
+
+    async fn ask_as(
+        &self,
+        uid: &str,
         hook: &Hook,
         a: &Attributes<'_>,
         question: &Question,
@@ -142,15 +173,14 @@ impl Webhooks {
         }
         let unknown = "could not create admission objects: webhook does not accept known AdmissionReview versions (v1, v1beta1)";
         let review = hook.review.ok_or_else(|| failed(unknown.to_owned(), 400))?;
-        let uid = self.caller.uid();
-        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.now)()));
+        let left = a.request.deadline.map(|deadline| deadline.saturating_duration_since((self.around.now)()));
         let timeout = left.map_or(hook.timeout, |left| left.min(hook.timeout));
-        let called = self.caller.call(&hook.target, question.body(review, &uid), timeout).await;
+        let called = self.caller.call(&hook.target, question.body(review, uid), timeout).await;
         let body = called.map_err(|failure| match failure.misconfigured {
             true => failed(format!("could not get REST client: {}", failure.message), 500),
             false => failed(format!("failed to call webhook: {}", failure.message), failure.code),
         })?;
-        let answer = review.read(&body, &uid, mutating).map_err(|unusable| match unusable {
+        let answer = review.read(&body, uid, mutating).map_err(|unusable| match unusable {
             Unusable::Unreadable(why) => failed(format!("failed to call webhook: {why}"), 503),
             Unusable::Invalid(why) => failed(format!("received invalid webhook response: {why}"), 503),
         })?;
@@ -191,7 +221,7 @@ impl Webhooks {
         }
         let text = patch.apply(&question.object).map_err(|error| internal(error.to_string()))?;
         let endpoint = invocation.endpoint(a);
-        let read = self.versions.read(a, &text, endpoint).await;
+        let read = self.around.versions.read(a, &text, endpoint).await;
         read.map(Some).map_err(internal)
     }
 
@@ -227,7 +257,7 @@ impl Webhooks {
                     return Err(Status::internal_error(text).into());
                 }
                 failed_open(notes);
-                let over = |deadline| (self.now)() >= deadline;
+                let over = |deadline| (self.around.now)() >= deadline;
                 if told.attributes.request.deadline.is_some_and(over) {
                     return Err(too_late());
                 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use apimachinery::histogram::Histogram;
 
 use super::hook::Hook;
-use crate::{Attributes, Operation};
+use crate::Attributes;
 
 const SECONDS: &str = "apiserver_admission_webhook_admission_duration_seconds";
 
@@ -53,7 +53,21 @@ struct Series {
     requests: BTreeMap<String, u64>,
     rejections: BTreeMap<String, u64>,
     failed_open: BTreeMap<String, u64>,
-    exclusions: BTreeMap<String, u64>,
+}
+
+/// Combinations of labels that are counted of each kind. Those of webhooks that are gone stay, as upstream's do.
+const SERIES_MAX: usize = 16_384;
+
+/// What is counted under some labels; `None` for new ones when there are too many.
+fn entry<V: Default>(series: &mut BTreeMap<String, V>, labels: String) -> Option<&mut V> {
+    let known = series.len() < SERIES_MAX || series.contains_key(&labels);
+    known.then(|| series.entry(labels).or_default())
+}
+
+fn count(series: &mut BTreeMap<String, u64>, labels: String) {
+    if let Some(count) = entry(series, labels) {
+        *count += 1;
+    }
 }
 
 /// What is counted of all webhooks. A question takes a round trip, so that a lock costs nothing.
@@ -76,31 +90,25 @@ impl WebhookFigures {
         let mut series = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let labels =
             format!("name={name:?},operation=\"{operation}\",rejected=\"{rejected}\",type=\"{kind}\"");
-        series.durations.entry(labels).or_default().observe(&BOUNDS, took, took);
+        if let Some(durations) = entry(&mut series.durations, labels) {
+            durations.observe(&BOUNDS, took, took);
+        }
         // Upstream keeps codes above 600 out of its labels.
         let request = format!(
             "code=\"{}\",name={name:?},operation=\"{operation}\",rejected=\"{rejected}\",type=\"{kind}\"",
             code.min(600)
         );
-        *series.requests.entry(request).or_default() += 1;
+        count(&mut series.requests, request);
         if let Some((error, code)) = rejection {
             let labels = format!(
                 "error_type=\"{error}\",name={name:?},operation=\"{operation}\",rejection_code=\"{}\",type=\"{kind}\"",
                 code.min(600)
             );
-            *series.rejections.entry(labels).or_default() += 1;
+            count(&mut series.rejections, labels);
         }
         if matches!(ended, Ended::Failed { open: true, .. }) {
-            *series.failed_open.entry(format!("name={name:?},type=\"{kind}\"")).or_default() += 1;
+            count(&mut series.failed_open, format!("name={name:?},type=\"{kind}\""));
         }
-    }
-
-    /// Counts a webhook that is not asked for its conditions.
-    pub(super) fn excluded(&self, name: &str, kind: &'static str, operation: Operation) {
-        let operation = operation.name();
-        let labels = format!("kind=\"webhook\",name={name:?},operation=\"{operation}\",type=\"{kind}\"");
-        let mut series = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *series.exclusions.entry(labels).or_default() += 1;
     }
 
     /// Appends them to a page of metrics.
@@ -128,11 +136,6 @@ impl WebhookFigures {
                 "apiserver_admission_webhook_fail_open_count",
                 "Admission webhook fail open count, identified by name and broken out for each admission type (validating or mutating).",
                 &series.failed_open,
-            ),
-            (
-                "apiserver_admission_match_condition_exclusions_total",
-                "Admission match condition evaluation exclusions count, identified by name of resource containing the match condition and broken out for each kind containing matchConditions (webhook or policy), operation and admission type (validate or admit).",
-                &series.exclusions,
             ),
         ];
         for (name, help, counts) in counters {

@@ -1,15 +1,10 @@
 //! All webhooks of a kind, and which of them an endpoint concerns.
 
-use std::collections::HashMap;
-use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::hook::Hook;
 use crate::Attributes;
-use crate::dynamic::{Invocation, Versions};
-
-/// Endpoints and operations that are remembered. There are some 1,500 of built-in resources.
-const REMEMBERED_MAX: usize = 8192;
+use crate::dynamic::{Invocation, Memo, Versions};
 
 /// A hook whose rules an endpoint fits.
 #[derive(Clone)]
@@ -20,24 +15,18 @@ pub(super) struct Candidate {
     pub(super) invocation: Option<Invocation>,
 }
 
-#[derive(Default)]
-struct Memo {
-    generation: u64,
-    candidates: HashMap<String, Arc<[Candidate]>>,
-}
-
 /// The webhooks of all configurations in order of the configurations' names, with a memory of what their rules say of
 /// an endpoint: a request that concerns none of them costs one look-up, however many there are.
 #[derive(Default)]
 pub struct Hooks {
     hooks: Vec<Arc<Hook>>,
-    memo: Mutex<Memo>,
+    memo: Memo<Candidate>,
 }
 
 impl Hooks {
     /// These, in this order.
     pub fn new(hooks: Vec<Arc<Hook>>) -> Self {
-        Hooks { hooks, memo: Mutex::default() }
+        Hooks { hooks, memo: Memo::default() }
     }
 
     /// All of these, and then all of the others.
@@ -59,22 +48,7 @@ impl Hooks {
         if self.hooks.is_empty() {
             return Arc::default();
         }
-        let endpoint = a.endpoint;
-        let mut key = String::with_capacity(96);
-        // Writing to a string does not fail.
-        _ = write!(key, "{}/{}", endpoint.group_version, endpoint.plural);
-        _ = write!(key, "/{}/{}", endpoint.subresource, a.operation.name());
-        let generation = versions.generation();
-        let mut memo = self.memo.lock().unwrap_or_else(PoisonError::into_inner);
-        if memo.generation != generation || memo.candidates.len() >= REMEMBERED_MAX {
-            *memo = Memo { generation, candidates: HashMap::new() };
-        }
-        if let Some(known) = memo.candidates.get(&key) {
-            return Arc::clone(known);
-        }
-        let found: Arc<[Candidate]> = self.select(a, versions).into();
-        memo.candidates.insert(key, Arc::clone(&found));
-        found
+        self.memo.candidates(a, versions, |_| 1, || self.select(a, versions))
     }
 
     fn select(&self, a: &Attributes<'_>, versions: &dyn Versions) -> Vec<Candidate> {

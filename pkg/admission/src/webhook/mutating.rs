@@ -66,14 +66,14 @@ struct Round<'r> {
 
 impl Round<'_> {
     async fn run(&self, mut object: Option<&mut Object>, notes: &mut Notes) -> Verdict {
-        let candidates = self.hooks.candidates(self.a, self.webhooks.versions.as_ref());
+        let candidates = self.hooks.candidates(self.a, self.webhooks.around.versions.as_ref());
         if candidates.is_empty() {
             return Ok(());
         }
         if self.number > 0 && notes.webhooks.left.as_ref() != object.as_deref() {
             notes.webhooks.changed();
         }
-        let namespace = NamespaceOf::new(self.webhooks.objects.as_ref());
+        let namespace = NamespaceOf::new(self.webhooks.around.objects.as_ref());
         let mut told: Option<Question> = None;
         for candidate in candidates.iter() {
             let Some(hook) = self.hooks.get(candidate.index) else { continue };
@@ -117,7 +117,7 @@ impl Round<'_> {
     ) -> Result<Option<Object>, Box<apimachinery::status::Status>> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let endpoint = ask.invocation.endpoint(a);
-        let seen = Versioned::new(webhooks.versions.as_ref(), a, endpoint, object).await?;
+        let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await?;
         if !webhooks.meets(hook, &seen, "admit").await? {
             return Ok(None);
         }
@@ -129,7 +129,7 @@ impl Round<'_> {
             None => Question::new(webhooks, &seen)?,
         };
         let question = told.insert(question);
-        let began = (webhooks.now)();
+        let began = (webhooks.around.now)();
         let outcome = self.answer(ask, question, notes).await;
         let object_changed =
             matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, new)));
@@ -144,7 +144,7 @@ impl Round<'_> {
             hook,
             attributes: a,
             kind: "admit",
-            took: (webhooks.now)().saturating_duration_since(began),
+            took: (webhooks.around.now)().saturating_duration_since(began),
         };
         let failed_open = |notes: &mut Notes| {
             let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));

@@ -16,6 +16,7 @@ use schema::object::Object;
 use serde_json::{Value, json};
 
 use super::*;
+use crate::dynamic::Versions;
 use crate::testing::{Store, Write, object};
 use crate::{Attributes, Chain, Notes, Plugin};
 
@@ -62,14 +63,18 @@ impl World {
         Webhooks {
             configured: Arc::clone(self) as Arc<dyn Configured>,
             caller: Arc::clone(self) as Arc<dyn Caller>,
-            versions: Arc::clone(self) as Arc<dyn Versions>,
-            objects: Store::of([(
-                "namespaces",
-                json!({"metadata": {"name": "ns", "labels": {"env": "test"}}}),
-            )]),
-            authorizer: Arc::new(authorization::AlwaysAllow),
+            around: Surroundings {
+                versions: Arc::clone(self) as Arc<dyn Versions>,
+                objects: Store::of([(
+                    "namespaces",
+                    json!({"metadata": {"name": "ns", "labels": {"env": "test"}}}),
+                )]),
+                authorizer: Arc::new(authorization::AlwaysAllow),
+                now: Arc::new(std::time::Instant::now),
+                aside: Arc::new(|work| work()),
+                conditions: Arc::default(),
+            },
             figures: Arc::default(),
-            now: Arc::new(std::time::Instant::now),
         }
     }
 

@@ -45,12 +45,12 @@ impl ValidatingAdmissionWebhook {
         (hook, at): Asked<'_>,
         questions: &[Question],
     ) -> (Result<Answer, Failure>, std::time::Duration) {
-        let began = (self.0.now)();
+        let began = (self.0.around.now)();
         let answer = match questions.get(at) {
             Some(question) => self.0.ask(hook, a, question, false).await,
             None => Ok(Answer::default()),
         };
-        (answer, (self.0.now)().saturating_duration_since(began))
+        (answer, (self.0.around.now)().saturating_duration_since(began))
     }
 }
 
@@ -69,8 +69,8 @@ impl Plugin for ValidatingAdmissionWebhook {
         let Some(hooks) = self.hooks(a) else {
             return Err(a.forbidden("not yet ready to handle request"));
         };
-        let candidates = hooks.candidates(a, webhooks.versions.as_ref());
-        let namespace = NamespaceOf::new(webhooks.objects.as_ref());
+        let candidates = hooks.candidates(a, webhooks.around.versions.as_ref());
+        let namespace = NamespaceOf::new(webhooks.around.objects.as_ref());
         let mut concerned: Vec<(&Hook, Invocation)> = Vec::new();
         for candidate in candidates.iter() {
             let Some(hook) = hooks.get(candidate.index) else { continue };
@@ -81,7 +81,7 @@ impl Plugin for ValidatingAdmissionWebhook {
         let mut asked: Vec<Asked<'_>> = Vec::new();
         for (hook, invocation) in &concerned {
             let endpoint = invocation.endpoint(a);
-            let seen = Versioned::new(webhooks.versions.as_ref(), a, endpoint, object).await?;
+            let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await?;
             if !webhooks.meets(hook, &seen, "validating").await? {
                 continue;
             }
@@ -94,7 +94,8 @@ impl Plugin for ValidatingAdmissionWebhook {
             };
             asked.push((hook, at));
         }
-        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.now)() >= deadline) {
+        if a.request.deadline.is_some_and(|deadline| !asked.is_empty() && (webhooks.around.now)() >= deadline)
+        {
             return Err(call::too_late());
         }
         let answers = join_all(asked.iter().map(|asked| self.ask(a, *asked, &questions))).await;

@@ -109,6 +109,7 @@ fn a_delete_query_can_carry_preconditions() {
             orphan_dependents: Some(true),
             propagation_policy: Some(String::new()),
             dry_run: Vec::new(),
+            ignore_store_read_error: false,
         })
     );
 }
@@ -128,6 +129,7 @@ fn a_delete_body_is_read_in_full() {
             orphan_dependents: Some(false),
             propagation_policy: Some("Orphan".to_owned()),
             dry_run: vec!["All".to_owned()],
+            ignore_store_read_error: false,
         })
     );
     assert_eq!(DeleteOptions::from_object(&Object::new()), DeleteOptions::default());

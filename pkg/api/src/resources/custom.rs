@@ -3,7 +3,7 @@
 //! A definition is kept as text, and compiled for those who ask: most of those in a cluster are never written to
 //! through this server, and a large one costs a hundred times its text.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use apimachinery::kube_version;
 use cel::env::Environment;
@@ -14,6 +14,7 @@ use schema::structured_merge::model::Schema;
 use serde_json::Value;
 
 use super::merge_schema::merge_schema;
+use crate::cel_times::CelTimes;
 use crate::printers::CustomPrinter;
 use crate::structural::{Coercion, Literals, Structural};
 use crate::tree::{child, children, flag, text, texts};
@@ -64,6 +65,8 @@ pub struct CustomVersion {
     minor: u32,
     structural: OnceLock<Option<Structural>>,
     rules: OnceLock<Option<Validator>>,
+    /// Where it is noted how long rules take.
+    cel_times: Option<Arc<CelTimes>>,
     merge: OnceLock<Option<Schema>>,
     printer: OnceLock<CustomPrinter>,
 }
@@ -125,6 +128,13 @@ impl CustomKind {
                 .is_some_and(|it| text(it, "strategy") == "Webhook"),
             versions: versions.collect(),
         }
+    }
+
+    /// Notes from now on how long rules take.
+    #[must_use]
+    pub fn timed(mut self, times: &Arc<CelTimes>) -> Self {
+        self.versions.iter_mut().for_each(|version| version.cel_times = Some(Arc::clone(times)));
+        self
     }
 
     /// Checks the version of an object that is stored.
@@ -222,6 +232,7 @@ impl CustomVersion {
             minor: 0,
             structural: OnceLock::new(),
             rules: OnceLock::new(),
+            cel_times: None,
             merge: OnceLock::new(),
             printer: OnceLock::new(),
         }
@@ -248,10 +259,22 @@ impl CustomVersion {
             if !self.schema_text.as_deref()?.contains("x-kubernetes-validations") {
                 return None;
             }
-            let stored = Environment::of_release(u32::MAX);
-            Validator::new(&self.schema()?, true, &stored, self.minor)
+            let (stored, schema) = (Environment::of_release(u32::MAX), self.schema()?);
+            let compile = || Validator::new(&schema, true, &stored, self.minor);
+            match &self.cel_times {
+                Some(times) => times.compiling(compile),
+                None => compile(),
+            }
         });
         compiled.as_ref()
+    }
+
+    /// Runs the rules with `run`, noting how long that takes.
+    pub(crate) fn evaluating<T>(&self, run: impl FnOnce() -> T) -> T {
+        match &self.cel_times {
+            Some(times) => times.evaluating(run),
+            None => run(),
+        }
     }
 
     /// What prints the rows of Tables.

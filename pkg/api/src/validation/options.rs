@@ -2,8 +2,8 @@
 
 use super::validate_field_manager;
 use crate::options::{
-    CreateOptions, DeleteOptions, ListOptions, MATCH_EXACT, MATCH_NOT_OLDER_THAN, PatchOptions, TableOptions,
-    UpdateOptions,
+    CreateOptions, DeleteOptions, IGNORE_STORE_READ_ERROR, ListOptions, MATCH_EXACT, MATCH_NOT_OLDER_THAN,
+    PatchOptions, TableOptions, UpdateOptions,
 };
 use apimachinery::field::{Error, ErrorList, Path};
 use serde_json::Value;
@@ -108,6 +108,19 @@ pub fn validate_delete_options(options: &DeleteOptions) -> ErrorList {
         }
     }
     errors.extend(dry_run_error(&options.dry_run));
+    if options.ignore_store_read_error {
+        let together = [
+            ("dryRun", !options.dry_run.is_empty()),
+            ("propagationPolicy", options.propagation_policy.is_some()),
+            ("orphanDependents", options.orphan_dependents.is_some()),
+            ("gracePeriodSeconds", options.grace_period_seconds.is_some()),
+            ("preconditions", options.preconditions.is_some()),
+        ];
+        let path = Path::root(IGNORE_STORE_READ_ERROR);
+        for (name, _) in together.into_iter().filter(|(_, given)| *given) {
+            errors.push(Error::invalid(&path, true, format!("cannot be set together with .{name}")));
+        }
+    }
     errors
 }
 

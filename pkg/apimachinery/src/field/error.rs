@@ -380,7 +380,7 @@ pub fn aggregate<'e>(errors: impl IntoIterator<Item = &'e Error>) -> Option<Stri
 }
 
 /// Texts of errors, as [`aggregate`] joins them.
-pub(crate) fn joined(mut texts: Vec<String>) -> Option<String> {
+pub fn joined(mut texts: Vec<String>) -> Option<String> {
     match texts.len() {
         0 => None,
         1 => texts.pop(),

@@ -51,6 +51,11 @@ impl<T> Slab<T> {
         self.places.get_mut(number as usize)?.as_mut()
     }
 
+    /// All values, with their numbers.
+    pub(crate) fn iter_numbered_mut(&mut self) -> impl Iterator<Item = (u32, &mut T)> {
+        (0..).zip(&mut self.places).filter_map(|(number, place)| Some((number, place.as_mut()?)))
+    }
+
     /// All values.
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.places.iter_mut().flatten()

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use storage::Revision;
 
-use super::{Change, Frames, Incoming, readable};
+use super::{Change, Frames, Incoming};
 use crate::memo::Budget;
 use crate::tree::{Cursor, Keyed, Tree};
 use crate::{Element, Error, Items, ListQuery, Page, Predicate, Scope};
@@ -18,6 +18,8 @@ pub struct Snapshot {
     revision: Revision,
     next: u64,
     by_key: Tree<Arc<Element>>,
+    /// The sizes of all elements together.
+    bytes: usize,
     index: Option<Index>,
     /// The elements that cannot be read, again.
     corrupt: Tree<Arc<Element>>,
@@ -87,7 +89,8 @@ impl Snapshot {
     pub(crate) fn filled(elements: Vec<Arc<Element>>, revision: Revision, index: Option<usize>) -> Self {
         let index = index.map(|field| Index::new(field, &elements));
         let corrupt = Tree::from_sorted(elements.iter().filter(|element| element.value().is_err()).cloned());
-        Snapshot { revision, next: 0, by_key: Tree::from_sorted(elements), index, corrupt }
+        let bytes = elements.iter().map(|element| element.size()).sum();
+        Snapshot { revision, next: 0, by_key: Tree::from_sorted(elements), bytes, index, corrupt }
     }
 
     /// The revision of the last change of the resource, or that of the list from which it was filled
@@ -100,6 +103,22 @@ impl Snapshot {
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.by_key.len()
+    }
+
+    /// What all objects take together, in bytes: see [`Element::size`].
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// How many objects have keys in `low..high`; with a `term` only those whose indexed field has it. Without an index
+    /// everything counts.
+    pub(crate) fn count(&self, low: &str, high: &str, term: Option<&str>) -> usize {
+        match (self.index.as_ref(), term) {
+            (Some(index), Some(term)) => {
+                index.by_term.count(Bound::Included((term, low)), Bound::Excluded((term, high)))
+            }
+            _ => self.by_key.count(Bound::Included(low), Bound::Excluded(high)),
+        }
     }
 
     /// Whether there are none.
@@ -192,11 +211,13 @@ impl Snapshot {
         let range = Range::new(scope, start);
         let (low, high) = range.bounds();
         let mut corrupt = self.corrupt.range(low, last.map_or(high, Bound::Included));
-        corrupt.next().map_or(Ok(()), |element| readable(element))
+        corrupt.next().map_or(Ok(()), |element| element.readable())
     }
 
     fn put(&mut self, element: Arc<Element>) -> Option<Arc<Element>> {
+        self.bytes += element.size();
         let prev = self.by_key.insert(Arc::clone(&element));
+        self.bytes -= prev.as_ref().map_or(0, |prev| prev.size());
         if let Some(index) = &mut self.index {
             index.put(&element, prev.as_deref());
         }
@@ -210,6 +231,7 @@ impl Snapshot {
 
     fn remove(&mut self, key: &str) -> Option<Arc<Element>> {
         let prev = self.by_key.remove(key)?;
+        self.bytes -= prev.size();
         if let Some(index) = &mut self.index {
             index.remove(&prev);
         }

@@ -307,6 +307,13 @@ impl State {
         self.log.range(begin..end).map(|(_, change)| Arc::clone(change)).collect()
     }
 
+    /// How many watches wait for changes of everything, of a namespace and of an object, named by their keys.
+    pub(crate) fn watches_of(&self, namespace: Option<&str>, object: &str) -> usize {
+        let namespace = namespace.map(Interest::Namespace);
+        let interests = [Some(Interest::All), namespace, Some(Interest::Object(object))];
+        interests.into_iter().flatten().map(|interest| self.topics.seats(interest)).sum()
+    }
+
     /// How many changes are kept, for how many there is room, and how many watches there are.
     pub(crate) fn sizes(&self) -> (usize, usize, usize) {
         let (length, capacity) = self.log.size();

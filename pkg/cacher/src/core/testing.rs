@@ -31,7 +31,7 @@ impl Ingest for Words {
 
 pub(crate) fn element(key: &str, revision: Revision, value: &str) -> Arc<Element> {
     let value = Bytes::from(value.to_owned());
-    Element::new(KeyValue { key: key.to_owned(), value, mod_revision: revision }, &Words)
+    Element::new(KeyValue::new(key, value, revision), &Words)
 }
 
 pub(crate) fn put(key: &str, revision: Revision, value: &str) -> Incoming {

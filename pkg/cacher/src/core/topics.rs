@@ -213,6 +213,13 @@ impl Topics {
         }
     }
 
+    /// How many watches have a seat in the topic of an interest.
+    pub(crate) fn seats(&self, interest: Interest<'_>) -> usize {
+        let Some((kind, name)) = name(interest) else { return self.all.wakers.len() };
+        let number = self.names.get(kind).and_then(|names| names.get(name));
+        number.and_then(|number| self.topics.get(*number)).map_or(0, |topic| topic.seats.wakers.len())
+    }
+
     /// Has a seat's waker woken by the next change of its topic.
     pub(crate) fn arm(&mut self, seat: Seat, waker: &Waker) {
         match seat.topic {

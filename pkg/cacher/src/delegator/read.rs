@@ -13,7 +13,7 @@ use super::route::{self, ListRoute, Need};
 use super::{Delegator, Error, Found, Freshness};
 use crate::cache::{Cache, Snapshot};
 use crate::freshness::WAIT_MAX;
-use crate::{Element, ListQuery, Page, Predicate, Resource, Watch, WatchQuery, WatchStart, uncached};
+use crate::{Damage, Element, ListQuery, Page, Predicate, Resource, Watch, WatchQuery, WatchStart, uncached};
 
 /// What clients are told to wait when a revision is not reached, in seconds (upstream's
 /// `resourceVersionTooHighRetrySeconds`).
@@ -62,7 +62,12 @@ impl Delegator {
     /// It may be out of date. `None` says nothing about whether the key exists.
     pub fn peek(&self, resource: &Resource, key: &str) -> Option<Arc<Element>> {
         let snapshot = resource.cache.as_ref()?.snapshot()?;
-        snapshot.get(key).cloned()
+        snapshot.get(key).filter(|element| !self.is_doubtful(element)).cloned()
+    }
+
+    /// Whether storage has to say how a cached object reads now.
+    fn is_doubtful(&self, element: &Element) -> bool {
+        self.inner.store.is_doubtful(element.key(), element.revision())
     }
 
     /// `None` when storage has to answer.
@@ -86,7 +91,13 @@ impl Delegator {
             (Err(_), _) => return None,
         }
         let (snapshot, revision) = self.current(cache)?;
-        let element = snapshot.get(key).cloned().map(uncached::checked).transpose();
+        let element = match snapshot.get(key).cloned().map(uncached::checked).transpose() {
+            // The store may be able to open it by now.
+            Err(Error::Corrupt { damage: Damage::Sealed, .. }) => return None,
+            // Or not any more. Who takes any version takes this one.
+            Ok(Some(element)) if matches!(need, Need::Latest) && self.is_doubtful(&element) => return None,
+            element => element,
+        };
         Some(element.map(|element| Found { element, revision }))
     }
 
@@ -98,25 +109,52 @@ impl Delegator {
     pub async fn list(&self, resource: &Resource, query: ListQuery) -> Result<Page, Error> {
         let Some(cache) = &resource.cache else { return self.list_storage(resource, &query).await };
         let span = Span::current().child("cacher.GetList", || of(resource));
-        span.clone().within(pin!(self.list_by(resource, cache, query))).await
+        span.clone().within(pin!(self.list_by(resource, cache, &query))).await
     }
 
-    async fn list_by(&self, resource: &Resource, cache: &Cache, query: ListQuery) -> Result<Page, Error> {
+    async fn list_by(&self, resource: &Resource, cache: &Cache, query: &ListQuery) -> Result<Page, Error> {
+        match self.list_routed(resource, cache, query).await {
+            // The store may be able to open it by now.
+            Err(Error::Corrupt { damage: Damage::Sealed, .. }) => self.list_storage(resource, query).await,
+            page => page,
+        }
+    }
+
+    async fn list_routed(
+        &self,
+        resource: &Resource,
+        cache: &Cache,
+        query: &ListQuery,
+    ) -> Result<Page, Error> {
         let ready = cache.snapshot().is_some();
         if ready {
             Span::current().event("Ready");
         }
-        match route::list(&query, ready) {
-            ListRoute::Storage => self.list_storage(resource, &query).await,
+        match route::list(query, ready) {
+            ListRoute::Storage => self.list_storage(resource, query).await,
             ListRoute::NotReady => Err(cache.not_ready(Instant::now())),
-            ListRoute::At(revision) => self.list_at(resource, cache, &query, revision).await,
-            ListRoute::Current(Need::Latest) => self.list_latest(resource, cache, &query).await,
+            ListRoute::At(revision) => self.list_at(resource, cache, query, revision).await,
+            ListRoute::Current(Need::Latest) => self.list_latest(resource, cache, query).await,
             ListRoute::Current(need) => {
                 self.wait(resource, need).await.map_err(|stale| self.stale(stale))?;
-                let limit = route::limit(&query);
-                self.list_current(resource, cache, &ListQuery { limit, ..query })
+                let limit = route::limit(query);
+                self.list_current(resource, cache, &ListQuery { limit, ..query.clone() })
             }
         }
+    }
+
+    /// What cannot be read among the keys that begin with `prefix`, in order; at most so many. Storage is asked, page by
+    /// page, for it may be able to open what the cache could not.
+    ///
+    /// # Errors
+    /// As the store.
+    pub async fn unreadable(
+        &self,
+        resource: &Resource,
+        prefix: &str,
+        max: usize,
+    ) -> Result<Vec<Arc<Element>>, Error> {
+        uncached::unreadable(&*self.inner.store, resource, prefix, max).await
     }
 
     async fn list_storage(&self, resource: &Resource, query: &ListQuery) -> Result<Page, Error> {

@@ -35,7 +35,7 @@ struct Fill<'a> {
     options: ListOptions,
 }
 
-/// Lists a resource. Tries again until it succeeds, and tells the cache why it does not. `pages`
+/// Lists a resource. Tries again until it succeeds, and tells a cache that is not in service yet why it does not. `pages`
 /// limits how many pages are read at the same time.
 pub(super) async fn fill(
     store: &dyn Storage,
@@ -60,7 +60,9 @@ pub(super) async fn fill(
                     Error::Unavailable(_) => {}
                     _ => tracing::warn!(prefix = resource.config.prefix, %error, "a cache is not filled yet"),
                 }
-                cache.reset(Some(error.to_string()), Instant::now());
+                if cache.snapshot().is_none() {
+                    cache.reset(Some(error.to_string()), Instant::now());
+                }
                 if matches!(error, Error::Compacted { .. }) {
                     fill = Fill::new(store, resource);
                 }

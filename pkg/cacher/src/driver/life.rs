@@ -8,15 +8,20 @@ use futures::stream::FuturesUnordered;
 use storage::{Error, Revision, WatchEvent, WatchItem};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::coop::consume_budget;
-use tokio::time::Instant;
+use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::feed::{End, Feed};
 use super::fill::{Filled, fill};
+use super::mend::{self, opens};
 use super::slot::Slots;
+use crate::Resource;
 use crate::delegator::Inner;
 
 /// Lists under way, with the numbers of their slots. One that was ended gives nothing any more.
 type Fills<'a> = FuturesUnordered<BoxFuture<'a, (u32, Result<Filled, Aborted>)>>;
+
+/// Attempts under way to open what could not be opened, with the numbers of the slots: whether one did.
+type Attempts<'a> = FuturesUnordered<BoxFuture<'a, (u32, Arc<Resource>, bool)>>;
 
 /// The caches between two gaps.
 pub(super) struct Life<'a> {
@@ -26,6 +31,7 @@ pub(super) struct Life<'a> {
     /// Slots with changes in the batch that is coming in.
     touched: Vec<u32>,
     fills: Fills<'a>,
+    attempts: Attempts<'a>,
     pages: Arc<Semaphore>,
     compacted: watch::Receiver<Revision>,
 }
@@ -43,6 +49,7 @@ impl<'a> Life<'a> {
             slots: Slots::new(&inner.prefix),
             touched: Vec::new(),
             fills: Fills::new(),
+            attempts: Attempts::new(),
             pages: Arc::new(Semaphore::new(inner.options.fills_max.max(1))),
             compacted: inner.store.compacted(),
         };
@@ -52,6 +59,8 @@ impl<'a> Life<'a> {
 
     /// Lives.
     pub(super) async fn run(&mut self) -> End {
+        let mut retry = interval_at(Instant::now() + mend::INTERVAL, mend::INTERVAL);
+        retry.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             consume_budget().await;
             // In a fixed order, so that the same course of events has the same outcome; what is rare
@@ -61,6 +70,8 @@ impl<'a> Life<'a> {
                 Some((at, filled)) = self.fills.next() => if let Ok(filled) = filled {
                     self.on_filled(at, filled);
                 },
+                Some((at, resource, opened)) = self.attempts.next() => self.on_tried(at, &resource, opened),
+                _ = retry.tick() => self.on_retry(),
                 Ok(()) = self.compacted.changed() => self.on_compacted(),
                 () = self.inner.resources.changed() => self.on_changed(),
                 item = self.feed.next() => match item {
@@ -123,6 +134,32 @@ impl<'a> Life<'a> {
             true if self.inner.is_ready() => tracing::info!("the watch cache is filled"),
             true => {}
             false => tracing::debug!(prefix, "an installed resource is cached"),
+        }
+    }
+
+    /// Tries again to open what could not be opened.
+    fn on_retry(&mut self) {
+        let store = &*self.inner.store;
+        for (at, slot) in self.slots.numbered() {
+            let keys = slot.due();
+            if keys.is_empty() {
+                continue;
+            }
+            let resource = Arc::clone(slot.resource());
+            self.attempts.push(Box::pin(async move { (at, resource, opens(store, &keys).await) }));
+        }
+    }
+
+    /// Where one opened the others may open, too: the resource is listed anew.
+    fn on_tried(&mut self, at: u32, resource: &Arc<Resource>, opened: bool) {
+        let Some(slot) = self.slots.get_mut(at).filter(|slot| Arc::ptr_eq(slot.resource(), resource)) else {
+            return;
+        };
+        slot.sealed().tried();
+        if opened {
+            tracing::info!(prefix = resource.config.prefix, "what could not be decrypted can be by now");
+            slot.begin_anew();
+            self.list(at);
         }
     }
 

@@ -10,6 +10,7 @@ use storage::{EventKind, WatchEvent};
 use tokio::time::Instant;
 
 use super::fill::Filled;
+use super::mend::Sealed;
 use crate::cache::Cache;
 use crate::core::{Incoming, Slab};
 use crate::delegator::Set;
@@ -28,6 +29,8 @@ pub(super) struct Slot {
     overflown: bool,
     /// Ends the list that is under way.
     list: Option<AbortHandle>,
+    /// What could not be opened.
+    sealed: Sealed,
 }
 
 impl Slot {
@@ -40,6 +43,7 @@ impl Slot {
             held_back_max,
             overflown: false,
             list: None,
+            sealed: Sealed::default(),
         }
     }
 
@@ -51,6 +55,24 @@ impl Slot {
     /// Its cache; `None` for what is only counted.
     pub(super) fn cache(&self) -> Option<&Arc<Cache>> {
         self.resource.cache.as_ref()
+    }
+
+    /// What could not be opened.
+    pub(super) fn sealed(&mut self) -> &mut Sealed {
+        &mut self.sealed
+    }
+
+    /// The keys that may be tried again now; none while the resource is being listed.
+    pub(super) fn due(&mut self) -> Vec<String> {
+        match (&self.held_back, &self.resource.cache) {
+            (None, Some(cache)) => self.sealed.next(cache),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The resource is going to be listed anew. Its cache goes on meanwhile with what it has.
+    pub(super) fn begin_anew(&mut self) {
+        self.held_back.get_or_insert_default();
     }
 
     /// A list is under way that this ends.
@@ -68,7 +90,9 @@ impl Slot {
         self.batch.push(match event.kind {
             EventKind::Delete => Incoming::Delete { key: kv.key, revision: kv.mod_revision },
             EventKind::Create | EventKind::Update => {
-                Incoming::Put(Element::new(kv, &*self.resource.config.ingest))
+                let element = Element::new(kv, &*self.resource.config.ingest);
+                self.sealed.note(&element);
+                Incoming::Put(element)
             }
         });
         self.batch.len() == 1
@@ -82,14 +106,17 @@ impl Slot {
     /// The batch is complete.
     pub(super) fn apply(&mut self, now: Instant) {
         let batch = mem::take(&mut self.batch);
-        match (&mut self.held_back, &self.resource.cache) {
-            (Some(held_back), _) if held_back.len() + batch.len() > self.held_back_max => {
+        match &mut self.held_back {
+            Some(held_back) if held_back.len() + batch.len() > self.held_back_max => {
                 *held_back = Vec::new();
                 self.overflown = true;
             }
-            (Some(held_back), _) => held_back.extend(batch),
-            (None, Some(cache)) => cache.apply(batch, now),
-            (None, None) => {}
+            Some(held_back) => held_back.extend(batch.iter().cloned()),
+            None => {}
+        }
+        // One that is not in service yet passes over it.
+        if let Some(cache) = &self.resource.cache {
+            cache.apply(batch, now);
         }
     }
 
@@ -101,6 +128,12 @@ impl Slot {
             return false;
         };
         let later = self.held_back.take().unwrap_or_default();
+        self.sealed.clear();
+        let puts = later.iter().filter_map(|change| match change {
+            Incoming::Put(element) => Some(element),
+            Incoming::Delete { .. } => None,
+        });
+        filled.elements.iter().chain(puts).for_each(|element| self.sealed.note(element));
         cache.fill(filled.elements, filled.revision, later, now);
         self.resource.metrics.initializations.increment();
         self.resource.enter(Stage::Ready);
@@ -132,6 +165,11 @@ impl Slots {
     /// The slot with a number.
     pub(super) fn get_mut(&mut self, number: u32) -> Option<&mut Slot> {
         self.slots.get_mut(number)
+    }
+
+    /// All slots, with their numbers.
+    pub(super) fn numbered(&mut self) -> impl Iterator<Item = (u32, &mut Slot)> {
+        self.slots.iter_numbered_mut()
     }
 
     /// All slots.

@@ -135,3 +135,71 @@ async fn whoever_waits_for_the_far_future_does_not_delay_the_others() {
     assert!(near.await.unwrap());
     assert!(!far.await.unwrap());
 }
+
+/// Takes nothing but questions, and answers none of them.
+struct Mute(Memory);
+
+#[async_trait::async_trait]
+impl Storage for Mute {
+    async fn get(&self, key: &str) -> Result<storage::Lookup, storage::Error> {
+        self.0.get(key).await
+    }
+    async fn list(
+        &self,
+        prefix: &str,
+        options: storage::ListOptions,
+    ) -> Result<storage::Listing, storage::Error> {
+        self.0.list(prefix, options).await
+    }
+    async fn count(&self, prefix: &str) -> Result<u64, storage::Error> {
+        self.0.count(prefix).await
+    }
+    async fn put(
+        &self,
+        key: &str,
+        value: bytes::Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<storage::Written, storage::Error> {
+        self.0.put(key, value, expected, ttl).await
+    }
+    async fn delete(&self, key: &str, expected: Revision) -> Result<storage::Deleted, storage::Error> {
+        self.0.delete(key, expected).await
+    }
+    async fn watch(
+        &self,
+        prefix: &str,
+        options: storage::WatchOptions,
+    ) -> Result<storage::WatchStream, storage::Error> {
+        self.0.watch(prefix, options).await
+    }
+    async fn request_progress(&self) -> Result<(), storage::Error> {
+        Err(storage::Error::Refused("too old to be trusted".to_owned()))
+    }
+    async fn current_revision(&self) -> Result<Revision, storage::Error> {
+        self.0.current_revision().await
+    }
+    async fn compact(&self, revision: Revision) -> Result<(), storage::Error> {
+        self.0.compact(revision).await
+    }
+    fn compacted(&self) -> tokio::sync::watch::Receiver<Revision> {
+        self.0.compacted()
+    }
+    async fn healthy(&self) -> Result<(), storage::Error> {
+        self.0.healthy().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_is_not_trusted_about_progress_is_not_waited_for() {
+    let frontier = Arc::new(Frontier::default());
+    let chasing = Arc::clone(&frontier);
+    let chase = tokio::spawn(async move { chasing.chase(&Mute(Memory::new())).await });
+    let begun = Instant::now();
+    assert!(!frontier.wait_for_known(5).await);
+    assert_eq!(begun.elapsed(), PROGRESS_AFTER);
+    // Whom a client named a revision to waits on: it may come.
+    assert!(!frontier.wait_for_named(5).await);
+    assert_eq!(begun.elapsed(), PROGRESS_AFTER + WAIT_MAX);
+    chase.abort();
+}

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use futures::{FutureExt, StreamExt};
 
 use super::*;
-use crate::{Error, EventType};
+use crate::{Damage, Error, EventType};
 
 const LATEST: Freshness = Freshness::Consistent;
 const ANY: Freshness = Freshness::NotOlderThan(0);
@@ -269,6 +269,96 @@ async fn one_value_that_cannot_be_read_fails_what_would_show_it_and_nothing_else
     assert_eq!(names(&reader.list(&ListQuery { scope, ..all(LATEST) }).await.unwrap()), ["c/1"]);
     set(&store.memory, "b", Some("yes")).await;
     assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()).len(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_nobody_could_open_is_asked_of_storage_again() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "sealed")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    let sealed = |error| {
+        assert!(
+            matches!(&error, Error::Corrupt { key, damage: Damage::Sealed, .. } if key == "/r/p/b"),
+            "{error:?}"
+        );
+    };
+    sealed(reader.list(&all(ANY)).await.unwrap_err());
+    sealed(reader.get("/r/p/b", LATEST).await.unwrap_err());
+    assert!(reader.get("/r/p/a", LATEST).await.unwrap().element.is_some());
+    store.locked.store(false, Relaxed);
+    assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()), ["a", "b"]);
+    assert!(reader.get("/r/p/b", LATEST).await.unwrap().element.is_some());
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_could_not_be_opened_when_it_came_by_is_cached_once_it_can_be() {
+    let store = Recorded::with(&[("a", "yes")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    store.set("b", Some("sealed")).await;
+    let sealed = store.set("c", Some("sealed")).await;
+    assert!(reader.watch(watching(WatchStart::State(Freshness::NotOlderThan(sealed)))).await.is_err());
+    // While nobody can open it the cache stays as it is, and is served.
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(driven.fills(), 1);
+    assert!(reader.get("/r/p/a", ANY).await.unwrap().element.is_some());
+    store.locked.store(false, Relaxed);
+    let last = store.set("d", Some("yes")).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
+    assert_eq!(driven.fills(), 2);
+    let reads = store.reads().len();
+    let page = reader.list(&all(Freshness::NotOlderThan(last))).await.unwrap();
+    assert_eq!(names(&page), ["a", "b", "c", "d"]);
+    assert_eq!(store.reads().len(), reads, "the cache has answered");
+    reader.watch(watching(WatchStart::State(LATEST))).await.unwrap();
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert_eq!(driven.fills(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cache_that_is_filled_anew_misses_nothing_that_changes_meanwhile() {
+    let store = Recorded::with(&[("a", "yes")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    for round in 0..20 {
+        store.locked.store(true, Relaxed);
+        store.set("b", Some("sealed")).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        store.locked.store(false, Relaxed);
+        for n in 0..40 {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+            let written = store.set("a", Some(&format!("{round} {n}"))).await;
+            let found = reader.get("/r/p/a", Freshness::NotOlderThan(written)).await.unwrap();
+            assert_eq!(found.element.unwrap().revision(), written);
+        }
+        assert_eq!(names(&reader.list(&all(LATEST)).await.unwrap()), ["a", "b"]);
+    }
+    assert!(driven.fills() > 1);
+    assert_eq!(driven.delegator.differences().await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_may_read_differently_now_is_read_from_storage_by_who_wants_to_know() {
+    let store = Recorded::with(&[("a", "yes"), ("b", "yes")]).await;
+    let driven = Driven::ready(store.clone()).await;
+    let reader = driven.reader();
+    store.doubtful.store(store.current_revision().await.unwrap(), Relaxed);
+    let b = store.set("b", Some("new")).await;
+    let resource = &reader.resource;
+    let gets = || store.gets.load(Relaxed);
+    for (key, freshness, asked) in [
+        ("/r/p/a", LATEST, 1),
+        ("/r/p/a", ANY, 0),
+        ("/r/p/b", Freshness::NotOlderThan(b), 0),
+        ("/r/p/b", LATEST, 0),
+    ] {
+        let before = gets();
+        assert!(reader.get(key, freshness).await.unwrap().element.is_some());
+        assert_eq!(gets() - before, asked, "{key} {freshness:?}");
+    }
+    assert!(driven.delegator.peek(resource, "/r/p/a").is_none());
+    assert!(driven.delegator.peek(resource, "/r/p/b").is_some());
 }
 
 #[tokio::test(start_paused = true)]

@@ -34,7 +34,8 @@ pub(crate) async fn watch(
     let options = WatchOptions { start, prev_kv: true, exact: query.scope.exact, progress: query.bookmarks };
     let changes = store.watch(&query.scope.prefix, options).await?;
     let end = (matches!(query.start, WatchStart::State(_)) && query.bookmarks).then_some(after);
-    Ok(Watch::from_storage(run(store, resource, query, initial, end, changes, lenient)))
+    let events = initial.len_max() + usize::from(end.is_some());
+    Ok(Watch::from_storage(run(store, resource, query, initial, end, changes, lenient), events))
 }
 
 async fn state(

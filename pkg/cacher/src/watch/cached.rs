@@ -102,6 +102,11 @@ impl CachedWatch {
         Ok(self)
     }
 
+    /// Whether the initial state has been delivered.
+    pub(crate) fn is_current(&self) -> bool {
+        self.initial.is_none()
+    }
+
     /// The next event: see [`super::Watch`].
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Event, Error>>> {
         let mut looks = LOOKS_PER_POLL;

@@ -11,7 +11,6 @@ use crate::value::{Concat, List, Map, Timestamp, Trait, Value, compare, convert,
 
 const INT_OVERFLOW: &str = "integer overflow";
 const UINT_OVERFLOW: &str = "unsigned integer overflow";
-const DURATION_OVERFLOW: &str = "duration overflow";
 const TIMESTAMP_OVERFLOW: &str = "timestamp overflow";
 const DIVISION_BY_ZERO: &str = "division by zero";
 const MODULUS_BY_ZERO: &str = "modulus by zero";
@@ -24,8 +23,9 @@ fn uint<'a>(value: Option<u64>) -> Value<'a> {
     value.map_or(Value::Error(UINT_OVERFLOW), Value::Uint)
 }
 
+/// A duration. To cel-go too many nanoseconds are an integer that overflows.
 fn duration<'a>(value: Option<i64>) -> Value<'a> {
-    value.map_or(Value::Error(DURATION_OVERFLOW), Value::Duration)
+    value.map_or(Value::Error(INT_OVERFLOW), Value::Duration)
 }
 
 impl<'a> Context<'a, '_> {
@@ -95,7 +95,7 @@ impl<'a> Context<'a, '_> {
             (Value::Bytes(a), Value::Bytes(b)) => return self.arena.bytes(&[a, b].concat()),
             (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(b)),
             (Value::Duration(d), Value::Timestamp(t)) | (Value::Timestamp(t), Value::Duration(d)) => {
-                shift(t, d.into())
+                shift(t, d)
             }
             (Value::List(a), Value::List(b)) => return self.add_lists(a, b),
             _ => b.or_no_such_overload(),
@@ -181,19 +181,24 @@ fn subtract<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
         (Value::Uint(a), Value::Uint(b)) => uint(a.checked_sub(b)),
         (Value::Double(a), Value::Double(b)) => Value::Double(a - b),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_sub(b)),
-        (Value::Timestamp(t), Value::Duration(d)) => shift(t, -i128::from(d)),
+        (Value::Timestamp(t), Value::Duration(d)) => match d.checked_neg() {
+            Some(by) => shift(t, by),
+            None => Value::Error(INT_OVERFLOW),
+        },
         (Value::Timestamp(a), Value::Timestamp(b)) => {
-            let nanos = (i128::from(a.seconds) - i128::from(b.seconds)) * 1_000_000_000 + i128::from(a.nanos)
-                - i128::from(b.nanos);
-            i64::try_from(nanos).map_or(Value::Error(TIMESTAMP_OVERFLOW), Value::Duration)
+            // The seconds by themselves may be too many already, although the nanoseconds would make them fewer.
+            let seconds =
+                a.seconds.checked_sub(b.seconds).and_then(|seconds| seconds.checked_mul(1_000_000_000));
+            let nanos = i64::from(a.nanos) - i64::from(b.nanos);
+            duration(seconds.and_then(|seconds| seconds.checked_add(nanos)))
         }
         _ => b.or_no_such_overload(),
     }
 }
 
 /// A point in time, moved by nanoseconds.
-fn shift<'a>(t: Timestamp, by: i128) -> Value<'a> {
-    let nanos = i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanos) + by;
+fn shift<'a>(t: Timestamp, by: i64) -> Value<'a> {
+    let nanos = i128::from(t.seconds) * 1_000_000_000 + i128::from(t.nanos) + i128::from(by);
     let seconds = nanos.div_euclid(1_000_000_000) as i64;
     if !(MIN_SECONDS..=MAX_SECONDS).contains(&seconds) {
         return Value::Error(TIMESTAMP_OVERFLOW);
@@ -237,5 +242,30 @@ pub(super) fn sum<'a>(a: Value<'a>, b: Value<'a>) -> Value<'a> {
         (Value::Double(a), Value::Double(b)) => Value::Double(a + b),
         (Value::Duration(a), Value::Duration(b)) => duration(a.checked_add(b)),
         _ => b.or_no_such_overload(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_that_are_too_far_apart_overflow_as_integers() {
+        let at = |seconds, nanos| Value::Timestamp(Timestamp { seconds, nanos, offset: 0 });
+        let text = |value| crate::value::text(value);
+        let overflow = text(Value::Error("integer overflow"));
+        assert_eq!(text(subtract(at(0, 0), at(10_000_000_000, 0))), overflow);
+        // 1 ns less than the longest duration would fit, but its seconds alone do not.
+        assert_eq!(text(subtract(at(9_223_372_037, 0), at(0, 145_224_194))), overflow);
+        assert_eq!(text(subtract(at(0, 0), Value::Duration(i64::MIN))), overflow);
+        assert_eq!(text(negate(Value::Duration(i64::MIN))), overflow);
+        assert_eq!(
+            text(subtract(at(9_223_372_036, 0), at(0, 1))),
+            text(Value::Duration(9_223_372_035_999_999_999))
+        );
+        assert_eq!(
+            text(subtract(at(MIN_SECONDS, 0), Value::Duration(1))),
+            text(Value::Error("timestamp overflow"))
+        );
     }
 }

@@ -1,9 +1,10 @@
 //! Variables with their fields and indices.
 
 use super::Machine;
+use super::cost::Trace;
 use crate::arena::{Abort, Outcome};
 use crate::plan::{Key, Qualifier, Root};
-use crate::value::{List, Map, Opaque, Value, go_type, lossless_int, text};
+use crate::value::{Constant, List, Map, Opaque, Value, go_type, lossless_int, text};
 
 /// What a step into a value comes to: the value, that it is absent, or an error.
 enum Found<'a> {
@@ -12,7 +13,35 @@ enum Found<'a> {
     Error(Value<'a>),
 }
 
-impl<'a> Machine<'a, '_> {
+impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
+    /// The value of an attribute that is a node.
+    pub(super) fn attribute(&mut self, attribute: u32) -> Outcome<'a> {
+        let this = self.plan.attribute(attribute);
+        let value = match this.root {
+            // Nearly all of them: fields of a variable.
+            Root::Slot(slot)
+                if let Some(value) = self.slots[usize::from(slot)]
+                    && !matches!(value, Value::Error(_) | Value::Optional(_)) =>
+            {
+                self.qualified(value, &this.qualifiers)?
+            }
+            _ => self.resolve(attribute)?,
+        };
+        self.attribute_done(attribute, 0)?;
+        Ok(value)
+    }
+
+    /// `has(attribute)`.
+    pub(super) fn presence(&mut self, attribute: u32) -> Outcome<'a> {
+        let value = match self.resolve(attribute)? {
+            Value::Optional(value) => Value::Bool(value.is_some()),
+            value => value,
+        };
+        // Presence is free: what the attribute costs is taken back.
+        self.attribute_done(attribute, 1)?;
+        Ok(value)
+    }
+
     /// The value of an attribute, without accounting for the attribute itself.
     pub(super) fn resolve(&mut self, attribute: u32) -> Outcome<'a> {
         let plan = self.plan;
@@ -35,10 +64,45 @@ impl<'a> Machine<'a, '_> {
                 };
             }
         };
-        if value.is_error() || this.qualifiers.is_empty() && !matches!(value, Value::Optional(_)) {
-            return Ok(value);
+        match value {
+            Value::Error(_) | Value::Optional(None) => Ok(value),
+            // What is in an optional variable leaves its schema behind.
+            Value::Optional(Some(inner)) => self.qualify_all(native(*inner), &this.qualifiers, true),
+            value => self.qualified(value, &this.qualifiers),
         }
-        self.qualify_all(value, &this.qualifiers)
+    }
+
+    /// The value at the end of a way from one that is neither an error nor optional.
+    #[inline(always)]
+    fn qualified(&mut self, value: Value<'a>, qualifiers: &'a [Qualifier]) -> Outcome<'a> {
+        match self.fields(value, qualifiers)? {
+            (value, []) => Ok(value),
+            (value, rest) => self.qualify_all(value, rest, false),
+        }
+    }
+
+    /// Goes along names of members for as long as they lead from one map into another value. Says where that ends
+    /// and what is left of the way.
+    #[inline(always)]
+    fn fields(
+        &mut self,
+        mut value: Value<'a>,
+        mut qualifiers: &'a [Qualifier],
+    ) -> Result<(Value<'a>, &'a [Qualifier]), Abort> {
+        let plan = self.plan;
+        while let Some((qualifier, rest)) = qualifiers.split_first()
+            && let (Key::Constant(constant), false, false) =
+                (qualifier.key, qualifier.optional, qualifier.test)
+            && let (Constant::String(name), Value::Map(map)) = (&plan.constants[constant as usize], value)
+            && let Some(next) = map.field(name)
+            && !next.is_error()
+        {
+            value = next;
+            self.costs.charge(1)?;
+            self.costs.trace.push(qualifier.id, value);
+            qualifiers = rest;
+        }
+        Ok((value, qualifiers))
     }
 
     fn unbound(&self, slot: u16) -> Outcome<'a> {
@@ -47,48 +111,33 @@ impl<'a> Machine<'a, '_> {
     }
 
     /// Accounts for an attribute whose value is known.
+    #[inline]
     pub(super) fn attribute_done(&mut self, attribute: u32, free: u64) -> Result<(), Abort> {
         let plan = self.plan;
         match plan.attribute(attribute).root {
             // A choice has no cost of its own.
             Root::Choice { condition, truthy, falsy } => {
-                self.costs.drop_id(plan.attribute_id(falsy));
-                self.costs.drop_id(plan.attribute_id(truthy));
-                self.costs.drop_id(self.id(condition));
+                self.costs.trace.drop_id(plan.attribute_id(falsy));
+                self.costs.trace.drop_id(plan.attribute_id(truthy));
+                self.costs.trace.drop_id(self.id(condition));
                 self.costs.refund(free);
                 Ok(())
             }
             _ => {
-                self.costs.drop_id(plan.attribute_id(attribute));
+                self.costs.trace.drop_id(plan.attribute_id(attribute));
                 self.costs.charge(1 - free)
             }
         }
     }
 
-    fn qualify_all(&mut self, value: Value<'a>, qualifiers: &'a [Qualifier]) -> Outcome<'a> {
-        let mut value = value;
-        let mut optional = false;
-        match value {
-            Value::Optional(None) => return Ok(value),
-            Value::Optional(Some(inner)) => {
-                // What is in an optional variable leaves its schema behind.
-                value = native(*inner);
-                optional = true;
-            }
-            _ => {}
-        }
+    fn qualify_all(
+        &mut self,
+        mut value: Value<'a>,
+        qualifiers: &'a [Qualifier],
+        mut optional: bool,
+    ) -> Outcome<'a> {
         for qualifier in qualifiers {
             optional |= qualifier.optional;
-            if let (Key::Constant(constant), Value::Map(map), false) =
-                (qualifier.key, value, optional || qualifier.test)
-                && let Some(next) = map.find(self.plan.constants[constant as usize].value())
-                && !next.is_error()
-            {
-                value = next;
-                self.costs.charge(1)?;
-                self.costs.push(qualifier.id, value);
-                continue;
-            }
             match self.qualify(value, qualifier, optional)? {
                 Found::Value(next) => value = next,
                 Found::Absent => return Ok(Value::Optional(None)),
@@ -154,10 +203,10 @@ impl<'a> Machine<'a, '_> {
             Found::Error(error) => error,
         };
         if matches!(qualifier.key, Key::Computed(_)) {
-            self.costs.drop_id(qualifier.id);
+            self.costs.trace.drop_id(qualifier.id);
         }
         self.costs.charge(1)?;
-        self.costs.push(qualifier.id, value);
+        self.costs.trace.push(qualifier.id, value);
         Ok(found)
     }
 

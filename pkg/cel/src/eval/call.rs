@@ -1,5 +1,6 @@
 //! Calls: arguments, their cost, and the function.
 
+use super::cost::Trace;
 use super::{Context, Machine};
 use crate::arena::{Abort, Outcome};
 use crate::ext::regex::Regex;
@@ -8,28 +9,47 @@ use crate::plan::{Call, Charge, Function, NodeId, Op};
 use crate::types::{Shape, Type};
 use crate::value::Value;
 
-impl<'a> Machine<'a, '_> {
+impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
     pub(super) fn call(&mut self, call: &'a Call) -> Outcome<'a> {
-        let plan = self.plan;
-        let nodes = plan.children(call.args);
-        if matches!(call.op, Op::NotStrictlyFalse) {
-            let value = self.node(nodes[0])?;
-            let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
-            if self.costs.drop_all(ids) {
-                self.costs.charge(1)?;
+        match (call.op, self.plan.children(call.args)) {
+            (Op::NotStrictlyFalse, &[arg]) => {
+                let value = self.node(arg)?;
+                self.settle(Charge::One, &[arg], &[value])?;
+                Ok(Value::Bool(!matches!(value, Value::Bool(false))))
             }
-            return Ok(Value::Bool(!matches!(value, Value::Bool(false))));
+            (_, &[a, b]) if !call.stops_at_error && !call.charge.needs_result() => self.binary(call, a, b),
+            (_, nodes) => self.function(call, nodes),
         }
-        if let (Charge::One, false, &[a, b]) = (call.charge, call.stops_at_error, nodes) {
-            return self.binary(call, a, b);
+    }
+
+    /// A call of two arguments, both of which are evaluated in any case.
+    fn binary(&mut self, call: &'a Call, left: NodeId, right: NodeId) -> Outcome<'a> {
+        let (a, b) = (self.operand(left)?, self.operand(right)?);
+        self.settle_two(call.charge, [left, right], [a, b])?;
+        match (call.op, a, b) {
+            (_, Value::Error(_), _) => Ok(a),
+            (_, _, Value::Error(_)) => Ok(b),
+            (Op::Less, Value::Int(a), Value::Int(b)) => Ok(Value::Bool(a < b)),
+            (Op::LessEquals, Value::Int(a), Value::Int(b)) => Ok(Value::Bool(a <= b)),
+            (Op::Greater, Value::Int(a), Value::Int(b)) => Ok(Value::Bool(a > b)),
+            (Op::GreaterEquals, Value::Int(a), Value::Int(b)) => Ok(Value::Bool(a >= b)),
+            (Op::Overload(_, Overload::StartsWithString), Value::String(text), Value::String(prefix)) => {
+                Ok(Value::Bool(text.starts_with(prefix)))
+            }
+            _ => self.context().run(call.op, &[a, b], call.regex.as_deref()),
         }
+    }
+
+    #[inline(never)]
+    fn function(&mut self, call: &'a Call, nodes: &[NodeId]) -> Outcome<'a> {
         let mut values = [Value::Null; ARGS_MAX];
         let Some(values) = values.get_mut(..nodes.len()) else {
             return Err(Abort::Internal("too many arguments".into()));
         };
-        let mut failed = None;
+        let (mut failed, mut evaluated) = (None, 0);
         for (value, node) in values.iter_mut().zip(nodes) {
             *value = self.operand(*node)?;
+            evaluated += 1;
             if value.is_error() {
                 failed = failed.or(Some(*value));
                 if call.stops_at_error {
@@ -37,40 +57,40 @@ impl<'a> Machine<'a, '_> {
                 }
             }
         }
-        let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
         if call.charge.needs_result() && failed.is_none() {
             return self.call_and_charge(call, values);
         }
         // Where an argument was left alone cel-go does not charge the call.
-        if call.charge == Charge::One {
-            if self.costs.drop_all(ids) {
-                self.costs.charge(1)?;
-            }
-        } else {
-            self.costs.charge_args(call.charge, ids)?;
-        }
+        self.settle(call.charge, nodes, values.get(..evaluated).unwrap_or_default())?;
         match failed {
             Some(error) => Ok(error),
             None => self.context().run(call.op, values, call.regex.as_deref()),
         }
     }
 
-    /// An operator of two operands that costs one unit.
-    fn binary(&mut self, call: &'a Call, a: NodeId, b: NodeId) -> Outcome<'a> {
-        let ids = [self.id(a), self.id(b)];
-        let (a, b) = (self.operand(a)?, self.operand(b)?);
-        if self.costs.drop_all(ids.into_iter()) {
-            self.costs.charge(1)?;
+    /// Charges a call by those of its arguments that were evaluated.
+    fn settle(&mut self, charge: Charge, nodes: &[NodeId], args: &[Value<'a>]) -> Result<(), Abort> {
+        let plan = self.plan;
+        let ids = nodes.iter().map(|node| plan.nodes[*node as usize].id);
+        match self.costs.trace.settle(charge, ids, args)? {
+            Some(cost) => self.costs.charge(cost),
+            None => Ok(()),
         }
-        Ok(match (call.op, a, b) {
-            (_, Value::Error(_), _) => a,
-            (_, _, Value::Error(_)) => b,
-            (Op::Less, Value::Int(a), Value::Int(b)) => Value::Bool(a < b),
-            (Op::LessEquals, Value::Int(a), Value::Int(b)) => Value::Bool(a <= b),
-            (Op::Greater, Value::Int(a), Value::Int(b)) => Value::Bool(a > b),
-            (Op::GreaterEquals, Value::Int(a), Value::Int(b)) => Value::Bool(a >= b),
-            _ => return self.context().run(call.op, &[a, b], call.regex.as_deref()),
-        })
+    }
+
+    /// As [`settle`](Self::settle), for two arguments that were both evaluated.
+    #[inline(always)]
+    pub(super) fn settle_two(
+        &mut self,
+        charge: Charge,
+        nodes: [NodeId; 2],
+        args: [Value<'a>; 2],
+    ) -> Result<(), Abort> {
+        let ids = nodes.map(|node| self.id(node));
+        match self.costs.trace.settle_two(charge, ids, args)? {
+            Some(cost) => self.costs.charge(cost),
+            None => Ok(()),
+        }
     }
 
     /// A call whose cost depends on what it comes to.
@@ -78,7 +98,7 @@ impl<'a> Machine<'a, '_> {
     fn call_and_charge(&mut self, call: &'a Call, args: &[Value<'a>]) -> Outcome<'a> {
         let plan = self.plan;
         let ids = plan.children(call.args).iter().map(|node| plan.nodes[*node as usize].id);
-        let sized = self.costs.take_args(ids);
+        let sized = self.costs.trace.take_args(ids, args);
         if sized.is_some() {
             self.affordable(call, args)?;
         }

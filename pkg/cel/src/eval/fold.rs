@@ -1,18 +1,22 @@
 //! Comprehensions.
 
+use super::cost::Trace;
 use super::{CHECK_FREQUENCY, Machine};
 use crate::arena::{Abort, Outcome};
-use crate::plan::Fold;
+use crate::plan::{Fold, Quantifier};
 use crate::value::{Growing, GrowingMap, List, Map, Value, go_type};
 
-impl<'a> Machine<'a, '_> {
+/// The error of a loop whose result nobody waits for any longer.
+const INTERRUPTED: &str = "operation interrupted";
+
+impl<'a, T: Trace<'a>> Machine<'a, '_, T> {
     #[inline(never)]
     pub(super) fn fold(&mut self, fold: &'a Fold) -> Outcome<'a> {
         let range = self.node(fold.range)?;
         let value = match range {
             Value::Error(_) => range,
             Value::List(list) => self.fold_list(fold, list)?,
-            Value::Map(map) => self.fold_map(fold, map)?,
+            Value::Map(map) => self.fold_all(fold, map.iter())?,
             _ if fold.second.is_some() => {
                 let text =
                     format_args!("unsupported comprehension range type: {}", go_type(range)).to_string();
@@ -20,19 +24,30 @@ impl<'a> Machine<'a, '_> {
             }
             _ => self.arena.error(format_args!("got '{}', expected iterable type", go_type(range)))?,
         };
-        self.costs.drop_id(self.id(fold.range));
+        self.costs.trace.drop_id(self.id(fold.range));
         Ok(value)
     }
 
     fn fold_list(&mut self, fold: &'a Fold, list: List<'a>) -> Outcome<'a> {
+        let numbered = fold.second.is_some();
+        let elements = list.iter().enumerate().map(|(place, value)| match numbered {
+            true => (Value::Int(place as i64), value),
+            false => (value, Value::Null),
+        });
+        self.fold_all(fold, elements)
+    }
+
+    fn fold_all(
+        &mut self,
+        fold: &'a Fold,
+        elements: impl Iterator<Item = (Value<'a>, Value<'a>)>,
+    ) -> Outcome<'a> {
         self.slots[usize::from(fold.accumulator)] = None;
-        let mut garbage = [self.costs.height(); 2];
-        for place in 0..list.len() {
-            let Some(value) = list.get(place) else { break };
-            let (first, second) = match fold.second {
-                Some(_) => (Value::Int(place as i64), value),
-                None => (value, Value::Null),
-            };
+        if let (false, Some(quantifier)) = (T::ON, fold.quantifier) {
+            return self.quantify(fold, quantifier, elements);
+        }
+        let mut garbage = [self.costs.trace.height(); 2];
+        for (first, second) in elements {
             if !self.turn(fold, first, second, &mut garbage)? {
                 break;
             }
@@ -40,15 +55,45 @@ impl<'a> Machine<'a, '_> {
         self.folded(fold)
     }
 
-    fn fold_map(&mut self, fold: &'a Fold, map: Map<'a>) -> Outcome<'a> {
-        self.slots[usize::from(fold.accumulator)] = None;
-        let mut garbage = [self.costs.height(); 2];
-        for (key, value) in map.iter() {
-            if !self.turn(fold, key, value, &mut garbage)? {
+    /// A loop of [`turn`](Self::turn)s whose condition and step are known. Only the predicate is run as a node.
+    fn quantify(
+        &mut self,
+        fold: &'a Fold,
+        Quantifier { predicate, decisive }: Quantifier,
+        elements: impl Iterator<Item = (Value<'a>, Value<'a>)>,
+    ) -> Outcome<'a> {
+        // `@not_strictly_false(@result)`, or of `!@result`.
+        let condition = if decisive { 3 } else { 2 };
+        let mut result = Value::Bool(!decisive);
+        for (first, second) in elements {
+            self.bind(fold, first, second);
+            self.costs.charge_units(condition)?;
+            if matches!(result, Value::Bool(found) if found == decisive) {
                 break;
             }
+            self.costs.charge(1)?;
+            let next = match self.node(predicate) {
+                Ok(Value::Bool(value)) => (value == decisive).then_some(Value::Bool(decisive)),
+                other => Some(other?.or_no_such_overload()).filter(|_| !result.is_error()),
+            };
+            if let Some(next) = next {
+                result = next;
+                self.slots[usize::from(fold.accumulator)] = next.into();
+            }
+            self.interrupted |= self.check_cancelled();
+            if self.interrupted {
+                return Ok(Value::Error(INTERRUPTED));
+            }
         }
-        self.folded(fold)
+        self.costs.charge(1)?;
+        Ok(result)
+    }
+
+    fn bind(&mut self, fold: &Fold, first: Value<'a>, second: Value<'a>) {
+        self.slots[usize::from(fold.variable)] = Some(first);
+        if let Some(slot) = fold.second {
+            self.slots[usize::from(slot)] = Some(second);
+        }
     }
 
     /// One turn of the loop; says whether it goes on. `garbage` has the heights of the cost stack at which this
@@ -60,10 +105,7 @@ impl<'a> Machine<'a, '_> {
         second: Value<'a>,
         garbage: &mut [usize; 2],
     ) -> Result<bool, Abort> {
-        self.slots[usize::from(fold.variable)] = Some(first);
-        if let Some(slot) = fold.second {
-            self.slots[usize::from(slot)] = Some(second);
-        }
+        self.bind(fold, first, second);
         if matches!(self.node(fold.condition)?, Value::Bool(false)) || self.interrupted {
             return Ok(false);
         }
@@ -77,13 +119,13 @@ impl<'a> Machine<'a, '_> {
     /// Values that earlier turns left on the cost stack: those of the last two stay, where costs may still find
     /// them, so that the stack does not grow with the list.
     fn sweep(&mut self, garbage: &mut [usize; 2]) {
-        let height = self.costs.height();
+        let height = self.costs.trace.height();
         let [before, last] = *garbage;
         if height < last || last < before {
             *garbage = [height; 2];
             return;
         }
-        self.costs.forget(before, last);
+        self.costs.trace.forget(before, last);
         *garbage = [before, height - (last - before)];
     }
 
@@ -94,7 +136,7 @@ impl<'a> Machine<'a, '_> {
 
     fn folded(&mut self, fold: &'a Fold) -> Outcome<'a> {
         if self.interrupted {
-            return Ok(Value::Error("operation interrupted"));
+            return Ok(Value::Error(INTERRUPTED));
         }
         let value = self.node(fold.result)?;
         match value {

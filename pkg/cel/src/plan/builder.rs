@@ -35,6 +35,7 @@ pub(super) fn build(checked: &Checked, variables: &[&str]) -> Result<Plan, PlanE
         optionals: Vec::new(),
         root: 0,
         slots: variables.len() as u16,
+        traced: false,
         variables: variables.iter().map(|name| (*name).into()).collect(),
     };
     let mut builder = Builder { checked, plan, scopes: Vec::new() };
@@ -50,6 +51,7 @@ pub(super) fn build(checked: &Checked, variables: &[&str]) -> Result<Plan, PlanE
             plan.nodes[place].id = plan.attribute_id(attribute);
         }
     }
+    plan.traced = super::loops::needs_trace(&plan);
     for attribute in &mut plan.attributes {
         attribute.qualifiers.shrink_to_fit();
     }
@@ -246,6 +248,7 @@ impl Builder<'_> {
             accumulator,
             variable,
             second,
+            quantifier: None,
         });
         let depth = self.scopes.len();
         // cel-go looks for the accumulator first.
@@ -263,6 +266,7 @@ impl Builder<'_> {
         self.scopes.truncate(depth);
         let fold = &mut self.plan.folds[number as usize];
         (fold.condition, fold.step, fold.result) = (condition, step, result);
+        self.plan.folds[number as usize].quantifier = super::loops::quantifier(&self.plan, number);
         Ok(self.add(id, Step::Fold(number)))
     }
 

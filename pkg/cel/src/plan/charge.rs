@@ -2,7 +2,7 @@
 //! the trackers of cel-go's lists and sets).
 
 use crate::overloads::Overload;
-use crate::value::{List, Map, Trait, Value, go_type};
+use crate::value::{List, Map, Trait, Value, code_points, go_type};
 
 /// How the cost of a call follows from its arguments and its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,6 +122,19 @@ impl Charge {
         };
         let ty = go_type(value);
         Some(format!("interface conversion: {ty} is not traits.Lister: missing method {missing}").into())
+    }
+
+    /// The cost of a call of two arguments: [`cost`](Self::cost), with the common ones decided at once.
+    #[inline(always)]
+    pub(crate) fn cost_of_two<'a>(self, a: Value<'a>, b: Value<'a>) -> u64 {
+        match (self, a, b) {
+            (Self::One, ..) => 1,
+            (Self::Read, Value::String(text), _) => tenth(code_points(text)),
+            (Self::Equality | Self::Smaller, Value::String(a), Value::String(b)) => {
+                tenth(code_points(a).min(code_points(b)))
+            }
+            _ => self.cost(&[a, b], Value::Null),
+        }
     }
 
     /// The cost.

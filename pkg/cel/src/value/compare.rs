@@ -10,17 +10,23 @@ use crate::work::Work;
 
 /// `a == b` as cel-go computes it: a boolean, or the error that a comparison under a schema comes to. Values of
 /// different types are different, numbers compare by what they are worth, `NaN` equals nothing.
+#[inline]
 pub fn equal<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<Value<'a>, Abort> {
+    if let (Value::String(a), Value::String(b)) = (a, b) {
+        work.spend(1 + a.len().min(b.len()) as u64 / 64)?;
+        return Ok(Value::Bool(a == b));
+    }
+    equal_others(a, b, work)
+}
+
+#[inline(never)]
+fn equal_others<'a>(a: Value<'a>, b: Value<'a>, work: &Work) -> Result<Value<'a>, Abort> {
     work.spend(1)?;
     Ok(match (a, b) {
         (Value::Error(_), _) => a,
         (Value::Null, Value::Null) => Value::Bool(true),
         (Value::Null, _) | (_, Value::Null) => Value::Bool(false),
         (Value::Bool(a), Value::Bool(b)) => Value::Bool(a == b),
-        (Value::String(a), Value::String(b)) => {
-            work.spend(a.len().min(b.len()) as u64 / 64)?;
-            Value::Bool(a == b)
-        }
         (Value::Bytes(a), Value::Bytes(b)) => {
             work.spend(a.len().min(b.len()) as u64 / 64)?;
             Value::Bool(a == b)

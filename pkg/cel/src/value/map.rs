@@ -232,6 +232,7 @@ impl<'a> Map<'a> {
     }
 
     /// The value at a string key.
+    #[inline(always)]
     pub fn field(self, name: &str) -> Option<Value<'a>> {
         match self {
             Self::Tree(fields) => fields.get(name).map(Value::tree),

@@ -13,7 +13,7 @@ use schema::proto::inplace::{Irregular, ListRef, MapRef, MemberRef, MessageRef};
 
 use super::map::key_order;
 use super::{List, Map, Value};
-use crate::arena::Arena;
+use crate::arena::{Arena, Outcome};
 
 /// An object in its stored form.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ impl<'a> Stored<'a> {
 
     /// The object as a value.
     pub fn value(&'a self) -> Value<'a> {
-        self.map(Members::Object(self.object))
+        self.map(Members::Object(self.object)).unwrap_or_else(|_| self.refuse())
     }
 
     /// Whether an evaluation met something that cannot be read in place. Then its outcome is worth nothing, and
@@ -69,47 +69,73 @@ impl<'a> Stored<'a> {
     }
 
     /// What was read, or a note that it could not be.
+    #[inline(always)]
     fn certain<T>(&self, read: Result<T, Irregular>) -> Option<T> {
-        self.irregular.set(self.irregular.get() || read.is_err());
+        if read.is_err() {
+            self.irregular.set(true);
+        }
         read.ok()
     }
 
-    fn map(&'a self, members: Members<'a>) -> Value<'a> {
-        match self.arena.keep(StoredMap { stored: self, members }) {
-            Ok(map) => Value::Map(Map::Stored(map)),
-            Err(_) => self.refuse(),
+    #[inline(always)]
+    fn map(&'a self, members: Members<'a>) -> Outcome<'a> {
+        Ok(Value::Map(Map::Stored(self.arena.keep(StoredMap { stored: self, members })?)))
+    }
+
+    #[inline(always)]
+    fn list(&'a self, list: ListRef<'a>) -> Outcome<'a> {
+        let list = StoredList { stored: self, list, elements: OnceCell::new() };
+        Ok(Value::List(List::Stored(self.arena.keep(list)?)))
+    }
+
+    #[inline(never)]
+    fn text(&self, text: impl Display) -> Outcome<'a> {
+        self.arena.string(&text.to_string())
+    }
+
+    #[inline(never)]
+    fn quantity(&self, text: &'a str) -> Result<Value<'a>, Irregular> {
+        let canonical = canonicalize(text).map_err(|_| Irregular)?;
+        if *canonical == *text {
+            Ok(Value::String(text))
+        } else {
+            self.text(canonical).map_err(|_| Irregular)
         }
     }
 
+    /// What stands for something that could not be read.
+    #[inline(always)]
     fn refuse(&self) -> Value<'a> {
         self.irregular.set(true);
         Value::Error(IRREGULAR)
     }
 
-    fn text(&self, text: impl Display) -> Value<'a> {
-        self.arena.string(&text.to_string()).unwrap_or_else(|_| self.refuse())
+    /// A member as a value. Inlined with what reads members, so that they stay in registers (see [`MessageRef`]).
+    #[inline(always)]
+    fn member(&'a self, member: MemberRef<'a>) -> Value<'a> {
+        let value = match member {
+            MemberRef::Absent => Some(Value::Null),
+            MemberRef::Text(text) => Some(Value::String(text)),
+            MemberRef::Bool(flag) => Some(Value::Bool(flag)),
+            MemberRef::Int(number) => Some(Value::Int(number)),
+            MemberRef::Message(message) => self.map(Members::Struct(message)).ok(),
+            MemberRef::Map(map) => self.map(Members::Entries(map)).ok(),
+            MemberRef::List(list) => self.list(list).ok(),
+            MemberRef::Bytes(bytes) => self.text(STANDARD.encode(bytes)).ok(),
+            MemberRef::Quantity(text) => self.quantity(text).ok(),
+            MemberRef::Time(time) => self.text(time.rfc3339()).ok(),
+            MemberRef::MicroTime(time) => self.text(time.rfc3339_micro()).ok(),
+        };
+        value.unwrap_or_else(|| self.refuse())
     }
 
-    fn member(&'a self, member: MemberRef<'a>) -> Value<'a> {
-        match member {
-            MemberRef::Absent => Value::Null,
-            MemberRef::Text(text) => Value::String(text),
-            MemberRef::Bool(flag) => Value::Bool(flag),
-            MemberRef::Int(number) => Value::Int(number),
-            MemberRef::Message(message) => self.map(Members::Struct(message)),
-            MemberRef::Map(map) => self.map(Members::Entries(map)),
-            MemberRef::List(list) => {
-                let list = StoredList { stored: self, list, elements: OnceCell::new() };
-                self.arena.keep(list).map_or_else(|_| self.refuse(), |list| Value::List(List::Stored(list)))
-            }
-            MemberRef::Bytes(bytes) => self.text(STANDARD.encode(bytes)),
-            MemberRef::Quantity(text) => match canonicalize(text) {
-                Ok(canonical) if *canonical == *text => Value::String(text),
-                Ok(canonical) => self.text(canonical),
-                Err(_) => self.refuse(),
-            },
-            MemberRef::Time(time) => self.text(time.rfc3339()),
-            MemberRef::MicroTime(time) => self.text(time.rfc3339_micro()),
+    /// A member that may be missing, as a value.
+    #[inline(always)]
+    fn member_if_any(&'a self, read: Result<Option<MemberRef<'a>>, Irregular>) -> Option<Value<'a>> {
+        match read {
+            Ok(Some(member)) => Some(self.member(member)),
+            Ok(None) => None,
+            Err(Irregular) => Some(self.refuse()),
         }
     }
 }
@@ -118,15 +144,13 @@ impl<'a> StoredMap<'a> {
     /// The value at a key.
     pub fn get(&self, name: &str) -> Option<Value<'a>> {
         let stored = self.stored;
-        let member = match (self.members, name) {
-            (Members::Object(_), "kind") => return head(stored.kind),
-            (Members::Object(_), "apiVersion") => return head(stored.api_version),
-            (Members::Object(message) | Members::Struct(message), name) => message.written(name),
-            (Members::Entries(map), name) => map.find(name),
-        };
-        match stored.certain(member) {
-            Some(member) => member.map(|member| stored.member(member)),
-            None => Some(Value::Error(IRREGULAR)),
+        match &self.members {
+            Members::Object(_) if name == "kind" => head(stored.kind),
+            Members::Object(_) if name == "apiVersion" => head(stored.api_version),
+            Members::Object(message) | Members::Struct(message) => {
+                stored.member_if_any(message.written(name))
+            }
+            Members::Entries(map) => stored.member_if_any(map.find(name)),
         }
     }
 

@@ -179,3 +179,62 @@ async fn servers_that_do_not_behave_cost_no_more_than_allowed() {
     check(Server::rude(short, None).await, Error::Http("unexpected EOF".to_owned())).await;
     check(Server::silent().await, Error::Timeout).await;
 }
+
+/// GOAWAY without an error; the last stream that was processed is none, or the first.
+const GOAWAY_BEFORE: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+const GOAWAY_AFTER: &[u8] = &[0, 0, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0];
+/// RST_STREAM of the first stream: refused, or an internal error.
+const REFUSED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 7];
+const FAILED: &[u8] = &[0, 0, 4, 3, 0, 0, 0, 0, 1, 0, 0, 0, 2];
+
+#[tokio::test]
+async fn what_the_other_end_did_not_process_is_sent_again_and_nothing_else() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let check = async |frames: &'static [u8], again: bool| {
+        let server = Server::leaving(&keys, 1, frames).await;
+        let url = format!("https://127.0.0.1:{}/", server.port);
+        let request = Request::post(&url).body(Bytes::from_static(b"a body")).unwrap();
+        let answer = client(trusting(&keys.authority)).call(request, &LIMITS).await;
+        assert_eq!(answer.is_ok(), again, "{frames:?}: {answer:?}");
+        assert_eq!(server.accepted(), 1 + usize::from(again), "{frames:?}");
+        if let Ok(answer) = answer {
+            assert!(answer.body().ends_with(b"a body"), "{answer:?}");
+        }
+    };
+    check(GOAWAY_BEFORE, true).await;
+    check(REFUSED, true).await;
+    check(GOAWAY_AFTER, false).await;
+    check(FAILED, false).await;
+    check(&[], false).await;
+}
+
+#[tokio::test]
+async fn a_request_without_a_body_is_sent_again_and_one_that_is_read_once_is_not() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let check = async |body: Body, again: bool| {
+        let server = Server::leaving(&keys, 1, GOAWAY_BEFORE).await;
+        let url = format!("https://127.0.0.1:{}/", server.port);
+        let request = Request::get(&url).body(body).unwrap();
+        let answer = client(trusting(&keys.authority)).send(request).await;
+        assert_eq!(
+            answer.map(drop).map_err(|error| matches!(error, Error::NotProcessed(_))),
+            match again {
+                true => Ok(()),
+                false => Err(true),
+            }
+        );
+    };
+    check(full(""), true).await;
+    check(full("read once"), false).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_never_processes_anything_is_not_asked_for_ever() {
+    let keys = Keys::new(&["127.0.0.1"]);
+    let server = Server::leaving(&keys, usize::MAX, GOAWAY_BEFORE).await;
+    let url = format!("https://127.0.0.1:{}/", server.port);
+    let limits = Limits { total: Duration::from_secs(600), ..LIMITS };
+    let answer = client(trusting(&keys.authority)).call(get(&url), &limits).await;
+    assert!(matches!(answer, Err(Error::NotProcessed(_))), "{answer:?}");
+    assert_eq!(server.accepted(), 1 + REPEATS_MAX);
+}

@@ -4,15 +4,20 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use apimachinery::go_quote::quote;
 
 use super::{File, User, load, source};
 use crate::client::Basic;
 use crate::material::Source;
+use crate::webhook::Place;
 
 /// Where HTTPS is unless somebody says otherwise.
 const HTTPS_PORT: &str = "443";
+
+/// The address of this server, as webhooks are given one.
+const ITSELF: &str = "kubernetes.default.svc:443";
 
 /// Who calls.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -23,6 +28,17 @@ pub struct Credentials {
     pub bearer: Option<Source>,
     /// A name and a password, where there is no token.
     pub basic: Option<Basic>,
+    /// Who has to be there; otherwise that is for the webhook's configuration to say.
+    pub expected: Option<Expected>,
+}
+
+/// Who has to be at the other end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Expected {
+    /// The server's name.
+    pub name: String,
+    /// Who vouches for it, PEM. Nobody else is believed: what is shown there is not for others to see.
+    pub authorities: Arc<[u8]>,
 }
 
 /// Who calls whom. By default everybody is called by nobody in particular.
@@ -33,6 +49,8 @@ pub struct WebhookCredentials {
     current: Option<String>,
     /// Where relative paths begin.
     directory: PathBuf,
+    /// How this server itself is called.
+    itself: Option<Credentials>,
 }
 
 /// Names users, and says nothing of them.
@@ -46,22 +64,58 @@ impl WebhookCredentials {
     /// Reads a kubeconfig. Blocks.
     ///
     /// # Errors
-    /// What upstream says of a file that cannot be read.
+    /// What upstream says of a file that cannot be read. A user with what this server cannot do, `exec` and
+    /// impersonation: without it, webhooks would be called by somebody else than was meant, or not at all.
     pub fn read(path: &Path) -> Result<Self, String> {
         let (file, directory) = load(path)?;
-        Ok(WebhookCredentials::of_file(file, directory))
+        WebhookCredentials::of_file(file, directory).map_err(|why| format!("{}: {why}", path.display()))
     }
 
-    fn of_file(file: File, directory: &Path) -> Self {
+    fn of_file(file: File, directory: &Path) -> Result<Self, String> {
         let current = file.current_context.unwrap_or_default();
         let mut contexts = file.contexts.unwrap_or_default().into_iter().rev();
         let context = contexts.find(|named| named.name == current && !current.is_empty());
         let user = context.map(|named| named.context.user).filter(|user| !user.is_empty());
         let users = file.users.unwrap_or_default();
-        WebhookCredentials {
+        for named in &users {
+            let Some(user) = &named.user else { continue };
+            let unsupported = match () {
+                () if user.exec.is_some() => "exec",
+                () if !user.r#as.is_empty() => "as",
+                () => continue,
+            };
+            return Err(format!(
+                "{unsupported} of user {} is not supported by this server",
+                quote(&named.name)
+            ));
+        }
+        Ok(WebhookCredentials {
             users: users.into_iter().map(|named| (named.name, named.user.unwrap_or_default())).collect(),
             current: user,
             directory: directory.to_owned(),
+            itself: None,
+        })
+    }
+
+    /// The same, calling the address `kubernetes.default.svc:443`, which is this server itself, in this way, whatever
+    /// the kubeconfig says.
+    #[must_use]
+    pub fn with_itself(self, itself: Credentials) -> Self {
+        WebhookCredentials { itself: Some(itself), ..self }
+    }
+
+    /// Who calls a place.
+    ///
+    /// # Errors
+    /// As [`WebhookCredentials::of`]; a URL that is none.
+    pub fn at(&self, place: &Place) -> Result<Credentials, String> {
+        match place {
+            Place::Service { namespace, name, port, .. } => self.of_service(namespace, name, *port),
+            Place::Url(url) => {
+                let url = url.parse::<http::Uri>().map_err(|error| error.to_string())?;
+                let port = url.port_u16().unwrap_or(443);
+                self.of(&format!("{}:{port}", url.host().unwrap_or_default()))
+            }
         }
     }
 
@@ -69,12 +123,12 @@ impl WebhookCredentials {
     /// and goes on as the host does, the longest first; if the port is 443, the same without it; or else the user `*`, or
     /// the one of the current context, or nobody in particular.
     ///
-    /// The address `kubernetes.default.svc:443` is this server itself, which upstream calls without looking here.
-    ///
     /// # Errors
-    /// A user that cannot be used: one with credentials that are no credentials or contradict each other, or with what this
-    /// server cannot do, `exec` and impersonation.
+    /// A user that cannot be used: one with credentials that are no credentials or contradict each other.
     pub fn of(&self, host: &str) -> Result<Credentials, String> {
+        if let Some(itself) = self.itself.as_ref().filter(|_| host == ITSELF) {
+            return Ok(itself.clone());
+        }
         let without_port =
             host.rsplit_once(':').filter(|(_, port)| *port == HTTPS_PORT).map(|(host, _)| host);
         let brackets: &[char] = &['[', ']'];
@@ -84,7 +138,7 @@ impl WebhookCredentials {
             .or_else(|| self.users.get_key_value("*"))
             .or_else(|| self.users.get_key_value(self.current.as_ref()?));
         match found {
-            Some((name, user)) => user.credentials(name, &self.directory),
+            Some((_, user)) => user.credentials(&self.directory),
             None => Ok(Credentials::default()),
         }
     }
@@ -105,21 +159,16 @@ impl WebhookCredentials {
 }
 
 impl User {
-    fn credentials(&self, name: &str, directory: &Path) -> Result<Credentials, String> {
+    fn credentials(&self, directory: &Path) -> Result<Credentials, String> {
         if self.auth_provider.is_some() {
             return Err("auth provider not supported".to_owned());
-        }
-        for (member, given) in [("exec", self.exec.is_some()), ("as", !self.r#as.is_empty())] {
-            if given {
-                return Err(format!("{member} of user {} is not supported by this server", quote(name)));
-            }
         }
         let bearer = self.bearer(directory);
         let basic = self.basic();
         if bearer.is_some() && basic.is_some() {
             return Err("username/password or bearer token may be set, but not both".to_owned());
         }
-        Ok(Credentials { certificate: self.certificate(directory)?, bearer, basic })
+        Ok(Credentials { certificate: self.certificate(directory)?, bearer, basic, expected: None })
     }
 
     /// The certificate and its key; `None` unless there are both.
@@ -150,8 +199,12 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn of(text: &str) -> WebhookCredentials {
+    fn of_file(text: &str) -> Result<WebhookCredentials, String> {
         WebhookCredentials::of_file(File::parse(text.as_bytes()).unwrap(), Path::new("/d"))
+    }
+
+    fn of(text: &str) -> WebhookCredentials {
+        of_file(text).unwrap()
     }
 
     fn token(text: &str) -> Option<Source> {
@@ -207,8 +260,30 @@ mod tests {
         assert_eq!(user("client-certificate: c.pem").unwrap(), Credentials::default());
         let wrong = |text: &str, expected: &str| assert_eq!(user(text).unwrap_err(), expected);
         wrong("username: a, token: t", "username/password or bearer token may be set, but not both");
-        wrong("exec: {}", "exec of user \"*\" is not supported by this server");
-        wrong("as: me", "as of user \"*\" is not supported by this server");
         wrong("auth-provider: {}", "auth provider not supported");
+    }
+
+    #[test]
+    fn what_this_server_cannot_do_is_refused_at_start() {
+        for (member, user) in [("exec", "exec: {}"), ("as", "as: me")] {
+            let refused = of_file(&format!("users: [{{name: u, user: {{{user}}}}}]")).err();
+            let expected = format!("{member} of user \"u\" is not supported by this server");
+            assert_eq!(refused, Some(expected));
+        }
+    }
+
+    #[test]
+    fn this_server_is_called_as_itself_whatever_the_file_says() {
+        let itself = Credentials { bearer: token("own"), ..Credentials::default() };
+        let credentials = of("users: [{name: '*', user: {token: t}}]").with_itself(itself.clone());
+        let service = |port| {
+            let (namespace, name) = ("default".to_owned(), "kubernetes".to_owned());
+            Place::Service { namespace, name, port, path: "/p".to_owned() }
+        };
+        assert_eq!(credentials.at(&service(443)).unwrap(), itself);
+        assert_eq!(credentials.at(&service(444)).unwrap().bearer, token("t"));
+        let url = |url: &str| credentials.at(&Place::Url(url.to_owned())).unwrap().bearer;
+        assert_eq!(url("https://kubernetes.default.svc/p"), token("own"));
+        assert_eq!(url("https://other.default.svc/p"), token("t"));
     }
 }

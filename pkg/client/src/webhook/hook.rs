@@ -2,9 +2,11 @@
 //! `util/webhook/client.go`).
 
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use apimachinery::trace::Span;
 use http::Uri;
 
 use super::{Failure, LIMITS, Tell, Webhook};
@@ -53,11 +55,12 @@ impl Webhook {
         services: &Services,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
-        let trust = match authorities.trim_ascii() {
-            [] => Trust::System,
-            _ => Trust::Bundle(Source::Inline(authorities.into())),
+        let Credentials { certificate, bearer, basic, expected } = credentials;
+        let trust = match (&expected, authorities.trim_ascii()) {
+            (Some(expected), _) => Trust::Bundle(Source::Inline(Arc::clone(&expected.authorities))),
+            (None, []) => Trust::System,
+            (None, _) => Trust::Bundle(Source::Inline(authorities.into())),
         };
-        let Credentials { certificate, bearer, basic } = credentials;
         // HTTP/2 sends all requests to one of the pods behind a Service (kubernetes/kubernetes#75791).
         let mut tls = Tls { trust, certificate, http1_only: true, ..Tls::default() };
         let (url, route) = match place {
@@ -71,6 +74,7 @@ impl Webhook {
             }
         };
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
+        tls.server_name = expected.map(|expected| expected.name).or(tls.server_name);
         tls.http1_only = route.is_some() || !is_this_host(&url);
         let client = Client::new(Options { tls, route, bearer, basic })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
@@ -88,12 +92,15 @@ impl Webhook {
         webhook
     }
 
-    /// Posts a JSON body once and reads the JSON that comes back.
+    /// Posts a JSON body once and reads the JSON that comes back. A request that is recorded is recorded there, too.
     ///
     /// # Errors
     /// [`Failure`].
     pub async fn call_once(&self, body: bytes::Bytes, tell: Tell<'_>) -> Result<bytes::Bytes, Failure> {
-        self.attempt(&body, tell).await
+        let span = Span::current().call("HTTP POST", || vec![("http.request.method", "POST".into())]);
+        let headers = span.headers();
+        let asked = pin!(self.attempt(&body, &headers, tell));
+        span.within(asked).await
     }
 }
 

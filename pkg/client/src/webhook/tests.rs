@@ -31,6 +31,12 @@ async fn an_answer_is_taken_at_once() {
 }
 
 #[tokio::test]
+async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
+    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: 2\r\n\r\n{}";
+    assert_eq!(outcome(head).await.0.as_deref(), Ok("{}"));
+}
+
+#[tokio::test]
 async fn an_internal_error_may_pass_and_is_tried_five_times() {
     let (answer, codes) =
         outcome("HTTP/1.1 500 X\r\ncontent-type: text/plain\r\ncontent-length: 3\r\n\r\nbad").await;

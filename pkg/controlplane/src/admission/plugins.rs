@@ -3,12 +3,13 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ::admission::dynamic::{ConditionFigures, Surroundings};
 use ::admission::policy::{Mutations, Policies, Validations};
 use ::admission::webhook::{WebhookFigures, Webhooks};
-use ::admission::{Chain, PodSecurityFigures};
+use ::admission::{Chain, Durations, PodSecurityFigures};
 use apimachinery::features::Gates;
 use authorization::Authorizer;
-use client::kubeconfig::WebhookCredentials;
+use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::webhook::Services;
 use endpoints::served::Served;
 use futures::FutureExt;
@@ -25,7 +26,7 @@ use crate::config::Config;
 use crate::namespaces::Namespaces;
 use crate::objects::StoredObjects;
 use crate::run::RunError;
-use crate::system::SystemOutside;
+use crate::system::{self, SystemOutside};
 
 /// What may change and refuse requests, and what goes with it.
 pub(crate) struct Plugins {
@@ -47,7 +48,7 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        services: Services,
+        (services, itself): (Services, Credentials),
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?;
@@ -58,20 +59,29 @@ impl Plugins {
         let configured =
             configured.with(manifests.mutating_webhooks.clone(), manifests.validating_webhooks.clone());
         let figures = Arc::new(WebhookFigures::default());
-        let webhooks = |credentials: &WebhookCredentials| Webhooks {
-            configured: Arc::new(configured.clone()),
-            caller: Arc::new(WebhookCalls::new(Arc::clone(&services), credentials.clone())),
+        let around = Surroundings {
             versions: Arc::new(ServedVersions::new(Arc::clone(served), registry.clone())),
             objects: objects.clone(),
             authorizer: Arc::clone(authorizer),
-            figures: Arc::clone(&figures),
             now: Arc::new(|| tokio::time::Instant::now().into_std()),
+            aside: Arc::new(|work| system::aside(work)),
+            conditions: Arc::default(),
+        };
+        let conditions = Arc::clone(&around.conditions);
+        let webhooks = |credentials: &WebhookCredentials| Webhooks {
+            configured: Arc::new(configured.clone()),
+            caller: Arc::new(WebhookCalls::new(
+                Arc::clone(&services),
+                credentials.clone().with_itself(itself.clone()),
+            )),
+            around: around.clone(),
+            figures: Arc::clone(&figures),
         };
         let (policies, following_policies) = ConfiguredPolicies::new(registry);
         let policies =
             policies.with(manifests.mutating_policies.clone(), manifests.validating_policies.clone());
         let validating = webhooks(&told.validating_webhooks);
-        let of_policies = admission_policies::parts(policies.clone(), served, registry, &validating);
+        let of_policies = admission_policies::parts(policies.clone(), served, registry, around.clone());
         let policy_figures = Arc::clone(&of_policies.figures);
         let parts = Parts {
             objects: objects.clone(),
@@ -87,21 +97,19 @@ impl Plugins {
             gates: config.gates,
             told,
         };
+        let (chain, durations) = super::chain(&config.admission, &parts);
+        let followers = join3(following_namespaces.run(), following.run(), following_policies.run());
         Ok(Plugins {
-            chain: super::chain(&config.admission, &parts),
+            chain,
             collectors: vec![
+                Arc::new(OfPlugins(durations)),
                 Arc::new(OfPodSecurity(pod_security)),
                 Arc::new(OfWebhooks(figures)),
+                Arc::new(OfConditions(conditions)),
                 Arc::new(PolicyCollector(policy_figures)),
                 Arc::clone(&manifests.figures) as Arc<dyn Collector>,
             ],
-            followed: Box::pin(
-                join(
-                    join3(following_namespaces.run(), following.run(), following_policies.run()),
-                    manifests.run(),
-                )
-                .map(drop),
-            ),
+            followed: Box::pin(join(followers, manifests.run()).map(drop)),
             ready: Box::pin(async move { _ = join(configured.ready(), policies.ready()).await }),
         })
     }
@@ -151,10 +159,28 @@ async fn follow<T: Compiled>(source: Option<Arc<Source<T>>>) {
     }
 }
 
+/// How long plugins take, on the metrics page.
+struct OfPlugins(Arc<Durations>);
+
+impl Collector for OfPlugins {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
 /// The figures of `PodSecurity`, on the metrics page.
 struct OfPodSecurity(Arc<PodSecurityFigures>);
 
 impl Collector for OfPodSecurity {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// The figures of match conditions, on the metrics page.
+struct OfConditions(Arc<ConditionFigures>);
+
+impl Collector for OfConditions {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
     }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ::admission::dynamic::Versions;
+use ::admission::dynamic::{Surroundings, Versions};
 use ::admission::policy;
 use ::admission::webhook::{CallFailure, Caller, Configured, Hooks, Target};
 use ::admission::{Attributes, Operation, Options};
@@ -148,11 +148,15 @@ fn webhooks() -> Webhooks {
     Webhooks {
         configured: Arc::new(Nothing),
         caller: Arc::new(Nothing),
-        versions: Arc::new(Nothing),
-        objects: Arc::new(Nothing),
-        authorizer: Arc::new(authorization::AlwaysAllow),
+        around: Surroundings {
+            versions: Arc::new(Nothing),
+            objects: Arc::new(Nothing),
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            now: Arc::new(|| tokio::time::Instant::now().into_std()),
+            aside: Arc::new(|work| work()),
+            conditions: Arc::default(),
+        },
         figures: Arc::default(),
-        now: Arc::new(|| tokio::time::Instant::now().into_std()),
     }
 }
 
@@ -169,11 +173,15 @@ fn parts() -> Parts<'static> {
         policies: PolicyParts {
             configured: Arc::new(Nothing),
             params: Arc::new(Nothing),
-            versions: Arc::new(Nothing),
-            objects: Arc::new(Nothing),
-            authorizer: Arc::new(authorization::AlwaysAllow),
+            around: Surroundings {
+                versions: Arc::new(Nothing),
+                objects: Arc::new(Nothing),
+                authorizer: Arc::new(authorization::AlwaysAllow),
+                now: Arc::new(|| tokio::time::Instant::now().into_std()),
+                aside: Arc::new(|work| work()),
+                conditions: Arc::default(),
+            },
             figures: Arc::default(),
-            now: Arc::new(|| tokio::time::Instant::now().into_std()),
         },
         pods: &PodConfig {
             allow_privileged: true,

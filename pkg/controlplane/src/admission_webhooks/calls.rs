@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use admission::webhook::{CallFailure, Caller, ServicePort, Target};
 use async_trait::async_trait;
-use client::kubeconfig::{Credentials, WebhookCredentials};
+use client::kubeconfig::WebhookCredentials;
 use client::webhook::{Place, Services, Webhook};
 use tokio::sync::OnceCell;
 
@@ -33,19 +33,6 @@ impl WebhookCalls {
         WebhookCalls { services, credentials, clients: Mutex::default() }
     }
 
-    fn credentials(&self, target: &Target) -> Result<Credentials, String> {
-        match &target.service {
-            Some(ServicePort { namespace, name, port, .. }) => {
-                self.credentials.of_service(namespace, name, *port)
-            }
-            None => {
-                let url = target.url.parse::<http::Uri>().map_err(|error| error.to_string())?;
-                let port = url.port_u16().unwrap_or(443);
-                self.credentials.of(&format!("{}:{port}", url.host().unwrap_or_default()))
-            }
-        }
-    }
-
     fn client(&self, target: &Target) -> Made {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = clients.get(target) {
@@ -61,7 +48,7 @@ impl WebhookCalls {
         let cell = self.client(target);
         let made = cell.get_or_try_init(|| async {
             let (place, authorities) = (place(target), target.authorities.clone());
-            let credentials = self.credentials(target)?;
+            let credentials = self.credentials.at(&place)?;
             let services = Arc::clone(&self.services);
             let made = tokio::task::spawn_blocking(move || {
                 Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)

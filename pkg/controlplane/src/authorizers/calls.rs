@@ -1,7 +1,6 @@
 //! The way to webhooks that authorize.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -40,17 +39,13 @@ pub(super) fn connect(config: &WebhookConfiguration) -> Result<Arc<dyn Caller>, 
 impl Caller for Service {
     async fn ask(&self, review: Vec<u8>, failed: &(dyn Fn(Attempt) + Send + Sync)) -> Result<Answer, String> {
         let _permit = self.calls.acquire().await.map_err(|error| error.to_string())?;
-        let last_nanos = AtomicU64::new(0);
+        let answered: OnceLock<Duration> = OnceLock::new();
         let tell = |attempt: client::webhook::Attempt| match attempt.code {
-            Some(200..300) => {
-                last_nanos.store(u64::try_from(attempt.took.as_nanos()).unwrap_or(u64::MAX), Relaxed);
-            }
+            Some(200..300) => drop(answered.set(attempt.took)),
             _ => failed(Attempt { took: attempt.took, timed_out: attempt.timed_out }),
         };
         match self.webhook.call(review.into(), tell).await {
-            Ok(body) => {
-                Ok(Answer { body: body.into(), took: Duration::from_nanos(last_nanos.load(Relaxed)) })
-            }
+            Ok(body) => Ok(Answer { body: body.into(), took: answered.get().copied().unwrap_or_default() }),
             Err(failure) => {
                 tracing::error!(error = %failure, "failed to make webhook authorizer request");
                 Err(failure.message)

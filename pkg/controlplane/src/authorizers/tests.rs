@@ -19,6 +19,11 @@ const REVIEWS: &str = "/apis/authorization.k8s.io/v1/subjectaccessreviews";
 
 /// A webhook over plain HTTP that answers every question with `answer`, one after the other, until the process ends.
 fn webhook(answer: &'static str) -> String {
+    webhook_of("application/json", answer)
+}
+
+/// The same, with answers of a media type.
+fn webhook_of(media_type: &'static str, answer: &'static str) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     std::thread::spawn(move || {
@@ -33,8 +38,10 @@ fn webhook(answer: &'static str) -> String {
                     break;
                 }
             }
-            let head =
-                format!("HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n", answer.len());
+            let length = answer.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-type: {media_type}\r\ncontent-length: {length}\r\n\r\n"
+            );
             stream.write_all(format!("{head}{answer}").as_bytes()).unwrap();
         }
     });
@@ -102,6 +109,18 @@ async fn a_webhook_decides_and_its_decisions_are_counted() {
             "apiserver_authorization_config_controller_last_config_info{apiserver_id_hash=\"sha256:"
         )
     );
+}
+
+#[tokio::test]
+async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
+    let dir = TestDir::new().unwrap();
+    let file = kubeconfig(dir.path(), "kubeconfig", &webhook_of("text/plain", "an answer"));
+    let parsed = Configuration::parse(&text(&file, "Deny"), &BTreeSet::new()).unwrap();
+    let config = parsed.authorizers[0].webhook.as_ref().unwrap();
+    let failed = std::sync::Mutex::new(Vec::new());
+    let note = |attempt: authorization::webhook::Attempt| failed.lock().unwrap().push(attempt.timed_out);
+    let answer = calls::connect(config).unwrap().ask(br#"{"spec":{}}"#.to_vec(), &note).await.unwrap();
+    assert_eq!((answer.body.as_slice(), failed.into_inner().unwrap().len()), (&b"an answer"[..], 0));
 }
 
 #[tokio::test]

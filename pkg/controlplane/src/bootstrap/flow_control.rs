@@ -4,8 +4,6 @@
 //! kept up to date as long as nobody changes them. An annotation says whether that is so, and the server
 //! writes it when nobody has.
 
-mod dangling;
-
 use api::resources::Resource;
 use api::{semantic, tree};
 use apimachinery::features::Gates;
@@ -15,7 +13,7 @@ use schema::object::{self, Object};
 use serde_json::json;
 
 use super::objects;
-use dangling::Dangling;
+use crate::flow_control::Dangling;
 
 const GROUP: &str = "flowcontrol.apiserver.k8s.io";
 const GROUP_VERSION: &str = "flowcontrol.apiserver.k8s.io/v1";
@@ -56,7 +54,6 @@ impl FlowControl {
     /// # Errors
     /// The first failure. A conflict is none; the next round will see.
     pub(super) async fn ensure(&self) -> Result<(), String> {
-        let (levels, _) = &self.levels;
         // Levels first: schemas refer to them.
         for (client, objects) in [&self.levels, &self.schemas] {
             for wanted in objects {
@@ -64,7 +61,7 @@ impl FlowControl {
                 let kept = client.keep("", name, &|current| revised(client.row(), current, wanted)).await;
                 let kept = settled(kept)?.and_then(|kept| kept.object);
                 if let Some(schema) = kept.filter(|object| tree::text(object, "kind") == "FlowSchema") {
-                    settled(self.dangling.report(levels, &schema).await)?;
+                    settled(self.dangling.report(&schema).await)?;
                 }
             }
         }
@@ -84,9 +81,9 @@ impl FlowControl {
                 settled(client.delete_as_seen(unwanted).await)?;
             }
         }
-        let ((schemas, _), (levels, _)) = (&self.schemas, &self.levels);
+        let (schemas, _) = &self.schemas;
         for schema in schemas.list("", Read::Cached).await.map_err(|status| status.message)? {
-            settled(self.dangling.report(levels, &schema).await)?;
+            settled(self.dangling.report(&schema).await)?;
         }
         Ok(())
     }

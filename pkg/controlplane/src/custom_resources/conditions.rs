@@ -15,7 +15,7 @@ use super::names::Taken;
 pub(super) struct Judge<'j, T> {
     /// The definition that was seen. Another one of its name is looked at when it is seen.
     pub(super) uid: &'j str,
-    /// The names that are taken in its group.
+    /// The names that others have in its group.
     pub(super) taken: T,
     /// Whether this server serves its resource.
     pub(super) serves: bool,
@@ -42,15 +42,15 @@ impl Condition {
     }
 }
 
-impl<T: Fn() -> Taken> Judge<'_, T> {
-    /// Whether a look at the whole definition may lead to a write.
-    pub(super) fn has_to_write(&self, definition: &Definition) -> bool {
-        definition.wanted != definition.accepted
-            || definition.is("NamesAccepted") && !definition.is("Established") && self.serves
-            || is_protected(&definition.group)
-            || definition.condition("NonStructuralSchema").is_some()
-    }
+/// Whether a look at the whole definition may lead to a write. `serves` is whether this server serves its resource.
+pub(super) fn may_change(definition: &Definition, serves: bool) -> bool {
+    definition.wanted != definition.accepted
+        || definition.is("NamesAccepted") && !definition.is("Established") && serves
+        || is_protected(&definition.group)
+        || definition.condition("NonStructuralSchema").is_some()
+}
 
+impl<T: Fn() -> Taken> Judge<'_, T> {
     /// The definition as it should be; `None` if it is.
     pub(super) fn wanted(&self, current: &Object) -> Option<Object> {
         if meta::text(current, "uid") != self.uid {
@@ -76,7 +76,9 @@ impl<T: Fn() -> Taken> Judge<'_, T> {
         if wanted == before {
             return;
         }
-        let (accepted, conflict) = free_names(wanted, before, &(self.taken)());
+        let mut taken = (self.taken)();
+        taken.add(&before);
+        let (accepted, conflict) = free_names(wanted, before, &taken);
         set(definition, &["status", "acceptedNames"], tree_of(&accepted));
         let is_established = is_true(definition, "Established");
         let accepted = match conflict {

@@ -3,13 +3,15 @@
 mod figures;
 mod review;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use ::api::tree::{child, text, texts};
+use apimachinery::trace::Span;
 use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use client::kubeconfig::Credentials;
+use client::kubeconfig::WebhookCredentials;
 use client::webhook::{Place, Services, Webhook};
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
@@ -29,6 +31,8 @@ const RESPONSE_BYTES_MAX: usize = 16 << 20;
 pub(crate) struct Common {
     /// Where Services are.
     pub(crate) services: Services,
+    /// Who calls: nobody in particular, but this server itself where it asks itself.
+    pub(crate) credentials: WebhookCredentials,
     /// What is counted.
     pub(crate) figures: Arc<ConversionFigures>,
 }
@@ -75,9 +79,10 @@ impl WebhookConversion {
     async fn webhook(&self) -> Result<&Webhook, String> {
         let made = self.webhook.get_or_init(|| async {
             let (place, authorities) = (self.place.clone(), self.authorities.clone());
+            let credentials = self.common.credentials.at(&place)?;
             let services = Arc::clone(&self.common.services);
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, Credentials::default(), &services, RESPONSE_BYTES_MAX)
+                Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
             });
             made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
         });
@@ -90,9 +95,17 @@ impl WebhookConversion {
         let what = review::kind_of(objects);
         let failed = |ended, why: &str| (ended, format!("conversion webhook for {what} failed: {why}"));
         let uid = SystemEntropy.uid();
+        let span = Span::current().child("Call conversion webhook", || {
+            vec![
+                ("custom-resource-definition", self.definition.as_str().into()),
+                ("desired-api-version", to.into()),
+                ("object-count", objects.len().into()),
+                ("UID", uid.as_str().into()),
+            ]
+        });
         let question = review.question(&uid, objects, to);
         let webhook = self.webhook().await.map_err(|why| failed(Ended::Call, &why))?;
-        let answer = webhook.call_once(question.into(), &|_| {}).await;
+        let answer = span.within(pin!(webhook.call_once(question.into(), &|_| {}))).await;
         let answer = answer.map_err(|failure| failed(Ended::Call, &failure.to_string()))?;
         let converted = review.answer(&answer, &uid).map_err(|why| failed(Ended::Malformed, &why))?;
         if converted.len() != objects.len() {

@@ -1,8 +1,9 @@
 //! The definitions there are: of each what decides whether it is served, and its bytes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ::api::resources;
 use ::api::resources::custom::Names;
 use ::api::tree::{child, children, text, texts};
 use bytes::Bytes;
@@ -17,6 +18,8 @@ pub(super) const CLEANUP_FINALIZER: &str = "customresourcecleanup.apiextensions.
 #[derive(Clone, Default)]
 pub(crate) struct Definitions {
     by_name: BTreeMap<Box<str>, Arc<Definition>>,
+    /// The names of those that nobody can read.
+    unreadable: BTreeSet<Box<str>>,
     changes: u64,
 }
 
@@ -26,7 +29,12 @@ impl Definitions {
         self.changes
     }
 
-    /// All of them, by name.
+    /// Whether all that are stored are known. While one cannot be read, nobody knows what it defines.
+    pub(super) fn is_complete(&self) -> bool {
+        self.unreadable.is_empty()
+    }
+
+    /// All that can be read, by name.
     pub(super) fn all(&self) -> Vec<Arc<Definition>> {
         self.by_name.values().map(Arc::clone).collect()
     }
@@ -35,12 +43,18 @@ impl Definitions {
 impl View for Definitions {
     fn apply(&mut self, change: &Change) {
         self.changes += 1;
+        self.unreadable.remove(change.name());
         match (change.object(), change.bytes()) {
             (Some(object), Some(bytes)) => {
                 let definition = Definition::read(object, bytes.clone());
                 self.by_name.insert(change.name().into(), Arc::new(definition));
             }
-            _ => _ = self.by_name.remove(change.name()),
+            _ => {
+                self.by_name.remove(change.name());
+                if !change.is_gone() {
+                    self.unreadable.insert(change.name().into());
+                }
+            }
         }
     }
 }
@@ -62,6 +76,7 @@ pub(crate) struct Definition {
     conditions: Vec<(String, String)>,
     /// It is deleted, and its objects go first.
     waits_for_cleanup: bool,
+    is_of_builtin: bool,
     /// The stored form, in JSON.
     pub(super) bytes: Bytes,
 }
@@ -75,15 +90,17 @@ impl Definition {
         let names = |holder: &Object, name: &str| child(holder, name).map(Names::read).unwrap_or_default();
         let conditions = children(status, "conditions");
         let metadata = meta::metadata(object).unwrap_or(&empty);
+        let (group, accepted) = (text(spec, "group"), names(status, "acceptedNames"));
         Definition {
             name: text(metadata, "name").to_owned(),
             uid: text(metadata, "uid").to_owned(),
             revision: text(metadata, "resourceVersion").parse().unwrap_or_default(),
             generation: meta::generation(object),
-            group: text(spec, "group").to_owned(),
+            group: group.to_owned(),
             namespaced: text(spec, "scope") != "Cluster",
             wanted: names(spec, "names"),
-            accepted: names(status, "acceptedNames"),
+            is_of_builtin: stores_builtin(group, &accepted.plural),
+            accepted,
             conditions: conditions.map(|it| (text(it, "type").into(), text(it, "status").into())).collect(),
             waits_for_cleanup: meta::is_deleting(object)
                 && texts(metadata, "finalizers").any(|name| name == CLEANUP_FINALIZER),
@@ -101,15 +118,30 @@ impl Definition {
         self.condition(kind) == Some("True")
     }
 
+    /// Whether its objects would be where those of a built-in resource are. That resource is served instead and
+    /// stays as it is: nothing is made of the definition, and nothing is deleted with it.
+    pub(super) fn is_of_builtin(&self) -> bool {
+        self.is_of_builtin
+    }
+
     /// Whether requests may find its resource.
     pub(super) fn may_be_served(&self) -> bool {
         let accepted = &self.accepted;
         let named = [&accepted.plural, &accepted.singular, &accepted.kind, &accepted.list_kind];
-        (self.is("NamesAccepted") || self.is("Established")) && named.iter().all(|name| !name.is_empty())
+        !self.is_of_builtin
+            && (self.is("NamesAccepted") || self.is("Established"))
+            && named.iter().all(|name| !name.is_empty())
     }
 
     /// Whether its objects have to be deleted before it can go.
     pub(super) fn waits_for_cleanup(&self) -> bool {
         self.waits_for_cleanup
     }
+}
+
+/// Whether a built-in resource is stored where custom ones of a group and a plural name would be: those of the two
+/// groups that upstream's other servers have, definitions themselves among them.
+fn stores_builtin(group: &str, plural: &str) -> bool {
+    let mut prefixes = resources::all().filter_map(|row| row.storage.as_ref()).map(|storage| storage.prefix);
+    prefixes.any(|prefix| prefix.split_once('/') == Some((group, plural)))
 }

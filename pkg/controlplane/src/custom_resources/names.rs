@@ -28,21 +28,33 @@ impl Taken {
     }
 }
 
-/// What was written and has not come back yet. Names have to be given out by what is, not by what is known of it.
+/// What is being written, or was and has not come back yet, by the definition's name. Names have to be given out by what
+/// is, not by what is known of it.
 #[derive(Default)]
-pub(super) struct Accepted(HashMap<String, (i64, String, Names)>);
+pub(super) struct Accepted(HashMap<String, Entry>);
+
+struct Entry {
+    /// The revision that was written; `None` as long as nobody knows.
+    written: Option<i64>,
+    names: Names,
+}
 
 impl Accepted {
-    /// A definition was written.
-    pub(super) fn note(&mut self, definition: &Definition, written: &Object) {
-        let names = child(written, "status").and_then(|status| child(status, "acceptedNames"));
-        let revision = meta::metadata(written).map_or("", |metadata| text(metadata, "resourceVersion"));
-        let entry = (
-            revision.parse().unwrap_or_default(),
-            definition.group.clone(),
-            names.map(Names::read).unwrap_or_default(),
-        );
+    /// A definition is about to be written so: its names are nobody else's.
+    pub(super) fn reserve(&mut self, definition: &Definition, wanted: &Object) {
+        let names = child(wanted, "status").and_then(|status| child(status, "acceptedNames"));
+        let entry = Entry { written: None, names: names.map(Names::read).unwrap_or_default() };
         self.0.insert(definition.name.clone(), entry);
+    }
+
+    /// A write is over: `object` is what was written, if anything.
+    pub(super) fn settle(&mut self, definition: &Definition, object: Option<&Object>) {
+        let metadata = object.and_then(meta::metadata);
+        let revision = metadata.and_then(|metadata| text(metadata, "resourceVersion").parse().ok());
+        match (self.0.get_mut(&definition.name), revision) {
+            (Some(entry), Some(revision)) => entry.written = Some(revision),
+            _ => _ = self.0.remove(&definition.name),
+        }
     }
 
     /// Forgets what has come back, and what went.
@@ -51,25 +63,17 @@ impl Accepted {
             let at = definitions.binary_search_by(|definition| definition.name.cmp(name)).ok()?;
             definitions.get(at).map(|definition| definition.revision)
         };
-        self.0.retain(|name, (revision, ..)| known(name).is_some_and(|known| known < *revision));
+        self.0.retain(|name, entry| known(name).is_some_and(|known| Some(known) < entry.written));
     }
 
-    /// The names that are taken in a group.
-    pub(super) fn of_group<'d>(
-        &self,
-        group: &'d str,
-        definitions: &'d [Arc<Definition>],
-    ) -> impl Fn() -> Taken + use<'_, 'd> {
-        move || {
-            let mut taken = Taken::default();
-            let newer = |definition: &Definition| self.0.get(&definition.name);
-            for definition in definitions.iter().filter(|definition| definition.group == group) {
-                match newer(definition) {
-                    Some((_, _, names)) => taken.add(names),
-                    None => taken.add(&definition.accepted),
-                }
-            }
-            taken
+    /// The names that others have in the group of a definition.
+    pub(super) fn of_others(&self, definition: &Definition, definitions: &[Arc<Definition>]) -> Taken {
+        let mut taken = Taken::default();
+        let is_another =
+            |other: &&Arc<Definition>| other.group == definition.group && other.name != definition.name;
+        for other in definitions.iter().filter(is_another) {
+            taken.add(self.0.get(&other.name).map_or(&other.accepted, |entry| &entry.names));
         }
+        taken
     }
 }

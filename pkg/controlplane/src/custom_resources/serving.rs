@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
-use ::api::catalog::{self, CustomResource};
+use ::api::catalog::{self, CustomResource, Group};
+use ::api::cel_times::CelTimes;
 use ::api::resources::Handle;
 use ::api::resources::custom::{CustomKind, Names};
 use ::api::tree::child;
@@ -13,7 +14,6 @@ use registry::generic::Convert;
 
 use super::conversion::{Common, WebhookConversion};
 use super::definitions::Definition;
-use crate::api_services::CustomVersions;
 use crate::custom_kinds::CustomKinds;
 
 /// Keeps what is served as definitions say.
@@ -24,6 +24,14 @@ pub(super) struct Serving {
     minor: u32,
     /// By the definition's name.
     served: BTreeMap<String, Served>,
+}
+
+/// What became of definitions.
+pub(super) struct Outcome {
+    /// Nothing of them had to be left out.
+    pub(super) complete: bool,
+    /// Something else is served than before.
+    pub(super) changed: bool,
 }
 
 /// A resource that is served, and what of its definition it was made from.
@@ -53,6 +61,14 @@ impl MadeFrom {
         }
     }
 
+    /// Whether rows of it are still those of a definition. Asked about all of them whenever one changes.
+    fn is_of(&self, definition: &Definition) -> bool {
+        self.generation == definition.generation
+            && self.uid == definition.uid
+            && self.names == definition.accepted
+            && self.terminating == definition.is("Terminating")
+    }
+
     /// Whether what is stored is read in the same way.
     fn reads_as(&self, other: &MadeFrom) -> bool {
         (&self.uid, self.generation, &self.names) == (&other.uid, other.generation, &other.names)
@@ -66,18 +82,22 @@ impl Serving {
     }
 
     /// Serves what these define, and nothing else.
-    pub(super) fn serve(&mut self, definitions: &[Arc<Definition>]) {
+    pub(super) fn serve(&mut self, definitions: &[Arc<Definition>]) -> Outcome {
         let mut groups = BTreeSet::new();
         let mut stays = HashSet::new();
+        let mut complete = true;
         for definition in definitions.iter().filter(|definition| definition.may_be_served()) {
             stays.insert(definition.name.as_str());
-            let made_from = MadeFrom::of(definition);
             let before = self.served.get(&definition.name);
-            if before.is_some_and(|before| before.made_from == made_from) {
+            if before.is_some_and(|before| before.made_from.is_of(definition)) {
                 continue;
             }
-            let rows = rows(definition, &made_from, self.minor, &self.webhooks);
-            let Some((resource, outside)) = rows else { continue };
+            let made_from = MadeFrom::of(definition);
+            let rows = rows(definition, &made_from, self.minor, &self.webhooks, &self.kinds.cel_times);
+            let Some((resource, outside)) = rows else {
+                complete = false;
+                continue;
+            };
             if !before.is_some_and(|before| before.made_from.reads_as(&made_from)) {
                 self.kinds.install(&resource, outside);
             }
@@ -92,6 +112,7 @@ impl Serving {
         self.publish(&groups);
         // Who looks for it does not find it any more.
         gone.iter().for_each(|served| self.kinds.retire(&served.resource));
+        Outcome { complete, changed: !groups.is_empty() }
     }
 
     fn publish(&self, groups: &BTreeSet<String>) {
@@ -102,26 +123,27 @@ impl Serving {
         for served in self.served.values().filter(|served| groups.contains(&served.group)) {
             resources.entry(&served.group).or_default().push(served.resource.clone());
         }
-        for group in groups {
+        let changed = groups.iter().map(|group| {
             let resources = resources.remove(group.as_str()).unwrap_or_default();
             let rows = resources.iter().flat_map(|resource| &resource.served);
-            let versions: BTreeSet<String> = rows.map(|row| row.row().version.to_owned()).collect();
-            let mut versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+            let versions: BTreeSet<&str> = rows.map(|row| row.row().version).collect();
+            let mut versions: Vec<&str> = versions.into_iter().collect();
             versions.sort_by(|a, b| kube_version::compare(b, a));
-            self.kinds.serve(group, &versions, &resources);
-        }
+            Group::custom(group, &versions, &resources)
+        });
+        self.kinds.serve(changed.collect());
     }
 
     /// The group versions that are served.
-    pub(super) fn versions(&self) -> CustomVersions {
+    pub(super) fn versions(&self) -> BTreeSet<(String, String)> {
         let rows = self.served.values().flat_map(|served| &served.resource.served);
         rows.map(|row| (row.row().group.to_owned(), row.row().version.to_owned())).collect()
     }
 
-    /// Whether the resource of a definition is served as the definition has it.
+    /// Whether the resource of a definition is served as the definition has it, or is built in.
     pub(super) fn serves(&self, definition: &Definition) -> bool {
         let served = self.served.get(&definition.name);
-        served.is_some_and(|served| served.made_from == MadeFrom::of(definition))
+        definition.is_of_builtin() || served.is_some_and(|served| served.made_from.is_of(definition))
     }
 
     /// The row that the objects of a definition are stored by.
@@ -137,6 +159,7 @@ fn rows(
     made_from: &MadeFrom,
     minor: u32,
     webhooks: &Common,
+    cel_times: &Arc<CelTimes>,
 ) -> Option<(CustomResource, Option<Arc<dyn Convert>>)> {
     let read = schema::json::decode_untyped(&definition.bytes);
     let read =
@@ -145,6 +168,7 @@ fn rows(
     let spec = child(value.as_object()?, "spec")?;
     let outside = WebhookConversion::read(&definition.name, spec, webhooks);
     let kind = CustomKind::of_stored(spec, &definition.accepted, made_from.terminating, minor);
+    let kind = kind.timed(cel_times);
     let definition = catalog::Definition {
         group: &definition.group,
         names: &definition.accepted,

@@ -34,8 +34,12 @@ pub(super) fn auditor(
     };
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
     if let Some((log, out)) = out {
-        let lines = Arc::new(Log::new(out, log.format, Arc::clone(figures)));
-        sinks.push(sink(lines, log.mode, log.truncate, clock, figures)?);
+        let counted = Arc::clone(figures);
+        let lines = match log.mode {
+            AuditMode::Blocking => Log::waiting(out, log.format, counted).map_err(RunError::Threads)?,
+            AuditMode::BlockingStrict | AuditMode::Batch(_) => Log::new(out, log.format, counted),
+        };
+        sinks.push(sink(Arc::new(lines), log.mode, log.truncate, clock, figures)?);
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));

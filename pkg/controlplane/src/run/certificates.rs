@@ -14,11 +14,12 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use server::tls::self_signed::{Pair, Usage, authority, issue, not_after};
+use server::tls::self_signed::{Pair, Usage, authority, is_issued_by, issue, not_after};
 use server::tls::{CertificateFiles, TlsFiles};
 
 use super::{RunError, kubeconfig};
 use crate::config::Config;
+use crate::loopback::Loopback;
 
 /// A certificate that is valid for less than this is made anew.
 const REMAINING_MIN_SECONDS: i64 = 30 * 24 * 3600;
@@ -40,20 +41,25 @@ pub(super) struct Credentials {
 ///
 /// # Errors
 /// [`RunError::File`], [`RunError::Tls`].
-pub(super) fn prepare(config: &Config, now: i64) -> Result<Credentials, RunError> {
+pub(super) fn prepare(config: &Config, loopback: &Loopback, now: i64) -> Result<Credentials, RunError> {
     let serving = &config.serving;
     let dir = serving.cert_dir.as_path();
-    let own = serving.certificate.is_none() || serving.admin_kubeconfig.is_some();
+    let made = CertificateFiles { certificate: dir.join(SERVING.0), key: dir.join(SERVING.1) };
+    // Whoever puts a pair there himself wants that one, however long it lasts.
+    let found = made.certificate.exists() && made.key.exists();
+    let own_make = is_issued(&made.certificate, &dir.join(AUTHORITY.0));
+    let given = serving.certificate.clone().or_else(|| (found && !own_make).then(|| made.clone()));
+    let own = given.is_none() || serving.admin_kubeconfig.is_some();
     let authority = match own {
         true => Some(pair(dir, AUTHORITY, now, || authority(&format!("mainstay-ca@{now}"), now))?),
         false => None,
     };
-    let default = match (&serving.certificate, &authority) {
+    let default = match (&given, &authority) {
         (Some(files), _) => files.clone(),
         (None, Some(authority)) => {
             let usage = Usage::Server(names(config));
             pair(dir, SERVING, now, || issue(authority, "kube-apiserver", &[], &usage, now))?;
-            CertificateFiles { certificate: dir.join(SERVING.0), key: dir.join(SERVING.1) }
+            made
         }
         (None, None) => return Err(RunError::Credentials("no serving certificate".to_owned())),
     };
@@ -66,8 +72,17 @@ pub(super) fn prepare(config: &Config, now: i64) -> Result<Credentials, RunError
     let trust =
         format!("{}{served}", authority.as_ref().map_or("", |authority| authority.certificate.as_str()));
     let proxy_authorities = config.authentication.request_header.ca_file.iter().cloned().collect();
-    let files = TlsFiles { default, sni: serving.sni.clone(), client_authorities, proxy_authorities };
+    let (sni, loopback) = (serving.sni.clone(), Some(loopback.certificate()));
+    let files = TlsFiles { default, sni, client_authorities, proxy_authorities, loopback };
     Ok(Credentials { files, trust, authority })
+}
+
+/// Whether a certificate says that it is from an authority. Both are files, and may be missing.
+fn is_issued(certificate: &Path, authority: &Path) -> bool {
+    match (fs::read_to_string(certificate), fs::read_to_string(authority)) {
+        (Ok(certificate), Ok(authority)) => is_issued_by(&certificate, &authority),
+        _ => false,
+    }
 }
 
 /// Writes the administrator's kubeconfig, if one is wanted.
@@ -171,3 +186,6 @@ fn write(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     file.sync_all()?;
     fs::rename(&temporary, path)
 }
+
+#[cfg(test)]
+mod tests;

@@ -19,12 +19,17 @@ const STORE_RETRY: Duration = Duration::from_millis(250);
 /// The hook that waits for the watch cache.
 const STORAGE_READINESS: &str = "storage-readiness";
 
+/// What upstream checks without a hook.
+const AUTOREGISTERED: &str = "autoregister-completion";
+
 /// All of upstream's hooks, as its health pages list them.
 const ORDER: &[&str] = &[
+    "start-encryption-provider-config-automatic-reload",
     "start-apiserver-admission-initializer",
     "generic-apiserver-start-informers",
     "priority-and-fairness-config-consumer",
     "priority-and-fairness-filter",
+    "max-in-flight-filter",
     "storage-object-count-tracker-hook",
     "start-apiextensions-informers",
     "start-apiextensions-controllers",
@@ -49,6 +54,7 @@ const ORDER: &[&str] = &[
     "apiservice-wait-for-first-sync",
     "apiservice-discovery-controller",
     "kube-apiserver-autoregistration",
+    AUTOREGISTERED,
     "apiservice-openapi-controller",
     "apiservice-openapiv3-controller",
 ];
@@ -67,7 +73,11 @@ impl Hooks {
     /// Hooks that have not begun.
     pub(super) fn new(work: Vec<PostStartHook>) -> Self {
         let storage_readiness = Hook::new(STORAGE_READINESS);
-        let work: Vec<_> = work.into_iter().map(|hook| (Hook::new(hook.name), hook)).collect();
+        let state = |name| match name {
+            AUTOREGISTERED => Hook::listed_as(name),
+            _ => Hook::new(name),
+        };
+        let work: Vec<_> = work.into_iter().map(|hook| (state(hook.name), hook)).collect();
         let own = work.iter().map(|(state, hook)| (hook.name, Arc::clone(state)));
         let mut listed: Vec<_> = own.chain([(STORAGE_READINESS, Arc::clone(&storage_readiness))]).collect();
         listed.sort_by_key(|(name, _)| position(name));
@@ -137,6 +147,7 @@ mod tests {
         let hook = |name| PostStartHook { name, work: Box::pin(std::future::ready(Ok(()))) };
         let hooks = Hooks::new(vec![
             hook("our-own"),
+            hook("autoregister-completion"),
             hook("bootstrap-controller"),
             hook("start-system-namespaces-controller"),
         ]);
@@ -145,6 +156,7 @@ mod tests {
             "poststarthook/start-system-namespaces-controller",
             "poststarthook/storage-readiness",
             "poststarthook/bootstrap-controller",
+            "autoregister-completion",
             "poststarthook/our-own",
         ];
         assert_eq!(names, expected);

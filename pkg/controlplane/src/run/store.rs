@@ -1,15 +1,18 @@
 //! Opening and closing the store that the configuration names.
 
+mod size;
+
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use storage::Storage;
 use storage::memory::Memory;
+use storage::{Routed, Storage};
 use storage_embedded::Embedded;
 use storage_etcd3::{Compactor, Etcd, TlsFiles};
-use tokio::task::JoinHandle;
+use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
+pub(super) use self::size::Size;
 use super::RunError;
 use crate::config::{EtcdConfig, StorageConfig};
 
@@ -17,8 +20,13 @@ use crate::config::{EtcdConfig, StorageConfig};
 pub(super) struct Store {
     /// The store.
     pub(super) storage: Arc<dyn Storage>,
+    /// The clusters that it is made of, the main one first.
+    pub(super) clusters: Vec<Arc<dyn Storage>>,
+    /// How large they are, for the metrics page.
+    pub(super) size: Arc<Size>,
     embedded: Option<Arc<Embedded>>,
-    compaction: Option<JoinHandle<()>>,
+    /// What goes on as long as it is open.
+    background: JoinSet<()>,
 }
 
 impl Store {
@@ -29,38 +37,72 @@ impl Store {
     /// [`RunError::Store`].
     pub(super) async fn open(config: &StorageConfig, traced: bool) -> Result<Self, RunError> {
         match config {
-            StorageConfig::Memory => {
-                Ok(Store { storage: Arc::new(Memory::new()), embedded: None, compaction: None })
-            }
+            StorageConfig::Memory => Ok(Store::of(Arc::new(Memory::new()), Size::Unknown, None)),
             StorageConfig::Embedded { dir, compaction_interval } => {
                 #[allow(clippy::disallowed_methods, reason = "the store is given the machine's clock here")]
                 let mut options = storage_embedded::Options::new(Arc::new(SystemTime::now));
                 options.compaction_interval = *compaction_interval;
                 let embedded = Embedded::open(dir, options)?;
-                Ok(Store { storage: Arc::clone(&embedded) as _, embedded: Some(embedded), compaction: None })
+                Ok(Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()), Some(embedded)))
             }
-            StorageConfig::Etcd(config) => {
-                let etcd = Arc::new(Etcd::new(options(config, traced)).await?);
-                let compaction =
-                    config.compaction_interval.map(|every| tokio::spawn(compact(Arc::clone(&etcd), every)));
-                Ok(Store { storage: etcd, embedded: None, compaction })
-            }
+            StorageConfig::Etcd(config) => Store::etcd(config, traced).await,
         }
     }
 
-    /// Ends what runs in the background and makes sure that everything is on disk.
-    pub(super) async fn close(self) {
-        if let Some(compaction) = self.compaction {
-            compaction.abort();
+    fn of(storage: Arc<dyn Storage>, size: Size, embedded: Option<Arc<Embedded>>) -> Self {
+        let (clusters, size) = (vec![Arc::clone(&storage)], Arc::new(size));
+        Store { storage, clusters, size, embedded, background: JoinSet::new() }
+    }
+
+    /// The main cluster, and those of the overrides, each once.
+    async fn etcd(config: &EtcdConfig, traced: bool) -> Result<Self, RunError> {
+        let mut background = JoinSet::new();
+        let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
+        let mut open = async |endpoints: &[String]| -> Result<Arc<dyn Storage>, RunError> {
+            let mut members = endpoints.to_vec();
+            members.sort_unstable();
+            if let Some((_, etcd)) = known.iter().find(|(known, _)| *known == members) {
+                return Ok(Arc::clone(etcd) as _);
+            }
+            let etcd = Arc::new(Etcd::new(options(config, endpoints, traced)).await?);
+            if let Some(every) = config.compaction_interval {
+                background.spawn(compact(Arc::clone(&etcd), every));
+            }
+            known.push((members, Arc::clone(&etcd)));
+            Ok(etcd as Arc<dyn Storage>)
+        };
+        let main = open(&config.endpoints).await?;
+        let mut elsewhere = Vec::new();
+        for other in &config.overrides {
+            let store = open(&other.endpoints).await?;
+            // As upstream, a resource that is not known here is nobody's error.
+            if let Some(directory) = other.directory() {
+                elsewhere.push((format!("{}/{directory}/", config.prefix), store));
+            }
         }
+        let storage = match elsewhere.is_empty() {
+            true => main,
+            false => Arc::new(Routed::new(main, elsewhere)),
+        };
+        let size = Arc::new(Size::of(known.len()));
+        for (number, (_, etcd)) in known.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
+            background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
+        }
+        let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
+        Ok(Store { storage, clusters, size, embedded: None, background })
+    }
+
+    /// Ends what runs in the background and makes sure that everything is on disk.
+    pub(super) async fn close(mut self) {
+        self.background.abort_all();
         if let Some(embedded) = self.embedded {
             embedded.close().await;
         }
     }
 }
 
-fn options(config: &EtcdConfig, traced: bool) -> storage_etcd3::Options {
-    let mut options = storage_etcd3::Options::new(&config.endpoints);
+fn options(config: &EtcdConfig, endpoints: &[String], traced: bool) -> storage_etcd3::Options {
+    let mut options = storage_etcd3::Options::new(endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
         let (ca, cert, key) = (config.ca.clone(), config.certificate.clone(), config.key.clone());
         options.tls = Some(TlsFiles { ca, cert, key });

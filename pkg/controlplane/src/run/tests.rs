@@ -1,6 +1,8 @@
 //! Claims about a server's life.
 #![allow(clippy::unwrap_used)]
 
+mod ending;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use http_body_util::{BodyExt, Empty};
@@ -178,8 +180,16 @@ async fn start_hooks_are_listed_as_upstream_does() {
     let page = get(address, server.trust(), None, "/readyz?verbose", Some(server.token())).await.1;
     let hooks: Vec<&str> =
         page.lines().filter_map(|line| line.strip_prefix("[+]poststarthook/")?.strip_suffix(" ok")).collect();
+    assert!(page.contains("\n[+]autoregister-completion ok\n"), "{page}");
     let expected = [
+        "start-apiserver-admission-initializer",
+        "generic-apiserver-start-informers",
+        "priority-and-fairness-config-consumer",
+        "priority-and-fairness-filter",
         "storage-object-count-tracker-hook",
+        "start-apiextensions-informers",
+        "start-apiextensions-controllers",
+        "crd-informer-synced",
         "start-system-namespaces-controller",
         "start-cluster-authentication-info-controller",
         "start-kube-apiserver-identity-lease-controller",
@@ -198,6 +208,7 @@ async fn start_hooks_are_listed_as_upstream_does() {
         "apiservice-registration-controller",
         "apiservice-wait-for-first-sync",
         "apiservice-discovery-controller",
+        "kube-apiserver-autoregistration",
         "apiservice-openapi-controller",
         "apiservice-openapiv3-controller",
     ];

@@ -133,6 +133,80 @@ async fn rules_judge_objects_and_what_did_not_change_is_spared() {
 }
 
 #[tokio::test]
+async fn a_definition_of_definitions_changes_nothing_about_them_and_takes_none_along() {
+    let (server, client) = started().await;
+    let own = format!("{DEFINITIONS}/customresourcedefinitions.apiextensions.k8s.io");
+    let mut body = definition(
+        "customresourcedefinitions",
+        "CustomResourceDefinition",
+        one_version(json!({"type": "object"})),
+    );
+    body["metadata"] = json!({
+        "name": "customresourcedefinitions.apiextensions.k8s.io",
+        "annotations": {"api-approved.kubernetes.io": "unapproved, test-only"},
+    });
+    body["spec"]["group"] = json!("apiextensions.k8s.io");
+    body["spec"]["scope"] = json!("Cluster");
+    client.ok("POST", DEFINITIONS, body).await;
+    let established = async {
+        while !is(
+            Some(&client.ok("GET", &own, Value::Null).await),
+            "Established",
+            "True",
+            "InitialNamesAccepted",
+        ) {
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, established).await.unwrap();
+    define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
+    client.ok("DELETE", &own, Value::Null).await;
+    let gone = async {
+        while client.send("GET", &own, Value::Null).await.0 != 404 {
+            yield_now().await;
+        }
+    };
+    timeout(WAIT_MAX, gone).await.unwrap();
+    until(&client, "widgets", |found| {
+        found.is_some_and(|it| !it["metadata"]["deletionTimestamp"].is_string())
+    })
+    .await;
+    define(&client, "gadgets", "Gadget", one_version(json!({"type": "object"}))).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn no_api_service_goes_while_a_definition_cannot_be_read() {
+    const API_SERVICES: &str = "/apis/apiregistration.k8s.io/v1/apiservices";
+    let (server, client) = started().await;
+    let unreadable = "/registry/apiextensions.k8s.io/customresourcedefinitions/bogus";
+    server.storage().put(unreadable, "bogus data".into(), 0, None).await.unwrap();
+    // Once it is served, what cannot be read was seen before it.
+    define(&client, "widgets", "Widget", one_version(json!({"type": "object"}))).await;
+    let labels = json!({"kube-aggregator.kubernetes.io/automanaged": "true"});
+    let spec = json!({
+        "group": "stale.example.com", "version": "v1", "groupPriorityMinimum": 100, "versionPriority": 10,
+    });
+    let stale = json!({"metadata": {"name": "v1.stale.example.com", "labels": labels}, "spec": spec});
+    client.make(API_SERVICES, stale).await;
+    let (stale, kept) =
+        (format!("{API_SERVICES}/v1.stale.example.com"), format!("{API_SERVICES}/v1.example.com"));
+    for _ in 0..2 {
+        client.eventually(&kept, 200).await;
+        let uid = client.get(&kept).await["metadata"]["uid"].clone();
+        client.ok("DELETE", &kept, Value::Null).await;
+        // It comes again in a look at all of them.
+        client.eventually(&kept, 200).await;
+        assert_ne!(client.get(&kept).await["metadata"]["uid"], uid);
+    }
+    client.get(&stale).await;
+    let written = server.storage().get(unreadable).await.unwrap().kv.unwrap().mod_revision;
+    server.storage().delete(unreadable, written).await.unwrap();
+    client.eventually(&stale, 404).await;
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn names_are_given_to_who_asks_first_and_are_free_again_when_it_goes() {
     let (server, client) = started().await;
     let anything = || one_version(json!({"type": "object"}));

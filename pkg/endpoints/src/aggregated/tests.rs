@@ -160,3 +160,14 @@ fn paths_below_a_version_that_others_answer_for_are_theirs() {
     check("/api/v1", false);
     check("/", false);
 }
+
+#[test]
+fn who_answers_for_the_core_group_answers_for_all_of_it() {
+    let proxied = Arc::new(Proxied { api_service: "v1.".to_owned(), ..Proxied::default() });
+    let version = ProxiedVersion { name: "v1".to_owned(), group_priority: 1, priority: 1, proxied };
+    let catalog = Catalog::builtin(|_| true).with_proxied("", vec![version]);
+    for path in ["/api", "/api/", "/api/v1", "/api/v1/pods", "/api/v2"] {
+        assert!(super::proxied(&catalog, path).is_some(), "{path}");
+    }
+    assert!(super::proxied(&catalog, "/apis").is_none());
+}

@@ -1,10 +1,13 @@
 //! DELETE of an object or a collection.
 
 use admission::Options;
-use api::options::DeleteOptions;
+use api::options::{DeleteOptions, IGNORE_STORE_READ_ERROR};
 use api::validation::kinds::undeletable;
+use apimachinery::features::Gate;
+use apimachinery::field::{Error, Path};
 use apimachinery::gvk::GroupKind;
 use apimachinery::status::Status;
+use authorization::Attributes;
 use registry::generic::{DeleteOutcome, DeleteRequest};
 use schema::builtin;
 
@@ -15,9 +18,18 @@ use crate::body;
 use crate::dispatch::{Body, Response};
 use crate::negotiate;
 
+/// The verb of those who may remove what cannot be read.
+const UNSAFE_DELETE: &str = "unsafe-delete-ignore-read-errors";
+
 pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
     let options = delete_options(call, body).await?;
     let storage = call.storage()?;
+    if options.ignore_store_read_error {
+        call.context.notes.annotate("apiserver.k8s.io/unsafe-delete-ignore-read-error", "");
+        may_delete_corrupt(call).await?;
+        let removed = call.api.registry.delete_corrupt(&call.target()).await?;
+        return Ok(call.reply()?.success(&removed));
+    }
     if let Some(why) = undeletable(call.main(), call.name()) {
         return Err(Status::forbidden(&call.target().group_resource(), call.name(), why).into());
     }
@@ -36,9 +48,31 @@ pub(crate) async fn delete(call: &mut Call<'_>, body: Body) -> Result<Response, 
     }
 }
 
+/// Whether a user may remove an object although it cannot be read, which takes a right of its own.
+async fn may_delete_corrupt(call: &Call<'_>) -> Result<(), Box<Status>> {
+    let wanted = Attributes { verb: UNSAFE_DELETE, ..Attributes::of_request(call.user, call.info) };
+    let refuse = |why: &str| Status::forbidden(&call.target().group_resource(), call.name(), why).into();
+    if !wanted.subresource.is_empty() {
+        return Err(refuse(
+            "ignoreStoreReadErrorWithClusterBreakingPotential delete option is not allowed on a subresource or \
+             non-resource request",
+        ));
+    }
+    let Err(refused) = call.api.authorizer.decide(wanted).await.outcome() else { return Ok(()) };
+    Err(refuse(&match refused.error {
+        Some(error) => format!("error while checking permission for \"{UNSAFE_DELETE}\", {error}"),
+        None => format!("not permitted to do \"{UNSAFE_DELETE}\", reason: {}", refused.reason),
+    }))
+}
+
 pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result<Response, Box<Status>> {
     let list = list_options(call)?;
     let options = delete_options(call, body).await?;
+    if options.ignore_store_read_error {
+        let detail = "is not allowed with DELETECOLLECTION, try again after removing the option";
+        let error = Error::invalid(&Path::root(IGNORE_STORE_READ_ERROR), true, detail);
+        return Err(Status::invalid(&options_kind(), "", &[error].into()).into());
+    }
     call.storage()?;
     let admit = Admission::of(call, Options::Delete(&options));
     let request = DeleteRequest { options: &options, dry_run: !options.dry_run.is_empty(), admit: &admit };
@@ -49,7 +83,7 @@ pub(crate) async fn delete_collection(call: &mut Call<'_>, body: Body) -> Result
 /// Options come from the body where there is one, and only else from the query.
 async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions, Box<Status>> {
     let bytes = call.read(&mut body).await?;
-    let options = match bytes.is_empty() {
+    let mut options = match bytes.is_empty() {
         true => DeleteOptions::from_query(call.query).map_err(|e| Status::bad_request(e.to_string()))?,
         false => {
             let format = negotiate::input(call.headers, call.formats)?;
@@ -62,10 +96,16 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
             DeleteOptions::from_object(&object)
         }
     };
+    options.ignore_store_read_error &=
+        call.api.registry.gates().enabled(Gate::AllowUnsafeMalformedObjectDeletion);
     let errors = api::validation::validate_delete_options(&options);
     if !errors.is_empty() {
-        return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "DeleteOptions"), "", &errors).into());
+        return Err(Status::invalid(&options_kind(), "", &errors).into());
     }
     call.warnings.extend(api::warnings::on_delete(call.main(), &options));
     Ok(options)
+}
+
+fn options_kind() -> GroupKind {
+    GroupKind::new("meta.k8s.io", "DeleteOptions")
 }

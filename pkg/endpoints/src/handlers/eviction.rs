@@ -7,7 +7,7 @@ mod budget;
 
 use std::time::Duration;
 
-use api::options::{CreateOptions, DeleteOptions, ListOptions, Preconditions};
+use api::options::{CreateOptions, DeleteOptions, IGNORE_STORE_READ_ERROR, ListOptions, Preconditions};
 use api::resources::{self, Resource};
 use api::tree;
 use apimachinery::field::{Error, Path};
@@ -58,13 +58,12 @@ pub(super) async fn evict(
 
 /// What may be in an Eviction's options besides what deletions know.
 fn check(eviction: &Object) -> Result<(), Box<Status>> {
-    let unsafe_delete = "ignoreStoreReadErrorWithClusterBreakingPotential";
-    if object::get_bool(eviction, &["deleteOptions", unsafe_delete]) != Some(true) {
+    if object::get_bool(eviction, &["deleteOptions", IGNORE_STORE_READ_ERROR]) != Some(true) {
         return Ok(());
     }
     let options = Path::root("deleteOptions");
     let detail = "can not be set for pod eviction, try after removing the option";
-    let error = Error::invalid(&options.child(unsafe_delete), true, detail);
+    let error = Error::invalid(&options.child(IGNORE_STORE_READ_ERROR), true, detail);
     Err(Status::invalid(&GroupKind::new("policy", "Eviction"), meta::text(eviction, "name"), &[error].into())
         .into())
 }

@@ -33,14 +33,14 @@ pub(crate) async fn watch(call: &mut Call<'_>, options: ListOptions) -> Result<R
     let encoder =
         Encoder::new(call.route.endpoint.row.clone(), call.representation, call.reply()?.table, registry);
     let events = registry.watch(&call.target(), &options, deadline).await?;
-    let shutdown = Box::pin(call.api.shutdown.clone().cancelled_owned());
     let counters = call.api.watch_metrics.of(call.main());
     let mut head = http::Response::new(()).into_parts().0;
     head.headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type(call.representation.format)));
     warning::add(&mut head.headers, &call.warnings.texts());
     let spans = call.trace.streamed(&head, call.endpoint().group_version);
     let listing = Listing { scope: Scope::of(call.info, call.name()), begun, spans };
-    let body = WatchBody::new(events, encoder, shutdown, counters, listing);
+    let body = WatchBody::new(events, encoder, call.api.watch_drain.turn(), counters, listing);
+    head.extensions.insert(body.initialized());
     Ok(http::Response::from_parts(head, body.boxed_unsync()))
 }
 

@@ -9,7 +9,7 @@ use schema::yaml;
 use serde_json::Value;
 
 use super::{GZIP_ABOVE_BYTES, Reply, full, takes_gzip, wrong_shape};
-use crate::chunks::{CHUNK_BYTES, Chunks, Source};
+use crate::chunks::{CHUNK_BYTES, Chunks, Indented, Source};
 use crate::compressed::{Compressed, CompressedLists, Remembered, Wanted};
 use crate::dispatch::Response;
 use crate::encode::{self, Shape};
@@ -96,7 +96,7 @@ impl Reply<'_> {
     /// The list under which the answer is remembered, if it is one that can be.
     fn wanted(&self, page: &ListPage, name: Name<'_>) -> Option<Wanted> {
         let version = page.items.version().filter(|_| page.continue_token.is_empty())?;
-        if !takes_gzip(self.headers) || self.whole() {
+        if !takes_gzip(self.headers) || self.whole() || self.representation.pretty {
             return None;
         }
         let Representation { format, transform, transform_version, .. } = self.representation;
@@ -109,14 +109,21 @@ impl Reply<'_> {
         Some(Wanted { lists: lists.clone(), name, version })
     }
 
-    /// Whether the answer has to be complete before any of it can be written.
+    /// Whether the answer has to be complete before any of it can be written: YAML is made of a tree.
     pub(crate) fn whole(&self) -> bool {
-        self.representation.pretty || self.representation.format == Format::Yaml
+        self.representation.format == Format::Yaml
     }
 
     /// Sends what a source makes: at once if it is small, else while it is made. What fails before the
     /// first byte is out is a proper error.
-    fn send<S: Source + Unpin>(
+    fn send<S: Source + Unpin>(&self, source: S, wanted: Option<Wanted>) -> Result<Response, Box<Status>> {
+        match self.representation.pretty {
+            true => self.send_as_is(Indented::new(source), None),
+            false => self.send_as_is(source, wanted),
+        }
+    }
+
+    fn send_as_is<S: Source + Unpin>(
         &self,
         mut source: S,
         wanted: Option<Wanted>,
@@ -129,7 +136,7 @@ impl Reply<'_> {
         source.head(None, &mut made)?;
         if self.whole() {
             source.fill(&mut made, usize::MAX)?;
-            return self.text(made);
+            return self.yaml(&made);
         }
         let head = made.len();
         let gzip = takes_gzip(self.headers);
@@ -147,13 +154,10 @@ impl Reply<'_> {
         Ok(self.response(200, body, false))
     }
 
-    /// A complete list in JSON, as indented JSON or YAML.
-    fn text(&self, json: Vec<u8>) -> Result<Response, Box<Status>> {
-        if self.representation.format != Format::Yaml {
-            return Ok(self.bytes(200, json));
-        }
+    /// A complete list in JSON, as YAML.
+    fn yaml(&self, json: &[u8]) -> Result<Response, Box<Status>> {
         let mut out = Vec::with_capacity(json.len());
-        yaml::from_json(&json, &mut out).map_err(encode::failed)?;
+        yaml::from_json(json, &mut out).map_err(encode::failed)?;
         Ok(self.bytes(200, out))
     }
 }

@@ -3,15 +3,16 @@
 
 use std::collections::VecDeque;
 use std::task::Waker;
+use std::time::Duration;
 
 use apimachinery::status::Status;
 use registry::generic::EventType;
-use tokio_util::sync::CancellationToken;
 
 use super::*;
 use crate::encode::Shape;
 use crate::negotiate::Format;
 use crate::testing;
+use crate::watch_drain::WatchDrain;
 
 /// Events that are ready; when they are used up, more may come, or none.
 struct Script {
@@ -31,16 +32,22 @@ impl Stream for Script {
     }
 }
 
+impl Events for Script {
+    fn is_current(&self) -> bool {
+        self.events.is_empty()
+    }
+}
+
 fn bookmark(revision: i64, end: bool) -> WatchEvent {
     WatchEvent::Event(Event::bookmark(revision, end))
 }
 
-fn body(events: Vec<WatchEvent>, ends: bool, stop: &CancellationToken) -> WatchBody<Script> {
+fn body(events: Vec<WatchEvent>, ends: bool, drain: &WatchDrain) -> WatchBody<Script> {
     let stored = testing::of("", "v1", "pods");
     WatchBody::new(
         Script { events: events.into(), ends },
         Encoder::of(stored.endpoint, Format::Json, Shape::Whole),
-        Box::pin(stop.clone().cancelled_owned()),
+        drain.turn(),
         Arc::default(),
         Listing { scope: Scope::Cluster, begun: Instant::now(), spans: None },
     )
@@ -56,8 +63,8 @@ fn poll(body: &mut WatchBody<Script>) -> Poll<Option<String>> {
 
 #[test]
 fn events_that_are_ready_go_out_together() {
-    let stop = CancellationToken::new();
-    let mut body = body(vec![bookmark(1, true), bookmark(2, false), bookmark(3, false)], false, &stop);
+    let drain = WatchDrain::default();
+    let mut body = body(vec![bookmark(1, true), bookmark(2, false), bookmark(3, false)], false, &drain);
     let Poll::Ready(Some(piece)) = poll(&mut body) else { panic!("three are ready") };
     let revisions = piece.lines().map(|line| {
         let event: serde_json::Value = serde_json::from_str(line).unwrap();
@@ -69,14 +76,28 @@ fn events_that_are_ready_go_out_together() {
 }
 
 #[test]
+fn whoever_waits_for_the_initial_state_learns_when_it_is_sent() {
+    let drain = WatchDrain::default();
+    let stored = testing::of("", "v1", "pods");
+    let event = |element: &Arc<registry::Element>| {
+        WatchEvent::Event(Event::object(EventType::Added, Arc::clone(element), element.revision()))
+    };
+    let mut body = body(stored.elements.iter().cycle().take(200).map(event).collect(), false, &drain);
+    let initialized = body.initialized();
+    assert!(poll(&mut body).is_ready() && !initialized.is_set(), "there is more than one piece");
+    while poll(&mut body).is_ready() {}
+    assert!(initialized.is_set());
+}
+
+#[test]
 fn many_events_go_out_in_pieces() {
-    let stop = CancellationToken::new();
+    let drain = WatchDrain::default();
     let stored = testing::of("", "v1", "pods");
     let events = stored.elements.iter().cycle().take(200);
     let events =
         events.map(|e| WatchEvent::Event(Event::object(EventType::Added, Arc::clone(e), e.revision())));
     let largest = 64 * 1024;
-    let mut body = body(events.collect(), true, &stop);
+    let mut body = body(events.collect(), true, &drain);
     let (mut lines, mut pieces) = (0, 0);
     while let Poll::Ready(Some(piece)) = poll(&mut body) {
         assert!(piece.len() < CHUNK_BYTES + largest && piece.ends_with('\n'));
@@ -90,9 +111,9 @@ fn many_events_go_out_in_pieces() {
 
 #[test]
 fn an_error_is_the_last_event() {
-    let stop = CancellationToken::new();
+    let drain = WatchDrain::default();
     let error = WatchEvent::Error(Status::expired("gone").into());
-    let mut body = body(vec![bookmark(1, false), error, bookmark(2, false)], false, &stop);
+    let mut body = body(vec![bookmark(1, false), error, bookmark(2, false)], false, &drain);
     let Poll::Ready(Some(piece)) = poll(&mut body) else { panic!("two are ready") };
     assert_eq!(piece.lines().count(), 2);
     assert_eq!(poll(&mut body), Poll::Ready(None));
@@ -100,17 +121,17 @@ fn an_error_is_the_last_event() {
 
 #[test]
 fn a_watch_ends_when_the_server_stops() {
-    let stop = CancellationToken::new();
-    let mut body = body(Vec::new(), false, &stop);
+    let drain = WatchDrain::default();
+    let mut body = body(Vec::new(), false, &drain);
     assert_eq!(poll(&mut body), Poll::Pending);
-    stop.cancel();
+    drain.begin(Duration::ZERO);
     assert_eq!(poll(&mut body), Poll::Ready(None));
 }
 
 #[test]
 fn a_watch_that_cannot_go_on_ends() {
-    let stop = CancellationToken::new();
-    assert_eq!(poll(&mut body(Vec::new(), true, &stop)), Poll::Ready(None));
+    let drain = WatchDrain::default();
+    assert_eq!(poll(&mut body(Vec::new(), true, &drain)), Poll::Ready(None));
 }
 
 #[test]

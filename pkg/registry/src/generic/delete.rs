@@ -82,7 +82,10 @@ impl Registry {
     pub async fn delete(&self, target: &Target<'_>, request: &DeleteRequest<'_>) -> Result<DeleteOutcome> {
         let storage = self.storage_of(target, "delete")?;
         let suggestion = self.suggestion(storage, &self.key(storage, target)?)?;
-        self.delete_suggested(target, request, suggestion, true).await
+        match self.delete_suggested(target, request, suggestion, true).await {
+            Ok(outcome) => Ok(outcome),
+            Err(failure) => Err(self.delete_failed(target, failure).await),
+        }
     }
 
     /// Deletes an object, beginning with what it may look like.

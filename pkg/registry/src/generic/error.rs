@@ -1,8 +1,10 @@
 //! Storage failures as upstream words them (`storage/errors`, `registry/generic/registry/storage.go`).
 
 use api::resources::custom::INVALID_VERSION;
+use apimachinery::go_quote::Quoted;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
+use cacher::Damage;
 
 /// The 410 for a list at a revision that is gone.
 pub(crate) const LIST_TOO_OLD: &str = "The resourceVersion for the provided list is too old.";
@@ -19,11 +21,12 @@ pub(crate) fn storage(resource: &GroupResource, operation: &str, error: storage:
         storage::Error::Compacted { .. } => Status::expired(LIST_TOO_OLD),
         storage::Error::FutureRevision { requested, current } => too_large(*requested, *current, 0),
         storage::Error::Unavailable(message) => {
-            tracing::warn!(%message, operation, resource = %resource, "storage did not answer");
+            tracing::warn!(error = %message, operation, resource = %resource, "storage did not answer");
             Status::server_timeout(resource, operation, 2)
         }
+        storage::Error::Transformation { key, message } => return sealed(operation, key, message),
         storage::Error::Refused(message) | storage::Error::Internal(message) => {
-            tracing::warn!(%message, operation, resource = %resource, "storage refused");
+            tracing::warn!(error = %message, operation, resource = %resource, "storage refused");
             Status::unmapped(message.clone())
         }
     };
@@ -50,7 +53,10 @@ pub(crate) fn read(resource: &GroupResource, operation: &str, error: cacher::Err
         cacher::Error::NotReady { retry_after_seconds, reason } => {
             not_ready(retry_after_seconds, reason).into()
         }
-        cacher::Error::Corrupt { key, message } => corrupt(&key, &message),
+        cacher::Error::Corrupt { key, message, damage: Damage::Malformed, .. } => corrupt(&key, &message),
+        cacher::Error::Corrupt { key, message, damage: Damage::Sealed, .. } => {
+            sealed(operation, &key, &message)
+        }
     }
 }
 
@@ -70,11 +76,22 @@ fn not_ready(retry_after_seconds: u32, reason: Option<String>) -> Status {
 
 /// A stored value that cannot be read. The key goes to the log, the client learns what is wrong.
 pub(crate) fn corrupt(key: &str, message: &str) -> Box<Status> {
-    tracing::error!(key, message, "a stored object cannot be decoded");
+    tracing::error!(key, error = message, "a stored object cannot be decoded");
     if message.starts_with(INVALID_VERSION) {
         return Status::unmapped(message).into();
     }
     Status::internal_error(format!("unable to decode an object from storage: {message}")).into()
+}
+
+/// A stored value that nobody can open. Of many, it has to be said which one it is.
+fn sealed(operation: &str, key: &str, message: &str) -> Box<Status> {
+    tracing::error!(key, message, "a stored object cannot be decrypted");
+    match operation {
+        "list" => {
+            Status::internal_error(format!("unable to transform key {}: {message}", Quoted(key))).into()
+        }
+        _ => Status::internal_error(message).into(),
+    }
 }
 
 #[cfg(test)]
@@ -102,8 +119,18 @@ mod tests {
         check(future(0), 504, "Timeout", "Timeout: Too large resource version: 9, current: 5", 0);
         let compacted = storage::Error::Compacted { oldest: 2 };
         check(cacher::Error::Storage(compacted), 410, "Expired", LIST_TOO_OLD, 0);
-        let corrupt = cacher::Error::Corrupt { key: "k".to_owned(), message: "m".to_owned() };
+        let corrupt = |damage| cacher::Error::Corrupt {
+            key: "k".to_owned(),
+            message: "m".to_owned(),
+            damage,
+            revision: 1,
+        };
         let message = "Internal error occurred: unable to decode an object from storage: m";
-        check(corrupt, 500, "InternalError", message, 0);
+        check(corrupt(Damage::Malformed), 500, "InternalError", message, 0);
+        let message = "Internal error occurred: unable to transform key \"k\": m";
+        check(corrupt(Damage::Sealed), 500, "InternalError", message, 0);
+        // A plugin that did not answer while storage was listed.
+        let unanswered = storage::Error::Transformation { key: "k".to_owned(), message: "m".into() };
+        check(cacher::Error::Storage(unanswered), 500, "InternalError", message, 0);
     }
 }

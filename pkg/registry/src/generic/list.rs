@@ -47,7 +47,8 @@ impl Registry {
         let cached = stored.resource.cached_objects().is_some();
         let all = token.is_some() && options.resource_version == "0" && cached;
         let limit = if all { 0 } else { options.limit };
-        let prefix = scope.prefix.clone();
+        let asked = scope.clone();
+        let prefix = &asked.prefix;
         let query = ListQuery {
             start: token.as_ref().map(|t| format!("{prefix}{}", t.start)),
             limit: usize::try_from(limit).unwrap_or(0),
@@ -60,13 +61,13 @@ impl Registry {
             None => self.delegator.list(&stored.resource, query).await,
         };
         match listed {
-            Ok(page) => Ok(page_of(page, &prefix)),
+            Ok(page) => Ok(page_of(page, prefix)),
             Err(cacher::Error::Storage(StorageError::Compacted { .. }) | cacher::Error::TooOld { .. })
                 if token.is_some() =>
             {
                 Err(expired(token.map_or(String::new(), |t| t.start)))
             }
-            Err(e) => Err(error::read(&target.group_resource(), "list", e)),
+            Err(e) => Err(self.list_failed(target, &stored, &asked, e).await),
         }
     }
 

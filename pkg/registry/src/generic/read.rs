@@ -7,7 +7,7 @@ use apimachinery::status::Status;
 use cacher::{Element, Freshness};
 use storage::{KeyValue, Storage, Turns};
 
-use super::{Registry, Result, Target, error};
+use super::{Registry, Result, Target};
 
 impl Registry {
     /// Reads one object. `resource_version` as the client wrote it: empty for the latest, `0` for
@@ -27,7 +27,7 @@ impl Registry {
         let key = self.key(storage, target)?;
         let stored = self.stored(storage)?;
         let found = self.delegator.get(&stored.resource, &key, freshness).await;
-        let found = found.map_err(|e| error::read(&target.group_resource(), "get", e))?;
+        let found = found.map_err(|e| self.get_failed(target, storage, e))?;
         let element =
             found.element.ok_or_else(|| Status::not_found(&target.group_resource(), target.name))?;
         match self.conversion(target.row, storage)? {
@@ -72,5 +72,5 @@ impl Registry {
 /// An element as a first guess of what its key holds; `None` for one that cannot be read.
 pub(super) fn suggestion(element: &Element) -> Option<KeyValue> {
     let value = element.value().ok()?.clone();
-    Some(KeyValue { key: element.key().to_owned(), value, mod_revision: element.revision() })
+    Some(KeyValue::new(element.key(), value, element.revision()))
 }

@@ -11,13 +11,12 @@ use api::resources::Resource;
 use apimachinery::gvk::GroupResource;
 use apimachinery::status::Status;
 use cacher::{Event, Freshness, Predicate, Watch, WatchQuery, WatchStart};
-use futures::stream::BoxStream;
 use futures::{Stream, StreamExt};
 use tokio::time::Instant;
 
 use super::filter::{self, Selection};
 use super::{Registry, Result, Target, error};
-use converted::converted;
+use converted::Converted;
 
 /// What a client's watch delivers.
 #[derive(Debug)]
@@ -41,7 +40,7 @@ pub struct WatchEvents {
 #[allow(clippy::large_enum_variant, reason = "nearly every watch is running")]
 enum State {
     Running(Watch),
-    Converted(BoxStream<'static, WatchEvent>),
+    Converted(Converted),
     Failed(Box<Status>),
     Over,
 }
@@ -79,7 +78,7 @@ impl Registry {
             Ok(events) => match conversion {
                 None => State::Running(events),
                 Some(conversion) => {
-                    State::Converted(converted(events, conversion, selected, target.group_resource()))
+                    State::Converted(Converted::new(events, conversion, selected, target.group_resource()))
                 }
             },
             Err(e @ cacher::Error::NotReady { .. }) => {
@@ -115,6 +114,18 @@ impl Registry {
     pub(crate) fn resource_of(&self, row: &Resource<'_>) -> Result<Arc<cacher::Resource>> {
         let storage = self.storage_of(&Target { row, namespace: "", name: "" }, "watch")?;
         Ok(Arc::clone(&self.stored(storage)?.resource))
+    }
+}
+
+impl WatchEvents {
+    /// Whether the state that the watch begins with was delivered, or none was asked for.
+    pub fn is_current(&self) -> bool {
+        match &self.state {
+            State::Running(events) => events.is_current(),
+            State::Converted(events) => events.is_current(),
+            State::Failed(_) => false,
+            State::Over => true,
+        }
     }
 }
 

@@ -25,7 +25,7 @@ fn object(value: Value) -> Object {
 
 /// The element of a value under a key that does not matter.
 fn element(plural: &str, value: Bytes) -> Arc<Element> {
-    let kv = KeyValue { key: "/registry/x/ns/a".to_owned(), value, mod_revision: 5 };
+    let kv = KeyValue::new("/registry/x/ns/a", value, 5);
     Element::new(kv, &form(plural))
 }
 

@@ -225,7 +225,7 @@ impl Addresses {
         let Some(address) = parse_address(address) else { return };
         let name = address.to_string();
         if let Err(status) = self.delete(&name, None).await {
-            tracing::warn!(name, message = %status.message, "an address could not be released");
+            tracing::warn!(name, error = %status.message, "an address could not be released");
         }
     }
 

@@ -211,7 +211,7 @@ impl PortStore {
             .await;
         if let Err(failure) = updated {
             let message = failure.status().message;
-            tracing::warn!(?ports, message, "node ports could not be released");
+            tracing::warn!(?ports, error = message, "node ports could not be released");
         }
     }
 

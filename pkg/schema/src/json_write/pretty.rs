@@ -6,41 +6,65 @@ use super::string::plain_len;
 /// objects and arrays stay together. `json` must be valid.
 pub fn indent(json: &[u8], out: &mut Vec<u8>) {
     out.reserve(json.len() * 2);
-    let mut depth = 0_usize;
-    let mut rest = json;
-    while let Some((&byte, after)) = rest.split_first() {
-        rest = after;
-        match byte {
-            b'{' | b'[' => {
-                out.push(byte);
-                match rest.first() {
-                    Some(&close @ (b'}' | b']')) => {
-                        out.push(close);
-                        rest = rest.get(1..).unwrap_or_default();
-                    }
-                    _ => {
-                        depth += 1;
-                        new_line(depth, out);
-                    }
-                }
-            }
-            b'}' | b']' => {
-                depth = depth.saturating_sub(1);
-                new_line(depth, out);
-                out.push(byte);
-            }
-            b',' => {
-                out.push(byte);
-                new_line(depth, out);
-            }
-            b':' => out.extend_from_slice(b": "),
-            b'"' => {
-                let (string, after) = rest.split_at_checked(string_len(rest)).unwrap_or_default();
-                out.push(byte);
+    Indenter::default().push(json, out);
+}
+
+/// Indents JSON as [`indent`] does, when it comes in pieces, cut anywhere.
+#[derive(Debug, Default)]
+pub struct Indenter {
+    depth: usize,
+    /// The last byte was a bracket that opens, and nobody knows yet whether there is anything in it.
+    opened: bool,
+    /// Where in a string the last piece has ended, if it did.
+    string: Option<Within>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Within {
+    Text,
+    /// Behind a backslash.
+    Escape,
+}
+
+impl Indenter {
+    /// Appends the next piece.
+    pub fn push(&mut self, json: &[u8], out: &mut Vec<u8>) {
+        let mut rest = json;
+        loop {
+            if let Some(within) = self.string {
+                let (part, within) = string_part(rest, within);
+                let (string, after) = rest.split_at_checked(part).unwrap_or((rest, &[]));
                 out.extend_from_slice(string);
-                rest = after;
+                (rest, self.string) = (after, within);
             }
-            _ => out.push(byte),
+            let Some((&byte, after)) = rest.split_first() else { return };
+            rest = after;
+            self.byte(byte, out);
+        }
+    }
+
+    /// Appends a byte that is outside of strings, or the quote that begins one.
+    fn byte(&mut self, byte: u8, out: &mut Vec<u8>) {
+        let opened = std::mem::take(&mut self.opened);
+        let closes = matches!(byte, b'}' | b']');
+        match (opened, closes) {
+            (true, false) => {
+                self.depth += 1;
+                new_line(self.depth, out);
+            }
+            (false, true) => {
+                self.depth = self.depth.saturating_sub(1);
+                new_line(self.depth, out);
+            }
+            (true, true) | (false, false) => {}
+        }
+        out.push(byte);
+        match byte {
+            b'{' | b'[' => self.opened = true,
+            b',' => new_line(self.depth, out),
+            b':' => out.push(b' '),
+            b'"' => self.string = Some(Within::Text),
+            _ => {}
         }
     }
 }
@@ -50,18 +74,21 @@ fn new_line(depth: usize, out: &mut Vec<u8>) {
     out.extend(std::iter::repeat_n(b' ', depth * 2));
 }
 
-/// The length of a string behind its opening quote, closing quote included.
-fn string_len(rest: &[u8]) -> usize {
+/// How much of `rest` belongs to the string that it begins `within`, closing quote included, and where that is
+/// left; `None` if it has ended.
+fn string_part(rest: &[u8], mut within: Within) -> (usize, Option<Within>) {
     let mut at = 0;
     loop {
-        at += plain_len(rest.get(at..).unwrap_or_default());
-        match rest.get(at) {
-            None => return rest.len(),
-            Some(b'"') => return at + 1,
-            Some(b'\\') => at += 2,
-            Some(_) => at += 1,
+        if within == Within::Text {
+            at += plain_len(rest.get(at..).unwrap_or_default());
         }
-        at = at.min(rest.len());
+        let Some(byte) = rest.get(at) else { return (rest.len(), Some(within)) };
+        at += 1;
+        within = match (within, byte) {
+            (Within::Text, b'"') => return (at, None),
+            (Within::Text, b'\\') => Within::Escape,
+            (Within::Text | Within::Escape, _) => Within::Text,
+        };
     }
 }
 
@@ -69,18 +96,23 @@ fn string_len(rest: &[u8]) -> usize {
 mod tests {
     use super::*;
 
+    /// In one piece, and in two cut at every place.
     #[test]
     fn compact_json_is_laid_out_in_lines() {
         let check = |json: &str, expected: &str| {
-            let mut out = Vec::new();
-            indent(json.as_bytes(), &mut out);
-            assert_eq!(String::from_utf8(out).unwrap(), expected);
+            for cut in 0..=json.len() {
+                let (mut out, mut indenter) = (Vec::new(), Indenter::default());
+                let (head, tail) = json.as_bytes().split_at(cut);
+                indenter.push(head, &mut out);
+                indenter.push(tail, &mut out);
+                assert_eq!(String::from_utf8(out).unwrap(), expected, "cut at {cut}");
+            }
         };
         check("{}", "{}");
         check("1", "1");
         check(
-            r#"{"a":[],"b":{"c":[1,"x,\"{"]}}"#,
-            "{\n  \"a\": [],\n  \"b\": {\n    \"c\": [\n      1,\n      \"x,\\\"{\"\n    ]\n  }\n}",
+            r#"{"a":[],"b":{"c":[1,"x,\"{\\","ä"],"d":{}}}"#,
+            "{\n  \"a\": [],\n  \"b\": {\n    \"c\": [\n      1,\n      \"x,\\\"{\\\\\",\n      \"ä\"\n    ],\n    \"d\": {}\n  }\n}",
         );
     }
 }

@@ -21,7 +21,10 @@ use crate::routes::panicked;
 /// Why a request was not dispatched.
 pub(super) enum Refusal {
     Status(Box<Status>),
-    TooMany,
+    /// There is no seat for it; it may be tried again after so many seconds.
+    TooMany {
+        retry_after: u64,
+    },
     /// The time of the request is over. Upstream's filter writes this Status without its kind, and clients have words
     /// of their own for it.
     TooLate(Box<Status>),
@@ -111,9 +114,9 @@ impl Chain {
                 recording.inspect(|recording| recording.refused(&status));
                 respond::status(&status, &headers.into())
             }
-            Refusal::TooMany => {
+            Refusal::TooMany { retry_after } => {
                 self.metrics.dropped.fetch_add(1, Relaxed);
-                respond::too_many_requests()
+                respond::too_many_requests(retry_after)
             }
             Refusal::TooLate(status) => {
                 recording.inspect(|recording| recording.refused(&status));

@@ -142,7 +142,7 @@ pub(super) fn refused(span: &Span, refusal: &Refusal) {
         span,
         match refusal {
             Refusal::Status(status) | Refusal::TooLate(status) => status.code,
-            Refusal::TooMany => 429,
+            Refusal::TooMany { .. } => 429,
             Refusal::Unreadable(_) | Refusal::Panicked(_) => 500,
         },
     );

@@ -20,7 +20,8 @@ impl Check for Sick {
 }
 
 fn group(checks: &[&'static str]) -> Group {
-    let well = |&name| Arc::new(NamedCheck(name, || async { Ok(()) })) as Arc<dyn Check>;
+    let well =
+        |&name: &&'static str| Arc::new(NamedCheck(name.into(), || async { Ok(()) })) as Arc<dyn Check>;
     Group::new(checks.iter().map(well).collect())
 }
 
@@ -133,4 +134,42 @@ async fn outcomes_are_counted() {
 #[tokio::test]
 async fn the_log_can_be_written_to() {
     assert_eq!(Log::default().check().await, Ok(()));
+}
+
+/// A check that takes a second and fails every other time; counts how often it was begun.
+#[derive(Default)]
+struct Moody(AtomicU64);
+
+#[async_trait]
+impl Check for Moody {
+    fn name(&self) -> &str {
+        "etcd"
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        let before = self.0.fetch_add(1, Relaxed);
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if before.is_multiple_of(2) { Ok(()) } else { Err("moody".to_owned()) }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn however_many_ask_a_check_is_made_once_in_a_while() {
+    let moody = Arc::new(Moody::default());
+    let seldom = Seldom::new(moody.clone(), Duration::from_secs(3));
+    let ask = async |times: u32| {
+        let asked = futures::future::join_all((0..times).map(|_| seldom.check())).await;
+        (asked.iter().filter(|result| result.is_ok()).count(), moody.0.load(Relaxed))
+    };
+    assert_eq!(ask(100).await, (100, 1));
+    tokio::time::advance(Duration::from_secs(1)).await;
+    assert_eq!(ask(100).await, (100, 1));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(ask(100).await, (0, 2));
+    // Those who do not wait for an answer cost no more than others.
+    tokio::time::advance(Duration::from_secs(3)).await;
+    for _ in 0..100 {
+        _ = tokio::time::timeout(Duration::from_millis(1), seldom.check()).await;
+    }
+    assert_eq!(moody.0.load(Relaxed), 3);
 }

@@ -11,6 +11,9 @@ use apimachinery::user_info::{
     GROUP_AUTHENTICATED, GROUP_MASTERS, GROUP_UNAUTHENTICATED, USER_ANONYMOUS, UserInfo,
 };
 use authorization::{Attributes, Authorizer, forbidden};
+use tokio::time::Instant;
+
+use crate::metrics::Impersonations;
 
 use super::wanted::{Subject, Wanted, service_account};
 
@@ -29,7 +32,7 @@ const PATH_MARKS: &[u8] = b"/-._~%!$&'()*+,;=:";
 
 /// A kind of right to impersonate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Mode {
+pub(crate) enum Mode {
     /// A service account as the node that its token is bound to.
     AssociatedNode,
     /// Any node.
@@ -48,11 +51,13 @@ pub(super) struct Attempt<'a> {
     pub(super) wanted: &'a Wanted,
     pub(super) info: &'a RequestInfo,
     pub(super) authorizer: &'a dyn Authorizer,
+    /// Where questions are counted.
+    pub(super) figures: &'a Impersonations,
 }
 
 impl Mode {
     /// In the order in which they are tried.
-    pub(super) const ALL: [Mode; 5] =
+    pub(crate) const ALL: [Mode; 5] =
         [Mode::AssociatedNode, Mode::ArbitraryNode, Mode::ServiceAccount, Mode::UserInfo, Mode::Legacy];
 
     /// The user that the sender may be; `None` where the mode does not apply.
@@ -65,7 +70,8 @@ impl Mode {
         }
         let sender = self.sender(attempt.sender);
         let verb = self.name().map_or("impersonate".to_owned(), |mode| format!("impersonate:{mode}"));
-        let rights = Rights { mode: self, verb: &verb, sender: &sender, authorizer: attempt.authorizer };
+        let Attempt { authorizer, figures, .. } = *attempt;
+        let rights = Rights { mode: self, verb: &verb, sender: &sender, authorizer, figures };
         if let Some(name) = self.name() {
             let verb = format!("impersonate-on:{name}:{}", attempt.info.verb);
             rights.ask(Attributes { verb: &verb, ..Attributes::of_request(&sender, attempt.info) }).await?;
@@ -91,6 +97,23 @@ impl Mode {
             Mode::ServiceAccount => "impersonate:serviceaccount",
             Mode::UserInfo => "impersonate:user-info",
             Mode::Legacy => "",
+        }
+    }
+
+    /// The name of the mode in metrics.
+    pub(crate) fn label(self) -> &'static str {
+        self.name().unwrap_or("legacy")
+    }
+
+    /// What of an array in the order of [`Mode::ALL`] belongs to the mode.
+    pub(crate) fn of<T>(self, all: &[T; 5]) -> &T {
+        let [associated_node, arbitrary_node, service_account, user_info, legacy] = all;
+        match self {
+            Mode::AssociatedNode => associated_node,
+            Mode::ArbitraryNode => arbitrary_node,
+            Mode::ServiceAccount => service_account,
+            Mode::UserInfo => user_info,
+            Mode::Legacy => legacy,
         }
     }
 
@@ -165,11 +188,15 @@ struct Rights<'a> {
     verb: &'a str,
     sender: &'a UserInfo,
     authorizer: &'a dyn Authorizer,
+    figures: &'a Impersonations,
 }
 
 impl<'a> Rights<'a> {
     async fn ask(&self, wanted: Attributes<'_>) -> Result<(), Box<Status>> {
-        let refused = match self.authorizer.decide(wanted).await.outcome() {
+        let began = Instant::now();
+        let outcome = self.authorizer.decide(wanted).await.outcome();
+        self.figures.check(self.mode, outcome.is_ok(), began.elapsed());
+        let refused = match outcome {
             Ok(_) => return Ok(()),
             Err(refused) => refused,
         };

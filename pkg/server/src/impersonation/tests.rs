@@ -103,7 +103,8 @@ fn get_pods() -> RequestInfo {
 /// `name|uid|groups|extra` of the actor, or the code and message of a refusal.
 async fn ask(memory: &Impersonation, grants: &Grants, user: UserInfo, lines: &[&str]) -> String {
     let mut headers = headers(lines);
-    let actor = memory.actor(&mut headers, sender(user).await, &get_pods(), grants).await;
+    let actor =
+        memory.actor(&mut headers, sender(user).await, &get_pods(), grants, &Impersonations::default()).await;
     match actor {
         Err(status) => format!("{} {}", status.code, status.message),
         Ok(Actor::Sender(_)) => "sender".to_owned(),

@@ -1,6 +1,7 @@
 //! One request on its way through the metrics.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::StatusCode;
 use http::request::Parts;
@@ -11,6 +12,9 @@ use apimachinery::request_context::RequestContext;
 use super::Metrics;
 use super::requests::Labels;
 
+/// A request that took longer has a line in the log, as upstream's traces have.
+const SLOW: Duration = Duration::from_millis(500);
+
 /// A request, counted when its answer is through or its client stops listening. One whose client
 /// left before there was an answer is not counted.
 pub(crate) struct Answered {
@@ -19,6 +23,12 @@ pub(crate) struct Answered {
     /// Where it counts as long-running meanwhile.
     long_running: Option<Labels>,
     code: Option<StatusCode>,
+    /// What a line about it says; none of a long-running one, which is never slow.
+    context: Option<Arc<RequestContext>>,
+    /// How long it waited for its seat.
+    waited_micros: u32,
+    /// How long it took until there was an answer, with a body that was still to be sent.
+    answering_micros: u32,
     received: Instant,
     bytes: u64,
 }
@@ -28,7 +38,7 @@ impl Answered {
     pub(crate) fn begin(
         metrics: &Arc<Metrics>,
         parts: &Parts,
-        context: &RequestContext,
+        context: &Arc<RequestContext>,
         long_running: bool,
         received: Instant,
     ) -> Self {
@@ -37,12 +47,24 @@ impl Answered {
         if let Some(labels) = long_running {
             metrics.requests.add_long_running(labels, 1);
         }
-        Answered { metrics: Arc::clone(metrics), labels, long_running, code: None, received, bytes: 0 }
+        Answered {
+            metrics: Arc::clone(metrics),
+            labels,
+            long_running,
+            code: None,
+            context: long_running.is_none().then(|| Arc::clone(context)),
+            waited_micros: 0,
+            answering_micros: 0,
+            received,
+            bytes: 0,
+        }
     }
 
-    /// There is an answer, with a body that is still to be sent.
-    pub(crate) fn with_code(mut self, code: StatusCode) -> Self {
+    /// There is an answer, with a body that is still to be sent. The request has `waited` for its seat.
+    pub(crate) fn with(mut self, code: StatusCode, waited: Duration) -> Self {
+        let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.code = Some(code);
+        (self.waited_micros, self.answering_micros) = (micros(waited), micros(self.received.elapsed()));
         self
     }
 
@@ -57,6 +79,27 @@ impl Answered {
     }
 }
 
+impl Answered {
+    /// One line about a slow request: what it was, and when it had got how far.
+    fn log(&self, context: &RequestContext, code: StatusCode, took: Duration) {
+        let RequestContext { info, user_agent, audit_id, .. } = context;
+        let answering = Duration::from_micros(self.answering_micros.into());
+        tracing::info!(
+            verb = info.verb,
+            path = info.path,
+            code = code.as_u16(),
+            audit_id = audit_id.truncated(),
+            user_agent,
+            client = context.source_addresses().next().map(tracing::field::display),
+            bytes = self.bytes,
+            answering = ?answering,
+            sending = ?took.saturating_sub(answering),
+            took = ?took,
+            "slow request"
+        );
+    }
+}
+
 impl Drop for Answered {
     fn drop(&mut self) {
         let requests = &self.metrics.requests;
@@ -64,7 +107,12 @@ impl Drop for Answered {
             requests.add_long_running(labels, -1);
         }
         if let Some(code) = self.code {
-            requests.answered(self.labels, code.as_u16(), self.received.elapsed(), self.bytes);
+            let took = self.received.elapsed();
+            let waited = Duration::from_micros(self.waited_micros.into());
+            requests.answered(self.labels, code.as_u16(), [took, waited], self.bytes);
+            if let Some(context) = self.context.as_deref().filter(|_| took >= SLOW) {
+                self.log(context, code, took);
+            }
         }
     }
 }

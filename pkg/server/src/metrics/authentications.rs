@@ -9,7 +9,7 @@ use authentication::{Authenticated, Unauthenticated};
 use apimachinery::histogram::Histogram;
 
 /// Upper bounds of durations, as texts and in microseconds.
-const BOUNDS: [(&str, u64); 15] = [
+pub(super) const BOUNDS: [(&str, u64); 15] = [
     ("0.001", 1_000),
     ("0.002", 2_000),
     ("0.004", 4_000),

@@ -3,10 +3,11 @@
 //!
 //! Every label comes from a table, so a client cannot invent one: resources that are not served and
 //! paths that are nobody's share one row. A series is made when it is first counted. From then on
-//! counting is a search among the rows and a few relaxed additions: no lock, no allocation.
+//! counting is a look into the index of the rows and a few relaxed additions: no lock, no allocation.
 //!
 //! Unlike upstream, a request that was refused before its handler ran (401, 403) is counted too.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
@@ -20,7 +21,7 @@ use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
 
 /// A resource or subresource that the server knows, as labels name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ResourceLabels<'a> {
     /// API group; empty for core.
     pub group: &'a str,
@@ -101,6 +102,8 @@ pub(crate) struct Labels {
 struct Series {
     codes: [AtomicU64; CODES.len()],
     latencies: Histogram<{ LATENCIES.len() }>,
+    /// The same without the time that a request waited for its seat.
+    sli: Histogram<{ LATENCIES.len() }>,
     sizes: Histogram<{ SIZES.len() }>,
     long_running: AtomicI64,
     /// Whether `long_running` ever counted; a gauge that fell back to 0 is still shown.
@@ -117,6 +120,8 @@ struct Row {
 pub(crate) struct Requests {
     /// Sorted by labels. The first has only empty ones; it is for whatever has no row of its own.
     rows: Vec<Row>,
+    /// Where the row of labels is.
+    by_labels: HashMap<ResourceLabels<'static>, u16>,
 }
 
 impl Requests {
@@ -127,7 +132,9 @@ impl Requests {
         labels.sort_unstable();
         labels.dedup();
         labels.truncate(usize::from(u16::MAX));
-        Requests { rows: labels.into_iter().map(|labels| Row { labels, slots: OnceLock::new() }).collect() }
+        let by_labels = labels.iter().copied().zip(0..).collect();
+        let rows = labels.into_iter().map(|labels| Row { labels, slots: OnceLock::new() }).collect();
+        Requests { rows, by_labels }
     }
 
     /// The labels of a request. Its scope is that of its path.
@@ -142,25 +149,27 @@ impl Requests {
             },
             false => ResourceLabels { group: "", version: "", resource: "", subresource: &info.path },
         };
-        let row = self.rows.binary_search_by(|row| row.labels.cmp(&wanted)).unwrap_or(0);
+        // Lets the index be asked with labels that live as long as the request.
+        let by_labels: &HashMap<ResourceLabels<'_>, u16> = &self.by_labels;
         Labels {
-            row: u16::try_from(row).unwrap_or(0),
+            row: by_labels.get(&wanted).copied().unwrap_or(0),
             verb: index(&VERBS, verb(parts, info, scope)),
             scope: index(&SCOPES, scope),
             dry_run: index(&DRY_RUNS, dry_run(query)),
         }
     }
 
-    /// Counts a request that was answered with `code` and `bytes` of body.
-    pub(crate) fn answered(&self, labels: Labels, code: u16, took: Duration, bytes: u64) {
+    /// Counts a request that was answered with `code` and `bytes` of body. It took so long, of which it `waited` so long
+    /// for a seat.
+    pub(crate) fn answered(&self, labels: Labels, code: u16, [took, waited]: [Duration; 2], bytes: u64) {
         let Some(series) = self.series(labels) else { return };
         if let Some(count) = series.codes.get(code_index(code)) {
             count.fetch_add(1, Relaxed);
         }
-        // Rounded up, as a bound belongs to the bucket below it.
-        let milliseconds = u64::try_from(took.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
-        let nanoseconds = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
-        series.latencies.observe(&LATENCIES, milliseconds, nanoseconds);
+        observe(&series.latencies, took);
+        if labels.has_sli() {
+            observe(&series.sli, took.saturating_sub(waited));
+        }
         if matches!(labels.verb(), "GET" | "LIST" | "WATCH") {
             series.sizes.observe(&SIZES, bytes, bytes);
         }
@@ -204,18 +213,15 @@ impl Requests {
             let labels = labels.text(row, true);
             series.latencies.write(out, DURATION, &labels, 0, &LATENCIES, 1e9);
         }
-        // Nothing that the SLI does not count (webhooks, queues) takes time here.
         head(
             out,
             SLI,
             histogram,
-            "[ALPHA] The same without dry runs and watches, and without the time that webhooks and queues took.",
+            "[ALPHA] The same without dry runs and watches, and without the time in queues.",
         );
-        for (labels, row, series) in self.all().filter(|(labels, _, series)| {
-            labels.dry_run == 0 && labels.verb() != "WATCH" && !series.latencies.is_empty()
-        }) {
+        for (labels, row, series) in self.all().filter(|(_, _, series)| !series.sli.is_empty()) {
             let labels = labels.text(row, false);
-            series.latencies.write(out, SLI, &labels, SLI_SKIPPED, &LATENCIES, 1e9);
+            series.sli.write(out, SLI, &labels, SLI_SKIPPED, &LATENCIES, 1e9);
         }
         self.write_totals(out);
         head(
@@ -274,6 +280,11 @@ impl Labels {
         Labels { row, verb: place(verb), scope: place(scope), dry_run: place(dry_run) }
     }
 
+    /// Whether such requests count in the SLI.
+    fn has_sli(self) -> bool {
+        self.dry_run == 0 && self.verb() != "WATCH"
+    }
+
     fn verb(self) -> &'static str {
         VERBS.get(usize::from(self.verb)).copied().unwrap_or_default()
     }
@@ -325,6 +336,13 @@ fn verb(parts: &Parts, info: &RequestInfo, scope: &str) -> &'static str {
         },
         _ => "other",
     }
+}
+
+/// Notes a time, in milliseconds rounded up: a bound belongs to the bucket below it.
+fn observe(times: &Histogram<{ LATENCIES.len() }>, time: Duration) {
+    let milliseconds = u64::try_from(time.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
+    let nanoseconds = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    times.observe(&LATENCIES, milliseconds, nanoseconds);
 }
 
 fn scope(info: &RequestInfo, named: bool) -> &'static str {

@@ -111,6 +111,7 @@ mod tests {
             sni: Vec::new(),
             client_authorities: vec![path("c.crt")],
             proxy_authorities: Vec::new(),
+            loopback: None,
         };
         let (options, contents) = (TlsOptions::default(), files.read().unwrap());
         let first = Arc::new(Tls::new(&contents, &options).unwrap());

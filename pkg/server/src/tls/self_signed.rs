@@ -1,5 +1,7 @@
 //! Certificates of our own making, for a server that was given none.
 
+use std::fmt;
+
 use rcgen::{
     BasicConstraints, Certificate, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType,
@@ -27,6 +29,19 @@ pub struct Pair {
     pub certificate: String,
     /// The key.
     pub key: String,
+}
+
+impl Pair {
+    pub(super) fn pems(&self) -> (Vec<u8>, Vec<u8>) {
+        (self.certificate.clone().into_bytes(), self.key.clone().into_bytes())
+    }
+}
+
+/// Says nothing of the key.
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.certificate)
+    }
 }
 
 /// What a certificate is for.
@@ -89,6 +104,16 @@ pub fn not_after(pem: &str) -> Option<i64> {
     let der = CertificateDer::from_pem_slice(pem.as_bytes()).ok()?;
     let (_, certificate) = X509Certificate::from_der(&der).ok()?;
     Some(certificate.validity().not_after.timestamp())
+}
+
+/// Whether the first certificate of a PEM text names the first one of another as its issuer.
+pub fn is_issued_by(pem: &str, authority: &str) -> bool {
+    let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).ok();
+    let (Some(leaf), Some(authority)) = (der(pem), der(authority)) else { return false };
+    match (X509Certificate::from_der(&leaf), X509Certificate::from_der(&authority)) {
+        (Ok((_, leaf)), Ok((_, authority))) => leaf.issuer().as_raw() == authority.subject().as_raw(),
+        _ => false,
+    }
 }
 
 fn alternative(name: &str) -> Result<SanType, TlsError> {

@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::StreamExt;
-use storage::{Error, Storage, WatchItem, WatchOptions, WatchStream, Written};
+use storage::{Error, ListOptions, Storage, WatchItem, WatchOptions, WatchStream, Written};
 use storage_etcd3::{Compacted, Compactor, Etcd, Options};
 use tokio::time::timeout;
 
 use crate::proxy::{Line, Proxy};
-use crate::server::Cluster;
+use crate::server::{Cluster, Server};
 use crate::workload::Workload;
 
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -49,6 +49,34 @@ async fn behind_proxies(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
     options.request_timeout = Duration::from_secs(4);
     options.health_timeout = Duration::from_secs(1);
     (proxies, Arc::new(Etcd::new(options).await.unwrap()))
+}
+
+/// As [`behind_proxies`], with a client that waits for ever: what it notices, it notices by itself.
+async fn patient(cluster: &Cluster) -> (Vec<Proxy>, Arc<Etcd>) {
+    let mut proxies = Vec::new();
+    for member in &cluster.members {
+        proxies.push(Proxy::to(member.client_port).await);
+    }
+    let store = Etcd::new(patiently(proxies.iter().map(Proxy::url))).await.unwrap();
+    (proxies, Arc::new(store))
+}
+
+/// Deadlines that no test lives to see.
+fn patiently(urls: impl Iterator<Item = String>) -> Options {
+    let mut options = Options::new(urls);
+    options.keepalive_interval = PATIENCE * 10;
+    options.request_timeout = PATIENCE * 10;
+    options.list_timeout = PATIENCE * 10;
+    options
+}
+
+/// An update of a key that was at `expected`; its revision.
+async fn update(store: &Etcd, key: &str, value: &'static str, expected: i64) -> i64 {
+    let write = store.put(key, Bytes::from_static(value.as_bytes()), expected, None);
+    match timeout(PATIENCE, write).await.expect("a write ends").unwrap() {
+        Written::Done(revision) => revision,
+        stale => panic!("{stale:?}"),
+    }
 }
 
 #[tokio::test]
@@ -242,4 +270,105 @@ async fn a_watch_that_was_caught_up_survives_compaction_and_a_disconnect() {
     let missed = create(&direct, "/registry/a/1").await;
     proxies[0].set(Line::Open);
     assert_eq!(change(&mut watch).await, missed);
+}
+
+#[tokio::test]
+async fn one_member_stopped_and_one_killed_of_five_is_not_waited_for() {
+    let mut cluster = Cluster::start(5, "http", &[], |options| options).await;
+    let leader = cluster.leader().await;
+    let store = Etcd::new(patiently(cluster.members.iter().map(Server::url))).await.unwrap();
+    let mut revision = create(&store, "/registry/a").await;
+    cluster.members[(leader + 1) % 5].signal("STOP");
+    cluster.members[(leader + 2) % 5].kill();
+    for _ in 0..20 {
+        revision = update(&store, "/registry/a", "x", revision).await;
+        let read = timeout(PATIENCE, store.get("/registry/a")).await.expect("a read ends").unwrap();
+        assert_eq!(read.kv.map(|kv| kv.mod_revision), Some(revision));
+        let list = timeout(PATIENCE, store.list("/registry/", ListOptions::default()));
+        assert_eq!(list.await.expect("a list ends").unwrap().kvs.len(), 1);
+    }
+    cluster.members[(leader + 1) % 5].signal("CONT");
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_is_lost_is_found_and_happens_once() {
+    let cluster = Cluster::three().await;
+    let direct = cluster.store().await;
+    let first = create(&direct, "/registry/a").await;
+    let (proxies, store) = patient(&cluster).await;
+    // Connected before the answers get lost.
+    for _ in 0..3 {
+        store.healthy().await.unwrap();
+    }
+    proxies[0].set(Line::Mute);
+    let second = update(&store, "/registry/a", "second", first).await;
+    assert_eq!(second, first + 1, "it happened at once, and nothing happened since");
+    assert_eq!(direct.current_revision().await.unwrap(), second);
+}
+
+#[tokio::test]
+async fn a_create_whose_answer_is_lost_is_found() {
+    let cluster = Cluster::three().await;
+    let direct = cluster.store().await;
+    let (proxies, store) = patient(&cluster).await;
+    for _ in 0..3 {
+        store.healthy().await.unwrap();
+    }
+    proxies[0].set(Line::Mute);
+    let revision = create(&store, "/registry/a").await;
+    assert_eq!(direct.current_revision().await.unwrap(), revision);
+}
+
+#[tokio::test]
+async fn an_update_that_somebody_else_forestalled_is_stale_though_its_answer_was_lost() {
+    let cluster = Cluster::three().await;
+    let direct = cluster.store().await;
+    let first = create(&direct, "/registry/a").await;
+    let (proxies, store) = patient(&cluster).await;
+    for _ in 0..3 {
+        store.healthy().await.unwrap();
+    }
+    proxies[0].set(Line::Mute);
+    let second = update(&direct, "/registry/a", "theirs", first).await;
+    let write = store.put("/registry/a", Bytes::from_static(b"ours"), first, None);
+    match timeout(PATIENCE, write).await.expect("it ends").unwrap() {
+        Written::Stale { current: Some(kv), .. } => assert_eq!(kv.mod_revision, second),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_watch_leaves_a_silent_member() {
+    let cluster = Cluster::three().await;
+    let direct = cluster.store().await;
+    let (proxies, store) = patient(&cluster).await;
+    let options = WatchOptions { start: 1, ..WatchOptions::default() };
+    let mut watch = store.watch("/registry/", options).await.unwrap();
+    proxies[0].set(Line::Frozen);
+    let revision = create(&direct, "/registry/a").await;
+    // Who asks finds out that a member is silent, whoever that is.
+    let ask = async {
+        loop {
+            store.get("/registry/a").await.unwrap();
+        }
+    };
+    let seen = tokio::select! {
+        seen = change(&mut watch) => seen,
+        () = ask => unreachable!("it asks for ever"),
+    };
+    assert_eq!(seen, revision);
+}
+
+#[tokio::test]
+async fn a_dead_cluster_is_told_of_at_once() {
+    let mut cluster = Cluster::single().await;
+    let store = Etcd::new(patiently(cluster.members.iter().map(Server::url))).await.unwrap();
+    create(&store, "/registry/a").await;
+    cluster.members[0].kill();
+    for _ in 0..3 {
+        let write = timeout(PATIENCE, store.put("/registry/b", Bytes::new(), 0, None)).await;
+        assert!(matches!(write, Ok(Err(Error::Unavailable(_)))), "{write:?}");
+        let read = timeout(PATIENCE, store.get("/registry/a")).await;
+        assert!(matches!(read, Ok(Err(Error::Unavailable(_)))), "{read:?}");
+    }
 }

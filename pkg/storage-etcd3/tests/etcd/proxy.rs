@@ -17,6 +17,8 @@ pub(crate) enum Line {
     Open,
     /// Connections end, and new ones do at once.
     Broken,
+    /// What clients send passes, and answers do not.
+    Mute,
     /// Nothing passes and nothing ends, as behind a firewall that drops packets.
     Frozen,
 }
@@ -72,7 +74,11 @@ async fn forward(
     mut line: watch::Receiver<Line>,
     mut outcast: watch::Receiver<u64>,
 ) {
-    if line.wait_for(|line| *line != Line::Frozen).await.is_ok_and(|line| *line == Line::Open) {
+    if line
+        .wait_for(|line| *line != Line::Frozen)
+        .await
+        .is_ok_and(|line| matches!(*line, Line::Open | Line::Mute))
+    {
         let mut head = vec![0; 16 * 1024];
         let Ok(read @ 1..) = client.read(&mut head).await else { return };
         let from = sender(&head[..read]);
@@ -82,8 +88,8 @@ async fn forward(
         }
         let ((from_client, to_client), (from_server, to_server)) = (client.into_split(), server.into_split());
         tokio::select! {
-            () = pump(from_client, to_server, line.clone()) => {}
-            () = pump(from_server, to_client, line.clone()) => {}
+            () = pump(from_client, to_server, &[Line::Frozen], line.clone()) => {}
+            () = pump(from_server, to_client, &[Line::Frozen, Line::Mute], line.clone()) => {}
             _ = line.wait_for(|line| *line == Line::Broken) => {}
             _ = outcast.wait_for(|outcast| *outcast == from && from != 0) => {}
         }
@@ -97,11 +103,16 @@ fn sender(head: &[u8]) -> u64 {
     id.and_then(|id| u64::from_str_radix(id.trim(), 16).ok()).unwrap_or_default()
 }
 
-async fn pump(mut from: OwnedReadHalf, mut to: OwnedWriteHalf, mut line: watch::Receiver<Line>) {
+async fn pump(
+    mut from: OwnedReadHalf,
+    mut to: OwnedWriteHalf,
+    held_by: &[Line],
+    mut line: watch::Receiver<Line>,
+) {
     let mut buffer = vec![0; 16 * 1024];
     loop {
         let Ok(read @ 1..) = from.read(&mut buffer).await else { return };
-        if line.wait_for(|line| *line != Line::Frozen).await.is_err() {
+        if line.wait_for(|line| !held_by.contains(line)).await.is_err() {
             return;
         }
         if to.write_all(&buffer[..read]).await.is_err() {

@@ -5,16 +5,18 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use storage::Storage;
 use storage_etcd3::{Etcd, Options};
 use tempfile::TempDir;
-use tokio::time::{sleep, timeout};
+use tokio::time::sleep;
 
 use crate::proxy::Proxy;
 
 const START_TIMEOUT: Duration = Duration::from_secs(30);
+/// A port may be taken between its choice and its use, and a member that ended leaves the others without a quorum.
+const START_ATTEMPTS: usize = 3;
 
 /// The etcd program: from the fetched tools, else from PATH.
 fn program() -> PathBuf {
@@ -94,6 +96,24 @@ impl Server {
         self.child = Some(child);
     }
 
+    /// Stops the process where it is (`STOP`), or lets it go on (`CONT`).
+    pub(crate) fn signal(&self, signal: &str) {
+        let pid = self.child.as_ref().expect("it runs").id().to_string();
+        assert!(Command::new("kill").args(["-s", signal, &pid]).status().unwrap().success());
+    }
+
+    /// Whether it ended by itself.
+    fn ended(&mut self) -> bool {
+        self.child.as_mut().is_some_and(|child| child.try_wait().unwrap().is_some())
+    }
+
+    /// How it ended, if it did, and what it logged.
+    fn state(&mut self) -> String {
+        let ended = self.child.as_mut().map(|child| child.try_wait());
+        let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+        format!("{} {}: {ended:?}\n{log}", self.name, self.url())
+    }
+
     pub(crate) fn kill(&mut self) {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
@@ -132,25 +152,37 @@ impl Cluster {
         size: usize,
         scheme: &'static str,
         args: &[String],
-        options: impl FnOnce(Options) -> Options,
+        options: impl Fn(Options) -> Options,
     ) -> Self {
-        let mut cluster = Self::stopped(size, scheme, args);
-        cluster.options = options(cluster.options);
-        cluster.start_all().await;
-        cluster
+        let mut attempts = START_ATTEMPTS;
+        loop {
+            let mut cluster = Self::stopped(size, scheme, args);
+            cluster.options = options(cluster.options);
+            attempts -= 1;
+            match cluster.start_all().await {
+                Ok(()) => return cluster,
+                Err(why) => assert!(attempts > 0, "{why}"),
+            }
+        }
     }
 
     /// Three members that reach each other through proxies, serving.
     pub(crate) async fn three_behind_peer_proxies() -> (Self, Vec<Proxy>) {
-        let mut cluster = Self::stopped(3, "http", &[]);
-        let mut proxies = Vec::new();
-        for member in &mut cluster.members {
-            let proxy = Proxy::to(member.peer_port).await;
-            member.peer_url = proxy.url();
-            proxies.push(proxy);
+        let mut attempts = START_ATTEMPTS;
+        loop {
+            let mut cluster = Self::stopped(3, "http", &[]);
+            let mut proxies = Vec::new();
+            for member in &mut cluster.members {
+                let proxy = Proxy::to(member.peer_port).await;
+                member.peer_url = proxy.url();
+                proxies.push(proxy);
+            }
+            attempts -= 1;
+            match cluster.start_all().await {
+                Ok(()) => return (cluster, proxies),
+                Err(why) => assert!(attempts > 0, "{why}"),
+            }
         }
-        cluster.start_all().await;
-        (cluster, proxies)
     }
 
     fn stopped(size: usize, scheme: &'static str, args: &[String]) -> Self {
@@ -165,11 +197,12 @@ impl Cluster {
         Self { members, options, _dir: dir }
     }
 
-    async fn start_all(&mut self) {
+    /// Starts every member. An error says what they logged.
+    async fn start_all(&mut self) -> Result<(), String> {
         for n in 0..self.members.len() {
             self.restart(n);
         }
-        self.ready().await;
+        self.serving().await
     }
 
     /// Starts member `n` (again).
@@ -180,23 +213,28 @@ impl Cluster {
 
     /// Waits until every member that runs serves linearizable reads.
     pub(crate) async fn ready(&mut self) {
+        self.serving().await.unwrap();
+    }
+
+    async fn serving(&mut self) -> Result<(), String> {
         let mut options = self.options.clone();
-        for member in &mut self.members {
-            options.endpoints = vec![member.url()];
-            let Some(child) = &mut member.child else { continue };
+        for n in 0..self.members.len() {
+            if self.members[n].child.is_none() {
+                continue;
+            }
+            options.endpoints = vec![self.members[n].url()];
             let store = Etcd::new(options.clone()).await.unwrap();
-            let path = member.dir.join("log");
-            let log = || std::fs::read_to_string(&path).unwrap_or_default();
-            let answers = async {
-                while store.healthy().await.is_err() {
-                    let gone = child.try_wait().unwrap();
-                    assert!(gone.is_none(), "etcd ended: {gone:?}\n{}", log());
-                    sleep(Duration::from_millis(20)).await;
+            let deadline = Instant::now() + START_TIMEOUT;
+            while store.healthy().await.is_err() {
+                // A member waits in vain for one that ended.
+                if self.members.iter_mut().any(Server::ended) || Instant::now() > deadline {
+                    let logs: Vec<String> = self.members.iter_mut().map(Server::state).collect();
+                    return Err(format!("etcd m{n} does not serve:\n{}", logs.join("\n")));
                 }
-            };
-            let in_time = timeout(START_TIMEOUT, answers).await.is_ok();
-            assert!(in_time, "etcd {} does not serve:\n{}", member.name, log());
+                sleep(Duration::from_millis(20)).await;
+            }
         }
+        Ok(())
     }
 
     /// A store that knows all members.

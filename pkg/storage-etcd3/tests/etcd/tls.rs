@@ -52,7 +52,8 @@ async fn cluster() -> (TempDir, Cluster) {
         "--client-cert-auth".to_owned(),
     ];
     let tls = files(dir.path(), "ca", Some("client"));
-    let cluster = Cluster::start(1, "https", &args, |options| Options { tls: Some(tls), ..options }).await;
+    let cluster =
+        Cluster::start(1, "https", &args, |options| Options { tls: Some(tls.clone()), ..options }).await;
     (dir, cluster)
 }
 

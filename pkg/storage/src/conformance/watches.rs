@@ -61,7 +61,7 @@ pub async fn events_say_what_happened(corner: Corner) {
         let event = watch.event().await;
         let value = Bytes::from_static(value.as_bytes());
         assert_eq!(event.kind, kind);
-        assert_eq!(event.kv, KeyValue { key: corner.key("a"), value, mod_revision });
+        assert_eq!(event.kv, KeyValue::new(corner.key("a"), value, mod_revision));
     }
 }
 

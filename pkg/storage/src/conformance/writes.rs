@@ -11,7 +11,7 @@ use crate::{KeyValue, Written};
 pub async fn a_create_makes_the_key_readable(corner: Corner) {
     let revision = corner.create("a", "1").await;
     let lookup = corner.store.get(&corner.key("a")).await.unwrap();
-    let wanted = KeyValue { key: corner.key("a"), value: Bytes::from_static(b"1"), mod_revision: revision };
+    let wanted = KeyValue::new(corner.key("a"), Bytes::from_static(b"1"), revision);
     assert_eq!(lookup.kv, Some(wanted));
     assert!(lookup.revision >= revision);
 }

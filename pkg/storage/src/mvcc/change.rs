@@ -55,11 +55,8 @@ impl Write {
     ) -> Result<Change, Option<KeyValue>> {
         let at = current.map_or(0, |(mod_revision, _)| mod_revision);
         if at != self.expected || (self.value.is_none() && current.is_none()) {
-            return Err(current.map(|(mod_revision, value)| KeyValue {
-                key: self.key.as_ref().to_owned(),
-                value: value.clone(),
-                mod_revision,
-            }));
+            return Err(current
+                .map(|(mod_revision, value)| KeyValue::new(self.key.as_ref(), value.clone(), mod_revision)));
         }
         let previous =
             current.map(|(mod_revision, value)| Previous { mod_revision, value: Some(value.clone()) });
@@ -79,11 +76,7 @@ impl Change {
 
     /// The event that a watch delivers, with the previous value where `prev_kv` asks for it.
     pub fn event(&self, prev_kv: bool) -> WatchEvent {
-        let kv = |value: &Bytes, mod_revision| KeyValue {
-            key: self.key.as_ref().to_owned(),
-            value: value.clone(),
-            mod_revision,
-        };
+        let kv = |value: &Bytes, mod_revision| KeyValue::new(self.key.as_ref(), value.clone(), mod_revision);
         let previous = self.previous.as_ref().filter(|_| prev_kv);
         WatchEvent {
             kind: self.kind(),

@@ -14,7 +14,7 @@ use crate::tree::text;
 use crate::validation::{NameRule, validate_object_meta};
 
 /// What all rules may cost for one object.
-const COST_MAX: i64 = 10_000_000;
+pub(crate) const COST_MAX: i64 = 10_000_000;
 
 /// An object as the version of its row has it, which is not always the one that it is stored in. More than the name
 /// of the version differs only where a webhook has converted it before.
@@ -144,6 +144,7 @@ fn rules(version: &CustomVersion, new: &Object, old: Option<&Object>, errors: &m
     let options =
         RunOptions { ratcheting: old.is_some(), budget: COST_MAX, call_limit: PER_CALL_LIMIT, cancel: None };
     let value = |object: &Object| Value::Object(object.clone());
-    let findings = rules.run(&Path::NIL, &value(new), old.map(value).as_ref(), options);
+    let (new, old) = (value(new), old.map(value));
+    let findings = version.evaluating(|| rules.run(&Path::NIL, &new, old.as_ref(), options));
     errors.extend(findings.errors);
 }

@@ -170,6 +170,33 @@ async fn take(listener: &tokio::net::TcpListener, answer: &str) -> Value {
     body
 }
 
+/// The way to a webhook that listens there.
+fn webhook(world: &World, listener: &tokio::net::TcpListener, mode: AuditMode) -> Arc<dyn Sink> {
+    let address = listener.local_addr().unwrap();
+    let config_file = world.dir.path().join("webhook.yaml");
+    let text = format!(
+        "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}/audit'}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c}}}}]\ncurrent-context: c\n"
+    );
+    std::fs::write(&config_file, text).unwrap();
+    let initial_wait = std::time::Duration::from_millis(1);
+    let webhook = Some(AuditWebhookConfig { config_file, initial_wait, mode, truncate: None });
+    let config = AuditConfig { log: None, webhook, ..world.config(Some(POLICY)) };
+    Arc::clone(world.auditor(&config).unwrap().unwrap().sink())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn who_waits_for_a_webhook_leaves_the_thread_to_others() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let sink = webhook(&World::new(), &listener, AuditMode::Blocking);
+    let (tell, told) = std::sync::mpsc::channel();
+    tokio::spawn(async move { tell.send(sink.process(&[event()])) });
+    // Of the same thread, so that it could not answer otherwise.
+    tokio::spawn(async move { take(&listener, "200 OK").await });
+    let good = tokio::task::spawn_blocking(move || told.recv_timeout(std::time::Duration::from_secs(30)));
+    assert_eq!(good.await.unwrap(), Ok(true));
+}
+
 #[tokio::test]
 async fn a_webhook_gets_lists_of_events_also_after_a_failure() {
     for mode in [
@@ -181,20 +208,8 @@ async fn a_webhook_gets_lists_of_events_also_after_a_failure() {
             throttle: None,
         }),
     ] {
-        let world = World::new();
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let config_file = world.dir.path().join("webhook.yaml");
-        let text = format!(
-            "apiVersion: v1\nkind: Config\nclusters: [{{name: c, cluster: {{server: 'http://{address}/audit'}}}}]\n\
-             contexts: [{{name: c, context: {{cluster: c}}}}]\ncurrent-context: c\n"
-        );
-        std::fs::write(&config_file, text).unwrap();
-        let initial_wait = std::time::Duration::from_millis(1);
-        let webhook = Some(AuditWebhookConfig { config_file, initial_wait, mode, truncate: None });
-        let config = AuditConfig { log: None, webhook, ..world.config(Some(POLICY)) };
-        let auditor = world.auditor(&config).unwrap().unwrap();
-        let sink = Arc::clone(auditor.sink());
+        let sink = webhook(&World::new(), &listener, mode);
         let sending = tokio::task::spawn_blocking(move || {
             let good = sink.process(&[event()]);
             sink.finish();

@@ -15,8 +15,12 @@ use client::webhook::Webhook;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
+use crate::system::aside;
+
 /// How many calls may be under way of those that nobody waits for. More batches wait for one to end.
 const CALLS_MAX: usize = 64;
+/// How much their events may weigh together, in bytes.
+const BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// Sends events.
 pub(super) struct WebhookSink {
@@ -29,8 +33,20 @@ pub(super) struct WebhookSink {
 
 #[derive(Default)]
 struct UnderWay {
-    calls: Mutex<usize>,
+    calls: Mutex<Calls>,
     fewer: Condvar,
+}
+
+#[derive(Default)]
+struct Calls {
+    count: usize,
+    bytes: usize,
+}
+
+impl Calls {
+    fn are_too_many(&self) -> bool {
+        self.count >= CALLS_MAX || self.bytes >= BYTES_MAX
+    }
 }
 
 /// A call, and who is told how it ended.
@@ -95,27 +111,35 @@ async fn call(webhook: Webhook, job: Job, figures: Arc<Figures>) {
     write_list(&job.events, &mut body);
     let outcome = webhook.call(Bytes::from(body), |_| {}).await;
     if let Err(failure) = &outcome {
-        figures.lost("webhook", failure, &job.events);
+        figures.lost("webhook", failure, job.events.iter().map(Event::legacy));
     }
     match job.done {
         Done::Waits(waiting) => _ = waiting.send(outcome.is_ok()),
         Done::Counts(under_way) => {
             let mut calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
-            *calls = calls.saturating_sub(1);
+            calls.count = calls.count.saturating_sub(1);
+            calls.bytes = calls.bytes.saturating_sub(weight(&job.events));
             under_way.fewer.notify_one();
         }
     }
+}
+
+fn weight(events: &[Event]) -> usize {
+    events.iter().map(Event::weight).fold(0, usize::saturating_add)
 }
 
 impl Sink for WebhookSink {
     fn process(&self, events: &[Event]) -> bool {
         let Some(under_way) = &self.under_way else {
             let (waits, done) = sync_channel(1);
-            return self.send(events, Done::Waits(waits)) && done.recv().unwrap_or(false);
+            return self.send(events, Done::Waits(waits)) && aside(|| done.recv().unwrap_or(false));
         };
         let calls = under_way.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        let calls = under_way.fewer.wait_while(calls, |calls| *calls >= CALLS_MAX);
-        *calls.unwrap_or_else(PoisonError::into_inner) += 1;
+        let calls = under_way.fewer.wait_while(calls, |calls| calls.are_too_many());
+        let mut calls = calls.unwrap_or_else(PoisonError::into_inner);
+        calls.count = calls.count.saturating_add(1);
+        calls.bytes = calls.bytes.saturating_add(weight(events));
+        drop(calls);
         self.send(events, Done::Counts(Arc::clone(under_way)))
     }
 

@@ -1,9 +1,13 @@
 //! Watches of versions that somebody outside has to convert.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::task::{Context, Poll};
 
 use apimachinery::gvk::GroupResource;
 use cacher::{Element, Event, EventType, Predicate, Watch};
+use futures::Stream;
 use futures::stream::{self, BoxStream, StreamExt};
 
 use super::super::convert::Conversion;
@@ -12,17 +16,68 @@ use super::{WatchEvent, failed};
 /// Events that are converted at a time, if so many are there.
 const EVENTS_AT_ONCE: usize = 500;
 
-/// The events of a watch, in the version that `conversion` leads to, as far as they are `selected`: selectors are
-/// about what the client sees.
-pub(super) fn converted(
-    events: Watch,
-    conversion: Conversion,
-    selected: Predicate,
-    resource: GroupResource,
-) -> BoxStream<'static, WatchEvent> {
-    let how = Arc::new((conversion, selected, resource));
-    let together = events.ready_chunks(EVENTS_AT_ONCE);
-    together.then(move |events| convert(events, Arc::clone(&how))).flatten().boxed()
+/// The events of a watch, in the version that a conversion leads to.
+pub(super) struct Converted {
+    events: BoxStream<'static, WatchEvent>,
+    stage: Arc<Stage>,
+    current: bool,
+}
+
+/// How far a watch is that is converted.
+#[derive(Default)]
+struct Stage {
+    /// The initial state has come from the cache.
+    taken: AtomicBool,
+    /// Events are being converted.
+    asking: AtomicBool,
+}
+
+impl Converted {
+    /// Those of a watch as far as they are `selected`: selectors are about what the client sees.
+    pub(super) fn new(
+        events: Watch,
+        conversion: Conversion,
+        selected: Predicate,
+        resource: GroupResource,
+    ) -> Self {
+        let how = Arc::new((conversion, selected, resource));
+        let stage = Arc::<Stage>::default();
+        let (taking, asking) = (Arc::clone(&stage), Arc::clone(&stage));
+        let mut events = events;
+        let taken = stream::poll_fn(move |cx| {
+            let next = events.poll_next_unpin(cx);
+            taking.taken.store(events.is_current(), Relaxed);
+            next
+        });
+        let converted = taken.ready_chunks(EVENTS_AT_ONCE).then(move |events| {
+            let (how, stage) = (Arc::clone(&how), Arc::clone(&asking));
+            async move {
+                stage.asking.store(true, Relaxed);
+                let converted = convert(events, how).await;
+                stage.asking.store(false, Relaxed);
+                converted
+            }
+        });
+        Converted { events: converted.flatten().boxed(), stage, current: false }
+    }
+
+    /// Whether the initial state was delivered.
+    pub(super) fn is_current(&self) -> bool {
+        self.current
+    }
+}
+
+impl Stream for Converted {
+    type Item = WatchEvent;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<WatchEvent>> {
+        let next = self.events.poll_next_unpin(cx);
+        let Stage { taken, asking } = &*self.stage;
+        // Whoever has nothing to say and asks nobody has said all that he took.
+        let all_said = next.is_pending() && !asking.load(Relaxed);
+        self.current |= all_said && taken.load(Relaxed);
+        next
+    }
 }
 
 /// Converts events. One that cannot be converted ends the watch, and those that came with it are not sent: the client

@@ -9,9 +9,10 @@ impl<'a> MessageRef<'a> {
     ///
     /// # Errors
     /// The way to it is irregular, or its zero value is one of the rarer types'.
-    pub fn written(self, name: &str) -> Result<Option<MemberRef<'a>>, Irregular> {
-        match self.message.members.iter().find(|member| member.name == name) {
-            Some(member) => written(member.field, self.value(name, member.field)?),
+    #[inline(always)]
+    pub fn written(&self, name: &str) -> Result<Option<MemberRef<'a>>, Irregular> {
+        match self.field_named(name) {
+            Some(field) => written(field, self.value(name, field)?),
             None => Ok(None),
         }
     }
@@ -28,6 +29,7 @@ impl<'a> MessageRef<'a> {
     }
 }
 
+#[inline(always)]
 fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<MemberRef<'a>>, Irregular> {
     Ok(match value {
         MemberRef::Absent => zero(field)?,
@@ -37,6 +39,7 @@ fn written<'a>(field: &'static Field, value: MemberRef<'a>) -> Result<Option<Mem
 }
 
 /// What Go writes for a field without a value: see [`left_out`](crate::json_write::typed::left_out).
+#[inline(never)]
 fn zero<'a>(field: &'static Field) -> Result<Option<MemberRef<'a>>, Irregular> {
     let inner = match field.ty {
         Type::Message(inner) if field.cardinality == Cardinality::One => Some(inner),

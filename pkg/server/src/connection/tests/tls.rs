@@ -48,6 +48,7 @@ fn server() -> Server {
         sni: Vec::new(),
         client_authorities: vec![write(dir.path(), "c.crt", &client_ca.certificate)],
         proxy_authorities: Vec::new(),
+        loopback: None,
     };
     let tls = Tls::new(&files.read().unwrap(), &TlsOptions::default()).unwrap();
     let script = Arc::new(Script::default());

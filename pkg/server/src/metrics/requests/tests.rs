@@ -27,6 +27,11 @@ fn labels(requests: &Requests, line: &str) -> (Labels, Labels) {
     (labels, labels.while_running(&info))
 }
 
+/// The time of a request in milliseconds that did not wait for a seat.
+fn at_once(milliseconds: u64) -> [Duration; 2] {
+    [Duration::from_millis(milliseconds), Duration::ZERO]
+}
+
 /// Verb, group, version, resource, subresource, scope, dry run.
 fn words(requests: &Requests, labels: Labels) -> String {
     let row = requests.rows[usize::from(labels.row)].labels;
@@ -82,13 +87,13 @@ fn every_slot_is_found_again() {
 fn answers_are_counted_by_code_latency_and_size() {
     let requests = requests();
     let (list, _) = labels(&requests, "GET /api/v1/pods");
-    requests.answered(list, 200, Duration::from_millis(25), 1000);
-    requests.answered(list, 200, Duration::from_millis(26), 1001);
-    requests.answered(list, 418, Duration::from_secs(100), 2_000_000_000);
+    requests.answered(list, 200, at_once(25), 1000);
+    requests.answered(list, 200, at_once(26), 1001);
+    requests.answered(list, 418, at_once(100_000), 2_000_000_000);
     let (create, _) = labels(&requests, "POST /api/v1/namespaces/a/pods?dryRun=All");
-    requests.answered(create, 201, Duration::from_millis(1), 10);
+    requests.answered(create, 201, at_once(1), 10);
     let (exec, _) = labels(&requests, "POST /api/v1/namespaces/a/pods/x/exec");
-    requests.answered(exec, 599, Duration::from_millis(1), 10);
+    requests.answered(exec, 599, at_once(1), 10);
     let mut page = String::new();
     requests.write(&mut page);
     let of_list = "component=\"apiserver\",DRYgroup=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
@@ -113,6 +118,20 @@ fn answers_are_counted_by_code_latency_and_size() {
     let sli: Vec<&str> = page.lines().filter(|line| line.starts_with(SLI)).collect();
     assert!(sli.iter().all(|line| !line.contains("\"POST\"") && !line.contains("le=\"0.025\"")), "{sli:?}");
     assert!(!page.lines().any(|line| line.starts_with(RESPONSES) && line.contains("\"POST\"")), "{page}");
+}
+
+#[test]
+fn the_time_in_a_queue_is_none_of_the_slis() {
+    let requests = requests();
+    let (list, _) = labels(&requests, "GET /api/v1/pods");
+    requests.answered(list, 200, [Duration::from_millis(590), Duration::from_millis(500)], 1);
+    let mut page = String::new();
+    requests.write(&mut page);
+    let sums = [(DURATION, 0.59), (SLI, 0.09)].map(|(family, sum)| (format!("{family}_sum{{"), sum));
+    for (family, sum) in sums {
+        let line = page.lines().find(|line| line.starts_with(&family)).unwrap();
+        assert!(line.ends_with(&format!(" {sum}")), "{line}");
+    }
 }
 
 #[test]

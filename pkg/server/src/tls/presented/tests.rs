@@ -19,6 +19,7 @@ fn contents(server: &Pair, clients: &[&Pair], proxies: &[&Pair]) -> TlsContents 
         sni: Vec::new(),
         client_authorities: vec![PathBuf::new(); clients.len()],
         proxy_authorities: vec![PathBuf::new(); proxies.len()],
+        loopback: None,
     };
     let pems = |pairs: &[&Pair]| pairs.iter().map(|pair| pair.certificate.clone().into_bytes()).collect();
     TlsContents {

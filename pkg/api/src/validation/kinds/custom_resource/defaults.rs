@@ -5,18 +5,35 @@ use super::structural::{EMBEDDED, PRESERVE};
 use super::subschemas::{properties, property};
 use crate::structural::{self, Literals, Node, literal};
 use crate::tree::{child, flag};
+use crate::validation::kinds::custom::COST_MAX;
 use apimachinery::field::{Error, ErrorList, Path};
+use cel::env::Environment;
+use cel::eval::PER_CALL_LIMIT;
+use cel::structural::{Findings, RunOptions, Validator};
 use schema::object::Object;
 use serde_json::Value;
 
+/// Where a schema has its rules.
+const RULES: &str = "x-kubernetes-validations";
 /// Fields that every resource has.
 const META: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 /// Validates the defaults of a schema and of those inside. With `pruned`, they must not have fields that
-/// the schema does not know.
-pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, errors: &mut ErrorList) {
+/// the schema does not know. Rules are those of release 1.`minor`.
+pub(super) fn validate(path: &Path<'_>, schema: &Object, pruned: bool, minor: u32, errors: &mut ErrorList) {
     let compiled = Node::compile(schema, Literals::Texts);
-    node(path, (schema, &compiled), Place { root: true, metadata: false }, pruned, errors);
+    let place = Place { root: true, metadata: false };
+    let mut judge = Judge { pruned, minor, budget: COST_MAX, errors };
+    judge.node(path, (schema, &compiled), place);
+}
+
+/// What all defaults of a schema are judged by.
+struct Judge<'e> {
+    pruned: bool,
+    minor: u32,
+    /// What rules may still cost; negative when it has run out.
+    budget: i64,
+    errors: &'e mut ErrorList,
 }
 
 #[derive(Clone, Copy)]
@@ -25,35 +42,71 @@ struct Place {
     metadata: bool,
 }
 
-fn node(
-    path: &Path<'_>,
-    (schema, compiled): (&Object, &Node),
-    place: Place,
-    pruned: bool,
-    errors: &mut ErrorList,
-) {
-    let embedded = place.root || flag(schema, EMBEDDED);
-    let metadata = place.metadata && !embedded;
-    if let Some(default) = default_of(schema) {
-        let path = path.child("default");
-        if pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
-            errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
+impl Judge<'_> {
+    fn node(&mut self, path: &Path<'_>, (schema, compiled): (&Object, &Node), place: Place) {
+        let embedded = place.root || flag(schema, EMBEDDED);
+        let metadata = place.metadata && !embedded;
+        if let Some(default) = default_of(schema) {
+            let path = path.child("default");
+            if self.pruned && !metadata && has_unknown_fields(&default, schema, embedded) {
+                self.errors.push(Error::invalid(&path, &default, "must not have unknown fields"));
+            }
+            let faults = match metadata {
+                false => structural::faults_of_default(&path, compiled, &default, embedded),
+                true => structural::faults(&path, compiled, &default),
+            };
+            if faults.is_empty() && meets_rules(&default, schema) {
+                self.rules(&path, schema, embedded, &default);
+            }
+            self.errors.append(faults);
         }
-        errors.append(match metadata {
-            false => structural::faults_of_default(&path, compiled, &default, embedded),
-            true => structural::faults(&path, compiled, &default),
-        });
+        // There are none for the values of maps.
+        if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
+            self.node(&path.child("items"), (items, compiled), Place { root: false, metadata });
+        }
+        for (name, property) in properties(schema) {
+            let metadata = metadata || embedded && META.contains(&name);
+            let place = Place { root: false, metadata };
+            let Some(compiled) = compiled.property(name) else { continue };
+            self.node(&path.child("properties").key(name), (property, compiled), place);
+        }
     }
-    // There are none for the values of maps.
-    if let (Some(items), Some(compiled)) = (child(schema, "items"), compiled.items()) {
-        node(&path.child("items"), (items, compiled), Place { root: false, metadata }, pruned, errors);
+
+    /// Runs the rules on a default: on one that stays as it is, and, as some rules are about what did not change, on a
+    /// new one. All defaults together may cost what one object may.
+    fn rules(&mut self, path: &Path<'_>, schema: &Object, is_resource: bool, default: &Value) {
+        if self.budget < 0 {
+            return;
+        }
+        let stored = Environment::of_release(u32::MAX);
+        let schema = Value::Object(schema.clone());
+        let Some(rules) = Validator::new(&schema, is_resource, &stored, self.minor) else { return };
+        let options =
+            RunOptions { ratcheting: false, budget: self.budget, call_limit: PER_CALL_LIMIT, cancel: None };
+        let mut findings = rules.run(path, default, Some(default), options);
+        if findings.errors.is_empty() {
+            let as_new = rules.run(path, default, None, options);
+            let remaining = as_new.remaining.min(findings.remaining);
+            findings = Findings { remaining, ..as_new };
+        }
+        self.budget = findings.remaining;
+        self.errors.extend(findings.errors);
     }
-    for (name, property) in properties(schema) {
-        let metadata = metadata || embedded && META.contains(&name);
-        let place = Place { root: false, metadata };
-        let Some(compiled) = compiled.property(name) else { continue };
-        node(&path.child("properties").key(name), (property, compiled), place, pruned, errors);
-    }
+}
+
+/// Whether there is a rule for a value or for something in it. Rules are compiled only then: most defaults are small, and
+/// most schemas have all their rules elsewhere.
+fn meets_rules(value: &Value, schema: &Object) -> bool {
+    schema.contains_key(RULES)
+        || match value {
+            Value::Array(items) => child(schema, "items")
+                .is_some_and(|schema| items.iter().any(|item| meets_rules(item, schema))),
+            Value::Object(members) => members.iter().any(|(name, value)| {
+                let values = || child(schema, "additionalProperties");
+                property(schema, name).or_else(values).is_some_and(|schema| meets_rules(value, schema))
+            }),
+            _ => false,
+        }
 }
 
 /// Whether a schema has a default that would be pruned.
@@ -108,7 +161,7 @@ mod tests {
     fn check(schema: Value, expected: &[&str]) {
         let mut errors = ErrorList::new();
         let object = schema.as_object().cloned().unwrap_or_default();
-        validate(&Path::root("s"), &object, true, &mut errors);
+        validate(&Path::root("s"), &object, true, 36, &mut errors);
         assert_eq!(errors.iter().map(Error::to_string).collect::<Vec<_>>(), expected, "{schema}");
     }
 
@@ -129,6 +182,23 @@ mod tests {
                 "s.properties[f].items.default: Invalid value: 1:  in body should be greater than or equal to 2",
             ],
         );
+    }
+
+    #[test]
+    fn a_default_keeps_to_the_rules_of_its_schema() {
+        let field = |rule: &str, default: &str| {
+            let schema = json!({"type": "integer", "default": default, RULES: [{"rule": rule}]});
+            json!({"type": "object", "properties": {"f": schema}})
+        };
+        check(field("self < 3", "2"), &[]);
+        let failed = |rule: &str| format!("s.properties[f].default: Invalid value: 4: failed rule: {rule}");
+        check(field("self < 3", "4"), &[&failed("self < 3")]);
+        check(field("self <= oldSelf", "4"), &[]);
+        let inside = json!({"type": "object", "properties": {"f": {
+            "type": "object", "default": "{\"x\":4}",
+            "properties": {"x": {"type": "integer", RULES: [{"rule": "self < 3"}]}},
+        }}});
+        check(inside, &["s.properties[f].default.x: Invalid value: 4: failed rule: self < 3"]);
     }
 
     #[test]

@@ -64,7 +64,8 @@ pub(super) fn validate(
         if refusal.is_none() {
             let mut wrong = structural::validate(path, schema);
             if wrong.is_empty() {
-                defaults::validate(path, schema, rules.pruned_defaults, &mut wrong);
+                let minor = rules.releases.minor(false);
+                defaults::validate(path, schema, rules.pruned_defaults, minor, &mut wrong);
             }
             scope = wrong.is_empty().then(Scope::root);
             found.append(wrong);

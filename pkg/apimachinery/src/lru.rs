@@ -5,7 +5,7 @@ use std::hash::Hash;
 
 /// Values by key. When there are too many, the one that was used longest ago is forgotten.
 #[derive(Debug)]
-pub(crate) struct Lru<K, V> {
+pub struct Lru<K, V> {
     max: usize,
     uses: u64,
     /// Each with when it was used last.
@@ -15,13 +15,13 @@ pub(crate) struct Lru<K, V> {
 
 impl<K: Clone + Eq + Hash, V> Lru<K, V> {
     /// `max` is how many there are at most.
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Lru { max, uses: 0, by_key: HashMap::new(), by_use: BTreeMap::new() }
     }
 
     /// A value, which is used by that.
-    pub(crate) fn get(&mut self, key: &K) -> Option<&mut V> {
-        self.uses += 1;
+    pub fn get(&mut self, key: &K) -> Option<&mut V> {
+        self.uses = self.uses.saturating_add(1);
         let (value, used) = self.by_key.get_mut(key)?;
         self.by_use.remove(used);
         self.by_use.insert(self.uses, key.clone());
@@ -30,8 +30,8 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
     }
 
     /// Remembers a value.
-    pub(crate) fn put(&mut self, key: K, value: V) {
-        self.uses += 1;
+    pub fn put(&mut self, key: K, value: V) {
+        self.uses = self.uses.saturating_add(1);
         if let Some((_, used)) = self.by_key.insert(key.clone(), (value, self.uses)) {
             self.by_use.remove(&used);
         }
@@ -41,6 +41,21 @@ impl<K: Clone + Eq + Hash, V> Lru<K, V> {
         {
             self.by_key.remove(&oldest);
         }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.by_key.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.by_key.is_empty()
+    }
+
+    /// All of them, in no order.
+    pub fn iter(&self) -> impl Iterator<Item = (&K, &V)> {
+        self.by_key.iter().map(|(key, (value, _))| (key, value))
     }
 }
 
@@ -58,6 +73,7 @@ mod tests {
         assert_eq!([1, 2].map(|key| lru.get(&key).copied()), [Some("a"), None]);
         lru.put(1, "d");
         assert_eq!(lru.get(&1), Some(&mut "d"));
-        assert_eq!((lru.by_key.len(), lru.by_use.len()), (2, 2));
+        assert_eq!((lru.len(), lru.by_use.len()), (2, 2));
+        assert_eq!(lru.iter().map(|(key, _)| key).sum::<i32>(), 4);
     }
 }

@@ -8,35 +8,50 @@ use registry::{Registry, meta};
 use schema::object::{self, Object};
 use serde_json::{Value, json};
 
-use super::GROUP;
+use super::{GROUP, GROUP_VERSION};
 
 /// Under this name the server manages the condition.
 const FIELD_MANAGER: &str = "api-priority-and-fairness-config-consumer-v1";
 const TYPE: &str = "Dangling";
 
 /// Sets the condition.
-pub(super) struct Dangling {
+pub(crate) struct Dangling {
     status: Client,
+    schemas: Client,
+    levels: Client,
 }
 
 impl Dangling {
     /// What sets it.
     ///
     /// # Errors
-    /// Flow schemas are not served.
-    pub(super) fn new(registry: &Registry) -> Result<Self, String> {
+    /// Flow schemas or priority levels are not served.
+    pub(crate) fn new(registry: &Registry) -> Result<Self, String> {
+        let schemas = Client::find(registry, GROUP, "flowschemas")?;
+        let levels = Client::find(registry, GROUP, "prioritylevelconfigurations")?;
         let status =
             Client::find(registry, GROUP, "flowschemas")?.through("status")?.managed_by(FIELD_MANAGER);
-        Ok(Dangling { status })
+        Ok(Dangling { status, schemas, levels })
     }
 
-    /// Makes a schema say whether its level, one of `levels`, exists.
+    /// As [`report`](Self::report), about the schema of this name.
+    ///
+    /// # Errors
+    /// As that.
+    pub(super) async fn report_on(&self, name: &str) -> registry::Result<()> {
+        match self.schemas.get("", name, Read::Cached).await? {
+            Some(schema) => self.report(&schema).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a schema say whether its level exists.
     ///
     /// # Errors
     /// As [`Client::get`] and [`Client::apply`].
-    pub(super) async fn report(&self, levels: &Client, schema: &Object) -> registry::Result<()> {
+    pub(crate) async fn report(&self, schema: &Object) -> registry::Result<()> {
         let level = object::get_str(schema, &["spec", "priorityLevelConfiguration", "name"]).unwrap_or("");
-        let exists = levels.get("", level, Read::Cached).await?.is_some();
+        let exists = self.levels.get("", level, Read::Cached).await?.is_some();
         let now = self.status.now().rfc3339().to_string();
         match configuration(schema, level, exists, &now) {
             Some(configuration) => {
@@ -45,6 +60,17 @@ impl Dangling {
             None => Ok(()),
         }
     }
+}
+
+/// The condition that a schema has.
+fn condition(schema: &Object) -> Option<&Object> {
+    let conditions = tree::child(schema, "status").into_iter().flat_map(|s| tree::children(s, "conditions"));
+    conditions.into_iter().find(|condition| tree::text(condition, "type") == TYPE)
+}
+
+/// Whether a schema says that its level is missing; `None` if it does not say.
+pub(super) fn said(schema: &Object) -> Option<bool> {
+    Some(tree::text(condition(schema)?, "status") == "True")
 }
 
 /// The configuration to apply to a schema's status; `None` when the schema says so already.
@@ -57,8 +83,7 @@ fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Optio
         "This FlowSchema references the PriorityLevelConfiguration object named {} {fate}",
         quote(level)
     );
-    let conditions = tree::child(schema, "status").into_iter().flat_map(|s| tree::children(s, "conditions"));
-    let said = conditions.into_iter().find(|condition| tree::text(condition, "type") == TYPE);
+    let said = condition(schema);
     let says = |said: &Object| {
         ["status", "reason", "message"].map(|member| tree::text(said, member)) == [status, reason, &message]
     };
@@ -66,7 +91,7 @@ fn configuration(schema: &Object, level: &str, exists: bool, now: &str) -> Optio
         return None;
     }
     Some(json!({
-        "apiVersion": super::GROUP_VERSION,
+        "apiVersion": GROUP_VERSION,
         "kind": "FlowSchema",
         "metadata": {"name": meta::text(schema, "name")},
         "status": {"conditions": [{

@@ -1,0 +1,71 @@
+//! `docs/flags.md` is this table, so that operators and code cannot disagree.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods)]
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::{FLAGS, Flag, Treatment};
+
+/// Set, the document is written anew (`make docs`).
+const WRITE: &str = "WRITE_DOCS";
+
+const HEAD: &str = "# Flags\n\n\
+Every flag of upstream's v1.36 can be given, with its type, default and rules. Made by `make docs` from the table that the \
+server reads (`cmd/kube-apiserver/src/flags/table.rs`); a test keeps it true.\n";
+const REFUSED: &str = "\n## Refused\n\n\
+With one of these the server does not start, because going on without it would be less safe than its operator wants.\n\n\
+| flag | why |\n|---|---|\n";
+const IGNORED: &str = "\n## Without effect\n\n\
+One warning at start names those that are given.\n\n\
+| flag | why that is no harm |\n|---|---|\n";
+const OWN: &str = "\n## Beyond upstream's\n\n| flag | default | what it does |\n|---|---|---|\n";
+const HONOURED: &str = "\n## Honoured\n\n| flag | default | what it does |\n|---|---|---|\n";
+/// Flags that upstream does not have.
+const OF_OURS: [&str; 2] = ["embedded-data-dir", "memory-limit"];
+
+fn document() -> String {
+    let mut out = HEAD.to_owned();
+    let mut rows = |head: &str, row: &dyn Fn(&Flag) -> Option<String>| {
+        let rows: Vec<String> = FLAGS.iter().filter_map(row).collect();
+        if !rows.is_empty() {
+            let _ = writeln!(out, "{head}{}", rows.join("\n"));
+        }
+    };
+    rows(REFUSED, &|flag| match flag.treatment {
+        Treatment::Refused(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
+        _ => None,
+    });
+    rows(IGNORED, &|flag| match flag.treatment {
+        Treatment::Ignored(why) => Some(format!("| `--{}` | {} |", flag.name, escaped(why))),
+        _ => None,
+    });
+    rows(OWN, &|flag| honoured(flag).filter(|_| OF_OURS.contains(&flag.name)));
+    rows(HONOURED, &|flag| honoured(flag).filter(|_| !OF_OURS.contains(&flag.name)));
+    out
+}
+
+fn honoured(flag: &Flag) -> Option<String> {
+    let Treatment::Honoured(what) = flag.treatment else { return None };
+    let default = match flag.default {
+        "" | "[]" | "<nil>" => String::new(),
+        default => format!("`{}`", escaped(default)),
+    };
+    Some(format!("| `--{}` | {default} | {} |", flag.name, escaped(what)))
+}
+
+/// A cell has no bars.
+fn escaped(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[test]
+fn the_document_says_what_becomes_of_each_flag() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flags.md");
+    let document = document();
+    assert!(FLAGS.iter().all(|flag| document.contains(&format!("| `--{}` |", flag.name))));
+    if std::env::var_os(WRITE).is_some() {
+        std::fs::write(&path, &document).unwrap();
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(written == document, "docs/flags.md is not what the table says: make docs");
+}

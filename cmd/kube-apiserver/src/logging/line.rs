@@ -1,0 +1,245 @@
+//! What a log line looks like: klog's header and quoted keys and values, or one JSON object with the keys of
+//! upstream's (component-base `logs/json`). Tools that collect logs parse both.
+//!
+//! Times are UTC; klog's are those of the machine's time zone, which is UTC in upstream's images.
+
+use std::fmt::{self, Debug, Write as _};
+use std::sync::Arc;
+
+use apimachinery::clock::Clock;
+use apimachinery::go_quote::Quoted;
+use apimachinery::time::UnixTime;
+use serde_json::{Number, Value};
+use tracing::field::{Field, Visit};
+use tracing::{Event, Level, Metadata, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::registry::LookupSpan;
+
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Format {
+    /// `I1123 19:21:32.373741    4711 run.rs:143] "serving securely" address="127.0.0.1:6443"`
+    Text,
+    /// `{"ts":1795461692373.741,"caller":"controlplane/run.rs:143","msg":"serving securely","v":0,"address":"127.0.0.1:6443"}`
+    Json,
+}
+
+impl Format {
+    /// The format that `--logging-format` names.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        match name {
+            "text" => Some(Format::Text),
+            "json" => Some(Format::Json),
+            _ => None,
+        }
+    }
+}
+
+/// Makes lines of events.
+pub(super) struct Lines {
+    pub(super) format: Format,
+    pub(super) clock: Arc<dyn Clock>,
+    /// The id of this process, which klog has in its header.
+    pub(super) process: u32,
+}
+
+impl<S, N> FormatEvent<S, N> for Lines
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        _: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        let mut said = Said::default();
+        event.record(&mut said);
+        let (of, now) = (event.metadata(), self.clock.now());
+        writeln!(
+            writer,
+            "{}",
+            match self.format {
+                Format::Text => said.text(of, now, self.process),
+                Format::Json => said.json(of, now),
+            }
+        )
+    }
+}
+
+/// What an event says.
+#[derive(Default)]
+struct Said {
+    message: String,
+    values: Vec<(&'static str, Value)>,
+}
+
+impl Said {
+    fn text(&self, of: &Metadata<'_>, now: UnixTime, process: u32) -> String {
+        let severity = match *of.level() {
+            Level::ERROR => 'E',
+            Level::WARN => 'W',
+            Level::INFO | Level::DEBUG | Level::TRACE => 'I',
+        };
+        // 2006-01-02T15:04:05.000000Z
+        let time = now.rfc3339_micro().to_string();
+        let part = |range: std::ops::Range<usize>| time.get(range).unwrap_or_default();
+        let (month, day, clock) = (part(5..7), part(8..10), part(11..26));
+        let file = of.file().and_then(|file| file.rsplit('/').next()).unwrap_or("???");
+        let mut line = format!(
+            "{severity}{month}{day} {clock} {process:>7} {file}:{}] {}",
+            of.line().unwrap_or(1),
+            Quoted(&self.message)
+        );
+        for (key, value) in &self.values {
+            // Writing to a String does not fail.
+            _ = match value {
+                Value::String(text) => write!(line, " {key}={}", Quoted(text)),
+                value => write!(line, " {key}={value}"),
+            };
+        }
+        line
+    }
+
+    fn json(&self, of: &Metadata<'_>, now: UnixTime) -> String {
+        let milliseconds = now.seconds as f64 * 1e3 + f64::from(now.nanos) / 1e6;
+        // The last two names, as upstream's have package and file: a crate's `src` says nothing.
+        let path = of.file().unwrap_or("???").replace("/src/", "/");
+        let file = path.rmatch_indices('/').nth(1).and_then(|(at, _)| path.get(at + 1..)).unwrap_or(&path);
+        let mut line = format!(
+            "{{\"ts\":{milliseconds},\"caller\":{},\"msg\":{}",
+            Value::from(format!("{file}:{}", of.line().unwrap_or(1))),
+            Value::from(self.message.as_str()),
+        );
+        // Writing to a String does not fail. Errors have no verbosity.
+        _ = match *of.level() {
+            Level::ERROR => Ok(()),
+            Level::WARN | Level::INFO => line.write_str(",\"v\":0"),
+            Level::DEBUG => line.write_str(",\"v\":3"),
+            Level::TRACE => line.write_str(",\"v\":6"),
+        };
+        for (key, value) in &self.values {
+            _ = write!(line, ",{}:{value}", Value::from(*key));
+        }
+        line.push('}');
+        line
+    }
+
+    fn add(&mut self, field: &Field, value: Value) {
+        match (field.name(), value) {
+            ("message", Value::String(text)) => self.message = text,
+            ("message", value) => self.message = value.to_string(),
+            // Upstream's key for it.
+            ("error", value) => self.values.push(("err", value)),
+            (key, value) => self.values.push((key, value)),
+        }
+    }
+}
+
+impl Visit for Said {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.add(field, Value::String(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.add(field, Value::from(value));
+    }
+
+    fn record_i64(&mut self, field: &Field, value: i64) {
+        self.add(field, Value::from(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.add(field, Value::from(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.add(field, Value::from(value));
+    }
+
+    fn record_f64(&mut self, field: &Field, value: f64) {
+        let number = Number::from_f64(value).map(Value::Number);
+        self.add(field, number.unwrap_or_else(|| Value::from(value.to_string())));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use std::io;
+    use std::sync::Mutex;
+
+    use apimachinery::clock::TestClock;
+    use tracing_subscriber::layer::SubscriberExt;
+
+    use super::*;
+
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl io::Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The lines of what `log` logs, with this file's line numbers as `N`.
+    fn lines(format: Format, log: impl Fn()) -> Vec<String> {
+        let written = Written::default();
+        let clock = TestClock::default();
+        clock.set(UnixTime { seconds: 1_795_461_692, nanos: 373_741_000 });
+        let lines = Lines { format, clock: Arc::new(clock), process: 4711 };
+        let to = written.clone();
+        let layer = tracing_subscriber::fmt::layer().with_writer(move || to.clone()).event_format(lines);
+        tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), log);
+        let text = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
+        let unnumbered = |line: &str| {
+            let (before, rest) = line.split_once("line.rs:").unwrap();
+            format!("{before}line.rs:N{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
+        };
+        text.lines().map(unnumbered).collect()
+    }
+
+    #[test]
+    fn text_has_the_header_of_klog_and_quoted_values() {
+        let logged = lines(Format::Text, || {
+            tracing::info!(address = %"[::1]:6443", count = 3, on = true, "serving");
+            tracing::warn!(took = ?std::time::Duration::from_millis(1500), "slow");
+            tracing::error!(error = "no\nway \"out\"", "failed");
+            tracing::debug!("detail");
+        });
+        assert_eq!(
+            logged,
+            [
+                r#"I1123 19:21:32.373741    4711 line.rs:N] "serving" address="[::1]:6443" count=3 on=true"#,
+                r#"W1123 19:21:32.373741    4711 line.rs:N] "slow" took="1.5s""#,
+                r#"E1123 19:21:32.373741    4711 line.rs:N] "failed" err="no\nway \"out\"""#,
+                r#"I1123 19:21:32.373741    4711 line.rs:N] "detail""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn json_has_the_keys_of_upstream_in_its_order() {
+        let logged = lines(Format::Json, || {
+            tracing::info!(address = %"[::1]:6443", count = 3, "serving");
+            tracing::error!(error = "no\nway", "failed");
+            tracing::debug!("detail");
+        });
+        assert_eq!(
+            logged,
+            [
+                r#"{"ts":1795461692373.741,"caller":"logging/line.rs:N","msg":"serving","v":0,"address":"[::1]:6443","count":3}"#,
+                r#"{"ts":1795461692373.741,"caller":"logging/line.rs:N","msg":"failed","err":"no\nway"}"#,
+                r#"{"ts":1795461692373.741,"caller":"logging/line.rs:N","msg":"detail","v":3}"#,
+            ]
+        );
+    }
+}

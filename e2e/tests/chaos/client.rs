@@ -1,0 +1,223 @@
+//! One who writes and reads all the time, and notes what was answered.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+
+use super::history::{MARK, Outcome, Told, mark};
+use super::random::Random;
+
+/// Objects that all clients contend for.
+const NAMES: usize = 40;
+/// Between the requests of one client.
+const PAUSE: Duration = Duration::from_millis(40);
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What all clients were told.
+#[derive(Default)]
+pub(super) struct Record {
+    told: Mutex<Vec<Told>>,
+    /// The newest revision that was acknowledged.
+    pub(super) floor: AtomicI64,
+    marks: AtomicU64,
+    /// While it is so, no request may fail.
+    pub(super) planned: AtomicBool,
+    /// Requests that failed all the same, by what was said.
+    pub(super) failed_in_plan: Mutex<Vec<String>>,
+    pub(super) failures: AtomicU64,
+    pub(super) stop: AtomicBool,
+}
+
+impl Record {
+    pub(super) fn note(&self, told: Told) {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner).push(told);
+    }
+
+    pub(super) fn take(&self) -> Vec<Told> {
+        std::mem::take(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn acknowledged(&self, revision: i64) {
+        self.floor.fetch_max(revision, Ordering::SeqCst);
+    }
+
+    /// What an error means for a write; failures that nobody may see are kept.
+    fn failed(&self, planned: bool, what: &str, error: &kube::Error) -> Outcome {
+        if let kube::Error::Api(status) = error
+            && (400..500).contains(&status.code)
+        {
+            return Outcome::Refused;
+        }
+        self.lost(planned, &format!("{what}: {error:?}"));
+        Outcome::Unknown
+    }
+
+    fn lost(&self, planned: bool, what: &str) {
+        self.failures.fetch_add(1, Ordering::Relaxed);
+        if planned && self.planned.load(Ordering::SeqCst) {
+            self.failed_in_plan.lock().unwrap_or_else(PoisonError::into_inner).push(what.to_owned());
+        }
+    }
+}
+
+pub(super) async fn run(client: Client, record: Arc<Record>, mut random: Random) {
+    let api: Api<ConfigMap> = Api::namespaced(client, "chaos");
+    while !record.stop.load(Ordering::Relaxed) {
+        let name = format!("o{:02}", random.below(NAMES));
+        let planned = record.planned.load(Ordering::SeqCst);
+        let what = random.below(10);
+        let step = step(&api, &record, &name, what, planned);
+        if timeout(PATIENCE, step).await.is_err() {
+            record.lost(planned, &format!("no answer to {what} of {name}"));
+        }
+        sleep(PAUSE).await;
+    }
+}
+
+/// Notes that nobody told how a write ended, if it is given up.
+struct Pending<'a>(&'a Record, Option<Told>);
+
+impl Pending<'_> {
+    fn ends(mut self, told: Told) {
+        self.1 = None;
+        self.0.note(told);
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if let Some(told) = self.1.take() {
+            self.0.note(told);
+        }
+    }
+}
+
+async fn step(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, planned: bool) {
+    match what {
+        0..=6 => write(api, record, name, what, planned).await,
+        7 => delete(api, record, name, planned).await,
+        8 => get(api, record, name, planned).await,
+        _ => list(api, record, planned).await,
+    }
+}
+
+async fn write(api: &Api<ConfigMap>, record: &Record, name: &str, what: usize, planned: bool) {
+    let mark = mark(record.marks.fetch_add(1, Ordering::Relaxed));
+    let object = |version: Option<&str>| -> ConfigMap {
+        let metadata = json!({"name": name, "resourceVersion": version});
+        serde_json::from_value(json!({"metadata": metadata, "data": {"mark": mark}})).unwrap()
+    };
+    let told = |outcome| Told::Write { mark: mark.clone(), outcome };
+    let pending = Pending(record, Some(told(Outcome::Unknown)));
+    let answer = match what {
+        0..=2 => loop {
+            let answer = api.create(&PostParams::default(), &object(None)).await;
+            if !again(&answer).await {
+                break answer;
+            }
+        },
+        3 | 4 => {
+            let Ok(Some(current)) = api.get_opt(name).await else { return };
+            let version = current.metadata.resource_version;
+            loop {
+                let answer = api.replace(name, &PostParams::default(), &object(version.as_deref())).await;
+                if !again(&answer).await {
+                    break answer;
+                }
+            }
+        }
+        _ => {
+            let patch = Patch::Merge(json!({"data": {"mark": mark}}));
+            loop {
+                let answer = api.patch(name, &PatchParams::default(), &patch).await;
+                if !again(&answer).await {
+                    break answer;
+                }
+            }
+        }
+    };
+    let outcome = match answer {
+        Ok(object) => {
+            let revision = revision(&object);
+            record.acknowledged(revision);
+            Outcome::Done(Some(revision))
+        }
+        Err(error) => record.failed(planned, "write", &error),
+    };
+    pending.ends(told(outcome));
+}
+
+/// Whether a server asked to come again, which clients do.
+async fn again<T>(answer: &Result<T, kube::Error>) -> bool {
+    let again = matches!(answer, Err(kube::Error::Api(status)) if status.code == 429);
+    if again {
+        sleep(PAUSE).await;
+    }
+    again
+}
+
+async fn delete(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
+    let floor = record.floor.load(Ordering::SeqCst);
+    let told = |outcome| Told::Delete { name: name.to_owned(), floor, outcome };
+    let answer = loop {
+        let answer = api.delete(name, &DeleteParams::default()).await;
+        if !again(&answer).await {
+            break answer;
+        }
+    };
+    let outcome = match answer {
+        Ok(_) => Outcome::Done(None),
+        Err(error) => record.failed(planned, "delete", &error),
+    };
+    record.note(told(outcome));
+}
+
+async fn get(api: &Api<ConfigMap>, record: &Record, name: &str, planned: bool) {
+    let floor = record.floor.load(Ordering::SeqCst);
+    match api.get_opt(name).await {
+        Ok(found) => {
+            let found = found.map(|object| (revision(&object), mark_of(&object)));
+            record.note(Told::Get { name: name.to_owned(), floor, found });
+        }
+        Err(error) => drop(record.failed(planned, "get", &error)),
+    }
+}
+
+async fn list(api: &Api<ConfigMap>, record: &Record, planned: bool) {
+    let floor = record.floor.load(Ordering::SeqCst);
+    match api.list(&ListParams::default()).await {
+        Ok(list) => {
+            let revision = list.metadata.resource_version.unwrap().parse().unwrap();
+            record.note(Told::List { floor, revision, items: items(&list.items) });
+        }
+        Err(error) => drop(record.failed(planned, "list", &error)),
+    }
+}
+
+/// The objects of ours by name, with their revisions.
+pub(super) fn items(objects: &[ConfigMap]) -> BTreeMap<String, i64> {
+    let ours = objects.iter().filter(|object| is_ours(object));
+    ours.map(|object| (object.metadata.name.clone().unwrap(), revision(object))).collect()
+}
+
+/// Others are the server's own.
+pub(super) fn is_ours(object: &ConfigMap) -> bool {
+    object.data.as_ref().is_some_and(|data| data.get("mark").is_some_and(|mark| mark.starts_with(MARK)))
+}
+
+pub(super) fn revision(object: &ConfigMap) -> i64 {
+    object.metadata.resource_version.as_ref().unwrap().parse().unwrap()
+}
+
+fn mark_of(object: &ConfigMap) -> String {
+    object.data.as_ref().unwrap()["mark"].clone()
+}

@@ -1,0 +1,298 @@
+//! What really happened, from etcd itself, and what clients were told, held against each other.
+//!
+//! Every write carries a mark that no other has. So etcd's history says of each write whether it happened,
+//! when, and how often; and revisions order all states of a key, which makes the question of whether reads
+//! and writes are linearizable one of intervals.
+
+use std::collections::{BTreeMap, HashMap};
+use std::time::Duration;
+
+use etcd_client::{Client, EventType, WatchOptions};
+use tokio::time::timeout;
+
+/// What the marks of writes begin with.
+pub(super) const MARK: &str = "mark-";
+/// Digits of a mark.
+const DIGITS: usize = 16;
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// The mark of a write.
+pub(super) fn mark(n: u64) -> String {
+    format!("{MARK}{n:0DIGITS$x}")
+}
+
+/// How a write ended for its client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Outcome {
+    /// It happened, at this revision; a deletion does not say at which.
+    Done(Option<i64>),
+    /// It did not happen.
+    Refused,
+    /// Nobody told.
+    Unknown,
+}
+
+/// What a client did and was told.
+#[derive(Debug, Clone)]
+pub(super) enum Told {
+    Write {
+        mark: String,
+        outcome: Outcome,
+    },
+    Delete {
+        name: String,
+        floor: i64,
+        outcome: Outcome,
+    },
+    /// A consistent read that began when `floor` was acknowledged: revision and mark of the object.
+    Get {
+        name: String,
+        floor: i64,
+        found: Option<(i64, String)>,
+    },
+    /// A consistent list.
+    List {
+        floor: i64,
+        revision: i64,
+        items: BTreeMap<String, i64>,
+    },
+    /// All that a watch said between two revisions: `(from, to]`.
+    Watch {
+        from: i64,
+        to: i64,
+        events: Vec<(i64, String, bool)>,
+    },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Change {
+    revision: i64,
+    name: String,
+    /// `None` when it is gone.
+    mark: Option<String>,
+}
+
+/// All changes of our objects, in order.
+pub(super) struct History {
+    changes: Vec<Change>,
+    by_name: HashMap<String, Vec<Change>>,
+}
+
+impl History {
+    /// Reads all that happened below `prefix` since the beginning.
+    pub(super) async fn read(urls: &[String], prefix: &str) -> Self {
+        let mut client = Client::connect(urls, None).await.unwrap();
+        let end = format!("{prefix}~end");
+        let last = client.put(end.as_str(), "", None).await.unwrap().header().unwrap().revision();
+        let options = WatchOptions::new().with_prefix().with_start_revision(1);
+        let mut watch = client.watch(prefix, Some(options)).await.unwrap();
+        let mut changes = Vec::new();
+        'all: loop {
+            let response = timeout(LIMIT, watch.message()).await.expect("etcd answers").unwrap().unwrap();
+            assert!(!response.canceled(), "{}", response.cancel_reason());
+            for event in response.events() {
+                let kv = event.kv().unwrap();
+                if kv.mod_revision() >= last {
+                    break 'all;
+                }
+                let name = kv.key_str().unwrap().trim_start_matches(prefix).to_owned();
+                let mark = (event.event_type() == EventType::Put).then(|| mark_in(kv.value()));
+                changes.push(Change { revision: kv.mod_revision(), name, mark });
+            }
+        }
+        let mut by_name: HashMap<String, Vec<Change>> = HashMap::new();
+        for change in &changes {
+            by_name.entry(change.name.clone()).or_default().push(change.clone());
+        }
+        History { changes, by_name }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.changes.len()
+    }
+
+    /// Everything that is wrong with what clients were told.
+    pub(super) fn violations(&self, told: &[Told]) -> Vec<String> {
+        let mut marks: HashMap<&str, Vec<i64>> = HashMap::new();
+        let mut before: HashMap<&str, &str> = HashMap::new();
+        for change in &self.changes {
+            match &change.mark {
+                // A write by the server itself keeps the mark that was there.
+                Some(mark) => {
+                    if before.insert(&change.name, mark) != Some(mark) {
+                        marks.entry(mark).or_default().push(change.revision);
+                    }
+                }
+                None => drop(before.remove(change.name.as_str())),
+            }
+        }
+        let twice = marks.iter().filter(|(_, revisions)| revisions.len() > 1);
+        let twice = twice.map(|(mark, revisions)| format!("{mark} was written at {revisions:?}"));
+        let wrong = told.iter().filter_map(|told| {
+            let why = self.violation(told, &marks)?;
+            Some(format!("{why}: {told:?}"))
+        });
+        twice.chain(wrong).collect()
+    }
+
+    fn violation(&self, told: &Told, marks: &HashMap<&str, Vec<i64>>) -> Option<&'static str> {
+        match told {
+            Told::Write { mark, outcome } => {
+                let happened = marks.get(mark.as_str());
+                match outcome {
+                    Outcome::Done(revision) => (happened.and_then(|all| all.first()) != revision.as_ref())
+                        .then_some("an acknowledged write is not in the history"),
+                    Outcome::Refused => happened.map(|_| "a refused write happened"),
+                    Outcome::Unknown => None,
+                }
+            }
+            Told::Delete { name, floor, outcome } => {
+                let gone = |change: &Change| change.mark.is_none() && change.revision > *floor;
+                let done = matches!(outcome, Outcome::Done(_));
+                (done && !self.of(name).iter().any(gone)).then_some("an acknowledged deletion did not happen")
+            }
+            Told::Get { name, floor, found } => self.get_violation(name, *floor, found.as_ref()),
+            Told::List { floor, revision, items } => {
+                if revision < floor {
+                    return Some("a list is older than what was acknowledged before it");
+                }
+                (self.state_at(*revision) != *items).then_some("a list is not the state at its revision")
+            }
+            Told::Watch { from, to, events } => {
+                let happened = self.changes.iter().filter(|c| c.revision > *from && c.revision <= *to);
+                let happened = happened.map(|c| (c.revision, c.name.clone(), c.mark.is_some()));
+                (!happened.eq(events.iter().cloned()))
+                    .then_some("a watch did not say what happened, once and in order")
+            }
+        }
+    }
+
+    fn get_violation(&self, name: &str, floor: i64, found: Option<&(i64, String)>) -> Option<&'static str> {
+        let changes = self.of(name);
+        match found {
+            Some((revision, mark)) => {
+                let Some(at) = changes.iter().position(|change| change.revision == *revision) else {
+                    return Some("a read found what never was");
+                };
+                if changes[at].mark.as_ref() != Some(mark) {
+                    return Some("a read found another object than there was");
+                }
+                let superseded = changes.get(at + 1).is_some_and(|next| next.revision <= floor);
+                superseded.then_some("a read is older than what was acknowledged before it")
+            }
+            None => {
+                let at_floor = changes.iter().rev().find(|change| change.revision <= floor);
+                let absent = at_floor.is_none_or(|change| change.mark.is_none())
+                    || changes.iter().any(|change| change.revision > floor && change.mark.is_none());
+                (!absent).then_some("a read did not find what was there")
+            }
+        }
+    }
+
+    fn of(&self, name: &str) -> &[Change] {
+        self.by_name.get(name).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn state_at(&self, revision: i64) -> BTreeMap<String, i64> {
+        let mut state = BTreeMap::new();
+        for change in self.changes.iter().take_while(|change| change.revision <= revision) {
+            match change.mark {
+                Some(_) => drop(state.insert(change.name.clone(), change.revision)),
+                None => drop(state.remove(&change.name)),
+            }
+        }
+        state
+    }
+}
+
+/// The mark in stored bytes.
+fn mark_in(value: &[u8]) -> String {
+    let at = memchr::memmem::find(value, MARK.as_bytes()).expect("every object has a mark");
+    String::from_utf8(value[at..at + MARK.len() + DIGITS].to_vec()).unwrap()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history(changes: &[(i64, &str, Option<u64>)]) -> History {
+        let change = |(revision, name, n): &(i64, &str, Option<u64>)| Change {
+            revision: *revision,
+            name: (*name).to_owned(),
+            mark: n.map(mark),
+        };
+        let changes: Vec<Change> = changes.iter().map(change).collect();
+        let mut by_name: HashMap<String, Vec<Change>> = HashMap::new();
+        changes.iter().for_each(|c| by_name.entry(c.name.clone()).or_default().push(c.clone()));
+        History { changes, by_name }
+    }
+
+    fn check(told: Told, is_right: bool) {
+        let history = history(&[
+            (2, "a", Some(1)),
+            (3, "b", Some(2)),
+            (5, "a", Some(3)),
+            (7, "b", None),
+            (8, "b", Some(4)),
+        ]);
+        let violations = history.violations(std::slice::from_ref(&told));
+        assert_eq!(violations.is_empty(), is_right, "{told:?}: {violations:?}");
+    }
+
+    #[test]
+    fn writes_are_held_against_history() {
+        let write = |n, outcome| Told::Write { mark: mark(n), outcome };
+        check(write(3, Outcome::Done(Some(5))), true);
+        check(write(3, Outcome::Done(Some(6))), false);
+        check(write(9, Outcome::Done(Some(5))), false);
+        check(write(3, Outcome::Refused), false);
+        check(write(9, Outcome::Refused), true);
+        check(write(3, Outcome::Unknown), true);
+        check(write(9, Outcome::Unknown), true);
+        let delete = |floor, outcome| Told::Delete { name: "b".to_owned(), floor, outcome };
+        check(delete(3, Outcome::Done(None)), true);
+        check(delete(7, Outcome::Done(None)), false);
+        assert_eq!(history(&[(1, "a", Some(1)), (2, "a", None), (3, "a", Some(1))]).violations(&[]).len(), 1);
+        assert_eq!(history(&[(1, "a", Some(1)), (2, "a", Some(1))]).violations(&[]).len(), 0);
+    }
+
+    #[test]
+    fn reads_are_held_against_history() {
+        let get = |floor, found: Option<(i64, u64)>| Told::Get {
+            name: "b".to_owned(),
+            floor,
+            found: found.map(|(revision, n)| (revision, mark(n))),
+        };
+        check(get(3, Some((3, 2))), true);
+        check(get(6, Some((3, 2))), true);
+        check(get(7, Some((3, 2))), false);
+        check(get(3, Some((3, 4))), false);
+        check(get(3, Some((4, 2))), false);
+        check(get(2, None), true);
+        check(get(3, None), true);
+        check(get(8, None), false);
+        let list = |floor, revision, items: &[(&str, i64)]| Told::List {
+            floor,
+            revision,
+            items: items.iter().map(|(name, revision)| ((*name).to_owned(), *revision)).collect(),
+        };
+        check(list(5, 5, &[("a", 5), ("b", 3)]), true);
+        check(list(6, 5, &[("a", 5), ("b", 3)]), false);
+        check(list(5, 5, &[("a", 2), ("b", 3)]), false);
+        check(list(5, 7, &[("a", 5)]), true);
+    }
+
+    #[test]
+    fn watches_are_held_against_history() {
+        let watch = |from, to, events: &[(i64, &str, bool)]| Told::Watch {
+            from,
+            to,
+            events: events.iter().map(|(r, name, there)| (*r, (*name).to_owned(), *there)).collect(),
+        };
+        check(watch(3, 7, &[(5, "a", true), (7, "b", false)]), true);
+        check(watch(3, 6, &[(5, "a", true)]), true);
+        check(watch(3, 7, &[(7, "b", false)]), false);
+        check(watch(3, 7, &[(7, "b", false), (5, "a", true)]), false);
+        check(watch(3, 7, &[(5, "a", true), (5, "a", true), (7, "b", false)]), false);
+    }
+}

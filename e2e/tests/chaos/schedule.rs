@@ -1,0 +1,181 @@
+//! The course of events.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use e2e::Network;
+use k8s_openapi::api::core::v1::Namespace;
+use kube::Api;
+use kube::api::PostParams;
+use serde_json::json;
+use tokio::task::{JoinSet, block_in_place};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::client::{self, Record};
+use super::history::History;
+use super::random::Random;
+use super::watcher;
+use super::world::World;
+
+const CLIENTS: usize = 50;
+const WATCHERS: usize = 8;
+/// How long clients may take to end.
+const END_MAX: Duration = Duration::from_secs(90);
+/// Between two faults.
+const PAUSE: Duration = Duration::from_secs(1);
+/// How long after a fault its last effects are seen: a client's patience.
+const AFTERMATH: Duration = Duration::from_secs(6);
+const SECONDS: u64 = 45;
+/// The longest that a network is cut for, but for half a second.
+const CUT_MAX: Duration = Duration::from_secs(10);
+
+const MEMBERS: usize = 3;
+
+/// What can happen.
+const FAULTS: [&str; 11] = [
+    "a server is restarted as planned",
+    "a server is killed",
+    "a server stops for a while",
+    "a member of etcd is killed",
+    "a member of etcd stops for a while",
+    "a server and a member of etcd are killed",
+    "a server is restarted as planned while a member of etcd is away",
+    "a server and a member of etcd are cut off from each other",
+    "a server and all members of etcd are cut off from each other",
+    "a server and the balancer are cut off from each other",
+    "the connections of a server to etcd are forgotten",
+];
+
+fn number(variable: &str, usual: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|text| text.parse().ok()).unwrap_or(usual)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_clients_are_told_is_what_happens() {
+    let seed = number("CHAOS_SEED", u64::from(std::process::id()));
+    let seconds = number("CHAOS_SECONDS", SECONDS);
+    println!("CHAOS_SEED={seed} CHAOS_SECONDS={seconds}");
+    let mut world = World::start().await;
+    let namespace: Namespace = serde_json::from_value(json!({"metadata": {"name": "chaos"}})).unwrap();
+    Api::all(world.client()).create(&PostParams::default(), &namespace).await.unwrap();
+    let (record, mut tasks) = (Arc::new(Record::default()), JoinSet::new());
+    for n in 0..CLIENTS {
+        let random = Random::new(seed.wrapping_add(u64::try_from(n).unwrap() << 32));
+        tasks.spawn(client::run(world.client(), record.clone(), random));
+    }
+    for _ in 0..WATCHERS {
+        tasks.spawn(watcher::run(world.client(), record.clone()));
+    }
+    let (end, mut random) = (Instant::now() + Duration::from_secs(seconds), Random::new(seed));
+    // Each happens once before any does again.
+    let mut ahead: Vec<usize> = Vec::new();
+    while Instant::now() < end {
+        if ahead.is_empty() {
+            ahead.extend(0..FAULTS.len());
+        }
+        let what = ahead.swap_remove(random.below(ahead.len()));
+        let (server, member) = (random.below(3), random.below(MEMBERS));
+        let cut = Cut::any(&mut random);
+        println!("{:?} left: {} ({server}, {member}, {cut:?})", end - Instant::now(), FAULTS[what]);
+        match what {
+            7.. => cut_off(&world, what, server, member, cut).await,
+            _ => fault(&mut world, &record, what, server, member).await,
+        }
+        world.settle().await;
+        sleep(PAUSE).await;
+    }
+    record.stop.store(true, Ordering::SeqCst);
+    let ended = async { while tasks.join_next().await.transpose().unwrap().is_some() {} };
+    timeout(END_MAX, ended).await.expect("clients and watches come to their end");
+    judge(&world, &record).await;
+}
+
+async fn fault(world: &mut World, record: &Record, what: usize, server: usize, member: usize) {
+    let a_while = Duration::from_secs(2);
+    match what {
+        0 => {
+            sleep(AFTERMATH).await;
+            record.planned.store(true, Ordering::SeqCst);
+            world.restart(server);
+            world.settle().await;
+            record.planned.store(false, Ordering::SeqCst);
+        }
+        1 => {
+            world.kill(server);
+            sleep(a_while).await;
+            world.start_again(server);
+        }
+        2 => {
+            world.signal(server, "STOP");
+            sleep(a_while * 2).await;
+            world.signal(server, "CONT");
+        }
+        3 => {
+            block_in_place(|| world.etcd.kill(member));
+            sleep(a_while).await;
+            block_in_place(|| world.etcd.restart(member));
+        }
+        4 => {
+            world.etcd.signal(member, "STOP");
+            sleep(a_while).await;
+            world.etcd.signal(member, "CONT");
+        }
+        5 => {
+            block_in_place(|| world.etcd.kill(member));
+            world.kill(server);
+            sleep(a_while).await;
+            block_in_place(|| world.etcd.restart(member));
+            world.start_again(server);
+        }
+        _ => {
+            block_in_place(|| world.etcd.kill(member));
+            world.restart(server);
+            block_in_place(|| world.etcd.restart(member));
+        }
+    }
+}
+
+/// A network that is cut.
+#[derive(Debug, Clone, Copy)]
+struct Cut {
+    /// In which direction, or both.
+    network: Network,
+    /// For how long.
+    time: Duration,
+}
+
+impl Cut {
+    fn any(random: &mut Random) -> Self {
+        let networks = [Network::Silent, Network::Deaf, Network::Mute];
+        let millis = 500 + random.below(CUT_MAX.as_millis().try_into().unwrap());
+        let time = Duration::from_millis(millis.try_into().unwrap());
+        Cut { network: networks[random.below(networks.len())], time }
+    }
+}
+
+async fn cut_off(world: &World, what: usize, server: usize, member: usize, cut: Cut) {
+    let set = |network| match what {
+        7 => world.between(server, member, network),
+        8 => (0..MEMBERS).for_each(|member| world.between(server, member, network)),
+        9 => world.front(server, network),
+        _ if network != Network::Clear => world.forget(server),
+        _ => {}
+    };
+    set(cut.network);
+    sleep(cut.time).await;
+    set(Network::Clear);
+}
+
+async fn judge(world: &World, record: &Record) {
+    let history = History::read(&world.etcd.urls(), "/registry/configmaps/chaos/").await;
+    let told = record.take();
+    let failures = record.failures.load(Ordering::Relaxed);
+    println!("{} changes, {} answers and watches, {failures} failures", history.len(), told.len());
+    assert!(told.len() > 1_000, "clients did something");
+    let violations = history.violations(&told);
+    let shown: Vec<_> = violations.iter().take(20).collect();
+    assert!(violations.is_empty(), "{} violations: {shown:#?}", violations.len());
+    let failed_in_plan = record.failed_in_plan.lock().unwrap();
+    assert!(failed_in_plan.is_empty(), "failed in a planned restart: {failed_in_plan:#?}");
+}

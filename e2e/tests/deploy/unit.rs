@@ -1,0 +1,48 @@
+//! The systemd unit.
+
+use std::process::Command;
+use std::time::Duration;
+
+use e2e::{process, tools};
+
+use super::host::Host;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+fn text(name: &str) -> String {
+    std::fs::read_to_string(tools::root().join("deploy/systemd").join(name)).unwrap()
+}
+
+/// The value of a setting.
+fn setting<'u>(unit: &'u str, name: &str) -> &'u str {
+    let value = |line: &'u str| line.strip_prefix(name)?.strip_prefix('=');
+    unit.lines().find_map(value).unwrap_or_else(|| panic!("the unit has {name}"))
+}
+
+#[test]
+fn the_command_of_the_unit_runs_and_stops_within_its_time() {
+    let (unit, environment) = (text("kube-apiserver.service"), text("kube-apiserver.env"));
+    assert_eq!(setting(&unit, "ExecStart"), "/usr/local/bin/kube-apiserver $FLAGS");
+    let flags: Vec<String> = setting(&environment, "FLAGS").split_whitespace().map(str::to_owned).collect();
+    let host = Host::new();
+    let server = host.run(&flags);
+    assert_eq!(server.probe("/livez"), "ok");
+    let limit: u64 = setting(&unit, "TimeoutStopSec").parse().unwrap();
+    server.stop(Duration::from_secs(limit));
+}
+
+#[test]
+fn systemd_has_nothing_to_say_about_the_unit() {
+    let Ok(version) = Command::new("systemd-analyze").arg("--version").output() else { return };
+    assert!(version.status.success());
+    let dir = tempfile::TempDir::new().unwrap();
+    let copy = dir.path().join("kube-apiserver.service");
+    // It checks whether the program is there.
+    let program = tools::apiserver().display().to_string();
+    std::fs::write(&copy, text("kube-apiserver.service").replace("/usr/local/bin/kube-apiserver", &program))
+        .unwrap();
+    let said = process::run(Command::new("systemd-analyze").arg("verify").arg(&copy), "", LIMIT);
+    assert!(said.status.success(), "{said:?}");
+    let about_it: Vec<&str> = said.stderr.lines().filter(|line| line.contains("kube-apiserver")).collect();
+    assert!(about_it.is_empty(), "{about_it:?}");
+}

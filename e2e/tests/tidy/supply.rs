@@ -1,0 +1,34 @@
+//! Where dependencies come from, and that cargo-deny is told what the checks here hold.
+
+/// The only place that dependencies come from.
+const REGISTRY: &str = "registry+https://github.com/rust-lang/crates.io-index";
+
+/// Packages of a lock file that are from elsewhere.
+pub(crate) fn elsewhere(lock: &str) -> Vec<String> {
+    let sources = lock.lines().filter_map(|line| line.strip_prefix("source = "));
+    let others = sources.map(|source| source.trim_matches('"')).filter(|source| *source != REGISTRY);
+    others.map(str::to_owned).collect()
+}
+
+/// What a list of `deny.toml` lacks or has too much. The list begins on the line `NAME = [`, an item a line.
+pub(crate) fn differences(deny: &str, name: &str, wanted: &[&str]) -> Vec<String> {
+    let begin = format!("{name} = [");
+    let items = deny.lines().skip_while(|line| *line != begin).skip(1).take_while(|line| *line != "]");
+    let items: Vec<&str> = items.map(|line| line.trim().trim_end_matches(',').trim_matches('"')).collect();
+    let lacks = wanted.iter().filter(|item| !items.contains(item)).map(|item| format!("{name} lacks {item}"));
+    let extra = items.iter().filter(|item| !wanted.contains(item)).map(|item| format!("{name} has {item}"));
+    lacks.chain(extra).collect()
+}
+
+#[test]
+fn a_package_from_elsewhere_is_found() {
+    let lock = format!("source = \"{REGISTRY}\"\nsource = \"git+https://example.com/x\"\n");
+    assert_eq!(elsewhere(&lock), ["git+https://example.com/x"]);
+}
+
+#[test]
+fn lists_that_differ_are_found() {
+    let deny = "deny = [\n    \"x\",\n]\nallow = [\n    \"a\",\n    \"b\",\n]\n";
+    assert_eq!(differences(deny, "allow", &["a", "c"]), ["allow lacks c", "allow has b"]);
+    assert!(differences(deny, "deny", &["x"]).is_empty());
+}

@@ -1,0 +1,153 @@
+//! What a request costs that no webhook is asked about, however many there are: it should stay below a microsecond.
+
+#![allow(clippy::disallowed_methods, reason = "benches take the time as it is")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use admission::dynamic::{Surroundings, Versions};
+use admission::webhook::{
+    CallFailure, Caller, Configured, Hook, Hooks, Target, ValidatingAdmissionWebhook, Webhooks,
+};
+use admission::{Attributes, Notes, Objects, Operation, Options, Plugin};
+use api::resources::{self, Handle, Resource};
+use apimachinery::request_context::RequestContext;
+use apimachinery::status::Status;
+use apimachinery::user_info::UserInfo;
+use async_trait::async_trait;
+use divan::{Bencher, black_box};
+use futures::executor::block_on;
+use schema::object::Object;
+use serde_json::json;
+
+fn main() {
+    divan::main();
+}
+
+/// Webhooks that nobody calls.
+struct Host(Arc<Hooks>);
+
+impl Configured for Host {
+    fn mutating(&self) -> Option<Arc<Hooks>> {
+        None
+    }
+
+    fn validating(&self) -> Option<Arc<Hooks>> {
+        Some(Arc::clone(&self.0))
+    }
+}
+
+#[async_trait]
+impl Caller for Host {
+    async fn call(&self, _: &Target, _: Vec<u8>, _: Duration) -> Result<Vec<u8>, CallFailure> {
+        Err(CallFailure { message: "nobody is asked".to_owned(), code: 500, misconfigured: false })
+    }
+
+    fn uid(&self) -> String {
+        String::new()
+    }
+}
+
+#[async_trait]
+impl Objects for Host {
+    async fn cached(
+        &self,
+        _: &'static Resource<'static>,
+        _: &str,
+        _: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        Ok(None)
+    }
+
+    async fn get(
+        &self,
+        _: &'static Resource<'static>,
+        _: &str,
+        _: &str,
+    ) -> Result<Option<Arc<Object>>, Box<Status>> {
+        Ok(None)
+    }
+
+    async fn list(&self, _: &'static Resource<'static>, _: &str) -> Result<Vec<Arc<Object>>, Box<Status>> {
+        Ok(Vec::new())
+    }
+}
+
+#[async_trait]
+impl Versions for Host {
+    fn generation(&self) -> u64 {
+        1
+    }
+
+    fn equivalents(&self, _: &Resource<'_>) -> Vec<Handle> {
+        Vec::new()
+    }
+
+    async fn shown(&self, _: &Attributes<'_>, o: &Object, _: &Resource<'_>) -> Result<Object, Box<Status>> {
+        Ok(o.clone())
+    }
+
+    fn text(&self, _: &Object, _: &Resource<'_>) -> Result<Vec<u8>, String> {
+        Ok(Vec::new())
+    }
+
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Object, String> {
+        Ok(Object::new())
+    }
+}
+
+/// A plugin with so many webhooks, none of which is about pods.
+fn plugin(count: usize) -> ValidatingAdmissionWebhook {
+    let hook = |at: usize| {
+        let rule = json!({
+            "operations": ["*"], "apiGroups": ["apps"], "apiVersions": ["*"], "resources": ["deployments"],
+        });
+        json!({
+            "name": format!("hook-{at}.example.com"), "clientConfig": {"url": "https://localhost/"},
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "rules": [rule],
+        })
+    };
+    let webhooks: Vec<_> = (0..count).map(hook).collect();
+    let configuration = json!({"metadata": {"name": "all"}, "webhooks": webhooks});
+    let configuration = configuration.as_object().cloned().unwrap_or_default();
+    let hooks = Hook::all_of(&configuration).into_iter().map(Arc::new).collect();
+    let host = Arc::new(Host(Arc::new(Hooks::new(hooks))));
+    ValidatingAdmissionWebhook::new(Webhooks {
+        configured: Arc::clone(&host) as Arc<dyn Configured>,
+        caller: Arc::clone(&host) as Arc<dyn Caller>,
+        around: Surroundings {
+            versions: Arc::clone(&host) as Arc<dyn Versions>,
+            objects: host,
+            authorizer: Arc::new(authorization::AlwaysAllow),
+            now: Arc::new(std::time::Instant::now),
+            aside: Arc::new(|work| work()),
+            conditions: Arc::default(),
+        },
+        figures: Arc::default(),
+    })
+}
+
+#[divan::bench(args = [1, 1000])]
+fn a_pod_that_no_webhook_is_asked_about(bencher: Bencher<'_, '_>, webhooks: usize) {
+    let plugin = plugin(webhooks);
+    let pod = Object::new();
+    let (user, request) = (UserInfo::default(), RequestContext::default());
+    let Some(pods) = resources::find("", "v1", "pods", "") else { return };
+    let attributes = Attributes {
+        operation: Operation::Create,
+        user: &user,
+        resource: pods,
+        endpoint: pods,
+        namespace: "ns",
+        name: "p",
+        generate_name: "",
+        old: None,
+        options: Options::None,
+        request: &request,
+    };
+    bencher.bench(|| {
+        let handles = plugin.handles(black_box(&attributes));
+        let done = block_on(plugin.validate(&attributes, Some(&pod), &mut Notes::default()));
+        assert!(handles && black_box(done).is_ok());
+    });
+}

@@ -1,0 +1,180 @@
+//! How much there is in a part of a resource, and how many watches see what happens to an object: what a
+//! request costs is estimated by that before it is admitted. Nothing here waits, and nothing allocates but for
+//! names that no object has.
+
+use std::sync::atomic::Ordering::Relaxed;
+
+use smallvec::SmallVec;
+
+use crate::Resource;
+
+/// What an object that is not cached is taken to have: an Event, nearly always.
+const UNCACHED_BYTES: usize = 1024;
+/// Longer than any key: a prefix, a namespace and a name.
+const KEY_BYTES: usize = 512;
+
+/// How much there is to look at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// Objects.
+    pub objects: usize,
+    /// What they take together, in bytes: the sum for a whole resource, the average object's share for a part.
+    pub bytes: usize,
+    /// They have to be read from the store.
+    pub stored: bool,
+}
+
+/// A key, or the part of keys that is common to a namespace, without an allocation.
+struct Key(SmallVec<[u8; KEY_BYTES]>);
+
+impl Key {
+    fn new(parts: &[&str]) -> Self {
+        let mut bytes = SmallVec::new();
+        parts.iter().for_each(|part| bytes.extend_from_slice(part.as_bytes()));
+        Key(bytes)
+    }
+
+    fn as_str(&self) -> &str {
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+}
+
+impl Resource {
+    /// How much a list of a namespace, or of all with an empty one, has to look at. A `term` narrows it to the objects
+    /// whose indexed field has this value. `None` if nobody knows.
+    pub fn extent(&self, namespace: &str, term: Option<&str>) -> Option<Extent> {
+        let Some(snapshot) = self.cache.as_ref().and_then(|cache| cache.snapshot()) else {
+            let objects = usize::try_from(self.counted.load(Relaxed)).ok()?;
+            return Some(Extent { objects, bytes: objects.saturating_mul(UNCACHED_BYTES), stored: true });
+        };
+        let prefix = &self.config.prefix;
+        let (low, high) = match namespace {
+            "" => (Key::new(&[prefix]), Key::new(&[prefix.trim_end_matches('/'), "0"])),
+            // `0` is what follows `/`.
+            _ => (Key::new(&[prefix, namespace, "/"]), Key::new(&[prefix, namespace, "0"])),
+        };
+        let whole = namespace.is_empty() && term.is_none();
+        let objects = if whole { snapshot.len() } else { snapshot.count(low.as_str(), high.as_str(), term) };
+        let bytes = match snapshot.len() {
+            0 => 0,
+            all if whole || all == objects => snapshot.bytes(),
+            all => snapshot.bytes() / all * objects,
+        };
+        Some(Extent { objects, bytes, stored: false })
+    }
+
+    /// How many watches of the cache are told of a change of an object: those of everything, of its namespace and of
+    /// itself, but not those that select by an indexed field, of which a change concerns few.
+    pub fn watches_of(&self, namespace: &str, name: &str) -> usize {
+        let Some(cache) = &self.cache else { return 0 };
+        let prefix = &self.config.prefix;
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        let object = Key::new(&[prefix, namespace, slash, name]);
+        let (object, name_at) = (object.as_str(), prefix.len() + namespace.len() + slash.len());
+        cache.watches_of(object.get(..name_at).filter(|_| !namespace.is_empty()), object)
+    }
+
+    /// Takes note of how many objects the store says there are; `None` if it could not be asked.
+    pub fn counted(&self, objects: Option<u64>) {
+        self.counted.store(objects.map_or(NOT_COUNTED, |n| i64::try_from(n).unwrap_or(i64::MAX)), Relaxed);
+    }
+
+    /// How many objects there are: in the cache, or as last [counted](Self::counted) in the store. `None` if nobody
+    /// has counted yet, a negative number if the count failed.
+    pub fn objects(&self) -> Option<i64> {
+        let cached = self.cached_objects().map(|objects| i64::try_from(objects).unwrap_or(i64::MAX));
+        cached.or_else(|| Some(self.counted.load(Relaxed)).filter(|counted| *counted != NEVER_COUNTED))
+    }
+}
+
+/// The store could not be asked.
+const NOT_COUNTED: i64 = -1;
+/// Nobody has asked the store.
+pub(crate) const NEVER_COUNTED: i64 = -2;
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::Arc;
+
+    use bytes::Bytes;
+    use tokio::time::{Duration, Instant};
+
+    use super::*;
+    use crate::cache::{Cache, CacheConfig};
+    use crate::{Element, HeaderBuilder, Ingest, Predicate, ResourceConfig, Scope, WatchQuery, WatchStart};
+
+    struct Raw;
+
+    impl Ingest for Raw {
+        fn ingest(&self, value: Bytes, _: &mut HeaderBuilder) -> Result<Bytes, String> {
+            Ok(value)
+        }
+    }
+
+    /// Pods `ns/name` on nodes, all of one size.
+    fn resource(pods: &[(&str, &str)]) -> Resource {
+        let config = ResourceConfig {
+            prefix: "/registry/pods/".to_owned(),
+            group: String::new(),
+            resource: "pods".to_owned(),
+            cached: true,
+            index: Some(0),
+            ingest: Arc::new(Raw),
+        };
+        let cache = Arc::new(Cache::new(CacheConfig::new(&config.prefix, Some(0)), Instant::now()));
+        let element = |(name, node): &(&str, &str)| {
+            let mut header = HeaderBuilder::default();
+            header.push_field(node);
+            Element::with_header(&format!("/registry/pods/{name}"), Bytes::from_static(b"{}"), 1, header)
+        };
+        cache.fill(pods.iter().map(element).collect(), 1, Vec::new(), Instant::now());
+        Resource::new(config, Some(cache), true)
+    }
+
+    #[tokio::test]
+    async fn a_part_is_as_large_as_what_a_list_of_it_looks_at() {
+        let resource = resource(&[("a/x", "n1"), ("a/y", "n2"), ("ab/x", "n1"), ("b/x", "n1")]);
+        let objects = |namespace: &str, term| resource.extent(namespace, term).unwrap().objects;
+        assert_eq!([objects("", None), objects("a", None), objects("zz", None)], [4, 2, 0]);
+        assert_eq!([objects("", Some("n1")), objects("a", Some("n1")), objects("", Some("n9"))], [3, 1, 0]);
+        let bytes = |namespace: &str| resource.extent(namespace, None).unwrap().bytes;
+        assert_eq!(bytes("a") * 2, bytes("") / 4 * 4);
+    }
+
+    #[tokio::test]
+    async fn a_change_is_told_to_watches_of_all_of_the_namespace_and_of_the_object() {
+        let resource = resource(&[("a/x", "n1")]);
+        let cache = resource.cache.as_ref().unwrap();
+        let watch = |prefix: &str| {
+            let query = WatchQuery {
+                scope: Scope { prefix: format!("/registry/pods/{prefix}"), exact: prefix.ends_with('x') },
+                start: WatchStart::After(0),
+                predicate: Predicate::default(),
+                bookmarks: false,
+                deadline: Instant::now() + Duration::from_secs(9),
+            };
+            cache.watch(query).unwrap()
+        };
+        let watches = ["", "", "a/", "a/x", "b/"].map(watch);
+        let told = |namespace, name| resource.watches_of(namespace, name);
+        assert_eq!(
+            [told("a", "x"), told("a", "y"), told("a", ""), told("b", "x"), told("c", "x")],
+            [4, 3, 3, 3, 2]
+        );
+        drop(watches);
+        assert_eq!(told("a", "x"), 0);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_cached_is_as_large_as_it_was_counted() {
+        let mut resource = resource(&[]);
+        resource.cache = None;
+        assert_eq!((resource.extent("", None), resource.objects()), (None, None));
+        resource.counted(None);
+        assert_eq!((resource.extent("", None), resource.objects()), (None, Some(-1)));
+        resource.counted(Some(3));
+        let expected = Extent { objects: 3, bytes: 3072, stored: true };
+        assert_eq!((resource.extent("a", None), resource.objects()), (Some(expected), Some(3)));
+    }
+}

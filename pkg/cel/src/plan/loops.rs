@@ -1,0 +1,97 @@
+//! What a plan says of its loops before it runs: which are quantifiers, and whether their costs need cel-go's stack.
+
+use super::{Fold, Key, NodeId, Op, Plan, Quantifier, Root, Step};
+use crate::value::Constant;
+
+/// What a comprehension quantifies, if it is what `all` and `exists` expand to: while the accumulator is not what
+/// decides, it becomes the conjunction (disjunction) of itself and a predicate.
+pub(super) fn quantifier(plan: &Plan, number: u32) -> Option<Quantifier> {
+    let fold = &plan.folds[number as usize];
+    let is_accumulator = |node: NodeId| is_accumulator(plan, node, number);
+    let Step::Call(condition) = plan.nodes[fold.condition as usize].step else { return None };
+    let condition = &plan.calls[condition as usize];
+    let (Op::NotStrictlyFalse, &[undecided]) = (condition.op, plan.children(condition.args)) else {
+        return None;
+    };
+    let (terms, decisive) = match plan.nodes[fold.step as usize].step {
+        Step::And(terms) if is_accumulator(undecided) => (terms, false),
+        Step::Or(terms) if is_negated(plan, undecided, is_accumulator) => (terms, true),
+        _ => return None,
+    };
+    let &[accumulator, predicate] = plan.children(terms) else { return None };
+    let Step::Constant(init) = plan.nodes[fold.init as usize].step else { return None };
+    let begins = matches!(plan.constants[init as usize], Constant::Bool(first) if first != decisive);
+    let fits = begins && is_accumulator(accumulator) && is_accumulator(fold.result);
+    fits.then_some(Quantifier { predicate, decisive })
+}
+
+fn is_accumulator(plan: &Plan, node: NodeId, number: u32) -> bool {
+    let Step::Attribute(attribute) = plan.nodes[node as usize].step else { return false };
+    let attribute = plan.attribute(attribute);
+    matches!(attribute.root, Root::Accumulator { fold, .. } if fold == number)
+        && attribute.qualifiers.is_empty()
+}
+
+fn is_negated(plan: &Plan, node: NodeId, is_accumulator: impl Fn(NodeId) -> bool) -> bool {
+    let Step::Call(call) = plan.nodes[node as usize].step else { return false };
+    let call = &plan.calls[call as usize];
+    matches!((call.op, plan.children(call.args)), (Op::Not, &[arg]) if is_accumulator(arg))
+}
+
+/// Whether the costs of a plan need cel-go's stack of values (see [`crate::eval`]): whether a call may find another
+/// value on it than the one that it was just given, or miss one.
+///
+/// A node looks for the ids of its own arguments alone. Outside loops each of them comes onto the stack at most
+/// once. In a loop an id may be there since an earlier turn, and looking for it then drops all that came since: that
+/// matters if some call still waits for a value among that. None does if the id is that of a node which runs first
+/// in its turn, or which a call that began earlier has dropped with its own first argument. So it takes a call that
+/// leaves arguments behind, which only those do that stop at an error between the first and the last one, and that
+/// is the first thing that a turn runs.
+pub(super) fn needs_trace(plan: &Plan) -> bool {
+    let leaves = |fold: &Fold| leaves(plan, fold.condition) || leaves(plan, fold.step);
+    plan.folds.iter().any(leaves)
+}
+
+/// Whether a node may leave arguments on the stack beside those that run first.
+fn leaves(plan: &Plan, node: NodeId) -> bool {
+    let first = |nodes: &[NodeId]| nodes.first().is_some_and(|node| leaves(plan, *node));
+    let stops_between = |nodes: &[NodeId]| nodes.len() > 2 || first(nodes);
+    match plan.nodes[node as usize].step {
+        Step::Constant(_) => false,
+        Step::Attribute(attribute) | Step::Presence(attribute) => match plan.attribute(attribute).root {
+            Root::Choice { condition, .. } => leaves(plan, condition),
+            _ => attribute_leaves(plan, attribute),
+        },
+        Step::And(nodes) | Step::Or(nodes) | Step::Equal(nodes) | Step::NotEqual(nodes) => {
+            first(plan.children(nodes))
+        }
+        Step::Call(call) => {
+            let call = &plan.calls[call as usize];
+            let nodes = plan.children(call.args);
+            if call.stops_at_error { stops_between(nodes) } else { first(nodes) }
+        }
+        Step::Member { value, .. } => leaves(plan, value),
+        Step::OptionalOr(a, b) | Step::OptionalOrValue(a, b) => leaves(plan, a) || leaves(plan, b),
+        Step::List { elements: nodes, .. } | Step::Map { entries: nodes, .. } => {
+            stops_between(plan.children(nodes))
+        }
+        Step::Struct(structure) => stops_between(plan.children(plan.structures[structure as usize].values)),
+        Step::Fold(fold) => leaves(plan, plan.folds[fold as usize].range),
+    }
+}
+
+/// As [`leaves`], for an attribute whose parts nobody drops.
+fn attribute_leaves(plan: &Plan, attribute: u32) -> bool {
+    let attribute = plan.attribute(attribute);
+    let root = match attribute.root {
+        Root::Slot(_) | Root::Accumulator { .. } => false,
+        Root::Node(node) => leaves(plan, node),
+        Root::Choice { condition, truthy, falsy } => {
+            leaves(plan, condition) || attribute_leaves(plan, truthy) || attribute_leaves(plan, falsy)
+        }
+    };
+    root || attribute.qualifiers.iter().any(|qualifier| match qualifier.key {
+        Key::Constant(_) => false,
+        Key::Attribute(key) | Key::Computed(key) => attribute_leaves(plan, key),
+    })
+}

@@ -1,0 +1,78 @@
+//! Whether the plugins work that keys come from.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use server::health::Check;
+
+use super::Current;
+use super::covers::Covers;
+
+/// Of all plugins. It is there without any, too, where plugins may come.
+const ALL: &str = "kms-providers";
+
+/// One check for all plugins if they may be replaced or all are of v2, or one for each.
+pub(super) fn checks(current: &Current, reloaded: bool) -> Vec<Arc<dyn Check>> {
+    let covers = current.load();
+    if reloaded || covers.rules().are_checked_as_one() {
+        return vec![Arc::new(All(Arc::clone(current)))];
+    }
+    let one = |index| Arc::new(One { name: name(index), index, current: Arc::clone(current) }) as _;
+    (0..covers.rules().plugins_count()).map(one).collect()
+}
+
+fn name(index: usize) -> String {
+    format!("kms-provider-{index}")
+}
+
+/// Looks at all plugins, one after the other.
+///
+/// # Errors
+/// What is wrong, by plugin, in the form in which Go joins errors.
+pub(super) async fn all(covers: &Covers) -> Result<(), String> {
+    let mut errors = Vec::new();
+    for (index, plugin) in covers.rules().plugins().enumerate() {
+        if let Err(error) = plugin.healthy().await {
+            errors.push(format!("{}: {error}", name(index)));
+        }
+    }
+    match &*errors {
+        [] => Ok(()),
+        [error] => Err(error.clone()),
+        errors => Err(format!("[{}]", errors.join(", "))),
+    }
+}
+
+struct All(Current);
+
+#[async_trait]
+impl Check for All {
+    fn name(&self) -> &str {
+        ALL
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        all(&self.0.load_full()).await
+    }
+}
+
+struct One {
+    name: String,
+    index: usize,
+    current: Current,
+}
+
+#[async_trait]
+impl Check for One {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    async fn check(&self) -> Result<(), String> {
+        let covers = self.current.load_full();
+        match covers.rules().plugins().nth(self.index) {
+            Some(plugin) => plugin.healthy().await.map_err(|error| error.to_string()),
+            None => Ok(()),
+        }
+    }
+}

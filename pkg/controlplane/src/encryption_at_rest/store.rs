@@ -1,0 +1,226 @@
+//! A store whose values are encrypted, as one whose values are not.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use encryption::{NOT_EXPECTED, Opened, Protection, is_encrypted};
+use futures::{StreamExt, TryStreamExt, stream};
+use storage::{
+    Deleted, Error, Form, KeyValue, ListOptions, Listing, Lookup, Revision, Storage, WatchItem, WatchOptions,
+    WatchStream, Written,
+};
+use tokio::sync::watch;
+
+use super::Current;
+use super::covers::Cover;
+use super::patience::Patience;
+
+/// How many bytes are decrypted at most before other tasks of the thread get their turn: about a millisecond's work.
+const INLINE_BYTES_MAX: usize = 256 << 10;
+/// How many values of one list plugins are asked about at a time.
+const ASKED_MAX: usize = 16;
+
+/// The store behind, and the configuration that counts.
+pub(super) struct Encrypted {
+    inner: Arc<dyn Storage>,
+    current: Current,
+    patience: Arc<Patience>,
+}
+
+impl Encrypted {
+    pub(super) fn new(inner: Arc<dyn Storage>, current: Current) -> Self {
+        Encrypted { inner, current, patience: Arc::default() }
+    }
+
+    async fn opened(&self, found: Option<KeyValue>) -> Option<KeyValue> {
+        match found {
+            Some(kv) => Some(open(&self.current, kv).await),
+            None => None,
+        }
+    }
+
+    async fn decided(&self, written: Written) -> Written {
+        match written {
+            Written::Stale { current, revision } => {
+                Written::Stale { current: self.opened(current).await, revision }
+            }
+            Written::Done(revision) => Written::Done(revision),
+        }
+    }
+}
+
+#[async_trait]
+impl Storage for Encrypted {
+    async fn get(&self, key: &str) -> Result<Lookup, Error> {
+        let Lookup { revision, kv } = self.inner.get(key).await?;
+        Ok(Lookup { revision, kv: self.opened(kv).await })
+    }
+
+    /// A plugin that does not answer fails the list, which can be tried again.
+    async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        let mut listing = self.inner.list(prefix, options).await?;
+        let covers = self.current.load_full();
+        match covers.of_keys_below(prefix) {
+            Cover::Same(None) => listing.kvs.iter_mut().for_each(expect_plain),
+            Cover::Same(Some(protection)) => listing.kvs = open_all(protection, listing.kvs).await?,
+            Cover::Mixed => {
+                let each = stream::iter(listing.kvs).then(|kv| open(&self.current, kv));
+                listing.kvs = each.collect().await;
+            }
+        }
+        Ok(listing)
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, Error> {
+        self.inner.count(prefix).await
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        value: Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<Written, Error> {
+        let protection = self.current.load().of(key);
+        let sealed = match protection {
+            None => value,
+            Some(protection) => protection.seal(value, key.as_bytes()).await.map_err(|error| {
+                Error::Transformation { key: key.to_owned(), message: error.to_string().into() }
+            })?,
+        };
+        let written = self.inner.put(key, sealed, expected, ttl).await?;
+        Ok(self.decided(written).await)
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+        let deleted = self.inner.delete(key, expected).await?;
+        Ok(self.decided(deleted).await)
+    }
+
+    async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
+        let stream = self.inner.watch(prefix, options).await?;
+        let current = Arc::clone(&self.current);
+        let patience = Arc::clone(&self.patience);
+        let opened = stream.and_then(move |item| {
+            let (current, patience) = (Arc::clone(&current), Arc::clone(&patience));
+            async move {
+                let WatchItem::Event(mut event) = item else { return Ok(item) };
+                // The value of a deletion is empty.
+                if event.kind != storage::EventKind::Delete {
+                    event.kv = patience.open(&current, event.kv).await;
+                }
+                if let Some(prev) = event.prev.take() {
+                    event.prev = Some(patience.open(&current, prev).await);
+                }
+                Ok(WatchItem::Event(event))
+            }
+        });
+        Ok(opened.boxed())
+    }
+
+    async fn request_progress(&self) -> Result<(), Error> {
+        self.inner.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision, Error> {
+        self.inner.current_revision().await
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), Error> {
+        self.inner.compact(revision).await
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.inner.compacted()
+    }
+
+    fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
+        self.current.load().is_doubtful(key, revision) || self.inner.is_doubtful(key, revision)
+    }
+
+    async fn healthy(&self) -> Result<(), Error> {
+        self.inner.healthy().await
+    }
+}
+
+/// Opens one value. A pair whose value cannot be opened says so.
+async fn open(current: &Current, mut kv: KeyValue) -> KeyValue {
+    let protection = current.load().of(&kv.key);
+    match protection {
+        None => expect_plain(&mut kv),
+        Some(protection) => {
+            let opened = protection.open(&kv.value, kv.key.as_bytes()).await;
+            settle(&mut kv, opened);
+        }
+    }
+    kv
+}
+
+/// The value of a resource that is not encrypted.
+pub(super) fn expect_plain(kv: &mut KeyValue) {
+    if is_encrypted(&kv.value) {
+        kv.value = Bytes::new();
+        kv.form = Form::Unreadable(NOT_EXPECTED.into());
+    }
+}
+
+/// Puts what was found in its place.
+pub(super) fn settle(kv: &mut KeyValue, opened: Result<Opened, encryption::Error>) {
+    let (value, form) = match opened {
+        Ok(Opened { plain, stale: false }) => (plain, Form::Current),
+        Ok(Opened { plain, stale: true }) => (plain, Form::Stale),
+        Err(error) => (Bytes::new(), Form::Unreadable(error.to_string().into())),
+    };
+    (kv.value, kv.form) = (value, form);
+}
+
+/// Opens the values of a list.
+///
+/// # Errors
+/// [`Error::Transformation`] if a plugin does not answer.
+async fn open_all(protection: Protection, kvs: Vec<KeyValue>) -> Result<Vec<KeyValue>, Error> {
+    let bytes: usize = kvs.iter().map(|kv| kv.value.len()).sum();
+    let (mut kvs, waiting) = if bytes <= INLINE_BYTES_MAX {
+        open_now(&protection, kvs)
+    } else {
+        let protection = protection.clone();
+        let opened = tokio::task::spawn_blocking(move || open_now(&protection, kvs)).await;
+        opened.map_err(|error| Error::Internal(error.to_string()))?
+    };
+    if waiting.is_empty() {
+        return Ok(kvs);
+    }
+    let asked: Vec<_> = waiting
+        .into_iter()
+        .filter_map(|at| kvs.get(at).map(|kv| (at, kv.key.clone(), kv.value.clone())))
+        .collect();
+    let protection = &protection;
+    let mut answers = stream::iter(asked)
+        .map(|(at, key, value)| async move { (at, protection.open(&value, key.as_bytes()).await) })
+        .buffer_unordered(ASKED_MAX);
+    while let Some((at, opened)) = answers.next().await {
+        let Some(kv) = kvs.get_mut(at) else { continue };
+        match opened {
+            Err(error) if error.is_transient() => {
+                return Err(Error::Transformation { key: kv.key.clone(), message: error.to_string().into() });
+            }
+            opened => settle(kv, opened),
+        }
+    }
+    Ok(kvs)
+}
+
+/// Opens what can be opened without waiting, and says where the rest is.
+fn open_now(protection: &Protection, mut kvs: Vec<KeyValue>) -> (Vec<KeyValue>, Vec<usize>) {
+    let mut waiting = Vec::new();
+    for (at, kv) in kvs.iter_mut().enumerate() {
+        match protection.open_now(&kv.value, kv.key.as_bytes()) {
+            Some(opened) => settle(kv, opened),
+            None => waiting.push(at),
+        }
+    }
+    (kvs, waiting)
+}

@@ -1,0 +1,279 @@
+//! The same in whole servers.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::config::StorageConfig;
+use crate::test_client::Client;
+use crate::test_cluster::TestServer;
+
+const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+
+struct Server {
+    server: TestServer,
+    client: Client,
+    file: PathBuf,
+    _dir: TestDir,
+}
+
+async fn started(resources: &str, embedded: bool) -> Server {
+    started_with(resources, embedded, |_| {}).await
+}
+
+async fn started_with(resources: &str, embedded: bool, change: impl FnOnce(&mut Config)) -> Server {
+    let dir = TestDir::new().unwrap();
+    let file = dir.path().join("encryption.yaml");
+    std::fs::write(&file, text(resources, &["old"])).unwrap();
+    let server = TestServer::start_with(|config| {
+        config.encryption = Some(EncryptionConfig { file: file.clone(), automatic_reload: true });
+        if embedded {
+            let dir = dir.path().join("store");
+            config.storage = StorageConfig::Embedded { dir, compaction_interval: None };
+        }
+        change(config);
+    });
+    let server = server.await.unwrap();
+    Server { client: Client::of(&server), server, file, _dir: dir }
+}
+
+fn secret(name: &str) -> Value {
+    let data = json!({"key": STANDARD.encode("plain text")});
+    json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": name}, "data": data})
+}
+
+impl Server {
+    async fn raw(&self, key: &str) -> Bytes {
+        self.server.storage().get(key).await.unwrap().kv.unwrap().value
+    }
+
+    async fn made(&self, name: &str) -> Value {
+        self.client.ok("POST", SECRETS, secret(name)).await
+    }
+
+    async fn metrics_say(&self, line: &str) {
+        let says = async {
+            while !self.client.text("GET", "/metrics").await.1.contains(line) {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(60), says).await.unwrap_or_else(|_| panic!("{line}"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn secrets_are_encrypted_in_either_store_and_rotated_by_updates() {
+    for embedded in [false, true] {
+        let server = started("[secrets]", embedded).await;
+        let made = server.made("a").await;
+        let stored = server.raw(KEY).await;
+        assert!(stored.starts_with(b"k8s:enc:aesgcm:v1:old:"), "{stored:?}");
+        assert!(!stored.windows(10).any(|window| window == b"plain text"));
+        let path = format!("{SECRETS}/a");
+        assert_eq!(server.client.get(&path).await, made);
+
+        std::fs::write(&server.file, text("[secrets]", &["new", "old"])).unwrap();
+        server.metrics_say("automatic_reloads_total{apiserver_id_hash").await;
+        let updated = server.client.ok("PUT", &path, made.clone()).await;
+        assert_ne!(updated["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"]);
+        assert!(server.raw(KEY).await.starts_with(b"k8s:enc:aesgcm:v1:new:"));
+        let again = server.client.ok("PUT", &path, updated.clone()).await;
+        assert_eq!(again, updated);
+        server.metrics_say("transformation_operations_total{resource=\"secrets\",status=\"OK\",").await;
+        assert_eq!(server.client.text("GET", "/readyz/kms-providers").await, (200, "ok".to_owned()));
+        server.server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_value_that_nobody_can_open_is_one_object_that_cannot_be_read() {
+    let server = started("[secrets]", false).await;
+    server.made("b").await;
+    write(&*server.server.storage(), KEY, "k8s:enc:aesgcm:v1:lost:xxx").await;
+    let why = "no matching key was found for the provided AES transformer";
+    let (code, status) = server.client.send("GET", &format!("{SECRETS}/a"), Value::Null).await;
+    assert_eq!((code, &status["message"]), (500, &json!(format!("Internal error occurred: {why}"))));
+    assert_eq!(server.client.get(&format!("{SECRETS}/b")).await["metadata"]["name"], "b");
+    let (code, status) = server.client.send("GET", SECRETS, Value::Null).await;
+    let message = format!("Internal error occurred: unable to transform key \"{KEY}\": {why}");
+    assert_eq!((code, &status["message"]), (500, &json!(message)));
+    let (code, _) = server.client.send("PUT", &format!("{SECRETS}/a"), secret("a")).await;
+    assert_eq!(code, 500);
+    assert_eq!(server.raw(KEY).await, "k8s:enc:aesgcm:v1:lost:xxx");
+    server.made("c").await;
+    server.client.get("/api/v1/namespaces/default/configmaps").await;
+    // Whoever finds the key again finds the object again.
+    assert_eq!(server.client.text("GET", "/readyz").await.0, 200);
+    server.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn everything_that_has_an_api_is_encrypted_if_that_is_wanted() {
+    let server = started("['*.*']", false).await;
+    server.made("a").await;
+    let all = server.server.storage().list("/registry/", ListOptions::default()).await.unwrap().kvs;
+    assert!(all.len() > 50, "{}", all.len());
+    for kv in all {
+        let without_api =
+            ["/registry/masterleases/", "/registry/ranges/"].iter().any(|begin| kv.key.starts_with(begin));
+        let encrypted = kv.value.starts_with(b"k8s:enc:aesgcm:v1:old:");
+        assert_eq!(encrypted, !without_api, "{}", kv.key);
+    }
+    server.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_new_text_that_makes_no_sense_changes_nothing_and_is_counted() {
+    let server = started("[secrets]", false).await;
+    std::fs::write(&server.file, "kind: EncryptionConfiguration").unwrap();
+    server.metrics_say("status=\"failure\"} 1").await;
+    server.made("a").await;
+    assert!(server.raw(KEY).await.starts_with(b"k8s:enc:aesgcm:v1:old:"));
+    server.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_that_is_taken_away_is_missed_at_once_by_who_reads_one_object() {
+    let server = started("[secrets, configmaps]", false).await;
+    server.made("a").await;
+    let (path, bare) = (format!("{SECRETS}/a"), format!("{SECRETS}?resourceVersion=0"));
+    server.client.get(&path).await;
+    std::fs::write(&server.file, text("[secrets]", &["new"])).unwrap();
+    server.metrics_say("automatic_reloads_total{apiserver_id_hash").await;
+    let why = "no matching key was found for the provided AES transformer";
+    let (code, status) = server.client.send("GET", &path, Value::Null).await;
+    assert_eq!((code, &status["message"]), (500, &json!(format!("Internal error occurred: {why}"))));
+    let (code, _) = server.client.send("DELETE", &path, Value::Null).await;
+    assert_eq!(code, 500);
+    // What the caches hold is the object, all the same.
+    assert_eq!(server.client.get(&bare).await["items"].as_array().unwrap().len(), 1);
+    server.made("b").await;
+    assert_eq!(server.client.get(&format!("{SECRETS}/b")).await["metadata"]["name"], "b");
+    server.server.stop().await;
+}
+
+/// A server where what cannot be read may be removed, and an object that cannot be.
+async fn with_a_corrupt_object() -> Server {
+    let server = started_with("[secrets]", false, |config| {
+        config.gates = config.gates.with(Gate::AllowUnsafeMalformedObjectDeletion, true);
+    });
+    let server = server.await;
+    write(&*server.server.storage(), KEY, "k8s:enc:aesgcm:v1:lost:xxx").await;
+    server
+}
+
+const IGNORE: &str = "ignoreStoreReadErrorWithClusterBreakingPotential";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_named() {
+    let server = with_a_corrupt_object().await;
+    let told = |key: &str| {
+        format!(
+            "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: data from the \
+             storage is not transformable revision=0: no matching key was found for the provided AES transformer"
+        )
+    };
+    for method in ["GET", "DELETE"] {
+        let (code, status) = server.client.send(method, &format!("{SECRETS}/a"), Value::Null).await;
+        let message = format!("Internal error occurred: {}", told("/secrets/default/a"));
+        assert_eq!((code, &status["message"]), (500, &json!(message)), "{method}");
+    }
+    let malformed = "/registry/secrets/default/m";
+    let revision = write(&*server.server.storage(), malformed, "k8s\0xx").await;
+    server.made("b").await;
+    let (code, status) = server.client.send("GET", SECRETS, Value::Null).await;
+    assert_eq!((code, &status["reason"]), (500, &json!("StorageReadError")));
+    assert_eq!(status["message"], "failed to read one or more secrets from the storage");
+    let details = &status["details"];
+    assert_eq!((&details["name"], &details["kind"]), (&json!("list"), &json!("secrets")));
+    let causes = details["causes"].as_array().unwrap();
+    let first = json!({"reason": "UnexpectedServerResponse", "message": told(KEY), "field": KEY});
+    assert_eq!((causes.len(), &causes[0], &causes[1]["field"]), (2, &first, &json!(malformed)));
+    let second = causes[1]["message"].as_str().unwrap();
+    assert!(second.contains(&format!("object not decodable revision={revision}: ")), "{second}");
+    server.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_cannot_be_read_is_removed_on_demand() {
+    let server = with_a_corrupt_object().await;
+    let path = format!("{SECRETS}/a");
+    let options = |more: Value| {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1", IGNORE: true});
+        options.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        options
+    };
+    let refused = async |path: &str, options: Value, message: String| {
+        let (code, status) = server.client.send("DELETE", path, options).await;
+        assert_eq!((code, &status["message"]), (422, &json!(message)));
+    };
+    let invalid = format!("DeleteOptions.meta.k8s.io \"\" is invalid: {IGNORE}: Invalid value: true: ");
+    let together = format!("{invalid}cannot be set together with .gracePeriodSeconds");
+    refused(&path, options(json!({"gracePeriodSeconds": 1})), together).await;
+    let collection =
+        format!("{invalid}is not allowed with DELETECOLLECTION, try again after removing the option");
+    refused(SECRETS, options(json!({})), collection).await;
+    server.made("b").await;
+    let readable = format!(
+        "secrets \"b\" is invalid: {IGNORE}: Invalid value: true: is exclusively used to delete corrupt object(s), try \
+         again by removing this option"
+    );
+    refused(&format!("{SECRETS}/b"), options(json!({})), readable).await;
+    assert!(server.server.storage().get(KEY).await.unwrap().kv.is_some());
+    let (code, status) = server.client.send("DELETE", &path, options(json!({}))).await;
+    let expected = json!({"name": "a", "kind": "Secret"});
+    assert_eq!((code, &status["status"], &status["details"]), (200, &json!("Success"), &expected));
+    let (code, _) = server.client.send("GET", &path, Value::Null).await;
+    assert_eq!(code, 404);
+    assert_eq!(server.client.get(SECRETS).await["items"].as_array().unwrap().len(), 1);
+    server.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn it_takes_a_right_of_its_own_to_remove_what_cannot_be_read() {
+    let server = with_a_corrupt_object().await;
+    let rbac = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
+    let rule = |verbs: Value| json!([{"apiGroups": [""], "resources": ["secrets"], "verbs": verbs}]);
+    let mut role = json!({"metadata": {"name": "croc"}, "rules": rule(json!(["delete", "get"]))});
+    server.client.make(&format!("{rbac}/roles"), role.clone()).await;
+    let subjects = json!([{"kind": "User", "name": "croc", "apiGroup": "rbac.authorization.k8s.io"}]);
+    let reference = json!({"kind": "Role", "name": "croc", "apiGroup": "rbac.authorization.k8s.io"});
+    let binding = json!({"metadata": {"name": "croc"}, "subjects": subjects, "roleRef": reference});
+    server.client.make(&format!("{rbac}/rolebindings"), binding).await;
+    let croc = Client::of(&server.server).with_header("impersonate-user", "croc");
+    let path = format!("{SECRETS}/a");
+    croc.eventually(&path, 500).await;
+    let remove = format!("{path}?{IGNORE}=true");
+    let (code, status) = croc.send("DELETE", &remove, Value::Null).await;
+    let message = status["message"].as_str().unwrap();
+    let begin =
+        "secrets \"a\" is forbidden: not permitted to do \"unsafe-delete-ignore-read-errors\", reason: ";
+    assert!(code == 403 && message.starts_with(begin), "{code} {message}");
+    role["rules"] = rule(json!(["delete", "get", "unsafe-delete-ignore-read-errors"]));
+    server.client.ok("PUT", &format!("{rbac}/roles/croc"), role).await;
+    let removed = async {
+        while croc.send("DELETE", &remove, Value::Null).await.0 == 403 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), removed).await.unwrap();
+    croc.eventually(&path, 404).await;
+    server.server.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_gate_the_option_to_remove_what_cannot_be_read_means_nothing() {
+    let server = started("[secrets]", false).await;
+    write(&*server.server.storage(), KEY, "k8s:enc:aesgcm:v1:lost:xxx").await;
+    let remove = format!("{SECRETS}/a?{IGNORE}=true");
+    let (code, status) = server.client.send("DELETE", &remove, Value::Null).await;
+    let message = "Internal error occurred: no matching key was found for the provided AES transformer";
+    assert_eq!((code, &status["message"]), (500, &json!(message)));
+    server.made("b").await;
+    server.client.ok("DELETE", &format!("{SECRETS}/b?{IGNORE}=true"), Value::Null).await;
+    server.server.stop().await;
+}

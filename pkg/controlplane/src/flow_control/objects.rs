@@ -1,0 +1,119 @@
+//! From objects to plain values. Validation has seen them; what is absent has its default all the same.
+
+use ::api::tree::{child, children, flag, text, texts};
+use flowcontrol::{
+    Distinguisher, FlowSchema, LevelKind, NonResourceRule, PriorityLevel, Queuing, ResourceRule, Response,
+    Rule, Subject,
+};
+use registry::meta;
+use schema::object::{self, Object};
+
+/// `matchingPrecedence` of a schema that says none.
+const PRECEDENCE: i64 = 1000;
+/// `nominalConcurrencyShares` of a limited level that says none; an exempt one has none then.
+const SHARES: i64 = 30;
+
+/// What a FlowSchema says.
+pub(super) fn schema(object: &Object) -> FlowSchema {
+    let spec = child(object, "spec");
+    let distinguisher = object::get_str(object, &["spec", "distinguisherMethod", "type"]);
+    FlowSchema {
+        name: meta::text(object, "name").to_owned(),
+        uid: meta::text(object, "uid").to_owned(),
+        level: object::get_str(object, &["spec", "priorityLevelConfiguration", "name"])
+            .unwrap_or_default()
+            .to_owned(),
+        precedence: i32::try_from(number(spec, "matchingPrecedence", PRECEDENCE)).unwrap_or(i32::MAX),
+        distinguisher: match distinguisher {
+            Some("ByUser") => Some(Distinguisher::ByUser),
+            Some("ByNamespace") => Some(Distinguisher::ByNamespace),
+            _ => None,
+        },
+        rules: spec.into_iter().flat_map(|spec| children(spec, "rules")).map(rule).collect(),
+    }
+}
+
+fn rule(rule: &Object) -> Rule {
+    Rule {
+        subjects: children(rule, "subjects").filter_map(subject).collect(),
+        resource_rules: children(rule, "resourceRules").map(resource_rule).collect(),
+        non_resource_rules: children(rule, "nonResourceRules").map(non_resource_rule).collect(),
+    }
+}
+
+fn subject(subject: &Object) -> Option<Subject> {
+    let of = |member: &str, name: &str| Some(text(child(subject, member)?, name).to_owned());
+    match text(subject, "kind") {
+        "User" => Some(Subject::User(of("user", "name")?)),
+        "Group" => Some(Subject::Group(of("group", "name")?)),
+        "ServiceAccount" => {
+            let namespace = of("serviceAccount", "namespace")?;
+            Some(Subject::ServiceAccount { namespace, name: of("serviceAccount", "name")? })
+        }
+        _ => None,
+    }
+}
+
+fn resource_rule(rule: &Object) -> ResourceRule {
+    ResourceRule {
+        verbs: owned(rule, "verbs"),
+        groups: owned(rule, "apiGroups"),
+        resources: owned(rule, "resources"),
+        cluster_scope: flag(rule, "clusterScope"),
+        namespaces: owned(rule, "namespaces"),
+    }
+}
+
+fn non_resource_rule(rule: &Object) -> NonResourceRule {
+    NonResourceRule { verbs: owned(rule, "verbs"), paths: owned(rule, "nonResourceURLs") }
+}
+
+fn owned(object: &Object, member: &str) -> Vec<String> {
+    texts(object, member).map(str::to_owned).collect()
+}
+
+/// What a PriorityLevelConfiguration says.
+pub(super) fn level(object: &Object) -> PriorityLevel {
+    let spec = child(object, "spec");
+    let limited = spec.and_then(|spec| child(spec, "limited"));
+    let is_exempt = spec.is_some_and(|spec| text(spec, "type") == "Exempt");
+    let (settings, shares) = match is_exempt {
+        true => (spec.and_then(|spec| child(spec, "exempt")), 0),
+        false => (limited, SHARES),
+    };
+    let borrowing = limited.and_then(|limited| limited.get("borrowingLimitPercent")?.as_i64());
+    PriorityLevel {
+        name: meta::text(object, "name").to_owned(),
+        uid: meta::text(object, "uid").to_owned(),
+        shares: unsigned(number(settings, "nominalConcurrencyShares", shares)),
+        lendable_percent: unsigned(number(settings, "lendablePercent", 0)),
+        kind: match is_exempt {
+            true => LevelKind::Exempt,
+            false => LevelKind::Limited {
+                borrowing_limit_percent: borrowing.map(unsigned),
+                response: response(limited.and_then(|limited| child(limited, "limitResponse"))),
+            },
+        },
+    }
+}
+
+fn response(response: Option<&Object>) -> Response {
+    let queuing = response.filter(|response| text(response, "type") == "Queue");
+    let Some(queuing) = queuing.and_then(|response| child(response, "queuing")) else {
+        return Response::Reject;
+    };
+    let of = |member: &str, default: i64| unsigned(number(Some(queuing), member, default));
+    Response::Queue(Queuing {
+        queues: of("queues", 64),
+        hand_size: of("handSize", 8),
+        queue_length_limit: of("queueLengthLimit", 50),
+    })
+}
+
+fn number(object: Option<&Object>, member: &str, default: i64) -> i64 {
+    object.and_then(|object| object.get(member)?.as_i64()).unwrap_or(default)
+}
+
+fn unsigned(number: i64) -> u32 {
+    u32::try_from(number.max(0)).unwrap_or(u32::MAX)
+}

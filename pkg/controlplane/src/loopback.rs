@@ -1,0 +1,77 @@
+//! How this server calls itself, as upstream's loopback client does: with a token and a certificate that are made at
+//! start and live as long as the process.
+
+use std::future::ready;
+use std::sync::Arc;
+
+use authentication::TokenFile;
+use client::Source;
+use client::kubeconfig::{Credentials, Expected};
+use server::health::{Check, NamedCheck};
+use server::tls::TlsError;
+use server::tls::self_signed::{Pair, Usage, authority, issue, not_after};
+
+use apimachinery::clock::Clock;
+use apimachinery::user_info::UserInfo;
+use registry::client::APISERVER_USER;
+
+use crate::system;
+
+#[cfg(test)]
+mod tests;
+
+/// The server name by which the certificate is asked for (upstream's `LoopbackClientServerNameOverride`).
+const NAME: &str = "apiserver-loopback-client";
+
+/// What only this server knows.
+pub(crate) struct Loopback {
+    /// The certificate, and the only one that is believed on the way to ourselves.
+    certificate: Pair,
+    authority: Box<str>,
+    token: Box<str>,
+}
+
+impl Loopback {
+    /// Makes one. `now` is in seconds since 1970.
+    ///
+    /// # Errors
+    /// [`TlsError::Issue`], in practice never.
+    pub(crate) fn new(now: i64) -> Result<Self, TlsError> {
+        // The authority's key is forgotten at once.
+        let authority = authority(&format!("{NAME}-ca@{now}"), now)?;
+        let certificate = issue(&authority, NAME, &[], &Usage::Server(vec![NAME.to_owned()]), now)?;
+        Ok(Loopback { certificate, authority: authority.certificate.into(), token: system::uid().into() })
+    }
+
+    /// The server's side of TLS: a name, and the certificate that is for it.
+    pub(crate) fn certificate(&self) -> (String, Pair) {
+        (NAME.to_owned(), self.certificate.clone())
+    }
+
+    /// Fails when the certificate has expired: a new one comes with a new process.
+    pub(crate) fn check(&self, clock: Arc<dyn Clock>) -> Arc<dyn Check> {
+        let end = not_after(&self.certificate.certificate).unwrap_or(i64::MIN);
+        Arc::new(NamedCheck("loopback-serving-certificate".into(), move || {
+            let expired = clock.now().seconds > end;
+            let expired = expired.then(|| "loopback serving certificate is expired".to_owned());
+            ready(expired.map_or(Ok(()), Err))
+        }))
+    }
+
+    /// The server's side of authentication: whom the token stands for.
+    pub(crate) fn tokens(&self) -> TokenFile {
+        let groups = ["system:authenticated", "system:masters"].map(str::to_owned).to_vec();
+        let user =
+            UserInfo { name: APISERVER_USER.to_owned(), uid: system::uid(), groups, ..UserInfo::default() };
+        TokenFile::of([(&*self.token, user)])
+    }
+
+    /// The client's side: what is shown, and who is believed.
+    pub(crate) fn credentials(&self) -> Credentials {
+        Credentials {
+            bearer: Some(Source::Inline(self.token.as_bytes().into())),
+            expected: Some(Expected { name: NAME.to_owned(), authorities: self.authority.as_bytes().into() }),
+            ..Credentials::default()
+        }
+    }
+}

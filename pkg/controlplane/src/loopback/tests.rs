@@ -1,0 +1,47 @@
+//! Claims about calls of a server to itself, over a whole server.
+#![allow(clippy::unwrap_used)]
+
+use apimachinery::clock::TestClock;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::test_client::Client;
+use crate::test_cluster::TestServer;
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
+
+#[tokio::test]
+async fn only_a_certificate_that_has_expired_is_unhealthy() {
+    let clock = Arc::new(TestClock::default());
+    let check = Loopback::new(0).unwrap().check(clock.clone());
+    assert_eq!((check.name(), check.check().await), ("loopback-serving-certificate", Ok(())));
+    clock.advance_seconds(366 * 24 * 3600);
+    assert_eq!(check.check().await, Err("loopback serving certificate is expired".to_owned()));
+}
+
+#[tokio::test]
+async fn a_webhook_that_is_this_server_is_called_as_this_server() {
+    let server = TestServer::start().await.unwrap();
+    let client = Client::of(&server);
+    let service = json!({"namespace": "default", "name": "kubernetes", "path": "/nothing"});
+    let hook = json!({
+        "name": "itself.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+        "clientConfig": {"service": service},
+        "rules": [{
+            "operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"],
+        }],
+    });
+    client.make(WEBHOOKS, json!({"metadata": {"name": "itself"}, "webhooks": [hook]})).await;
+    let create = json!({"metadata": {"generateName": "a"}});
+    let mut answer = (201, Value::Null);
+    // It counts from the next request on after it was seen.
+    while answer.0 == 201 {
+        answer = client.send("POST", MAPS, create.clone()).await;
+    }
+    // Whoever is not an administrator would be told 403.
+    let message = "Internal error occurred: failed calling webhook \"itself.example.com\": failed to call webhook: \
+                   the server could not find the requested resource";
+    assert_eq!((answer.0, &answer.1["message"]), (500, &json!(message)));
+    server.stop().await;
+}

@@ -1,0 +1,143 @@
+//! How much memory there is, how much of it the process has, and what caches get of it (`docs/memory.md`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use server::memory::{Ledger, Meter};
+
+/// Bytes per page on every Linux that this server runs on.
+const PAGE_BYTES: u64 = 4096;
+/// What caches of encoded forms get of the limit, as its part.
+const FORMS_PART: u64 = 16;
+const FRAMES_PART: u64 = 64;
+const COMPRESSED_PART: u64 = 32;
+const SUPERSEDED_PART: u64 = 32;
+/// Version 1 says "no limit" by a number of about this size.
+const UNLIMITED: u64 = 1 << 60;
+
+/// The ledger of the configured limit, else of the control group's, else one without a limit.
+pub(crate) fn ledger(configured: Option<u64>) -> Ledger {
+    let limit = configured.or_else(|| of_control_group(Path::new("/")));
+    match limit {
+        Some(limit) => {
+            tracing::info!(bytes = limit, configured = configured.is_some(), "memory is limited");
+            Ledger::new(limit, Arc::new(Resident))
+        }
+        None => Ledger::default(),
+    }
+}
+
+/// What caches may take of `limit`, in bytes: never more than without one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Budgets {
+    /// Encoded objects.
+    pub(crate) forms: usize,
+    /// Encoded events.
+    pub(crate) frames: usize,
+    /// Compressed lists.
+    pub(crate) compressed: usize,
+    /// What was superseded, of each resource.
+    pub(crate) superseded: usize,
+}
+
+impl Budgets {
+    /// The budgets under a limit, of these without one.
+    pub(crate) fn under(limit: Option<u64>, usual: Budgets) -> Self {
+        let part = |usual: usize, part: u64| {
+            limit.map_or(usual, |limit| usual.min(usize::try_from(limit / part).unwrap_or(usize::MAX)))
+        };
+        Budgets {
+            forms: part(usual.forms, FORMS_PART),
+            frames: part(usual.frames, FRAMES_PART),
+            compressed: part(usual.compressed, COMPRESSED_PART),
+            superseded: part(usual.superseded, SUPERSEDED_PART),
+        }
+    }
+}
+
+/// What the kernel counts as resident.
+struct Resident;
+
+impl Meter for Resident {
+    fn bytes(&self) -> Option<u64> {
+        let statm = fs::read_to_string("/proc/self/statm").ok()?;
+        let pages: u64 = statm.split(' ').nth(1)?.parse().ok()?;
+        Some(pages * PAGE_BYTES)
+    }
+}
+
+/// The least limit of the control groups that the process is in, seen from `root`: version 2
+/// (`memory.max`), or version 1.
+fn of_control_group(root: &Path) -> Option<u64> {
+    let groups = fs::read_to_string(root.join("proc/self/cgroup")).ok()?;
+    groups.lines().filter_map(|line| limit_of(root, line)).min()
+}
+
+/// The limit that a line of `/proc/self/cgroup` leads to: `ID:CONTROLLERS:PATH`.
+fn limit_of(root: &Path, line: &str) -> Option<u64> {
+    let mut parts = line.splitn(3, ':').skip(1);
+    let (controllers, path) = (parts.next()?, parts.next()?);
+    let (mount, file) = match controllers {
+        "" => ("sys/fs/cgroup", "memory.max"),
+        named if named.split(',').any(|name| name == "memory") => {
+            ("sys/fs/cgroup/memory", "memory.limit_in_bytes")
+        }
+        _ => return None,
+    };
+    let mount = root.join(mount);
+    // Within a container the path may be one of the machine's: what is mounted is the container's own.
+    let group: PathBuf = Path::new(path.trim_start_matches('/')).to_owned();
+    group.ancestors().filter_map(|group| read_limit(&mount.join(group).join(file))).min()
+}
+
+fn read_limit(path: &Path) -> Option<u64> {
+    fs::read_to_string(path).ok()?.trim().parse().ok().filter(|limit| *limit < UNLIMITED)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use super::*;
+    use crate::test_cluster::TestDir;
+
+    fn check(files: &[(&str, &str)], expected: Option<u64>) {
+        let root = TestDir::new().unwrap();
+        for (path, text) in files {
+            let path = root.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        }
+        assert_eq!(of_control_group(root.path()), expected, "{files:?}");
+    }
+
+    #[test]
+    fn the_least_limit_of_all_groups_counts() {
+        let v2 = ("proc/self/cgroup", "0::/a.slice/b\n");
+        check(&[], None);
+        check(&[v2, ("sys/fs/cgroup/a.slice/b/memory.max", "max\n")], None);
+        check(&[v2, ("sys/fs/cgroup/a.slice/b/memory.max", "536870912\n")], Some(512 << 20));
+        let outer = ("sys/fs/cgroup/a.slice/memory.max", "1048576\n");
+        check(&[v2, outer, ("sys/fs/cgroup/a.slice/b/memory.max", "536870912\n")], Some(1 << 20));
+        // In a container, whose own group is what is mounted.
+        check(&[v2, ("sys/fs/cgroup/memory.max", "536870912\n")], Some(512 << 20));
+        let v1 = ("proc/self/cgroup", "9:cpu,cpuacct:/x\n8:memory:/x\n");
+        check(&[v1, ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "1048576\n")], Some(1 << 20));
+        check(&[v1, ("sys/fs/cgroup/memory/x/memory.limit_in_bytes", "9223372036854771712\n")], None);
+    }
+
+    #[test]
+    fn caches_get_a_part_of_a_small_limit_and_no_more_of_a_large_one() {
+        let usual = Budgets { forms: 64 << 20, frames: 16 << 20, compressed: 32 << 20, superseded: 64 << 20 };
+        assert_eq!(Budgets::under(None, usual), usual);
+        assert_eq!(Budgets::under(Some(64 << 30), usual), usual);
+        let small = Budgets { forms: 32 << 20, frames: 8 << 20, compressed: 16 << 20, superseded: 16 << 20 };
+        assert_eq!(Budgets::under(Some(512 << 20), usual), small);
+    }
+
+    #[test]
+    fn this_process_has_memory() {
+        assert!(Resident.bytes().unwrap() > 1 << 20);
+    }
+}

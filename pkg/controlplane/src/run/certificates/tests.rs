@@ -1,0 +1,57 @@
+//! Claims about which certificate is served.
+#![allow(clippy::unwrap_used)]
+
+use super::*;
+use crate::test_cluster::TestDir;
+
+const DAY: i64 = 24 * 3600;
+/// Some day.
+const NOW: i64 = 1_700_000_000;
+
+/// The certificate that a server serves which starts at `now`.
+fn served(dir: &TestDir, kubeconfig: bool, now: i64) -> String {
+    let mut config = Config::for_tests(dir.path().to_owned());
+    config.serving.admin_kubeconfig = kubeconfig.then(|| dir.path().join("admin.kubeconfig"));
+    let credentials = prepare(&config, &Loopback::new(now).unwrap(), now).unwrap();
+    fs::read_to_string(&credentials.files.default.certificate).unwrap()
+}
+
+/// Puts a pair where the server looks for its own, which lasts for a year.
+fn put(dir: &TestDir, now: i64) -> String {
+    let authority = authority("somebody", now).unwrap();
+    let pair = issue(&authority, "a", &[], &Usage::Server(vec!["localhost".to_owned()]), now).unwrap();
+    write_private(&dir.path().join(SERVING.1), &pair.key).unwrap();
+    write(&dir.path().join(SERVING.0), &pair.certificate, 0o644).unwrap();
+    pair.certificate
+}
+
+#[test]
+fn a_pair_that_somebody_put_there_is_served_as_it_is_however_long_it_lasts() {
+    for kubeconfig in [false, true] {
+        let dir = TestDir::new().unwrap();
+        let put = put(&dir, NOW);
+        // The first start makes an authority, if there is an administrator to make; the others find it.
+        for days in [0, 1, 364, 366] {
+            assert_eq!(served(&dir, kubeconfig, NOW + days * DAY), put, "{kubeconfig} {days}");
+        }
+        assert_eq!(dir.path().join(AUTHORITY.0).exists(), kubeconfig);
+    }
+}
+
+#[test]
+fn a_pair_of_our_own_is_kept_until_shortly_before_its_end() {
+    let dir = TestDir::new().unwrap();
+    let first = served(&dir, false, NOW);
+    assert_eq!(served(&dir, false, NOW + 330 * DAY), first);
+    let second = served(&dir, false, NOW + 340 * DAY);
+    assert_ne!(second, first);
+    assert_eq!(served(&dir, false, NOW + 341 * DAY), second);
+}
+
+#[test]
+fn a_certificate_without_its_key_is_made_anew() {
+    let dir = TestDir::new().unwrap();
+    let first = served(&dir, false, NOW);
+    fs::remove_file(dir.path().join(SERVING.1)).unwrap();
+    assert_ne!(served(&dir, false, NOW), first);
+}

@@ -1,0 +1,113 @@
+//! What a server that starts waits for, under the names by which upstream's health pages list it.
+
+use std::future::Future;
+
+use futures::FutureExt;
+use futures::future::{BoxFuture, Shared, join_all};
+
+use crate::api::PostStartHook;
+
+/// Something that comes true once while a server starts, and stays so.
+pub(crate) type Awaited = Shared<BoxFuture<'static, ()>>;
+
+/// What comes true when `done` is.
+pub(crate) fn awaited(done: impl Future<Output = ()> + Send + 'static) -> Awaited {
+    done.boxed().shared()
+}
+
+/// What a server gets to know and makes before it is ready.
+pub(crate) struct Awaits {
+    /// The watch cache is filled.
+    pub(crate) cache: Awaited,
+    /// What decides about users is known: roles, bindings, nodes.
+    pub(crate) authorizers: Awaited,
+    /// Webhooks and admission policies are known.
+    pub(crate) admission: Awaited,
+    /// Definitions of custom resources are known.
+    pub(crate) definitions: Awaited,
+    /// All that was defined at start is served.
+    pub(crate) defined: Awaited,
+    /// The APIServices of what is built in are made.
+    pub(crate) registered: Awaited,
+    /// They are seen to be available.
+    pub(crate) available: Awaited,
+    /// Flow schemas and priority levels are known; `None` where requests are merely counted.
+    pub(crate) flow: Option<Awaited>,
+}
+
+impl Awaits {
+    /// Done when the cache is filled, and known what is compiled from it.
+    pub(crate) fn filled(&self) -> BoxFuture<'static, ()> {
+        let all = [&self.cache, &self.authorizers, &self.admission, &self.defined];
+        join_all(all.into_iter().chain(&self.flow).cloned()).map(drop).boxed()
+    }
+
+    /// The hooks. Upstream's begin something, and are done when it has begun; these are done when it is there: a view
+    /// when it is complete, what looks after objects when it has looked after those that there were.
+    pub(crate) fn hooks(self) -> impl Iterator<Item = PostStartHook> {
+        let of_flow = ["priority-and-fairness-config-consumer", "priority-and-fairness-filter"];
+        let of_flow = self.flow.into_iter().flat_map(move |flow| of_flow.map(|name| (name, flow.clone())));
+        let always = [
+            ("start-apiserver-admission-initializer", self.admission),
+            ("generic-apiserver-start-informers", self.authorizers),
+            ("start-apiextensions-informers", self.definitions.clone()),
+            ("start-apiextensions-controllers", self.defined),
+            ("crd-informer-synced", self.definitions),
+            ("kube-apiserver-autoregistration", self.registered),
+            ("autoregister-completion", self.available),
+        ];
+        always.into_iter().chain(of_flow).map(|(name, done)| hook(name, done))
+    }
+}
+
+/// A hook whose work somebody else does.
+pub(crate) fn hook(name: &'static str, done: Awaited) -> PostStartHook {
+    PostStartHook { name, work: done.map(Ok).boxed() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::future::{pending, ready};
+
+    use super::*;
+
+    /// The hooks that are done when everything has come true but what `change` makes of it.
+    fn undone(change: fn(&mut Awaits)) -> BTreeSet<&'static str> {
+        let done = || awaited(ready(()));
+        let mut awaits = Awaits {
+            cache: done(),
+            authorizers: done(),
+            admission: done(),
+            definitions: done(),
+            defined: done(),
+            registered: done(),
+            available: done(),
+            flow: Some(done()),
+        };
+        change(&mut awaits);
+        let hooks = awaits.hooks().filter_map(|hook| hook.work.now_or_never().is_none().then_some(hook.name));
+        hooks.collect()
+    }
+
+    #[test]
+    fn each_hook_waits_for_what_it_is_named_after() {
+        let check = |change: fn(&mut Awaits), expected: &[&str]| {
+            assert_eq!(undone(change), expected.iter().copied().collect(), "{expected:?}");
+        };
+        check(|_| (), &[]);
+        check(|a| a.admission = awaited(pending()), &["start-apiserver-admission-initializer"]);
+        check(|a| a.authorizers = awaited(pending()), &["generic-apiserver-start-informers"]);
+        check(
+            |a| a.definitions = awaited(pending()),
+            &["crd-informer-synced", "start-apiextensions-informers"],
+        );
+        check(|a| a.defined = awaited(pending()), &["start-apiextensions-controllers"]);
+        check(|a| a.registered = awaited(pending()), &["kube-apiserver-autoregistration"]);
+        check(|a| a.available = awaited(pending()), &["autoregister-completion"]);
+        check(
+            |a| a.flow = Some(awaited(pending())),
+            &["priority-and-fairness-config-consumer", "priority-and-fairness-filter"],
+        );
+    }
+}

@@ -1,0 +1,84 @@
+//! AES-CBC.
+
+use aws_lc_rs::cipher::{
+    AES_128, AES_192, AES_256, Algorithm, DecryptingKey, DecryptionContext, EncryptingKey, EncryptionContext,
+    UnboundCipherKey,
+};
+use aws_lc_rs::iv::FixedLength;
+
+use super::{too_short, unusable};
+use crate::Error;
+
+/// The length of a block, and of the initial vector.
+const BLOCK: usize = 16;
+
+/// AES-CBC with a random initial vector, which precedes the ciphertext, and PKCS #7 padding. Does not see whether a
+/// value was changed or moved: the padding is all that tells.
+#[derive(Debug)]
+pub struct Cbc {
+    encrypt: EncryptingKey,
+    decrypt: DecryptingKey,
+}
+
+impl Cbc {
+    /// A cipher with a key of 16, 24 or 32 bytes.
+    ///
+    /// # Errors
+    /// In Go's words, if the key has another length.
+    pub fn new(key: &[u8]) -> Result<Self, Error> {
+        let algorithm: &'static Algorithm = match key.len() {
+            16 => &AES_128,
+            24 => &AES_192,
+            32 => &AES_256,
+            length => return Err(Error::new(format!("crypto/aes: invalid key size {length}"))),
+        };
+        let unbound = || UnboundCipherKey::new(algorithm, key).map_err(unusable);
+        Ok(Self {
+            encrypt: EncryptingKey::cbc(unbound()?).map_err(unusable)?,
+            decrypt: DecryptingKey::cbc(unbound()?).map_err(unusable)?,
+        })
+    }
+
+    /// Opens a value.
+    ///
+    /// # Errors
+    /// It cannot have been sealed by this key. Many a changed one is not noticed.
+    pub fn open(&self, stored: &[u8]) -> Result<Vec<u8>, Error> {
+        let (iv, sealed) = stored.split_first_chunk::<BLOCK>().ok_or_else(too_short)?;
+        if !sealed.len().is_multiple_of(BLOCK) {
+            return Err(Error::new("the stored data is not a multiple of the block size"));
+        }
+        let mut plain = sealed.to_vec();
+        self.decrypt
+            .decrypt(&mut plain, DecryptionContext::Iv128(FixedLength::from(*iv)))
+            .map_err(unusable)?;
+        let padding = plain.last().copied().unwrap_or_default();
+        let length = plain.len().checked_sub(usize::from(padding)).filter(|_| padding > 0);
+        let length = length.ok_or_else(|| Error::new("invalid PKCS7 data (empty or not padded)"))?;
+        // Go looks at as many bytes as the padding says, which may be more than a block.
+        if plain.iter().skip(length).any(|byte| *byte != padding) {
+            return Err(Error::new("invalid padding on input"));
+        }
+        plain.truncate(length);
+        Ok(plain)
+    }
+
+    /// Appends a value to `out`.
+    ///
+    /// # Errors
+    /// The library's.
+    pub fn seal(&self, out: &mut Vec<u8>, plain: &[u8], random: &dyn Fn(&mut [u8])) -> Result<(), Error> {
+        let padding = BLOCK - plain.len() % BLOCK;
+        let mut iv = [0; BLOCK];
+        random(&mut iv);
+        out.reserve(BLOCK + plain.len() + padding);
+        out.extend_from_slice(&iv);
+        let begin = out.len();
+        out.extend_from_slice(plain);
+        out.resize(out.len() + padding, u8::try_from(padding).unwrap_or_default());
+        let text = out.get_mut(begin..).unwrap_or_default();
+        let iv = EncryptionContext::Iv128(FixedLength::from(iv));
+        self.encrypt.less_safe_encrypt(text, iv).map_err(unusable)?;
+        Ok(())
+    }
+}

@@ -1,0 +1,128 @@
+//! Providers whose keys are in the configuration.
+
+use bytes::Bytes;
+
+use crate::cipher::{Cbc, Gcm, Secretbox};
+use crate::configuration::Key;
+use crate::{Error, Opened};
+
+/// What keys are for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Algorithm {
+    AesGcm,
+    AesCbc,
+    Secretbox,
+}
+
+impl Algorithm {
+    fn prefix(self) -> &'static str {
+        match self {
+            Algorithm::AesGcm => "k8s:enc:aesgcm:v1:",
+            Algorithm::AesCbc => "k8s:enc:aescbc:v1:",
+            Algorithm::Secretbox => "k8s:enc:secretbox:v1:",
+        }
+    }
+
+    fn without_key(self) -> &'static str {
+        match self {
+            Algorithm::AesGcm | Algorithm::AesCbc => {
+                "no matching key was found for the provided AES transformer"
+            }
+            Algorithm::Secretbox => "no matching key was found for the provided Secretbox transformer",
+        }
+    }
+}
+
+enum Cipher {
+    Gcm(Gcm),
+    /// Boxed: it has a key schedule of its own for either direction.
+    Cbc(Box<Cbc>),
+    Secretbox(Secretbox),
+}
+
+/// Keys of one algorithm: the first one writes, all of them read.
+pub(crate) struct Keys {
+    algorithm: Algorithm,
+    /// With what follows the provider's prefix: its name and a colon.
+    keys: Vec<(String, Cipher)>,
+}
+
+impl Keys {
+    /// Takes keys.
+    ///
+    /// # Errors
+    /// One of them has a length that the algorithm does not have.
+    pub(crate) fn new(algorithm: Algorithm, keys: &[Key]) -> Result<Self, Error> {
+        let cipher = |Key { name, secret }: &Key| {
+            let cipher = match algorithm {
+                Algorithm::AesGcm => Gcm::new(secret).map(Cipher::Gcm),
+                Algorithm::AesCbc => Cbc::new(secret).map(|cbc| Cipher::Cbc(Box::new(cbc))),
+                Algorithm::Secretbox => Secretbox::new(secret).map(Cipher::Secretbox),
+            };
+            let failed = || format!("error while creating cipher for named key {name}");
+            Ok((format!("{name}:"), cipher.map_err(|error| error.within(&failed()))?))
+        };
+        Ok(Keys { algorithm, keys: keys.iter().map(cipher).collect::<Result<_, _>>()? })
+    }
+
+    /// What begins values that have been sealed so.
+    pub(crate) fn prefix(&self) -> &'static str {
+        self.algorithm.prefix()
+    }
+
+    /// What follows that, for each key.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(|(name, _)| &**name)
+    }
+
+    /// Opens what stands behind the provider's prefix. `tried` is told of each key that is named, and if none is.
+    pub(super) fn open(
+        &self,
+        stored: &[u8],
+        context: &[u8],
+        tried: impl Fn(Option<usize>, Result<(), &Error>),
+    ) -> Result<Opened, Error> {
+        let mut errors = Vec::new();
+        for (at, (name, cipher)) in self.keys.iter().enumerate() {
+            let Some(sealed) = stored.strip_prefix(name.as_bytes()) else { continue };
+            let opened = match cipher {
+                Cipher::Gcm(gcm) => gcm.open(sealed, context),
+                Cipher::Cbc(cbc) => cbc.open(sealed),
+                Cipher::Secretbox(secretbox) => secretbox.open(sealed),
+            };
+            tried(Some(at), opened.as_ref().map(drop));
+            match opened {
+                Ok(plain) => return Ok(Opened { plain: plain.into(), stale: at > 0 }),
+                Err(error) => errors.push(error),
+            }
+        }
+        if errors.is_empty() {
+            let error = Error::new(self.algorithm.without_key());
+            tried(None, Err(&error));
+            return Err(error);
+        }
+        Err(Error::all(errors))
+    }
+
+    /// Seals a value with the first key, prefixes and all.
+    pub(super) fn seal(
+        &self,
+        plain: &[u8],
+        context: &[u8],
+        random: &dyn Fn(&mut [u8]),
+    ) -> Result<Bytes, Error> {
+        /// More than any of the algorithms adds.
+        const OVERHEAD: usize = 64;
+        let (name, cipher) = self.keys.first().ok_or_else(|| Error::new(self.algorithm.without_key()))?;
+        let prefix = self.prefix();
+        let mut out = Vec::with_capacity(prefix.len() + name.len() + plain.len() + OVERHEAD);
+        out.extend_from_slice(prefix.as_bytes());
+        out.extend_from_slice(name.as_bytes());
+        match cipher {
+            Cipher::Gcm(gcm) => gcm.seal(&mut out, plain, context, random)?,
+            Cipher::Cbc(cbc) => cbc.seal(&mut out, plain, random)?,
+            Cipher::Secretbox(secretbox) => secretbox.seal(&mut out, plain, random)?,
+        }
+        Ok(out.into())
+    }
+}

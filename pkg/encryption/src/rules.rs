@@ -1,0 +1,139 @@
+//! A configuration at work: who encrypts what.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::configuration::{Configuration, Pattern, Provider};
+use crate::figures::Figures;
+use crate::providers::{Algorithm, Keys, Member};
+use crate::{Error, KmsFactory, KmsProvider, KmsVersion, Protection, Random};
+
+/// A configuration whose providers are ready to be asked. Dropping it lets its plugins go.
+pub struct Rules {
+    members: HashMap<Pattern, Vec<Arc<Member>>>,
+    plugins: Vec<Plugin>,
+    random: Random,
+    figures: Arc<Figures>,
+}
+
+struct Plugin {
+    provider: Arc<dyn KmsProvider>,
+    version: KmsVersion,
+    timeout: Duration,
+}
+
+/// What rules are made with.
+pub struct Means<'a> {
+    /// Connects to plugins.
+    pub factory: &'a dyn KmsFactory,
+    /// Where nonces come from.
+    pub random: Random,
+    /// Where work is counted.
+    pub figures: Arc<Figures>,
+}
+
+impl Rules {
+    /// Makes providers for a configuration, and looks at plugins for the first time.
+    ///
+    /// # Errors
+    /// A rule that an earlier one masks; a plugin that cannot be used.
+    pub async fn new(configuration: &Configuration, means: Means<'_>) -> Result<Self, Error> {
+        let mut rules = Rules {
+            members: HashMap::new(),
+            plugins: Vec::new(),
+            random: means.random,
+            figures: means.figures,
+        };
+        for rule in &configuration.rules {
+            let mut members = Vec::with_capacity(rule.providers.len());
+            for provider in &rule.providers {
+                members.push(Arc::new(rules.member(provider, means.factory).await?));
+            }
+            for pattern in &rule.resources {
+                rules.add(pattern, &members)?;
+            }
+        }
+        Ok(rules)
+    }
+
+    async fn member(&mut self, provider: &Provider, factory: &dyn KmsFactory) -> Result<Member, Error> {
+        let keys = |algorithm, keys: &[_]| Keys::new(algorithm, keys).map(Member::keys);
+        Ok(match provider {
+            Provider::Identity => Member::identity(),
+            Provider::AesGcm(of) => keys(Algorithm::AesGcm, of)?,
+            Provider::AesCbc(of) => keys(Algorithm::AesCbc, of)?,
+            Provider::Secretbox(of) => keys(Algorithm::Secretbox, of)?,
+            Provider::Kms(kms) => {
+                let provider = factory.provider(kms).await?;
+                let plugin = Arc::clone(&provider);
+                self.plugins.push(Plugin { provider, version: kms.version, timeout: kms.timeout });
+                let version = match kms.version {
+                    KmsVersion::V1 => "v1",
+                    KmsVersion::V2 => "v2",
+                };
+                Member::kms(format!("k8s:enc:kms:{version}:{}:", kms.name), plugin)
+            }
+        })
+    }
+
+    /// Adds members to a pattern, behind those that it has from earlier rules.
+    fn add(&mut self, pattern: &Pattern, members: &[Arc<Member>]) -> Result<(), Error> {
+        let in_group = Pattern { group: pattern.group.clone(), resource: "*".to_owned() };
+        for earlier in [in_group, Pattern::all()] {
+            if self.members.contains_key(&earlier) {
+                return Err(Error::new(format!(
+                    "resource \"{pattern}\" is masked by earlier rule \"{earlier}\""
+                )));
+            }
+        }
+        self.members.entry(pattern.clone()).or_default().extend(members.iter().cloned());
+        Ok(())
+    }
+
+    /// How a resource is encrypted: by the rule that names it, or its group, or everything. `None` if none does.
+    pub fn protection(&self, group: &str, resource: &str) -> Option<Protection> {
+        let pattern =
+            |group: &str, resource: &str| Pattern { group: group.to_owned(), resource: resource.to_owned() };
+        let members = [pattern(group, resource), pattern(group, "*"), Pattern::all()]
+            .iter()
+            .find_map(|pattern| self.members.get(pattern))?;
+        let name = pattern(group, resource).to_string();
+        Some(Protection::new(name, members, &self.figures, &self.random))
+    }
+
+    /// Whether every rule of others has one here that is about the same.
+    pub fn are_about_all_of(&self, others: &Rules) -> bool {
+        others.members.keys().all(|pattern| self.members.contains_key(pattern))
+    }
+
+    /// How many plugins there are.
+    pub fn plugins_count(&self) -> usize {
+        self.plugins.len()
+    }
+
+    /// The plugins, in the order in which the configuration has them.
+    pub fn plugins(&self) -> impl Iterator<Item = &Arc<dyn KmsProvider>> {
+        self.plugins.iter().map(|plugin| &plugin.provider)
+    }
+
+    /// Whether one health check stands for all plugins although they are not reloaded: there are some, and all of them
+    /// are v2.
+    pub fn are_checked_as_one(&self) -> bool {
+        !self.plugins.is_empty() && self.plugins.iter().all(|plugin| plugin.version == KmsVersion::V2)
+    }
+
+    /// How long calls that are under way may take to end, when other rules take over: twice the time that all plugins
+    /// may take one after the other, of which those of v1 are asked twice.
+    pub fn grace(&self) -> Duration {
+        let timeout = |plugin: &Plugin| match plugin.version {
+            KmsVersion::V1 => plugin.timeout.saturating_mul(2),
+            KmsVersion::V2 => plugin.timeout,
+        };
+        let sum = self.plugins.iter().map(timeout).fold(Duration::ZERO, Duration::saturating_add);
+        sum.saturating_mul(2)
+    }
+}
+
+#[cfg(test)]
+mod tests;

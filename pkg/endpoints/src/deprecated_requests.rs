@@ -1,0 +1,76 @@
+//! Which deprecated APIs were asked for (upstream's `apiserver_requested_deprecated_apis`), so that an operator
+//! knows before an upgrade whether anybody still needs them.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::sync::{Mutex, PoisonError};
+
+use api::resources::Resource;
+
+const NAME: &str = "apiserver_requested_deprecated_apis";
+/// Versions of custom resources come and go; this many are remembered, as upstream remembers all.
+const SEEN_MAX: usize = 4096;
+
+/// The deprecated versions that somebody asked for. Only requests for these take the lock.
+#[derive(Default)]
+pub struct DeprecatedRequests(Mutex<BTreeSet<String>>);
+
+impl DeprecatedRequests {
+    /// Somebody asked for a deprecated version.
+    pub(crate) fn note(&self, row: &Resource<'_>) {
+        let removed = match (row.custom, row.lifecycle.removed) {
+            (None, Some(minor)) => format!("1.{minor}"),
+            _ => String::new(),
+        };
+        let labels = format!(
+            "group=\"{}\",removed_release=\"{removed}\",resource=\"{}\",subresource=\"{}\",version=\"{}\"",
+            row.group, row.plural, row.subresource, row.version
+        );
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() < SEEN_MAX {
+            seen.insert(labels);
+        }
+    }
+
+    /// Appends the metric in the Prometheus text format.
+    pub fn write(&self, out: &mut String) {
+        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.is_empty() {
+            return;
+        }
+        let help = "Gauge of deprecated APIs that have been requested, broken out by API group, version, resource, subresource, and removed_release.";
+        let _ = writeln!(out, "# HELP {NAME} [STABLE] {help}\n# TYPE {NAME} gauge");
+        for labels in &*seen {
+            let _ = writeln!(out, "{NAME}{{{labels}}} 1");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    #[test]
+    fn a_deprecated_api_is_shown_once_with_the_release_that_removes_it() {
+        let (requests, mut page) = (DeprecatedRequests::default(), String::new());
+        requests.write(&mut page);
+        assert_eq!(page, "");
+        for (group, version, plural) in [
+            ("", "v1", "endpoints"),
+            ("resource.k8s.io", "v1beta1", "deviceclasses"),
+            ("", "v1", "endpoints"),
+        ] {
+            requests.note(api::resources::find(group, version, plural, "").unwrap());
+        }
+        requests.write(&mut page);
+        let samples: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
+        assert_eq!(
+            samples,
+            [
+                r#"apiserver_requested_deprecated_apis{group="",removed_release="",resource="endpoints",subresource="",version="v1"} 1"#,
+                r#"apiserver_requested_deprecated_apis{group="resource.k8s.io",removed_release="1.38",resource="deviceclasses",subresource="",version="v1beta1"} 1"#,
+            ]
+        );
+    }
+}

@@ -1,0 +1,124 @@
+//! The end of all watches when a server stops: told one after the other, so that their clients do not all
+//! come back to the other servers in the same moment (upstream's `--shutdown-watch-termination-grace-period`).
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::time::{Sleep, sleep};
+use tokio_util::sync::{CancellationToken, WaitForCancellationFutureOwned};
+
+/// The least time between the ends of two watches is never more than this: 200 end per second, or more
+/// (upstream's floor).
+const PAUSE_MAX: Duration = Duration::from_millis(5);
+
+/// Ends the watches of a server. Cloning shares it.
+#[derive(Debug, Clone, Default)]
+pub struct WatchDrain(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    begun: CancellationToken,
+    watches: AtomicU32,
+    /// How many have been told.
+    told: AtomicU32,
+    /// Between two of them.
+    pause: OnceLock<Duration>,
+}
+
+impl WatchDrain {
+    /// From now on watches end, all of them within `grace`.
+    pub fn begin(&self, grace: Duration) {
+        self.0.pause.get_or_init(|| pause(grace, self.watches()));
+        self.0.begun.cancel();
+    }
+
+    /// How many watches there are.
+    pub fn watches(&self) -> u32 {
+        self.0.watches.load(Ordering::Relaxed)
+    }
+
+    /// Counts a watch while it lives, and is ready when the watch has to end.
+    pub(crate) fn turn(&self) -> Turn {
+        self.0.watches.fetch_add(1, Ordering::Relaxed);
+        Turn { begun: Box::pin(self.0.begun.clone().cancelled_owned()), wait: None, shared: self.0.clone() }
+    }
+}
+
+fn pause(grace: Duration, watches: u32) -> Duration {
+    grace.checked_div(watches).unwrap_or_default().min(PAUSE_MAX)
+}
+
+/// Ready when it is a watch's turn to end.
+pub(crate) struct Turn {
+    begun: Pin<Box<WaitForCancellationFutureOwned>>,
+    /// Made when the drain has begun: an idle watch is small.
+    wait: Option<Pin<Box<Sleep>>>,
+    shared: Arc<Shared>,
+}
+
+impl Future for Turn {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = &mut *self;
+        let wait = match &mut this.wait {
+            Some(wait) => wait,
+            None => {
+                ready!(this.begun.as_mut().poll(cx));
+                let before = this.shared.told.fetch_add(1, Ordering::Relaxed);
+                let pause = this.shared.pause.get().copied().unwrap_or_default();
+                let wait = pause.saturating_mul(before);
+                if wait.is_zero() {
+                    return Poll::Ready(());
+                }
+                this.wait.insert(Box::pin(sleep(wait)))
+            }
+        };
+        wait.as_mut().poll(cx)
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.shared.watches.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+    use tokio::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn two_hundred_watches_end_in_a_second_or_as_many_as_it_takes() {
+        let seconds = Duration::from_secs;
+        assert_eq!(pause(seconds(60), 10), PAUSE_MAX);
+        assert_eq!(pause(seconds(10), 2_000), PAUSE_MAX);
+        assert_eq!(pause(seconds(10), 10_000), Duration::from_millis(1));
+        assert_eq!(pause(Duration::ZERO, 10_000), Duration::ZERO);
+        assert_eq!(pause(seconds(1), 0), Duration::ZERO);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn watches_end_one_after_the_other_and_are_counted() {
+        let drain = WatchDrain::default();
+        let turns: Vec<Turn> = (0..100).map(|_| drain.turn()).collect();
+        assert_eq!(drain.watches(), 100);
+        drain.begin(Duration::from_secs(60));
+        let begun = Instant::now();
+        let mut took = join_all(turns.into_iter().map(async |turn| {
+            turn.await;
+            begun.elapsed().as_millis()
+        }))
+        .await;
+        took.dedup();
+        assert_eq!(took, (0..100).map(|n| n * 5).collect::<Vec<u128>>());
+        assert_eq!(drain.watches(), 0);
+    }
+}

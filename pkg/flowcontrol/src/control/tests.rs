@@ -1,0 +1,245 @@
+//! Configurations and what becomes of requests when they change.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use super::*;
+use crate::config::{LevelKind, PriorityLevel};
+use crate::level::{Rejection, Seat, Waiting, Work};
+use crate::testing::{Bell, HandClock, class, level, list_by, one_level, queuing, request, schema, wide};
+
+fn with(configuration: Configuration) -> (FlowControl, Arc<HandClock>) {
+    let clock = Arc::<HandClock>::default();
+    (FlowControl::new(configuration, Arc::clone(&clock) as Arc<dyn Monotonic>), clock)
+}
+
+fn seated(asked: Asked) -> Seat {
+    match asked {
+        Asked::Seated(seat) => seat,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn waits(asked: Asked) -> Waiting {
+    match asked {
+        Asked::Waits(waiting) => waiting,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn poll(waiting: &mut Waiting, bell: &Bell) -> Option<Seat> {
+    match Pin::new(waiting).poll(&mut Context::from_waker(&bell.waker(0))) {
+        Poll::Ready(seat) => Some(seat),
+        Poll::Pending => None,
+    }
+}
+
+#[test]
+fn without_objects_administrators_are_exempt_and_others_share_what_there_is() {
+    let (flow, _clock) = with(Configuration::mandatory(3));
+    let groups = |group: &str| [group.to_owned()];
+    let root = flow.classify(&list_by("root", &groups("system:masters")));
+    assert_eq!((root.schema(), root.level(), root.is_exempt()), ("exempt", "exempt", true));
+    for user in [groups("system:authenticated"), groups("system:unauthenticated"), groups("nothing")] {
+        let class = flow.classify(&list_by("ann", &user));
+        assert_eq!(
+            (class.schema(), class.level(), &class.schema_uid()[..]),
+            ("catch-all", "catch-all", &b""[..])
+        );
+    }
+    let ann = class(&flow, "ann");
+    let _seats: Vec<Seat> = (0..3).map(|_| seated(flow.ask(&ann, request(Work::ONE)))).collect();
+    let rejected = flow.ask(&ann, request(Work::ONE));
+    assert!(matches!(rejected, Asked::Rejected(Rejection::ConcurrencyLimit)));
+    drop(seated(flow.ask(&root, request(wide(100)))));
+}
+
+#[test]
+fn what_cannot_be_is_left_out() {
+    let exempt = |name: &str| PriorityLevel { kind: LevelKind::Exempt, ..level(name, 5, None) };
+    let levels = vec![
+        exempt("free"),
+        level("exempt", 5, None),
+        level("no-hand", 5, queuing(4, 5, 1)),
+        level("none", 5, queuing(0, 0, 1)),
+        level("good", 5, queuing(4, 2, 1)),
+    ];
+    let names = ["free", "no-hand", "none", "missing", "catch-all", "good"];
+    let schemas = names.map(|level| schema(&format!("to-{level}"), level, 5, &[]));
+    let configuration = Configuration::new(schemas.to_vec(), levels, 100);
+    let kept: Vec<&str> = configuration.schemas.iter().map(|schema| schema.name.as_str()).collect();
+    assert_eq!(kept, ["exempt", "to-good", "catch-all"]);
+    let (flow, _clock) = with(configuration);
+    let good = class(&flow, "ann");
+    assert_eq!((good.level(), &good.schema_uid()[..]), ("good", &b"to-good-uid"[..]));
+    assert_eq!(good.level_uid(), "good-uid");
+    assert!(!good.is_exempt());
+    let rows = flow.dump_priority_levels();
+    assert_eq!(rows.lines().count(), 4, "{rows}");
+}
+
+#[test]
+fn flows_are_hashed_as_upstream_hashes_them() {
+    let numbers = include_str!("../testdata/upstream.txt");
+    let mut flows = 0;
+    for line in numbers.lines().filter_map(|line| line.strip_prefix("hash ")) {
+        let (question, hash) = line.split_once(": ").unwrap();
+        let [_, name, _, user, _] = question.split('"').collect::<Vec<_>>().try_into().unwrap();
+        let schemas = vec![schema(name, "only", 5, &[])];
+        let (flow, _clock) =
+            with(Configuration::new(schemas, vec![level("only", 5, queuing(64, 6, 50))], 100));
+        assert_eq!(class(&flow, user).hash.to_string(), hash, "{line}");
+        flows += 1;
+    }
+    assert_eq!(flows, 4);
+}
+
+#[test]
+fn an_estimate_is_at_most_a_part_of_the_seats_and_leaves_room_for_all_queues_of_a_flow() {
+    let check = |seats, queuing, expected| {
+        let (flow, _clock) = one_level(seats, queuing);
+        assert_eq!(class(&flow, "ann").seats_max(), expected);
+    };
+    check(245, queuing(128, 6, 50), Some(37));
+    check(40, queuing(128, 6, 50), Some(6));
+    check(20, queuing(128, 8, 50), Some(2));
+    check(3, queuing(128, 6, 50), Some(1));
+    check(100, None, None);
+}
+
+#[test]
+fn a_level_that_is_not_wanted_any_more_serves_those_who_wait() {
+    let (flow, _clock) = one_level(1, queuing(4, 1, 10));
+    let ann = class(&flow, "ann");
+    let seat = seated(flow.ask(&ann, request(Work::ONE)));
+    let mut waiting = waits(flow.ask(&ann, request(Work::ONE)));
+    let bell = Bell::default();
+    assert!(poll(&mut waiting, &bell).is_none());
+    flow.configure(Configuration::mandatory(1));
+    assert_eq!(class(&flow, "ann").level(), "catch-all");
+    assert!(flow.dump_priority_levels().contains("\nonly,              1,            false,  true, "));
+    drop(seat);
+    assert_eq!(bell.rung(), [0]);
+    drop(poll(&mut waiting, &bell).unwrap());
+    flow.adjust();
+    assert!(!flow.dump_priority_levels().contains("only"));
+}
+
+#[test]
+fn a_level_that_comes_back_is_the_one_that_was() {
+    let (flow, _clock) = one_level(1, queuing(4, 1, 10));
+    let seat = seated(flow.ask(&class(&flow, "ann"), request(Work::ONE)));
+    flow.configure(Configuration::mandatory(1));
+    let schemas = vec![schema("all", "only", 5, &[])];
+    flow.configure(Configuration::new(schemas, vec![level("only", 1_000_000, queuing(4, 1, 10))], 1));
+    let _waiting = waits(flow.ask(&class(&flow, "ann"), request(Work::ONE)));
+    drop(seat);
+}
+
+#[test]
+fn a_mandatory_level_that_loses_its_object_stays_as_it_was() {
+    let levels = vec![level("catch-all", 95, queuing(8, 2, 10)), level("other", 5, None)];
+    let (flow, _clock) = with(Configuration::new(Vec::new(), levels, 100));
+    flow.configure(Configuration::new(Vec::new(), vec![level("other", 5, None)], 100));
+    let mut page = String::new();
+    flow.collect(&mut page);
+    assert!(
+        page.contains("apiserver_flowcontrol_nominal_limit_seats{priority_level=\"catch-all\"} 95\n"),
+        "{page}"
+    );
+    assert_eq!(class(&flow, "ann").level_uid(), "catch-all-uid");
+}
+
+#[test]
+fn seats_go_to_the_level_that_could_use_them() {
+    let schemas = vec![schema("busy", "busy", 5, &["ann"]), schema("idle", "idle", 6, &["bob"])];
+    let levels = vec![level("busy", 10, queuing(4, 1, 100)), level("idle", 85, queuing(4, 1, 100))];
+    let (flow, clock) = with(Configuration::new(schemas, levels, 100));
+    let ann = class(&flow, "ann");
+    let mut asked: Vec<Asked> = (0..50).map(|_| flow.ask(&ann, request(Work::ONE))).collect();
+    let waiting = |asked: &[Asked]| asked.iter().filter(|asked| matches!(asked, Asked::Waits(_))).count();
+    let before = waiting(&asked);
+    assert!(before > 0, "the level has fewer seats than are asked for");
+    let bell = Bell::default();
+    for asked in &mut asked {
+        if let Asked::Waits(waiting) = asked {
+            assert!(poll(waiting, &bell).is_none());
+        }
+    }
+    clock.set(FlowControl::ADJUSTMENT_PERIOD);
+    flow.adjust();
+    assert_eq!(bell.rung().len(), before, "all of them have a seat now");
+    // Whose seats they are gets them back as soon as they are free.
+    drop(asked);
+    let bob = class(&flow, "bob");
+    let _asked: Vec<Asked> = (0..85).map(|_| flow.ask(&bob, request(Work::ONE))).collect();
+    clock.set(2 * FlowControl::ADJUSTMENT_PERIOD);
+    flow.adjust();
+    let mut page = String::new();
+    flow.collect(&mut page);
+    let limit = |level| {
+        let start = format!("apiserver_flowcontrol_current_limit_seats{{priority_level=\"{level}\"}} ");
+        page.lines().find_map(|line| line.strip_prefix(&start)?.parse::<u32>().ok()).unwrap()
+    };
+    assert!(limit("idle") >= 75, "{}", limit("idle"));
+}
+
+#[test]
+fn whoever_drives_is_woken_for_an_earlier_end_alone() {
+    let (flow, clock) = one_level(10, queuing(4, 1, 10));
+    let ann = class(&flow, "ann");
+    let lingering = |millis| {
+        let additional_latency = Duration::from_millis(millis);
+        seated(flow.ask(&ann, request(Work { initial_seats: 1, final_seats: 1, additional_latency })))
+    };
+    let bell = Bell::default();
+    let driver = bell.waker(9);
+    assert_eq!(flow.poll_lingering(&driver), None);
+    drop(lingering(20));
+    assert_eq!(bell.rung(), [9]);
+    assert_eq!(flow.poll_lingering(&driver), Some(Duration::from_millis(20)));
+    drop(lingering(30));
+    assert!(bell.rung().is_empty());
+    drop(lingering(10));
+    assert_eq!(bell.rung(), [9]);
+    clock.set(Duration::from_millis(25));
+    assert_eq!(flow.poll_lingering(&driver), Some(Duration::from_millis(30)));
+}
+
+#[test]
+fn seats_come_and_go_on_many_threads() {
+    let (flow, _clock) = one_level(3, queuing(8, 2, 1_000));
+    std::thread::scope(|scope| {
+        for user in ["ann", "bob", "cid", "dan"] {
+            let flow = &flow;
+            scope.spawn(move || {
+                let class = class(flow, user);
+                for turn in 0..2_000 {
+                    match flow.ask(&class, request(Work::ONE)) {
+                        Asked::Seated(seat) => drop(seat),
+                        Asked::Waits(waiting) if turn % 3 == 0 => drop(waiting),
+                        Asked::Waits(mut waiting) => {
+                            let waker = std::thread::current();
+                            let waker = Waker::from(Arc::new(Unpark(waker)));
+                            while Pin::new(&mut waiting).poll(&mut Context::from_waker(&waker)).is_pending() {
+                                std::thread::park();
+                            }
+                        }
+                        Asked::Rejected(why) => panic!("{why:?}"),
+                    }
+                }
+            });
+        }
+    });
+    let only = class(&flow, "ann").route.level.lock().summary();
+    assert_eq!((only.waiting, only.executing, only.seats_in_use), (0, 0, 0));
+    assert_eq!(only.dispatched + only.cancelled, 8_000);
+}
+
+struct Unpark(std::thread::Thread);
+
+impl std::task::Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}

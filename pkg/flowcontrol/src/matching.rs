@@ -1,0 +1,295 @@
+//! Which flow schema a request belongs to: the schemas' rules, compiled.
+//!
+//! Every rule stands in a list of each of its subjects, in the order in which schemas are asked. So a request looks at
+//! the rules for its user and groups alone, with its strings turned into numbers once; and a list is left as soon as
+//! what it could still find comes after what has been found.
+
+use std::collections::HashMap;
+
+use crate::config::{FlowSchema, NonResourceRule, ResourceRule, Rule, Subject};
+use crate::digest::{Digest, Target};
+
+const ALL: &str = "*";
+const SERVICE_ACCOUNT: &str = "system:serviceaccount:";
+
+/// The rules of a sequence of schemas.
+#[derive(Debug, Default)]
+pub(crate) struct Matcher {
+    words: Words,
+    rules: Vec<Compiled>,
+    everyone: Vec<usize>,
+    users: HashMap<Box<str>, Vec<usize>>,
+    groups: HashMap<Box<str>, Vec<usize>>,
+    /// By namespace, rules for all service accounts of it.
+    service_accounts: HashMap<Box<str>, Vec<usize>>,
+}
+
+impl Matcher {
+    /// The rules of `schemas`, which are asked in this order.
+    pub(crate) fn new(schemas: &[FlowSchema]) -> Self {
+        let mut matcher = Matcher::default();
+        for (schema, FlowSchema { rules, .. }) in schemas.iter().enumerate() {
+            for rule in rules {
+                let number = matcher.rules.len();
+                for subject in &rule.subjects {
+                    matcher.list(subject).push(number);
+                }
+                let compiled = Compiled::new(schema, rule, &mut matcher.words);
+                matcher.rules.push(compiled);
+            }
+        }
+        matcher
+    }
+
+    /// The list of those rules that are for `subject`.
+    fn list(&mut self, subject: &Subject) -> &mut Vec<usize> {
+        match subject {
+            Subject::User(name) | Subject::Group(name) if name == ALL => &mut self.everyone,
+            Subject::User(name) => self.users.entry(name.as_str().into()).or_default(),
+            Subject::Group(name) => self.groups.entry(name.as_str().into()).or_default(),
+            Subject::ServiceAccount { namespace, name } if name == ALL => {
+                self.service_accounts.entry(namespace.as_str().into()).or_default()
+            }
+            Subject::ServiceAccount { namespace, name } => {
+                self.users.entry(format!("{SERVICE_ACCOUNT}{namespace}:{name}").into()).or_default()
+            }
+        }
+    }
+
+    /// The first schema that matches, by its place.
+    pub(crate) fn find(&self, digest: &Digest<'_>) -> Option<usize> {
+        let sought = Sought::new(digest, &self.words);
+        let mut first = self.rules.len();
+        let mut look = |list: Option<&Vec<usize>>| {
+            let earlier = list.into_iter().flatten().take_while(|&&rule| rule < first);
+            first = earlier.copied().find(|&rule| self.rules[rule].matches(&sought)).unwrap_or(first);
+        };
+        look(Some(&self.everyone));
+        look(self.users.get(digest.user));
+        let account = digest.user.strip_prefix(SERVICE_ACCOUNT).and_then(|rest| rest.split_once(':'));
+        look(account.and_then(|(namespace, _)| self.service_accounts.get(namespace)));
+        for group in digest.groups {
+            look(self.groups.get(group.as_str()));
+        }
+        self.rules.get(first).map(|rule| rule.schema)
+    }
+}
+
+/// The strings of all rules, as numbers.
+#[derive(Debug, Default)]
+struct Words(HashMap<Box<str>, u32>);
+
+/// A string; `None` if no rule has it.
+type Word = Option<u32>;
+
+impl Words {
+    fn learn(&mut self, text: &str) -> u32 {
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(text.into()).or_insert(next)
+    }
+
+    fn find(&self, text: &str) -> Word {
+        self.0.get(text).copied()
+    }
+}
+
+/// Which strings match.
+#[derive(Debug)]
+enum Choice {
+    All,
+    /// Sorted.
+    Of(Box<[u32]>),
+}
+
+impl Choice {
+    fn new(texts: &[String], words: &mut Words) -> Self {
+        if let [only] = texts
+            && only == ALL
+        {
+            return Choice::All;
+        }
+        let mut of: Vec<u32> = texts.iter().map(|text| words.learn(text)).collect();
+        of.sort_unstable();
+        Choice::Of(of.into())
+    }
+
+    fn has(&self, word: Word) -> bool {
+        match self {
+            Choice::All => true,
+            Choice::Of(of) => word.is_some_and(|word| of.binary_search(&word).is_ok()),
+        }
+    }
+}
+
+/// Which resources match: both words of `pods/status`.
+#[derive(Debug)]
+enum Resources {
+    All,
+    Of(Box<[(u32, Option<u32>)]>),
+}
+
+impl Resources {
+    fn new(texts: &[String], words: &mut Words) -> Self {
+        if let [only] = texts
+            && only == ALL
+        {
+            return Resources::All;
+        }
+        let mut of: Vec<_> = texts
+            .iter()
+            .map(|text| match text.split_once('/') {
+                Some((resource, subresource)) => (words.learn(resource), Some(words.learn(subresource))),
+                None => (words.learn(text), None),
+            })
+            .collect();
+        of.sort_unstable();
+        Resources::Of(of.into())
+    }
+
+    fn has(&self, sought: &SoughtResource) -> bool {
+        match (self, sought.resource, sought.subresource) {
+            (Resources::All, ..) => true,
+            (_, None, _) | (_, _, Some(None)) => false,
+            (Resources::Of(of), Some(resource), subresource) => {
+                of.binary_search(&(resource, subresource.flatten())).is_ok()
+            }
+        }
+    }
+}
+
+/// A request, in numbers.
+struct Sought<'a> {
+    verb: Word,
+    target: SoughtTarget<'a>,
+}
+
+enum SoughtTarget<'a> {
+    Resource(SoughtResource),
+    Path(&'a str),
+}
+
+struct SoughtResource {
+    group: Word,
+    resource: Word,
+    /// `None` for the object itself.
+    subresource: Option<Word>,
+    /// `None` for the whole cluster.
+    namespace: Option<Word>,
+}
+
+impl<'a> Sought<'a> {
+    fn new(digest: &Digest<'a>, words: &Words) -> Self {
+        let present = |text: &str| (!text.is_empty()).then(|| words.find(text));
+        let target = match digest.target {
+            Target::Path(path) => SoughtTarget::Path(path),
+            Target::Resource { group, resource, subresource, namespace } => {
+                SoughtTarget::Resource(SoughtResource {
+                    group: words.find(group),
+                    resource: words.find(resource),
+                    subresource: present(subresource),
+                    namespace: present(namespace),
+                })
+            }
+        };
+        Sought { verb: words.find(digest.verb), target }
+    }
+}
+
+/// A rule, and the place of its schema.
+#[derive(Debug)]
+struct Compiled {
+    schema: usize,
+    resources: Vec<OnResources>,
+    paths: Vec<OnPaths>,
+}
+
+#[derive(Debug)]
+struct OnResources {
+    verbs: Choice,
+    groups: Choice,
+    resources: Resources,
+    cluster_scope: bool,
+    namespaces: Choice,
+}
+
+#[derive(Debug)]
+struct OnPaths {
+    verbs: Choice,
+    paths: Vec<Below>,
+}
+
+/// A path and all that is below it.
+#[derive(Debug)]
+enum Below {
+    Everything,
+    Path {
+        /// As the rule says it.
+        itself: Box<str>,
+        /// With one slash at its end.
+        prefix: Box<str>,
+    },
+}
+
+impl Compiled {
+    fn new(schema: usize, rule: &Rule, words: &mut Words) -> Self {
+        let resources = rule.resource_rules.iter().map(|rule| OnResources::new(rule, words)).collect();
+        let paths = rule.non_resource_rules.iter().map(|rule| OnPaths::new(rule, words)).collect();
+        Compiled { schema, resources, paths }
+    }
+
+    fn matches(&self, sought: &Sought<'_>) -> bool {
+        match &sought.target {
+            SoughtTarget::Resource(resource) => {
+                self.resources.iter().any(|rule| rule.matches(sought.verb, resource))
+            }
+            SoughtTarget::Path(path) => self.paths.iter().any(|rule| rule.matches(sought.verb, path)),
+        }
+    }
+}
+
+impl OnResources {
+    fn new(rule: &ResourceRule, words: &mut Words) -> Self {
+        OnResources {
+            verbs: Choice::new(&rule.verbs, words),
+            groups: Choice::new(&rule.groups, words),
+            resources: Resources::new(&rule.resources, words),
+            cluster_scope: rule.cluster_scope,
+            namespaces: Choice::new(&rule.namespaces, words),
+        }
+    }
+
+    fn matches(&self, verb: Word, sought: &SoughtResource) -> bool {
+        self.resources.has(sought)
+            && self.verbs.has(verb)
+            && self.groups.has(sought.group)
+            && match sought.namespace {
+                None => self.cluster_scope,
+                Some(namespace) => self.namespaces.has(namespace),
+            }
+    }
+}
+
+impl OnPaths {
+    fn new(rule: &NonResourceRule, words: &mut Words) -> Self {
+        let below = |path: &String| match path.as_str() {
+            ALL => Below::Everything,
+            path => {
+                let stem = path.strip_suffix('*').unwrap_or(path);
+                let slash = if stem.ends_with('/') { "" } else { "/" };
+                Below::Path { itself: path.into(), prefix: format!("{stem}{slash}").into() }
+            }
+        };
+        OnPaths { verbs: Choice::new(&rule.verbs, words), paths: rule.paths.iter().map(below).collect() }
+    }
+
+    fn matches(&self, verb: Word, path: &str) -> bool {
+        let is_below = |below: &Below| match below {
+            Below::Everything => true,
+            Below::Path { itself, prefix } => path == &**itself || path.starts_with(&**prefix),
+        };
+        self.verbs.has(verb) && self.paths.iter().any(is_below)
+    }
+}
+
+#[cfg(test)]
+mod tests;

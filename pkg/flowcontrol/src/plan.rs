@@ -1,0 +1,214 @@
+//! The levels of a server: what each is configured to have, what it has, and since when it is not wanted any more.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+
+use crate::allocation::{Claim, Grant, Limits, divide};
+use crate::config::{Configuration, FlowSchema, LevelKind, PriorityLevel, Queuing, Response};
+use crate::control::Monotonic;
+use crate::dealer::Dealer;
+use crate::demand::Demand;
+use crate::digest::Route;
+use crate::kinds::Kinds;
+use crate::level::{Level, Lingering};
+use crate::queue_set::Discipline;
+use crate::schema::Schema;
+
+/// An estimate should be no wider than this part of a level's seats, in percent: ten of the seats that a server has by
+/// default, at most levels.
+const WIDTH_PERCENT_MAX: u64 = 15;
+
+/// A level.
+pub(crate) struct Planned {
+    pub(crate) level: Arc<Level>,
+    pub(crate) spec: PriorityLevel,
+    /// Not configured any more; it serves those who are in it.
+    pub(crate) quiescing: bool,
+    pub(crate) limits: Limits,
+    /// Its seats, for now.
+    pub(crate) current: u32,
+    pub(crate) demand: Demand,
+    /// What it should have got of the seats when they were divided.
+    pub(crate) target: f64,
+}
+
+/// See the module.
+pub(crate) struct Plan {
+    clock: Arc<dyn Monotonic>,
+    lingering: Arc<Lingering>,
+    kinds: Arc<Kinds>,
+    pub(crate) total_seats: u32,
+    pub(crate) levels: BTreeMap<Box<str>, Planned>,
+    /// What every level gets of its target that no bound concerns.
+    pub(crate) fair_fraction: f64,
+}
+
+impl Plan {
+    pub(crate) fn new(clock: Arc<dyn Monotonic>, lingering: Arc<Lingering>, kinds: Arc<Kinds>) -> Self {
+        let levels = BTreeMap::new();
+        Plan { clock, lingering, kinds, total_seats: 0, levels, fair_fraction: 0.0 }
+    }
+
+    /// Takes over the levels of `configuration`, and divides the seats.
+    pub(crate) fn configure(&mut self, configuration: &Configuration) {
+        self.total_seats = configuration.total_seats;
+        self.forget_unused(configuration);
+        for spec in &configuration.levels {
+            self.plan(spec.clone());
+        }
+        for spec in Configuration::mandatory_levels() {
+            // One without its object stays as it was.
+            if !configuration.has_level(&spec.name) && !self.levels.contains_key(spec.name.as_str()) {
+                self.plan(spec);
+            }
+        }
+        self.set_limits();
+        self.adjust();
+    }
+
+    /// Forgets levels that are not configured and in which nobody is, and lets the others run dry.
+    fn forget_unused(&mut self, configuration: &Configuration) {
+        self.levels.retain(|name, planned| {
+            let wanted = configuration.has_level(name) || Configuration::is_mandatory(name);
+            planned.quiescing = !wanted;
+            wanted || !planned.level.lock().is_unused()
+        });
+    }
+
+    fn plan(&mut self, spec: PriorityLevel) {
+        let discipline = discipline(&spec).unwrap_or(Discipline::Reject);
+        let Plan { clock, lingering, kinds, .. } = self;
+        let new = || {
+            let level = Level::new(
+                &spec.name,
+                discipline,
+                Arc::clone(clock),
+                Arc::clone(lingering),
+                Arc::clone(kinds),
+            );
+            Planned {
+                level: Arc::new(level),
+                spec: spec.clone(),
+                quiescing: false,
+                limits: Limits::default(),
+                current: 0,
+                demand: Demand::default(),
+                target: 0.0,
+            }
+        };
+        let planned = self.levels.entry(spec.name.as_str().into()).or_insert_with(new);
+        planned.level.change(|set, now, _| set.set_discipline(discipline, now));
+        planned.spec = spec;
+    }
+
+    /// What each level may have. Those that run dry count with the others.
+    fn set_limits(&mut self) {
+        let share_sum = self.levels.values().map(|planned| u64::from(planned.spec.shares)).sum();
+        let (mut waiting, mut executing) = (0_u64, 0_u64);
+        for planned in self.levels.values_mut() {
+            let PriorityLevel { shares, lendable_percent, kind, .. } = planned.spec;
+            let borrowing = match kind {
+                LevelKind::Exempt => None,
+                LevelKind::Limited { borrowing_limit_percent, .. } => borrowing_limit_percent,
+            };
+            planned.limits = Limits::new(self.total_seats, shares, share_sum, lendable_percent, borrowing);
+            executing = executing.saturating_add(planned.limits.nominal.into());
+            if let Some(queuing) = queuing(&planned.spec) {
+                let room = u64::from(queuing.queues) * u64::from(queuing.queue_length_limit);
+                waiting = waiting.saturating_add(room);
+            }
+        }
+        self.kinds.set_limits(waiting, executing, self.clock.now());
+    }
+
+    /// Divides the seats anew, by what each level could have used since the last time.
+    pub(crate) fn adjust(&mut self) {
+        let claim = |planned: &mut Planned| {
+            planned.demand.update(planned.level.change(|set, now, after| set.take_demand(now, after)));
+            Claim {
+                limits: planned.limits,
+                exempt: planned.spec.kind == LevelKind::Exempt,
+                high_watermark: planned.demand.high_watermark,
+                smoothed: planned.demand.smoothed,
+                current: planned.current,
+            }
+        };
+        let claims: Vec<Claim> = self.levels.values_mut().map(claim).collect();
+        let (grants, fair_fraction) = divide(&claims);
+        self.fair_fraction = fair_fraction;
+        // What loads are compared with at levels without seats.
+        let tenth = (f64::from(self.total_seats) / 10.0).round().max(1.0) as u32;
+        for (planned, Grant { limit, target }) in self.levels.values_mut().zip(grants) {
+            (planned.current, planned.target) = (limit, target);
+            let denominator = if limit > 0 { limit } else { tenth };
+            planned.level.change(|set, now, after| set.set_limit(limit, denominator, now, after));
+        }
+    }
+
+    /// Whether there are levels to be forgotten.
+    pub(crate) fn has_unused(&self) -> bool {
+        self.levels.values().any(|planned| planned.quiescing && planned.level.lock().is_unused())
+    }
+
+    /// Where the requests of `schemas` go, all of whose levels are planned. What was counted of a schema that goes where it went stays counted.
+    pub(crate) fn routes(&self, schemas: &[FlowSchema], before: &[Arc<Route>]) -> Vec<Arc<Route>> {
+        let counted: HashMap<_, _> = before
+            .iter()
+            .map(|route| ((&*route.schema.name, route.level.name()), &route.schema.figures))
+            .collect();
+        let route = |schema: &FlowSchema| {
+            let planned = &self.levels[schema.level.as_str()];
+            let queuing = queuing(&planned.spec);
+            let many = queuing.is_some_and(|queuing| queuing.queues > 1);
+            let figures =
+                counted.get(&(&*schema.name, planned.level.name())).map(|figures| Arc::clone(figures));
+            Arc::new(Route {
+                schema: Arc::new(Schema {
+                    name: schema.name.as_str().into(),
+                    distinguisher: schema.distinguisher.filter(|_| many),
+                    figures: figures.unwrap_or_default(),
+                }),
+                schema_uid: Bytes::copy_from_slice(schema.uid.as_bytes()),
+                level: Arc::clone(&planned.level),
+                level_uid: Bytes::copy_from_slice(planned.spec.uid.as_bytes()),
+                exempt: planned.spec.kind == LevelKind::Exempt,
+                seats_max: queuing.map(|queuing| seats_max(planned.limits.nominal, queuing.hand_size)),
+                flows: many.then(|| Route::flows_of(&schema.name)),
+            })
+        };
+        schemas.iter().map(route).collect()
+    }
+
+    /// When the next request will have lingered, after those have been released that have by now.
+    pub(crate) fn release(&self) -> Option<Duration> {
+        let due = |planned: &Planned| planned.level.change(|set, now, after| set.release(now, after));
+        self.levels.values().filter_map(due).min()
+    }
+}
+
+fn queuing(spec: &PriorityLevel) -> Option<Queuing> {
+    match spec.kind {
+        LevelKind::Limited { response: Response::Queue(queuing), .. } => Some(queuing),
+        LevelKind::Limited { response: Response::Reject, .. } | LevelKind::Exempt => None,
+    }
+}
+
+/// How a level treats requests; `None` if its hand cannot be dealt.
+pub(crate) fn discipline(spec: &PriorityLevel) -> Option<Discipline> {
+    Some(match (spec.kind, queuing(spec)) {
+        (LevelKind::Exempt, _) => Discipline::Exempt,
+        (_, None) => Discipline::Reject,
+        (_, Some(Queuing { queues, hand_size, queue_length_limit })) => {
+            Discipline::Queue(Dealer::new(queues, hand_size)?, queue_length_limit)
+        }
+    })
+}
+
+fn seats_max(nominal: u32, hand_size: u32) -> u32 {
+    let part = (u64::from(nominal) * WIDTH_PERCENT_MAX).div_ceil(100);
+    let each = u64::from(nominal.checked_div(hand_size).unwrap_or_default());
+    u32::try_from(part.min(each).max(1)).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,103 @@
+//! Histograms over time of a number as a part of another, as upstream's "timing ratio histograms": an observation for
+//! every nanosecond.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+/// Upper bounds, ascending.
+pub(crate) type Bounds = [f64];
+
+/// A number that varies, as a part of one that seldom does.
+#[derive(Debug, Clone)]
+pub(crate) struct Ratio {
+    bounds: &'static Bounds,
+    /// Nanoseconds by bucket, the last one beyond all bounds.
+    nanos: Vec<u64>,
+    /// The integral over time, in nanoseconds.
+    sum: f64,
+    last: Duration,
+    numerator: f64,
+    denominator: f64,
+    /// Where the present ratio counts.
+    bucket: usize,
+}
+
+impl Ratio {
+    /// Zero of one from `now` on.
+    pub(crate) fn new(bounds: &'static Bounds, now: Duration) -> Self {
+        let nanos = vec![0; bounds.len() + 1];
+        let mut ratio =
+            Ratio { bounds, nanos, sum: 0.0, last: now, numerator: 0.0, denominator: 1.0, bucket: 0 };
+        ratio.place();
+        ratio
+    }
+
+    /// From `now` on the number is `numerator`.
+    pub(crate) fn set(&mut self, numerator: f64, now: Duration) {
+        self.advance(now);
+        if numerator != self.numerator {
+            self.numerator = numerator;
+            self.place();
+        }
+    }
+
+    /// From `now` on it is a part of `denominator`, or of one if that is less.
+    pub(crate) fn set_denominator(&mut self, denominator: f64, now: Duration) {
+        self.advance(now);
+        self.denominator = denominator.max(1.0);
+        self.place();
+    }
+
+    /// Counts what was up to `now`.
+    pub(crate) fn advance(&mut self, now: Duration) {
+        let nanos = u64::try_from(now.saturating_sub(self.last).as_nanos()).unwrap_or(u64::MAX);
+        if let Some(count) = self.nanos.get_mut(self.bucket) {
+            *count = count.saturating_add(nanos);
+        }
+        self.sum += self.value() * nanos as f64;
+        self.last = now.max(self.last);
+    }
+
+    fn value(&self) -> f64 {
+        self.numerator / self.denominator
+    }
+
+    fn place(&mut self) {
+        let value = self.value();
+        self.bucket = self.bounds.partition_point(|bound| *bound < value);
+    }
+
+    /// Writes the histogram under `labels`, of which there is at least one.
+    pub(crate) fn write(&self, out: &mut String, name: &str, labels: &str) {
+        let mut below = 0_u64;
+        for (bound, count) in self.bounds.iter().zip(&self.nanos) {
+            below = below.saturating_add(*count);
+            let _ = writeln!(out, "{name}_bucket{{{labels},le=\"{bound}\"}} {below}");
+        }
+        below = self.nanos.last().map_or(below, |beyond| below.saturating_add(*beyond));
+        let _ = writeln!(out, "{name}_bucket{{{labels},le=\"+Inf\"}} {below}");
+        let _ = writeln!(out, "{name}_sum{{{labels}}} {}\n{name}_count{{{labels}}} {below}", self.sum);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_nanosecond_is_an_observation_of_the_ratio() {
+        let at = Duration::from_nanos;
+        let mut ratio = Ratio::new(&[0.0, 0.5, 1.0], at(10));
+        ratio.set_denominator(4.0, at(20));
+        ratio.set(2.0, at(25));
+        ratio.set(3.0, at(28));
+        ratio.set_denominator(2.0, at(30));
+        ratio.advance(at(31));
+        let mut out = String::new();
+        ratio.write(&mut out, "x", "a=\"b\"");
+        let expected = "x_bucket{a=\"b\",le=\"0\"} 15\nx_bucket{a=\"b\",le=\"0.5\"} 18\n\
+                        x_bucket{a=\"b\",le=\"1\"} 20\nx_bucket{a=\"b\",le=\"+Inf\"} 21\n\
+                        x_sum{a=\"b\"} 4.5\nx_count{a=\"b\"} 21\n";
+        assert_eq!(out, expected);
+    }
+}

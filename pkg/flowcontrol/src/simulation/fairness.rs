@@ -1,0 +1,222 @@
+//! Flows that all want more than there is get equal parts of it, and those that want little get that soon.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use crate::config::Queuing;
+use crate::control::FlowControl;
+use crate::dealer::Dealer;
+use crate::level::{Asked, Seat, Waiting, Work};
+use crate::testing::{Bell, HandClock, Rng, class, one_level, queuing, request, wide};
+
+/// What a flow wants.
+struct Wish {
+    width: u32,
+    /// How long its requests take on average; half to one and a half times that.
+    takes: Duration,
+    /// How many requests it has under way at any time.
+    at_once: usize,
+    /// How long after one is done the next one comes.
+    rests: Duration,
+}
+
+/// What a flow got.
+#[derive(Debug, Default, Clone)]
+struct Got {
+    /// Seat-seconds.
+    work: f64,
+    waits: Vec<Duration>,
+}
+
+struct Scene {
+    flow: FlowControl,
+    clock: Arc<HandClock>,
+    users: Vec<String>,
+    wishes: Vec<Wish>,
+    rng: Rng,
+    bell: Bell,
+    waiting: BTreeMap<u64, (usize, Waiting)>,
+    /// When who is done; nobody, if somebody comes then.
+    events: BinaryHeap<Reverse<(Duration, u64, usize)>>,
+    served: BTreeMap<u64, Seat>,
+    next: u64,
+    now: Duration,
+    /// From when on is counted.
+    from: Duration,
+    got: Vec<Got>,
+}
+
+/// Users whose flows have no queue in common.
+fn apart(flow: &FlowControl, count: usize, queuing: Queuing) -> Vec<String> {
+    let dealer = Dealer::new(queuing.queues, queuing.hand_size).unwrap();
+    let (mut taken, mut users) = (Vec::new(), Vec::new());
+    for number in 0.. {
+        let user = format!("user{number}");
+        let hand = dealer.deal(class(flow, &user).hash);
+        if users.len() < count && hand.iter().all(|card| !taken.contains(card)) {
+            taken.extend(hand);
+            users.push(user);
+        }
+        if users.len() == count {
+            break;
+        }
+    }
+    users
+}
+
+impl Scene {
+    fn new(seats: u32, queuing: Queuing, wishes: Vec<Wish>) -> Self {
+        let (flow, clock) = one_level(seats, Some(queuing));
+        let users = apart(&flow, wishes.len(), queuing);
+        let mut events = BinaryHeap::new();
+        for (flow, wish) in wishes.iter().enumerate() {
+            (0..wish.at_once).for_each(|_| events.push(Reverse((Duration::ZERO, u64::MAX, flow))));
+        }
+        Scene {
+            flow,
+            clock,
+            users,
+            got: vec![Got::default(); wishes.len()],
+            wishes,
+            rng: Rng(7),
+            bell: Bell::default(),
+            waiting: BTreeMap::new(),
+            events,
+            served: BTreeMap::new(),
+            next: 0,
+            now: Duration::ZERO,
+            from: Duration::from_secs(5),
+        }
+    }
+
+    fn run(mut self, until: Duration) -> Vec<Got> {
+        while let Some(Reverse((at, id, flow))) = self.events.pop() {
+            if at > until {
+                break;
+            }
+            self.now = at;
+            self.clock.set(at);
+            match self.served.remove(&id) {
+                Some(seat) => {
+                    drop(seat);
+                    self.events.push(Reverse((at + self.wishes[flow].rests, u64::MAX, flow)));
+                }
+                None => self.arrive(flow),
+            }
+            for id in self.bell.rung() {
+                self.poll(id);
+            }
+        }
+        self.got
+    }
+
+    fn arrive(&mut self, flow: usize) {
+        let class = class(&self.flow, &self.users[flow]);
+        let id = self.next;
+        self.next += 1;
+        match self.flow.ask(&class, request(wide(self.wishes[flow].width))) {
+            Asked::Seated(seat) => self.serve(id, flow, seat),
+            Asked::Waits(waiting) => {
+                self.waiting.insert(id, (flow, waiting));
+                self.poll(id);
+            }
+            Asked::Rejected(why) => panic!("{why:?}"),
+        }
+    }
+
+    fn poll(&mut self, id: u64) {
+        let Some((flow, waiting)) = self.waiting.get_mut(&id) else { return };
+        let (flow, waker) = (*flow, self.bell.waker(id));
+        if let Poll::Ready(seat) = Pin::new(waiting).poll(&mut Context::from_waker(&waker)) {
+            self.waiting.remove(&id);
+            self.serve(id, flow, seat);
+        }
+    }
+
+    fn serve(&mut self, id: u64, flow: usize, seat: Seat) {
+        let Wish { width, takes, .. } = self.wishes[flow];
+        let nanos = takes.as_nanos() as u64;
+        let takes = Duration::from_nanos(nanos / 2 + self.rng.below(nanos));
+        if self.now >= self.from {
+            self.got[flow].work += f64::from(width) * takes.as_secs_f64();
+            self.got[flow].waits.push(seat.waited());
+        }
+        self.served.insert(id, seat);
+        self.events.push(Reverse((self.now + takes, id, flow)));
+    }
+}
+
+fn greedy(width: u32, millis: u64) -> Wish {
+    Wish { width, takes: Duration::from_millis(millis), at_once: 90, rests: Duration::ZERO }
+}
+
+fn check_equal_parts(queuing: Queuing) {
+    let wishes = vec![greedy(1, 5), greedy(1, 40), greedy(2, 10), greedy(1, 20), greedy(2, 3)];
+    let got = Scene::new(20, queuing, wishes).run(Duration::from_secs(20));
+    let least = got.iter().map(|got| got.work).fold(f64::INFINITY, f64::min);
+    let most = got.iter().map(|got| got.work).fold(0.0, f64::max);
+    let work: Vec<f64> = got.iter().map(|got| got.work).collect();
+    assert!(most <= least * 1.1, "{work:?}");
+    // Seats are empty now and then because the next one needs two. Were there much of that, those whose queues move fast
+    // would have less: virtual time goes on, and they cannot save up.
+    assert!(work.iter().sum::<f64>() > 0.95 * 20.0 * 15.0, "{work:?}");
+}
+
+#[test]
+fn flows_that_want_more_than_there_is_get_equal_parts_within_a_tenth() {
+    check_equal_parts(queuing(64, 1, 100).unwrap());
+    check_equal_parts(queuing(64, 4, 100).unwrap());
+}
+
+#[test]
+fn whoever_waits_is_served_within_the_time_that_the_queues_need() {
+    let queuing = queuing(8, 1, 100).unwrap();
+    let wishes =
+        vec![greedy(1, 2), greedy(1, 10), greedy(25, 10), greedy(10, 30), greedy(2, 5), greedy(1, 1)];
+    let widest = wishes.iter().map(|wish| f64::from(wish.width) * wish.takes.as_secs_f64() * 1.5);
+    let (most_work, flows) = (widest.fold(0.0, f64::max), wishes.len() as f64);
+    let got = Scene::new(20, queuing, wishes).run(Duration::from_secs(20));
+    // A flow has 90 requests in its queue at most, and a sixth of the seats. Wide requests leave some of these empty.
+    let bound = Duration::from_secs_f64(90.0 * most_work * flows / 20.0 * 1.5);
+    let longest = got.iter().flat_map(|got| &got.waits).max().unwrap();
+    assert!(*longest < bound, "{longest:?} {bound:?}");
+    assert!(got.iter().all(|got| got.waits.len() > 100));
+}
+
+#[test]
+fn a_quiet_flow_is_served_as_soon_as_a_seat_is_free() {
+    let quiet =
+        Wish { width: 1, takes: Duration::from_millis(1), at_once: 1, rests: Duration::from_millis(50) };
+    let crowd = Wish { at_once: 1_000, ..greedy(1, 20) };
+    let got = Scene::new(10, queuing(64, 6, 1_000).unwrap(), vec![crowd, quiet]).run(Duration::from_secs(20));
+    let longest = |got: &Got| got.waits.iter().max().copied().unwrap();
+    // With ten seats taken for up to 30 ms there is one within a few milliseconds.
+    assert!(longest(&got[1]) < Duration::from_millis(15), "{:?}", longest(&got[1]));
+    assert!(longest(&got[0]) > Duration::from_millis(1_000), "{:?}", longest(&got[0]));
+    assert!(got[1].waits.len() > 200);
+}
+
+#[test]
+fn work_that_lingers_counts_in_the_part_of_its_flow() {
+    let (flow, clock) = one_level(4, queuing(8, 1, 100));
+    let work = Work { initial_seats: 1, final_seats: 4, additional_latency: Duration::from_millis(10) };
+    let class = class(&flow, "ann");
+    let Asked::Seated(seat) = flow.ask(&class, request(work)) else { panic!("there are seats") };
+    clock.set(Duration::from_millis(5));
+    drop(seat);
+    let Asked::Waits(mut waiting) = flow.ask(&class, request(Work::ONE)) else { panic!("all seats linger") };
+    let bell = Bell::default();
+    let waker = bell.waker(1);
+    let mut context = Context::from_waker(&waker);
+    assert!(Pin::new(&mut waiting).poll(&mut context).is_pending());
+    let driver = bell.waker(2);
+    assert_eq!(flow.poll_lingering(&driver), Some(Duration::from_millis(15)));
+    clock.set(Duration::from_millis(15));
+    assert_eq!(flow.poll_lingering(&driver), None);
+    assert_eq!(bell.rung(), [1]);
+    assert!(Pin::new(&mut waiting).poll(&mut context).is_ready());
+}

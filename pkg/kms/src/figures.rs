@@ -1,0 +1,308 @@
+//! What is counted of plugins, with upstream's names (`storage/value/metrics.go`,
+//! `storage/value/encrypt/envelope/metrics/metrics.go`).
+
+mod recent;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use apimachinery::histogram::Histogram;
+use apimachinery::time::UnixTime;
+use encryption::{DURATION_BOUNDS, Direction};
+use tokio::time::Instant;
+
+use crate::{hash, hash_if_any};
+use recent::Recent;
+
+/// Upper bounds of the time that calls take, as texts and in microseconds.
+const CALL_BOUNDS: [(&str, u64); 20] = [
+    ("0.0001", 100),
+    ("0.0002", 200),
+    ("0.0004", 400),
+    ("0.0008", 800),
+    ("0.0016", 1_600),
+    ("0.0032", 3_200),
+    ("0.0064", 6_400),
+    ("0.0128", 12_800),
+    ("0.0256", 25_600),
+    ("0.0512", 51_200),
+    ("0.1024", 102_400),
+    ("0.2048", 204_800),
+    ("0.4096", 409_600),
+    ("0.8192", 819_200),
+    ("1.6384", 1_638_400),
+    ("3.2768", 3_276_800),
+    ("6.5536", 6_553_600),
+    ("13.1072", 13_107_200),
+    ("26.2144", 26_214_400),
+    ("52.4288", 52_428_800),
+];
+
+/// Upper bounds of the time between values, as texts and in milliseconds.
+const ARRIVAL_BOUNDS: [(&str, u64); 10] = [
+    ("60", 60_000),
+    ("120", 120_000),
+    ("240", 240_000),
+    ("480", 480_000),
+    ("960", 960_000),
+    ("1920", 1_920_000),
+    ("3840", 3_840_000),
+    ("7680", 7_680_000),
+    ("15360", 15_360_000),
+    ("30720", 30_720_000),
+];
+
+/// Upper bounds of the time that it takes to make a key, as texts and in nanoseconds.
+fn key_bounds() -> &'static [(&'static str, u64); 14] {
+    const BOUNDS: &[(&str, u64); 14] = match DURATION_BOUNDS.first_chunk() {
+        Some(first) => first,
+        None => panic!("there are more"),
+    };
+    BOUNDS
+}
+
+/// Values that came by, one way.
+#[derive(Default)]
+struct Arrivals {
+    last: Option<Instant>,
+    between: Histogram<10>,
+}
+
+/// Which way values went, under whose key: the provider and a hash of the key's id.
+type Use = (Direction, Arc<str>, Arc<str>);
+
+/// What is counted by provider. There are few of those: they are configured.
+#[derive(Default)]
+struct ByProvider {
+    /// By provider, method and code.
+    calls: BTreeMap<(Arc<str>, &'static str, &'static str), Histogram<20>>,
+    /// By provider and what was wrong.
+    invalid_key_ids: BTreeMap<(Arc<str>, &'static str), u64>,
+    sources: BTreeMap<Arc<str>, usize>,
+    /// By provider and hash of the key's id.
+    told: Recent<(Arc<str>, Arc<str>)>,
+}
+
+/// What is counted of all plugins of a server.
+#[derive(Default)]
+pub struct Figures {
+    /// A hash of the server's identity.
+    server: String,
+    misses: AtomicU64,
+    keys_made: Histogram<14>,
+    /// The part of the cache of keys that is filled, as the bits of a float.
+    filled: AtomicU64,
+    from_storage: Mutex<Arrivals>,
+    to_storage: Mutex<Arrivals>,
+    by_provider: Mutex<ByProvider>,
+    used: Mutex<Recent<Use>>,
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn whole(number: u128) -> u64 {
+    u64::try_from(number).unwrap_or(u64::MAX)
+}
+
+impl Figures {
+    /// Figures of the server with this identity; it may have none.
+    pub fn new(server_id: &str) -> Self {
+        Figures { server: hash_if_any(server_id), ..Figures::default() }
+    }
+
+    /// A call ended with a code, as gRPC names it.
+    pub(crate) fn called(
+        &self,
+        provider: &Arc<str>,
+        method: &'static str,
+        code: &'static str,
+        took: Duration,
+    ) {
+        let micros = whole(took.as_micros());
+        let mut figures = locked(&self.by_provider);
+        let calls = figures.calls.entry((Arc::clone(provider), method, code)).or_default();
+        calls.observe(&CALL_BOUNDS, micros, micros);
+    }
+
+    /// A key is not known, and the plugin has to be asked.
+    pub(crate) fn missed(&self) {
+        self.misses.fetch_add(1, Relaxed);
+    }
+
+    /// Makes a key.
+    pub(crate) fn key_made(&self, make: impl FnOnce()) {
+        let began = Instant::now();
+        make();
+        let nanos = whole(began.elapsed().as_nanos());
+        self.keys_made.observe(key_bounds(), nanos, nanos);
+    }
+
+    /// A value came by (v1).
+    pub(crate) fn arrived(&self, direction: Direction) {
+        let now = Instant::now();
+        let mut arrivals = locked(match direction {
+            Direction::FromStorage => &self.from_storage,
+            Direction::ToStorage => &self.to_storage,
+        });
+        let millis = whole(now.duration_since(arrivals.last.unwrap_or(now)).as_millis());
+        arrivals.between.observe(&ARRIVAL_BOUNDS, millis, millis);
+        arrivals.last = Some(now);
+    }
+
+    /// So many keys of at most so many are remembered (v1).
+    pub(crate) fn filled(&self, keys: usize, max: usize) {
+        let float = |count: usize| f64::from(u32::try_from(count).unwrap_or(u32::MAX));
+        self.filled.store((float(keys) / float(max)).to_bits(), Relaxed);
+    }
+
+    /// So many sources of keys are remembered (v2).
+    pub(crate) fn sources(&self, provider: &Arc<str>, count: usize) {
+        locked(&self.by_provider).sources.insert(Arc::clone(provider), count);
+    }
+
+    /// A plugin named a key by an id that cannot be one.
+    pub(crate) fn invalid_key_id(&self, provider: &Arc<str>, error: &'static str) {
+        *locked(&self.by_provider).invalid_key_ids.entry((Arc::clone(provider), error)).or_default() += 1;
+    }
+
+    /// A plugin said which key it has.
+    pub(crate) fn told(&self, provider: &Arc<str>, key_id: &str, now: UnixTime) {
+        let key = (Arc::clone(provider), hash(key_id).into());
+        locked(&self.by_provider).told.note(key, now);
+    }
+
+    /// A value went by under a key of a plugin (v2).
+    pub(crate) fn used(
+        &self,
+        direction: Direction,
+        provider: &Arc<str>,
+        key_id_hash: &Arc<str>,
+        now: UnixTime,
+    ) {
+        let key = (direction, Arc::clone(provider), Arc::clone(key_id_hash));
+        locked(&self.used).note(key, now);
+    }
+
+    /// Appends the families that have something to show; those that no provider is needed for always have.
+    pub fn write(&self, out: &mut String) {
+        let name = "apiserver_storage_envelope_transformation_cache_misses_total";
+        head(out, name, "counter", "Total number of cache misses while accessing key decryption key(KEK).");
+        let _ = writeln!(out, "{name} {}", self.misses.load(Relaxed));
+        let name = "apiserver_storage_data_key_generation_duration_seconds";
+        head(
+            out,
+            name,
+            "histogram",
+            "Latencies in seconds of data encryption key(DEK) generation operations.",
+        );
+        self.keys_made.write(out, name, "", 0, key_bounds(), 1e9);
+        let name = "apiserver_storage_data_key_generation_failures_total";
+        let help = "Total number of failed data encryption key(DEK) generation operations.";
+        head(out, name, "counter", help);
+        // Random numbers do not fail here.
+        let _ = writeln!(out, "{name} 0");
+        self.write_v1(out);
+        self.write_v2(out);
+        self.write_uses(out);
+    }
+
+    fn write_v1(&self, out: &mut String) {
+        let name = "apiserver_envelope_encryption_dek_cache_fill_percent";
+        head(out, name, "gauge", "Percent of the cache slots currently occupied by cached DEKs.");
+        let _ = writeln!(out, "{name} {}", f64::from_bits(self.filled.load(Relaxed)));
+        let name = "apiserver_envelope_encryption_dek_cache_inter_arrival_time_seconds";
+        let ways = [(Direction::FromStorage, &self.from_storage), (Direction::ToStorage, &self.to_storage)];
+        let ways = ways.map(|(direction, arrivals)| (direction, locked(arrivals)));
+        if ways.iter().any(|(_, arrivals)| arrivals.last.is_some()) {
+            head(out, name, "histogram", "Time (in seconds) of inter arrival of transformation requests.");
+        }
+        for (direction, arrivals) in ways.iter().filter(|(_, arrivals)| arrivals.last.is_some()) {
+            let labels = format!("transformation_type=\"{}\"", direction.name());
+            arrivals.between.write(out, name, &labels, 0, &ARRIVAL_BOUNDS, 1e3);
+        }
+    }
+
+    fn write_v2(&self, out: &mut String) {
+        let ByProvider { calls, invalid_key_ids, sources, .. } = &*locked(&self.by_provider);
+        if !sources.is_empty() {
+            let name = "apiserver_envelope_encryption_dek_source_cache_size";
+            head(
+                out,
+                name,
+                "gauge",
+                "Number of records in data encryption key (DEK) source cache. On a restart, this value is an \
+                 approximation of the number of decrypt RPC calls the server will make to the KMS plugin.",
+            );
+            for (provider, count) in sources {
+                let _ = writeln!(out, "{name}{{provider_name={provider:?}}} {count}");
+            }
+        }
+        if !invalid_key_ids.is_empty() {
+            let name = "apiserver_envelope_encryption_invalid_key_id_from_status_total";
+            let help = "Number of times an invalid keyID is returned by the Status RPC call split by error.";
+            head(out, name, "counter", help);
+            for ((provider, error), count) in invalid_key_ids {
+                let _ = writeln!(out, "{name}{{error={error:?},provider_name={provider:?}}} {count}");
+            }
+        }
+        if !calls.is_empty() {
+            let name = "apiserver_envelope_encryption_kms_operations_latency_seconds";
+            head(out, name, "histogram", "KMS operation duration with gRPC error code status total.");
+            for ((provider, method, code), calls) in calls {
+                let labels =
+                    format!("grpc_status_code={code:?},method_name={method:?},provider_name={provider:?}");
+                calls.write(out, name, &labels, 0, &CALL_BOUNDS, 1e6);
+            }
+        }
+    }
+
+    /// Which keys were used and named, and when.
+    fn write_uses(&self, out: &mut String) {
+        let server = &self.server;
+        let told = locked(&self.by_provider).told.sorted();
+        if !told.is_empty() {
+            let name = "apiserver_envelope_encryption_key_id_hash_status_last_timestamp_seconds";
+            let help = "The last time in seconds when a keyID was returned by the Status RPC call.";
+            head(out, name, "gauge", help);
+            for ((provider, key), usage) in told {
+                let labels =
+                    format!("apiserver_id_hash={server:?},key_id_hash={key:?},provider_name={provider:?}");
+                let _ = writeln!(out, "{name}{{{labels}}} {}", usage.at());
+            }
+        }
+        let used = locked(&self.used).sorted();
+        if used.is_empty() {
+            return;
+        }
+        let labels = |(direction, provider, key): &Use| {
+            let way = direction.name();
+            format!(
+                "apiserver_id_hash={server:?},key_id_hash={key:?},provider_name={provider:?},transformation_type={way:?}"
+            )
+        };
+        let name = "apiserver_envelope_encryption_key_id_hash_last_timestamp_seconds";
+        head(out, name, "gauge", "The last time in seconds when a keyID was used.");
+        for (key, usage) in &used {
+            let _ = writeln!(out, "{name}{{{}}} {}", labels(key), usage.at());
+        }
+        let name = "apiserver_envelope_encryption_key_id_hash_total";
+        let help =
+            "Number of times a keyID is used split by transformation type, provider, and apiserver identity.";
+        head(out, name, "counter", help);
+        for (key, usage) in &used {
+            let _ = writeln!(out, "{name}{{{}}} {}", labels(key), usage.count());
+        }
+    }
+}
+
+fn head(out: &mut String, name: &str, kind: &str, help: &str) {
+    let _ = writeln!(out, "# HELP {name} [ALPHA] {help}\n# TYPE {name} {kind}");
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! Looking at a plugin not too often.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use encryption::Error;
+use tokio::time::Instant;
+
+use crate::flights::Flights;
+
+/// How long a good look holds, and a bad one (upstream's figures).
+const WELL_TTL: Duration = Duration::from_secs(20);
+const UNWELL_TTL: Duration = Duration::from_secs(3);
+
+/// What is wrong with a plugin.
+pub(crate) struct Unwell {
+    error: Error,
+    /// The call that showed it.
+    call: Option<&'static str>,
+}
+
+impl Unwell {
+    /// It was well enough to say so itself.
+    pub(crate) fn because(error: Error) -> Self {
+        Unwell { error, call: None }
+    }
+
+    /// A call failed.
+    pub(crate) fn of(call: &'static str, error: Error) -> Self {
+        Unwell { error, call: Some(call) }
+    }
+}
+
+/// How a plugin was when it was looked at last.
+pub(crate) struct Health {
+    /// Of the provider.
+    name: Arc<str>,
+    last: Mutex<Option<(Instant, Result<(), Error>)>>,
+    looking: Flights<(), ()>,
+}
+
+impl Health {
+    pub(crate) fn new(name: &Arc<str>) -> Self {
+        Health { name: Arc::clone(name), last: Mutex::default(), looking: Flights::default() }
+    }
+
+    /// Whether the plugin is well, from the last look if that is recent, else from a new one, which all share who ask
+    /// at the same time. As upstream's, a failure is told with the call that failed when it is new, and bare after that.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(crate) async fn check(
+        self: &Arc<Self>,
+        look: impl Future<Output = Result<(), Unwell>> + Send + 'static,
+    ) -> Result<(), Error> {
+        if let Some(found) = self.recent() {
+            return found;
+        }
+        let health = Arc::clone(self);
+        let look = async move { health.remember(look.await) };
+        self.looking.join((), look).await
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<(Instant, Result<(), Error>)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn recent(&self) -> Option<Result<(), Error>> {
+        let last = self.last();
+        let (at, found) = last.as_ref()?;
+        let ttl = if found.is_ok() { WELL_TTL } else { UNWELL_TTL };
+        (at.elapsed() < ttl).then(|| found.clone())
+    }
+
+    fn remember(&self, found: Result<(), Unwell>) -> Result<(), Error> {
+        let bare = found.as_ref().map_or_else(|unwell| Err(unwell.error.clone()), |()| Ok(()));
+        *self.last() = Some((Instant::now(), bare));
+        found.map_err(|Unwell { error, call }| match call {
+            None => error,
+            Some(call) => error.within(&format!(
+                "failed to perform {call} section of the healthz check for KMS Provider {}, error",
+                self.name
+            )),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_look_holds_for_a_while_and_a_bad_one_for_less() {
+        let (health, looks) = (Arc::new(Health::new(&"p".into())), Arc::new(AtomicUsize::new(0)));
+        let check = |answer: Result<(), &'static str>| {
+            let looks = Arc::clone(&looks);
+            let look = async move {
+                looks.fetch_add(1, Relaxed);
+                answer.map_err(|text| Unwell::of("status", Error::new(text)))
+            };
+            let health = Arc::clone(&health);
+            async move { health.check(look).await.map_err(|error| error.to_string()) }
+        };
+        assert_eq!(check(Ok(())).await, Ok(()));
+        tokio::time::advance(Duration::from_secs(19)).await;
+        assert_eq!(check(Err("ill")).await, Ok(()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        let told = "failed to perform status section of the healthz check for KMS Provider p, error: ill";
+        assert_eq!(check(Err("ill")).await, Err(told.to_owned()));
+        tokio::time::advance(Duration::from_secs(2)).await;
+        assert_eq!(check(Ok(())).await, Err("ill".to_owned()));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert_eq!(check(Ok(())).await, Ok(()));
+        assert_eq!(looks.load(Relaxed), 3);
+    }
+}

@@ -1,0 +1,197 @@
+//! KMS v1: each value under its own key, which the plugin has sealed and which stands before the value.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use apimachinery::lru::Lru;
+use async_trait::async_trait;
+use bytes::Bytes;
+use encryption::cipher::{Cbc, Gcm};
+use encryption::{Direction, Error, KmsProvider, Opened, Random, Transformer};
+use sha2::{Digest, Sha256};
+
+use crate::flights::Flights;
+use crate::health::{Health, Unwell};
+use crate::plugin::v1::Plugin;
+use crate::{Figures, Fingerprint, Plugins};
+
+/// The length of keys.
+const KEY_LENGTH: usize = 32;
+
+/// A key in plain.
+struct Dek {
+    gcm: Gcm,
+    /// For values that were written before v1.25.
+    key: Vec<u8>,
+}
+
+impl Dek {
+    /// # Errors
+    /// The plugin gave something that is no key.
+    fn new(key: Vec<u8>) -> Result<Self, Error> {
+        Ok(Dek { gcm: Gcm::new(&key)?, key })
+    }
+
+    /// Opens a value. One that is under AES-CBC still is stale.
+    fn open(&self, data: &[u8], context: &[u8]) -> Result<Opened, Error> {
+        let new = match self.gcm.open(data, context) {
+            Ok(plain) => return Ok(Opened::current(plain.into())),
+            Err(error) => error,
+        };
+        match Cbc::new(&self.key).and_then(|cbc| cbc.open(data)) {
+            Ok(plain) => Ok(Opened { plain: plain.into(), stale: true }),
+            Err(old) if old == new => Err(new),
+            Err(old) => Err(Error::new(format!("[{new}, {old}]"))),
+        }
+    }
+}
+
+/// The keys that were used last.
+struct Keys {
+    max: usize,
+    keys: Mutex<Lru<Fingerprint, Arc<Dek>>>,
+    figures: Arc<Figures>,
+}
+
+impl Keys {
+    fn keys(&self) -> MutexGuard<'_, Lru<Fingerprint, Arc<Dek>>> {
+        self.keys.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, sealed: &Fingerprint) -> Option<Arc<Dek>> {
+        self.keys().get(sealed).cloned()
+    }
+
+    fn put(&self, sealed: Fingerprint, dek: Arc<Dek>) {
+        let mut keys = self.keys();
+        keys.put(sealed, dek);
+        self.figures.filled(keys.len(), self.max);
+    }
+}
+
+/// A v1 provider.
+pub(crate) struct Provider {
+    plugin: Arc<dyn Plugin>,
+    /// `None` if no key is to be remembered.
+    keys: Option<Arc<Keys>>,
+    /// Keys that the plugin is opening.
+    opening: Flights<Fingerprint, Arc<Dek>>,
+    health: Arc<Health>,
+    random: Random,
+    figures: Arc<Figures>,
+}
+
+impl Provider {
+    /// A provider that remembers at most so many keys.
+    pub(crate) fn new(
+        name: &str,
+        plugin: Arc<dyn Plugin>,
+        keys_max: Option<usize>,
+        outside: &Plugins,
+    ) -> Self {
+        let figures = Arc::clone(&outside.figures);
+        let keys = |max| {
+            Arc::new(Keys { max, keys: Mutex::new(Lru::new(max)), figures: Arc::clone(&outside.figures) })
+        };
+        Provider {
+            plugin,
+            keys: keys_max.filter(|max| *max > 0).map(keys),
+            opening: Flights::default(),
+            health: Arc::new(Health::new(&name.into())),
+            random: Arc::clone(&outside.random),
+            figures,
+        }
+    }
+
+    fn known(&self, sealed: &Fingerprint) -> Option<Arc<Dek>> {
+        self.keys.as_ref()?.get(sealed)
+    }
+
+    /// Has the plugin open a key, once for all who want it.
+    async fn ask(&self, sealed: &[u8], fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
+        if self.keys.is_some() {
+            self.figures.missed();
+        }
+        let (plugin, keys, sealed) = (Arc::clone(&self.plugin), self.keys.clone(), sealed.to_vec());
+        let work = async move {
+            let dek = Arc::new(Dek::new(plugin.decrypt(sealed).await?)?);
+            if let Some(keys) = keys {
+                keys.put(fingerprint, Arc::clone(&dek));
+            }
+            Ok(dek)
+        };
+        self.opening.join(fingerprint, work).await
+    }
+}
+
+/// The sealed key and the data of a value.
+fn split(stored: &[u8]) -> Result<(&[u8], &[u8]), Error> {
+    let split = stored.split_first_chunk().and_then(|(length, rest)| {
+        let length = u16::from_be_bytes(*length);
+        rest.split_at_checked(usize::from(length))
+    });
+    split.ok_or_else(|| {
+        Error::new(
+            "invalid data encountered by envelope transformer: failed to read uint16 length prefixed data",
+        )
+    })
+}
+
+#[async_trait]
+impl Transformer for Provider {
+    fn open_now(&self, stored: &[u8], context: &[u8]) -> Option<Result<Opened, Error>> {
+        let (sealed, data) = match split(stored) {
+            Ok(parts) => parts,
+            Err(error) => return Some(Err(error)),
+        };
+        let dek = self.known(&Sha256::digest(sealed).into())?;
+        self.figures.arrived(Direction::FromStorage);
+        Some(dek.open(data, context))
+    }
+
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Opened, Error> {
+        self.figures.arrived(Direction::FromStorage);
+        let (sealed, data) = split(stored)?;
+        let fingerprint = Sha256::digest(sealed).into();
+        let dek = match self.known(&fingerprint) {
+            Some(dek) => dek,
+            None => self.ask(sealed, fingerprint).await?,
+        };
+        dek.open(data, context)
+    }
+
+    async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
+        self.figures.arrived(Direction::ToStorage);
+        let mut key = vec![0; KEY_LENGTH];
+        self.figures.key_made(|| (self.random)(&mut key));
+        let sealed = self.plugin.encrypt(key.clone()).await?;
+        let length = u16::try_from(sealed.len()).map_err(|_| {
+            let length = sealed.len();
+            Error::new(format!("cryptobyte: pending child length {length} exceeds 2-byte length prefix"))
+        })?;
+        let dek = Arc::new(Dek::new(key)?);
+        if let Some(keys) = &self.keys {
+            keys.put(Sha256::digest(&sealed).into(), Arc::clone(&dek));
+        }
+        let mut out = length.to_be_bytes().to_vec();
+        out.extend_from_slice(&sealed);
+        dek.gcm.seal(&mut out, plain, context, &*self.random)?;
+        Ok(out.into())
+    }
+}
+
+#[async_trait]
+impl KmsProvider for Provider {
+    async fn healthy(&self) -> Result<(), Error> {
+        let plugin = Arc::clone(&self.plugin);
+        let look = async move {
+            let sealed = plugin.encrypt(b"ping".to_vec()).await;
+            let sealed = sealed.map_err(|error| Unwell::of("encrypt", error))?;
+            plugin.decrypt(sealed).await.map_err(|error| Unwell::of("decrypt", error))?;
+            Ok(())
+        };
+        self.health.check(look).await
+    }
+}
+
+#[cfg(test)]
+mod tests;

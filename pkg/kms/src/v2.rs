@@ -1,0 +1,140 @@
+//! KMS v2: values under keys that are derived of a seed, which a plugin has sealed.
+
+mod object;
+mod probe;
+mod sources;
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use encryption::{Direction, Error, KmsProvider, Opened, Transformer};
+use tokio_util::task::AbortOnDropHandle;
+
+use crate::flights::Flights;
+use crate::plugin::v2::{DecryptRequest, Plugin};
+use crate::{Figures, Fingerprint, Plugins};
+use apimachinery::clock::Clock;
+use object::{EncryptedObject, Kind, Source};
+use probe::Probe;
+use sources::{Dek, Sources};
+
+/// By how much sealed data are longer: what the key is derived by, a nonce, a tag.
+const OVERHEAD: usize = 32 + 12 + 16;
+
+/// A v2 provider. Looks at its plugin until it is dropped.
+pub(crate) struct Provider {
+    name: Arc<str>,
+    plugin: Arc<dyn Plugin>,
+    probe: Arc<Probe>,
+    sources: Arc<Sources>,
+    /// Sources that the plugin is opening.
+    opening: Flights<Fingerprint, Arc<Dek>>,
+    clock: Arc<dyn Clock>,
+    random: encryption::Random,
+    figures: Arc<Figures>,
+    _watch: AbortOnDropHandle<()>,
+}
+
+impl Provider {
+    /// A provider whose plugin has been looked at once.
+    pub(crate) async fn start(name: &str, plugin: Arc<dyn Plugin>, outside: &Plugins) -> Self {
+        let name: Arc<str> = name.into();
+        let probe = Arc::new(Probe::new(&name, Arc::clone(&plugin), outside));
+        // What is wrong is told by the first round of the watch.
+        let _ = probe.check().await;
+        let watch = AbortOnDropHandle::new(tokio::spawn(Arc::clone(&probe).watch()));
+        let figures = Arc::clone(&outside.figures);
+        Provider {
+            sources: Arc::new(Sources::new(Arc::clone(&name), Arc::clone(&figures))),
+            name,
+            plugin,
+            probe,
+            opening: Flights::default(),
+            clock: Arc::clone(&outside.clock),
+            random: Arc::clone(&outside.random),
+            figures,
+            _watch: watch,
+        }
+    }
+
+    /// Has the plugin open a source, once for all who want it.
+    async fn ask(&self, source: &Source<'_>, fingerprint: Fingerprint) -> Result<Arc<Dek>, Error> {
+        self.figures.missed();
+        let (kind, key_id) = (source.kind, source.key_id.to_owned());
+        let request = DecryptRequest {
+            ciphertext: source.sealed.to_vec(),
+            uid: self.probe.uid(),
+            key_id: key_id.clone(),
+            annotations: source.annotations(),
+        };
+        let (plugin, sources) = (Arc::clone(&self.plugin), Arc::clone(&self.sources));
+        let work = async move {
+            let plain = plugin.decrypt(request).await;
+            let plain = plain.map_err(|error| error.within("failed to decrypt DEK, error"))?;
+            let dek = Arc::new(Dek::new(kind, &plain, &key_id)?);
+            sources.put(fingerprint, Arc::clone(&dek));
+            Ok(dek)
+        };
+        self.opening.join(fingerprint, work).await
+    }
+
+    fn opened(&self, object: &EncryptedObject<'_>, dek: &Dek, context: &[u8]) -> Result<Opened, Error> {
+        self.figures.used(Direction::FromStorage, &self.name, &dek.key_id_hash, self.clock.now());
+        let plain = dek.open(object.data, context)?.into();
+        let current = &self.probe.state()?.source.key_id;
+        Ok(Opened { plain, stale: object.source.kind != Kind::Seed || object.source.key_id != current })
+    }
+}
+
+#[async_trait]
+impl Transformer for Provider {
+    fn open_now(&self, stored: &[u8], context: &[u8]) -> Option<Result<Opened, Error>> {
+        let object = EncryptedObject::parse(stored).and_then(|object| {
+            self.probe.state()?;
+            Ok(object)
+        });
+        match object {
+            Ok(object) => {
+                let dek = self.sources.get(&object.source.fingerprint())?;
+                Some(self.opened(&object, &dek, context))
+            }
+            Err(error) => Some(Err(error)),
+        }
+    }
+
+    async fn open(&self, stored: &[u8], context: &[u8]) -> Result<Opened, Error> {
+        let object = EncryptedObject::parse(stored)?;
+        self.probe.state()?;
+        let fingerprint = object.source.fingerprint();
+        let dek = match self.sources.get(&fingerprint) {
+            Some(dek) => dek,
+            None => self.ask(&object.source, fingerprint).await?,
+        };
+        self.opened(&object, &dek, context)
+    }
+
+    async fn seal(&self, plain: &[u8], context: &[u8]) -> Result<Bytes, Error> {
+        let state = self.probe.writing()?;
+        let source = &state.source;
+        // So that what is written now needs no call when it is read.
+        self.sources.keep(&source.fingerprint, &source.dek);
+        let length = OVERHEAD + plain.len();
+        let mut out = Vec::with_capacity(object::head_length(length) + length + source.encoded.len());
+        object::put_head(&mut out, length);
+        source.seed.seal(&mut out, plain, context, &*self.random)?;
+        out.extend_from_slice(&source.encoded);
+        self.figures.used(Direction::ToStorage, &self.name, &source.dek.key_id_hash, self.clock.now());
+        Ok(out.into())
+    }
+}
+
+#[async_trait]
+impl KmsProvider for Provider {
+    async fn healthy(&self) -> Result<(), Error> {
+        self.probe.check().await
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,239 @@
+//! How a plugin is, and the seed that values are written with while it keeps its key.
+//!
+//! Upstream's figures (`server/options/encryptionconfig/config.go`): a plugin is asked every minute, every ten seconds
+//! while it is unwell, and for health endpoints. A seed may be written with for three minutes after the plugin said
+//! last that its key is the one that sealed it. So who changes the key and waits that long knows that nothing is written
+//! under the old one any more; and a plugin may be away for two minutes before writes fail. Reads never do for that.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use apimachinery::clock::Clock;
+use apimachinery::field::joined;
+use apimachinery::time::{GO_ZERO_TIME, UnixTime};
+use arc_swap::ArcSwapOption;
+use encryption::cipher::ExtendedGcm;
+use encryption::{Error, Random};
+use smallvec::SmallVec;
+use tokio::time::Instant;
+
+use super::object::{Kind, Source, key_id_errors};
+use super::sources::Dek;
+use crate::health::{Health, Unwell};
+use crate::plugin::v2::{EncryptRequest, EncryptResponse, Plugin, StatusResponse};
+use crate::{Figures, Fingerprint, Plugins, hash_if_any};
+
+/// How long to wait until the plugin is asked again that is well, and that is not.
+const WELL_INTERVAL: Duration = Duration::from_secs(60);
+const UNWELL_INTERVAL: Duration = Duration::from_secs(10);
+/// For how long values may be written with a seed, in seconds.
+const WRITE_SECONDS_MAX: u32 = 3 * 60;
+/// How much of what a plugin says of itself is told.
+const SAID_BYTES_MAX: usize = 1024;
+
+/// A seed that values are written with.
+pub(super) struct WriteSource {
+    pub(super) seed: Arc<ExtendedGcm>,
+    /// The same seed, for those who read.
+    pub(super) dek: Arc<Dek>,
+    pub(super) key_id: String,
+    pub(super) fingerprint: Fingerprint,
+    /// What follows the data of a value ([`Source::encoded`]).
+    pub(super) encoded: Vec<u8>,
+}
+
+/// The current seed and how long it may be written with.
+#[derive(Clone)]
+pub(super) struct State {
+    pub(super) source: Arc<WriteSource>,
+    expires: Instant,
+    /// The same by the clock, to be shown.
+    expires_at: UnixTime,
+}
+
+/// A plugin under observation.
+pub(super) struct Probe {
+    name: Arc<str>,
+    plugin: Arc<dyn Plugin>,
+    clock: Arc<dyn Clock>,
+    random: Random,
+    figures: Arc<Figures>,
+    state: ArcSwapOption<State>,
+    /// The version of its interface that it named first, which stays.
+    version: OnceLock<String>,
+    health: Arc<Health>,
+}
+
+impl Probe {
+    pub(super) fn new(name: &Arc<str>, plugin: Arc<dyn Plugin>, outside: &Plugins) -> Self {
+        Probe {
+            name: Arc::clone(name),
+            plugin,
+            clock: Arc::clone(&outside.clock),
+            random: Arc::clone(&outside.random),
+            figures: Arc::clone(&outside.figures),
+            state: ArcSwapOption::empty(),
+            version: OnceLock::new(),
+            health: Arc::new(Health::new(name)),
+        }
+    }
+
+    /// The seed that values are written with. Those who read need one too: by it they know what is stale.
+    ///
+    /// # Errors
+    /// The plugin has never given one.
+    pub(super) fn state(&self) -> Result<Arc<State>, Error> {
+        self.state.load_full().ok_or_else(|| Error::away(NO_STATE))
+    }
+
+    /// The seed, if values may be written with it still.
+    ///
+    /// # Errors
+    /// There is none, or the plugin has not confirmed it for too long.
+    pub(super) fn writing(&self) -> Result<Arc<State>, Error> {
+        let state = self.state()?;
+        if Instant::now() > state.expires {
+            return Err(Error::new(format!(
+                "encryptedDEKSource with keyID hash {:?} expired at {} (current time is {})",
+                hash_if_any(&state.source.key_id),
+                state.expires_at.rfc3339(),
+                self.clock.now().rfc3339()
+            )));
+        }
+        Ok(state)
+    }
+
+    /// Whether the plugin is well.
+    ///
+    /// # Errors
+    /// What is wrong.
+    pub(super) async fn check(self: &Arc<Self>) -> Result<(), Error> {
+        let probe = Arc::clone(self);
+        self.health.check(async move { probe.look().await }).await
+    }
+
+    /// Looks again and again, as often as the last look asks for.
+    pub(super) async fn watch(self: Arc<Self>) {
+        loop {
+            let well = self.check().await.inspect_err(|error| {
+                tracing::warn!(provider = &*self.name, %error, "KMS plugin failed its health check");
+            });
+            tokio::time::sleep(if well.is_ok() { WELL_INTERVAL } else { UNWELL_INTERVAL }).await;
+        }
+    }
+
+    async fn look(&self) -> Result<(), Unwell> {
+        match self.plugin.status().await {
+            Ok(status) => self.judge(&status).await.map_err(Unwell::because),
+            Err(error) => Err(Unwell::of("status", error)),
+        }
+    }
+
+    /// Judges what a plugin says of itself, and changes the seed when its key has changed.
+    async fn judge(&self, status: &StatusResponse) -> Result<(), Error> {
+        let StatusResponse { version, healthz, key_id } = status;
+        let mut errors = Vec::new();
+        if healthz != "ok" {
+            errors.push(format!("got unexpected healthz status: {}", said(healthz)));
+        }
+        errors.extend(self.version_error(version));
+        if let Some((code, error)) = key_id_errors(key_id) {
+            self.figures.invalid_key_id(&self.name, code);
+            let hash = hash_if_any(key_id);
+            errors.push(format!("got invalid KMSv2 KeyID hash {hash:?}: {error}"));
+        } else {
+            self.figures.told(&self.name, key_id, self.clock.now());
+            errors.extend(self.follow(key_id).await.err());
+        }
+        match joined(errors) {
+            None => Ok(()),
+            Some(errors) => {
+                Err(Error::new(format!("kmsv2 Provider {} is not healthy, error: {errors}", self.name)))
+            }
+        }
+    }
+
+    fn version_error(&self, version: &str) -> Option<String> {
+        if !matches!(version, "v2" | "v2beta1") {
+            return Some(format!("expected KMSv2 API version v2, got {}", said(version)));
+        }
+        let first = self.version.get_or_init(|| version.to_owned());
+        (first != version).then(|| {
+            format!(
+                "KMSv2 API version should not change after the initial status response version {first}, got {version}"
+            )
+        })
+    }
+
+    /// Confirms the seed, or makes another when the plugin's key is no longer the one that sealed it. If that fails the
+    /// old one stays for its time.
+    async fn follow(&self, key_id: &str) -> Result<(), String> {
+        let old = self.state.load_full();
+        // The time runs from before the call that seals.
+        let expires = Instant::now() + Duration::from_secs(u64::from(WRITE_SECONDS_MAX));
+        let mut expires_at = self.clock.now();
+        expires_at.seconds = expires_at.seconds.saturating_add(i64::from(WRITE_SECONDS_MAX));
+        if let Some(old) = &old
+            && old.source.key_id == key_id
+        {
+            let source = Arc::clone(&old.source);
+            self.state.store(Some(Arc::new(State { source, expires, expires_at })));
+            return Ok(());
+        }
+        let uid = self.uid();
+        let made = self.make(uid.clone()).await;
+        let (error, sealed_with) = match made {
+            Ok(source) if source.key_id == key_id => {
+                tracing::info!(provider = &*self.name, uid, "a new seed is written with");
+                self.state.store(Some(Arc::new(State { source: Arc::new(source), expires, expires_at })));
+                return Ok(());
+            }
+            Ok(source) => ("<nil>".to_owned(), source.key_id),
+            Err(error) => (error.to_string(), String::new()),
+        };
+        let expires_at = old.as_ref().map_or(GO_ZERO_TIME, |old| old.expires_at).rfc3339();
+        Err(format!(
+            "failed to rotate DEK uid={uid:?}, useSeed=true, errState={}, errGen={error}, statusKeyIDHash={:?}, \
+             encryptKeyIDHash={:?}, stateKeyIDHash={:?}, expirationTimestamp={expires_at}",
+            if old.is_some() { "<nil>" } else { NO_STATE },
+            hash_if_any(key_id),
+            hash_if_any(&sealed_with),
+            hash_if_any(old.as_ref().map_or("", |old| &old.source.key_id)),
+        ))
+    }
+
+    /// Makes a seed and has it sealed.
+    async fn make(&self, uid: String) -> Result<WriteSource, Error> {
+        let mut seed = [0; ExtendedGcm::SEED_LENGTH_MIN];
+        self.figures.key_made(|| (self.random)(&mut seed));
+        let request = EncryptRequest { plaintext: seed.to_vec(), uid };
+        let sealed = self.plugin.encrypt(request).await;
+        let sealed = sealed.map_err(|error| error.within("failed to encrypt DEK, error"))?;
+        let EncryptResponse { ciphertext, key_id, annotations } = sealed;
+        let annotations: SmallVec<_> =
+            annotations.iter().map(|(name, value)| (name.as_str(), value.as_slice())).collect();
+        let source = Source::new(Kind::Seed, &ciphertext, &key_id, annotations);
+        let (fingerprint, encoded) = source.map(|source| (source.fingerprint(), source.encoded()))?;
+        let seed = Arc::new(ExtendedGcm::new(&seed)?);
+        let dek = Arc::new(Dek::of_seed(Arc::clone(&seed), &key_id));
+        Ok(WriteSource { seed, dek, key_id, fingerprint, encoded })
+    }
+
+    /// A name for a call.
+    pub(super) fn uid(&self) -> String {
+        let mut bytes = [0; 16];
+        (self.random)(&mut bytes);
+        uuid::Builder::from_random_bytes(bytes).into_uuid().to_string()
+    }
+}
+
+/// What those are told who come before the plugin has ever been well.
+const NO_STATE: &str = "got unexpected nil transformer";
+
+/// The beginning of what a plugin said.
+fn said(text: &str) -> &str {
+    text.get(..text.floor_char_boundary(SAID_BYTES_MAX)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,154 @@
+//! Seeds and keys that a plugin has opened, or that were made here.
+
+use std::collections::HashMap;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use encryption::Error;
+use encryption::cipher::{ExtendedGcm, Gcm};
+use tokio::time::Instant;
+
+use super::object::Kind;
+use crate::{Figures, Fingerprint, hash};
+
+/// How long one is remembered that nothing is written with (upstream's figure). There is one for each start of a
+/// server and each key of the plugin, as long as values under it are in the store.
+pub(super) const TTL: Duration = Duration::from_secs(24 * 60 * 60);
+/// How many are remembered. Each takes about a kilobyte.
+const SOURCES_MAX: usize = 16_384;
+
+/// What opens values.
+enum Cipher {
+    Key(Gcm),
+    Seed(Arc<ExtendedGcm>),
+}
+
+/// A source in plain, and whose key sealed it.
+pub(super) struct Dek {
+    cipher: Cipher,
+    /// The id of the plugin's key, as labels have it.
+    pub(super) key_id_hash: Arc<str>,
+}
+
+impl Dek {
+    /// # Errors
+    /// The plugin gave something that is no key.
+    pub(super) fn new(kind: Kind, plain: &[u8], key_id: &str) -> Result<Self, Error> {
+        let cipher = match kind {
+            Kind::Key => Cipher::Key(Gcm::new(plain)?),
+            Kind::Seed => Cipher::Seed(Arc::new(ExtendedGcm::new(plain)?)),
+        };
+        Ok(Dek { cipher, key_id_hash: hash(key_id).into() })
+    }
+
+    pub(super) fn of_seed(seed: Arc<ExtendedGcm>, key_id: &str) -> Self {
+        Dek { cipher: Cipher::Seed(seed), key_id_hash: hash(key_id).into() }
+    }
+
+    pub(super) fn open(&self, data: &[u8], context: &[u8]) -> Result<Vec<u8>, Error> {
+        match &self.cipher {
+            Cipher::Key(key) => key.open(data, context),
+            Cipher::Seed(seed) => seed.open(data, context),
+        }
+    }
+}
+
+struct Entry {
+    dek: Arc<Dek>,
+    expires: Instant,
+}
+
+/// The sources that are known, by what they are sealed.
+///
+/// An expired one is good until it is swept out, when another comes in: what opens a value never changes, and while
+/// the plugin is away no other comes in. So values stay readable then.
+pub(super) struct Sources {
+    provider: Arc<str>,
+    figures: Arc<Figures>,
+    entries: RwLock<HashMap<Fingerprint, Entry>>,
+}
+
+impl Sources {
+    pub(super) fn new(provider: Arc<str>, figures: Arc<Figures>) -> Self {
+        Sources { provider, figures, entries: RwLock::default() }
+    }
+
+    pub(super) fn get(&self, source: &Fingerprint) -> Option<Arc<Dek>> {
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        entries.get(source).map(|entry| Arc::clone(&entry.dek))
+    }
+
+    /// Remembers a source, and forgets what has expired, or what expires first if there are too many.
+    pub(super) fn put(&self, source: Fingerprint, dek: Arc<Dek>) {
+        let now = Instant::now();
+        let mut entries = self.entries.write().unwrap_or_else(PoisonError::into_inner);
+        entries.retain(|_, entry| entry.expires > now);
+        if entries.len() >= SOURCES_MAX {
+            let oldest = entries.iter().min_by_key(|(_, entry)| entry.expires).map(|(source, _)| *source);
+            oldest.and_then(|source| entries.remove(&source));
+        }
+        entries.insert(source, Entry { dek, expires: now + TTL });
+        self.figures.sources(&self.provider, entries.len());
+    }
+
+    /// Keeps a source that is in use.
+    pub(super) fn keep(&self, source: &Fingerprint, dek: &Arc<Dek>) {
+        let fresh = |entry: &Entry| entry.expires.duration_since(Instant::now()) > TTL / 2;
+        let entries = self.entries.read().unwrap_or_else(PoisonError::into_inner);
+        if !entries.get(source).is_some_and(fresh) {
+            drop(entries);
+            self.put(*source, Arc::clone(dek));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dek() -> Arc<Dek> {
+        Arc::new(Dek::of_seed(Arc::new(ExtendedGcm::new(&[7; 32]).unwrap()), "key"))
+    }
+
+    fn id(number: usize) -> Fingerprint {
+        let mut id = [0; 32];
+        id[..8].copy_from_slice(&number.to_be_bytes());
+        id
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_expired_source_is_good_until_another_comes() {
+        let sources = Sources::new("p".into(), Arc::default());
+        sources.put(id(1), dek());
+        tokio::time::advance(TTL * 2).await;
+        assert!(sources.get(&id(1)).is_some());
+        sources.put(id(2), dek());
+        assert!(sources.get(&id(1)).is_none() && sources.get(&id(2)).is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_source_in_use_does_not_expire() {
+        let (sources, used) = (Sources::new("p".into(), Arc::default()), dek());
+        sources.put(id(1), Arc::clone(&used));
+        for other in 2..5 {
+            tokio::time::advance(TTL * 2 / 3).await;
+            sources.keep(&id(1), &used);
+            sources.put(id(other), dek());
+            assert!(sources.get(&id(1)).is_some());
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn of_too_many_sources_the_oldest_is_forgotten() {
+        let (sources, dek) = (Sources::new("p".into(), Arc::default()), dek());
+        let mut entries = sources.entries.write().unwrap();
+        for number in 0..SOURCES_MAX {
+            let expires = Instant::now() + TTL + Duration::from_nanos(u64::try_from(number).unwrap());
+            entries.insert(id(number), Entry { dek: Arc::clone(&dek), expires });
+        }
+        drop(entries);
+        sources.put(id(SOURCES_MAX), dek);
+        assert!(sources.get(&id(0)).is_none() && sources.get(&id(1)).is_some());
+        assert_eq!(sources.entries.read().unwrap().len(), SOURCES_MAX);
+    }
+}

@@ -1,0 +1,145 @@
+//! Objects that cannot be read (KEP-3926, the gate `AllowUnsafeMalformedObjectDeletion`): how they are told of, so that
+//! somebody finds out which they are, and how they are removed all the same.
+
+use api::options::IGNORE_STORE_READ_ERROR;
+use api::resources::Storage as StorageRow;
+use apimachinery::features::Gate;
+use apimachinery::field::{Error, Path};
+use apimachinery::gvk::GroupKind;
+use apimachinery::status::{Cause, Details, Status};
+use cacher::{Damage, Element, Scope};
+use storage::Written;
+
+use super::{Registry, Result, StoredResource, Target, error};
+use crate::codec::StoredRef;
+
+/// How often somebody else may write the object meanwhile. Each time it is looked at anew: it may have become one that
+/// can be read.
+const ATTEMPTS_MAX: usize = 100;
+/// How many objects the error of one list names (upstream's figure).
+const NAMED_MAX: usize = 100;
+
+impl Registry {
+    /// Why an object was not read. With the gate open the text says that it is one of those that can be removed unread.
+    pub(super) fn get_failed(
+        &self,
+        target: &Target<'_>,
+        storage: &StorageRow<'_>,
+        failure: cacher::Error,
+    ) -> Box<Status> {
+        let resource = target.group_resource();
+        match failure {
+            cacher::Error::Corrupt { key, message, damage, revision } if self.marks_corrupt() => {
+                tracing::error!(key, error = message, "a stored object cannot be read");
+                let prefix = self.stored(storage).map(|stored| stored.resource.config().prefix.clone());
+                let name = prefix.ok().and_then(|prefix| key.strip_prefix(&prefix).map(str::to_owned));
+                let shown = format!("/{}/{}", storage.prefix, name.unwrap_or_default());
+                Status::internal_error(told(&shown, damage, revision, &message)).into()
+            }
+            failure => error::read(&resource, "get", failure),
+        }
+    }
+
+    /// Why an object was not deleted. Upstream reads it first, and fails at that.
+    pub(super) async fn delete_failed(&self, target: &Target<'_>, failure: Box<Status>) -> Box<Status> {
+        if failure.code != 500 || !self.marks_corrupt() {
+            return failure;
+        }
+        self.get(target, "").await.err().unwrap_or(failure)
+    }
+
+    /// Why a list was not made. With the gate open it names the objects that cannot be read.
+    pub(super) async fn list_failed(
+        &self,
+        target: &Target<'_>,
+        stored: &StoredResource,
+        scope: &Scope,
+        failure: cacher::Error,
+    ) -> Box<Status> {
+        let resource = target.group_resource();
+        if !matches!(failure, cacher::Error::Corrupt { .. }) || !self.marks_corrupt() {
+            return error::read(&resource, "list", failure);
+        }
+        let found = self.delegator.unreadable(&stored.resource, &scope.prefix, NAMED_MAX + 1).await;
+        let mut causes: Vec<Cause> = match &found {
+            // They have become readable by now.
+            Ok(found) if found.is_empty() => return error::read(&resource, "list", failure),
+            Ok(found) => found.iter().take(NAMED_MAX).filter_map(|element| cause(element)).collect(),
+            Err(_) => return error::read(&resource, "list", failure),
+        };
+        if found.is_ok_and(|found| found.len() > NAMED_MAX) {
+            let message = "too many errors, the list is truncated".to_owned();
+            causes.push(Cause { reason: "FieldValueTooMany".to_owned(), message, ..Cause::default() });
+        }
+        let message = format!("failed to read one or more {resource} from the storage");
+        tracing::error!(objects = causes.len(), "{message}");
+        let (group, kind) = (target.row.group.to_owned(), target.row.plural.to_owned());
+        let details = Details { name: "list".to_owned(), group, kind, causes, ..Details::default() };
+        Status::failure(500, "StorageReadError", message).with_details(details).into()
+    }
+
+    /// Removes an object that cannot be read, without regard to finalizers and to those who depend on it, for nobody knows
+    /// what it says. As upstream, it takes any failure to open or decode it for that, also one that may pass.
+    ///
+    /// # Errors
+    /// 422 for one that can be read, or is not there; storage's failures.
+    pub async fn delete_corrupt(&self, target: &Target<'_>) -> Result<Status> {
+        let storage = self.storage_of(target, "delete")?;
+        let key = self.key(storage, target)?;
+        let (store, _) = self.writer();
+        let failed = |error| error::storage(&target.group_resource(), "delete", error);
+        for _ in 0..ATTEMPTS_MAX {
+            let found = store.get(&key).await.map_err(failed)?.kv;
+            let corrupt = found.filter(|kv| {
+                kv.readable().is_err() || self.decode(storage, &key, StoredRef::of(kv)).is_err()
+            });
+            let Some(corrupt) = corrupt else { return Err(refused(target)) };
+            tracing::warn!(key, "removing an object that cannot be read");
+            match store.delete(&key, corrupt.mod_revision).await.map_err(failed)? {
+                Written::Done(_) | Written::Stale { current: None, .. } => return Ok(removed(target)),
+                Written::Stale { .. } => {}
+            }
+        }
+        Err(failed(storage::Error::Unavailable(format!("{key} changed on every attempt"))))
+    }
+
+    fn marks_corrupt(&self) -> bool {
+        self.gates().enabled(Gate::AllowUnsafeMalformedObjectDeletion)
+    }
+}
+
+/// What is wrong with an object, in the words of upstream's storage errors.
+fn told(key: &str, damage: Damage, revision: i64, message: &str) -> String {
+    let (what, revision) = match damage {
+        Damage::Sealed => ("data from the storage is not transformable", 0),
+        Damage::Malformed => ("object not decodable", revision),
+    };
+    format!(
+        "StorageError: corrupt object, Code: 7, Key: {key}, ResourceVersion: 0, AdditionalErrorMsg: {what} \
+         revision={revision}: {message}"
+    )
+}
+
+/// An element of a list that cannot be read.
+fn cause(element: &Element) -> Option<Cause> {
+    let (damage, message) = element.damage()?;
+    Some(Cause {
+        reason: "UnexpectedServerResponse".to_owned(),
+        message: told(element.key(), damage, element.revision(), message),
+        field: element.key().to_owned(),
+    })
+}
+
+fn refused(target: &Target<'_>) -> Box<Status> {
+    let detail = "is exclusively used to delete corrupt object(s), try again by removing this option";
+    let error = Error::invalid(&Path::root(IGNORE_STORE_READ_ERROR), true, detail);
+    // Upstream has the resource where others have the kind.
+    let kind = GroupKind::new(target.row.group, target.row.plural);
+    Status::invalid(&kind, target.name, &[error].into()).into()
+}
+
+/// Nothing is known of the object but its name.
+fn removed(target: &Target<'_>) -> Status {
+    let (name, kind) = (target.name.to_owned(), target.row.kind.to_owned());
+    Status::success(Details { name, kind, ..Details::default() })
+}

@@ -1,0 +1,129 @@
+//! Who was let act as somebody else, and what that took, with upstream's names and labels (apiserver
+//! `endpoints/filters/impersonation/metrics`).
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use apimachinery::histogram::Histogram;
+
+use super::authentications::BOUNDS;
+use crate::impersonation::Mode;
+
+/// A family of counters and one of histograms, whose names differ in the end, and what they count.
+const ATTEMPTS: (&str, &str) = ("apiserver_impersonation_attempts", "impersonation attempts");
+const CHECKS: (&str, &str) = (
+    "apiserver_impersonation_authorization_attempts",
+    "authorization checks made by the impersonation handler",
+);
+
+/// Durations of what was allowed and of what was not.
+#[derive(Default)]
+struct Series {
+    allowed: Histogram<15>,
+    denied: Histogram<15>,
+}
+
+impl Series {
+    fn count(&self, allowed: bool, took: Duration) {
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        let durations = if allowed { &self.allowed } else { &self.denied };
+        durations.observe(&BOUNDS, micros, micros);
+    }
+}
+
+/// How requests came to act as somebody else.
+#[derive(Default)]
+pub(crate) struct Impersonations {
+    /// By the mode that allowed it. A denied one has no mode: it is the first element of the pair.
+    attempts: (Series, [Series; 5]),
+    /// Questions to the authorizer, by mode.
+    checks: [Series; 5],
+}
+
+impl Impersonations {
+    /// Counts a request that wanted to act as somebody else, with the mode by which it may.
+    pub(crate) fn attempt(&self, mode: Option<Mode>, took: Duration) {
+        let (denied, allowed) = &self.attempts;
+        match mode {
+            None => denied.count(false, took),
+            Some(mode) => mode.of(allowed).count(true, took),
+        }
+    }
+
+    /// Counts a question to the authorizer.
+    pub(crate) fn check(&self, mode: Mode, allowed: bool, took: Duration) {
+        mode.of(&self.checks).count(allowed, took);
+    }
+
+    /// Appends the families that have samples.
+    pub(super) fn write(&self, out: &mut String) {
+        let (denied, allowed) = &self.attempts;
+        let attempts = Mode::ALL.map(|mode| (mode.label(), mode.of(allowed)));
+        write(out, ATTEMPTS, std::iter::once(("", denied)).chain(attempts));
+        write(out, CHECKS, Mode::ALL.map(|mode| (mode.label(), mode.of(&self.checks))).into_iter());
+    }
+}
+
+fn write<'s>(
+    out: &mut String,
+    (name, what): (&str, &str),
+    series: impl Iterator<Item = (&'static str, &'s Series)>,
+) {
+    let samples: Vec<(String, &Histogram<15>)> = series
+        .flat_map(|(mode, series)| [(mode, "allowed", &series.allowed), (mode, "denied", &series.denied)])
+        .filter(|(.., durations)| !durations.is_empty())
+        .map(|(mode, decision, durations)| (format!("decision=\"{decision}\",mode=\"{mode}\""), durations))
+        .collect();
+    if samples.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        out,
+        "# HELP {name}_duration_seconds [ALPHA] Latency of {what} in seconds split by mode and decision.\n\
+         # TYPE {name}_duration_seconds histogram"
+    );
+    for (labels, durations) in &samples {
+        durations.write(out, &format!("{name}_duration_seconds"), labels, 0, &BOUNDS, 1e6);
+    }
+    let _ = writeln!(
+        out,
+        "# HELP {name}_total [ALPHA] Total number of {what} split by mode and decision.\n\
+         # TYPE {name}_total counter"
+    );
+    for (labels, durations) in &samples {
+        let _ = writeln!(out, "{name}_total{{{labels}}} {}", durations.count());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_denied_attempt_has_no_mode_and_each_question_has_one() {
+        let figures = Impersonations::default();
+        let page = |figures: &Impersonations| {
+            let mut page = String::new();
+            figures.write(&mut page);
+            page
+        };
+        assert_eq!(page(&figures), "");
+        figures.check(Mode::UserInfo, false, Duration::from_millis(1));
+        figures.check(Mode::Legacy, true, Duration::ZERO);
+        figures.attempt(Some(Mode::Legacy), Duration::ZERO);
+        figures.attempt(None, Duration::from_secs(60));
+        let page = page(&figures);
+        let totals: Vec<&str> = page.lines().filter(|line| line.contains("_total{")).collect();
+        assert_eq!(
+            totals,
+            [
+                "apiserver_impersonation_attempts_total{decision=\"denied\",mode=\"\"} 1",
+                "apiserver_impersonation_attempts_total{decision=\"allowed\",mode=\"legacy\"} 1",
+                "apiserver_impersonation_authorization_attempts_total{decision=\"denied\",mode=\"user-info\"} 1",
+                "apiserver_impersonation_authorization_attempts_total{decision=\"allowed\",mode=\"legacy\"} 1",
+            ]
+        );
+        let sum = "apiserver_impersonation_attempts_duration_seconds_sum{decision=\"denied\",mode=\"\"} 60";
+        assert!(page.lines().any(|line| line == sum), "{page}");
+    }
+}

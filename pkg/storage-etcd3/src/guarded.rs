@@ -1,0 +1,210 @@
+//! Writes under a guard (the key's mod revision), and what became of those whose answer was lost.
+//!
+//! A mod revision above 0 is never had twice, so a write guarded by one happens at most once however
+//! often it is made: when an answer is lost, it is made again on another member. If the guard has
+//! failed meanwhile, the key's history says who was first; nobody is told that a write did not happen
+//! that did. A create is guarded by the key's absence, which comes back after a deletion: made twice,
+//! it could bring a deleted object back. It is made once, and if its answer is lost, the key is looked
+//! at: who finds there what was to be written knows that it was.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use etcd_client::proto::{PbTxnOpResponse, PbTxnResponse};
+use etcd_client::{Compare, CompareOp, PutOptions, Txn, TxnOp};
+use futures::StreamExt;
+use storage::{EventKind, Revision, WatchEvent, WatchItem, WatchOptions, Written};
+use tokio::sync::watch as signal;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::Etcd;
+use crate::call::{Budget, Effect, LAST_WORDS};
+use crate::cursor::key_value;
+use crate::failure::Failure;
+use crate::member::Member;
+use crate::store::revision_of;
+use crate::watch::Watch;
+
+/// How long it may take to find out what became of a write.
+const SETTLE_MAX: Duration = Duration::from_secs(1);
+
+/// A write of one key.
+pub(crate) struct Guarded<'a> {
+    pub(crate) key: &'a str,
+    /// The mod revision that the key has to have; 0 for absent.
+    pub(crate) expected: Revision,
+    pub(crate) op: Op<'a>,
+}
+
+/// What is to be done.
+#[derive(Clone, Copy)]
+pub(crate) enum Op<'a> {
+    /// Write a value; lease 0 takes a lease away that the key had before.
+    Put {
+        value: &'a Bytes,
+        lease: i64,
+    },
+    Delete,
+}
+
+impl Guarded<'_> {
+    /// If the key is at `expected`, then the write, else get.
+    fn txn(&self) -> Txn {
+        let op = match self.op {
+            Op::Put { value, lease } => {
+                TxnOp::put(self.key, value.as_ref(), Some(PutOptions::new().with_lease(lease)))
+            }
+            Op::Delete => TxnOp::delete(self.key, None),
+        };
+        Txn::new()
+            .when([Compare::mod_revision(self.key, CompareOp::Equal, self.expected)])
+            .and_then([op])
+            .or_else([TxnOp::get(self.key, None)])
+    }
+
+    /// Whether the key holding `value` means that the write happened, by this or an equal one.
+    fn wrote(&self, found: &Bytes) -> bool {
+        matches!(self.op, Op::Put { value, .. } if value == found)
+    }
+
+    /// What `first`, the first change of the key after `expected`, says about the write; `None` if it
+    /// says nothing.
+    fn verdict(&self, first: &WatchEvent, stale: Written) -> Option<Written> {
+        match (first.kind, self.op) {
+            (EventKind::Delete, Op::Delete) => None,
+            (EventKind::Delete, Op::Put { .. }) => Some(stale),
+            _ if self.wrote(&first.kv.value) => Some(Written::Done(first.kv.mod_revision)),
+            _ => Some(stale),
+        }
+    }
+}
+
+impl Etcd {
+    /// Makes a write, and finds out what became of it.
+    pub(crate) async fn write(&self, write: Guarded<'_>) -> Result<Written, Failure> {
+        match write.expected {
+            0 => self.create(&write).await,
+            _ => self.change(&write).await,
+        }
+    }
+
+    async fn create(&self, write: &Guarded<'_>) -> Result<Written, Failure> {
+        let failure = match self.txn(|| write.txn()).await {
+            Ok(response) => return written(response),
+            Err(failure) => failure,
+        };
+        if !failure.leaves_open() {
+            return Err(failure);
+        }
+        let read = async |member: Arc<Member>| member.kv().get(write.key, None).await.map(|found| found.0);
+        let found = self.members.call(Budget::repeatable(SETTLE_MAX), Effect::Read, read).await;
+        let kv = found.ok().and_then(|found| found.kvs.into_iter().next()).map(key_value);
+        match kv {
+            Some(Ok(kv)) if write.wrote(&kv.value) => Ok(Written::Done(kv.mod_revision)),
+            _ => Err(failure),
+        }
+    }
+
+    async fn change(&self, write: &Guarded<'_>) -> Result<Written, Failure> {
+        let begun = Instant::now();
+        let deadline = begun + self.request_timeout();
+        // Whose deletion it was cannot be found out; whose value it is, can.
+        let grace = if matches!(write.op, Op::Delete) { LAST_WORDS } else { Duration::ZERO };
+        let mut attempts = 0;
+        let mut in_doubt = false;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let txn =
+                async |member: Arc<Member>| member.kv().txn(write.txn()).await.map(|response| response.0);
+            let failure = match self.members.guarded(left, grace, txn).await.and_then(written) {
+                Ok(stale @ Written::Stale { .. }) if in_doubt => return self.settle(write, stale).await,
+                Ok(written) => return Ok(written),
+                Err(failure) => failure,
+            };
+            in_doubt |= failure.leaves_open();
+            attempts += 1;
+            let pause = self.members.pause_after(attempts);
+            let unreachable = self.members.is_unreachable(&failure, attempts, begun);
+            if !failure.may_retry(true) || unreachable || Instant::now() + pause >= deadline {
+                return Err(if in_doubt { Failure::Unavailable(format!("{failure:?}")) } else { failure });
+            }
+            sleep(pause).await;
+        }
+    }
+
+    /// The guard failed on a later attempt: another writer was first, or an earlier attempt was.
+    async fn settle(&self, write: &Guarded<'_>, stale: Written) -> Result<Written, Failure> {
+        if let Written::Stale { current: Some(current), .. } = &stale
+            && write.wrote(&current.value)
+        {
+            return Ok(Written::Done(current.mod_revision));
+        }
+        let unknown = || Failure::Unavailable("the answer was lost, and so is what it was about".to_owned());
+        let first = timeout(SETTLE_MAX, self.first_change(write)).await.ok().flatten();
+        first.and_then(|first| write.verdict(&first, stale)).ok_or_else(unknown)
+    }
+
+    /// The first change of the key after the revision that was expected, while history has it.
+    async fn first_change(&self, write: &Guarded<'_>) -> Option<WatchEvent> {
+        let options = WatchOptions { exact: true, ..WatchOptions::default() };
+        let (_, no_progress) = signal::channel(0);
+        let start = write.expected + 1;
+        let watch = Watch::new(self.members.clone(), write.key, start, options, SETTLE_MAX, no_progress);
+        match watch.open().await.ok()?.next().await? {
+            Ok(WatchItem::Event(event)) => Some(event),
+            _ => None,
+        }
+    }
+}
+
+/// What a guarded transaction did.
+fn written(response: PbTxnResponse) -> Result<Written, Failure> {
+    let revision = revision_of(response.header)?;
+    if response.succeeded {
+        return Ok(Written::Done(revision));
+    }
+    match response.responses.into_iter().next().and_then(|op| op.response) {
+        Some(PbTxnOpResponse::ResponseRange(range)) => {
+            let current = range.kvs.into_iter().next().map(key_value).transpose();
+            let current = current.map_err(|e| Failure::Internal(e.to_string()))?;
+            Ok(Written::Stale { current, revision })
+        }
+        _ => Err(Failure::Internal("etcd did not answer the transaction's read".to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use etcd_client::proto::PbResponseHeader;
+    use storage::KeyValue;
+
+    use super::*;
+
+    #[test]
+    fn an_answer_without_its_parts_is_an_error_not_a_write() {
+        let header = || Some(PbResponseHeader { revision: 7, ..Default::default() });
+        let answer = |header, succeeded| PbTxnResponse { header, succeeded, responses: Vec::new() };
+        assert_eq!(written(answer(header(), true)), Ok(Written::Done(7)));
+        assert!(matches!(written(answer(None, true)), Err(Failure::Internal(_))));
+        assert!(matches!(written(answer(header(), false)), Err(Failure::Internal(_))));
+    }
+
+    #[test]
+    fn the_first_change_after_the_guard_says_whether_a_write_happened() {
+        let (ours, theirs) = (Bytes::from_static(b"ours"), Bytes::from_static(b"theirs"));
+        let stale = || Written::Stale { current: None, revision: 9 };
+        let check = |op, kind, value: &Bytes, expected: Option<Written>| {
+            let kv = KeyValue::new("k", value.clone(), 6);
+            let first = WatchEvent { kind, kv, prev: None };
+            assert_eq!(Guarded { key: "k", expected: 5, op }.verdict(&first, stale()), expected, "{first:?}");
+        };
+        let put = Op::Put { value: &ours, lease: 0 };
+        check(put, EventKind::Update, &ours, Some(Written::Done(6)));
+        check(put, EventKind::Update, &theirs, Some(stale()));
+        check(put, EventKind::Delete, &Bytes::new(), Some(stale()));
+        check(Op::Delete, EventKind::Update, &theirs, Some(stale()));
+        // Whose deletion it was, nobody can tell.
+        check(Op::Delete, EventKind::Delete, &Bytes::new(), None);
+    }
+}

@@ -1,0 +1,16 @@
+#!/usr/bin/env bash
+# Makes the root directory of the image (deploy/image/Containerfile) of what tools/dist.sh made.
+#
+#   tools/image-root.sh DIST ROOT
+set -euo pipefail
+
+[ $# = 2 ] || { sed -n '2,5s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+dist=$1 image=$2
+authorities=${SSL_CERT_FILE:-/etc/ssl/certs/ca-certificates.crt}
+binary=$(ls "$dist"/kube-apiserver-linux-* | grep -v '[.]debug$')
+
+install -D -m 755 "$binary" "$image/usr/local/bin/kube-apiserver"
+install -D -m 644 "$authorities" "$image/etc/ssl/certs/ca-certificates.crt"
+install -D -m 644 "$dist/THIRD-PARTY-LICENSES.txt" "$image/usr/share/doc/kube-apiserver/THIRD-PARTY-LICENSES.txt"
+# Without it, names are asked of DNS alone, and localhost is none of them.
+echo 'hosts: files dns' | install -D -m 644 /dev/stdin "$image/etc/nsswitch.conf"
