@@ -5,6 +5,7 @@
 
 mod custom;
 mod definition;
+mod endpoints;
 mod proxied;
 mod serving;
 #[cfg(test)]
@@ -18,6 +19,7 @@ use crate::resources::{self, Handle, Resource};
 
 pub use custom::CustomResource;
 pub use definition::Definition;
+pub use endpoints::Endpoints;
 pub use proxied::{Document, Proxied, ProxiedVersion};
 pub use serving::Serving;
 
@@ -55,8 +57,8 @@ pub struct Version {
     pub owner: Owner,
     /// Where others answer for versions of the same group, those with a higher number come first.
     pub priority: i32,
-    /// By plural name and subresource. None where another server answers.
-    pub endpoints: Vec<Arc<Endpoint>>,
+    /// None where another server answers.
+    pub endpoints: Endpoints,
 }
 
 /// Who answers for a group version.
@@ -138,9 +140,6 @@ impl Catalog {
             versions.extend(others);
             group = Group { priority: known.priority, versions, ..group };
         }
-        for version in &mut group.versions {
-            version.endpoints.sort_by(|a, b| a.key().cmp(&b.key()));
-        }
         let name = group.name.clone();
         replace(&mut self.own, &name, (!group.versions.is_empty()).then(|| Arc::new(group)));
         self.layer(&name);
@@ -169,7 +168,7 @@ impl Catalog {
 
     /// Every endpoint, group by group.
     pub fn endpoints(&self) -> impl Iterator<Item = &Arc<Endpoint>> {
-        self.groups().flat_map(|group| group.versions.iter().flat_map(|version| &version.endpoints))
+        self.groups().flat_map(|group| group.versions.iter().flat_map(|version| version.endpoints.iter()))
     }
 
     /// Whether a row is served.
@@ -221,8 +220,6 @@ impl Group {
 impl Version {
     /// A resource (`subresource` empty) or subresource.
     pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
-        let at =
-            self.endpoints.binary_search_by(|endpoint| endpoint.key().cmp(&(plural, subresource))).ok()?;
-        self.endpoints.get(at)
+        self.endpoints.find(plural, subresource)
     }
 }

@@ -148,7 +148,7 @@ pub(crate) struct Held {
     pub(crate) lease: Option<Box<Lease>>,
 }
 
-/// What a request brings along besides its body.
+/// What a request brings along. Boxed: every step would hold a copy of its own.
 struct Incoming<'r> {
     parts: Parts,
     body: Body,
@@ -231,7 +231,8 @@ impl Chain {
             None => {
                 let (context, recording, classified) =
                     (Arc::clone(&context), recording.as_deref(), &classified);
-                self.bounded(Incoming { parts, body, context, peer, recording, received, classified }).await
+                let incoming = Incoming { parts, body, context, peer, recording, received, classified };
+                self.bounded(Box::new(incoming)).await
             }
         };
         let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
@@ -264,7 +265,7 @@ impl Chain {
     }
 
     /// Runs the steps within the deadline, and turns a panic into an answer.
-    async fn bounded(self: &Arc<Self>, incoming: Incoming<'_>) -> Result<(Response, Grant), Refusal> {
+    async fn bounded(self: &Arc<Self>, incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Refusal> {
         let deadline = deadline(&incoming.context);
         let steps = AssertUnwindSafe(self.steps(incoming)).catch_unwind();
         let outcome = match deadline {
@@ -279,7 +280,7 @@ impl Chain {
     }
 
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
-    async fn steps(self: &Arc<Self>, mut incoming: Incoming<'_>) -> Result<(Response, Grant), Refusal> {
+    async fn steps(self: &Arc<Self>, mut incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Refusal> {
         let sender = self.authenticate(&mut incoming).await;
         if let Some(recording) = incoming.recording
             && !recording.received(sender.as_ref().ok().map(Authenticated::user))
@@ -301,10 +302,10 @@ impl Chain {
     /// Answers a request whose sender is known.
     async fn answer(
         self: &Arc<Self>,
-        incoming: Incoming<'_>,
+        incoming: Box<Incoming<'_>>,
         sender: Authenticated,
     ) -> Result<(Response, Grant), Refusal> {
-        let Incoming { mut parts, body, context, recording, received, classified, .. } = incoming;
+        let Incoming { mut parts, body, context, recording, received, classified, .. } = *incoming;
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
         let figures = &self.metrics.impersonations;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Endpoint, Group, Owner, Version};
+use super::{Endpoint, Endpoints, Group, Owner, Version};
 use crate::managed_fields::FieldManager;
 use crate::resources::Handle;
 
@@ -49,7 +49,7 @@ impl Group {
         let endpoints: Vec<_> = resources.iter().flat_map(CustomResource::endpoints).collect();
         let version = |name: &&str| {
             let own = endpoints.iter().filter(|(version, _)| version == name);
-            let endpoints: Vec<_> = own.map(|(_, endpoint)| Arc::clone(endpoint)).collect();
+            let endpoints: Endpoints = own.map(|(_, endpoint)| Arc::clone(endpoint)).collect();
             let served = !endpoints.is_empty();
             served.then(|| Version {
                 name: (*name).to_owned(),

@@ -7,7 +7,7 @@ use apimachinery::kube_version;
 use bytes::Bytes;
 use schema::object::Object;
 
-use super::{Catalog, Group, Owner, Version, find, replace};
+use super::{Catalog, Endpoints, Group, Owner, Version, find, replace};
 
 /// A version that another server answers for, and what that server says of it.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -86,7 +86,7 @@ fn layered(name: &str, own: Option<&Group>, proxied: &[ProxiedVersion]) -> Group
         name: version.name.clone(),
         owner: Owner::Proxied(Arc::clone(&version.proxied)),
         priority: version.priority,
-        endpoints: Vec::new(),
+        endpoints: Endpoints::default(),
     }));
     versions.sort_by(|a, b| {
         let by_priority = Reverse(a.priority).cmp(&Reverse(b.priority));

@@ -17,7 +17,7 @@ fn widgets() -> Group {
         ..CustomTexts::default()
     };
     let row = Handle::custom(texts, |row, _| row);
-    let endpoints = vec![Arc::new(Endpoint { row, fields: None })];
+    let endpoints = Endpoints::from_iter([Arc::new(Endpoint { row, fields: None })]);
     let versions = vec![Version { name: "v1".to_owned(), owner: Owner::Custom, priority: 100, endpoints }];
     Group { name: "example.com".to_owned(), priority: 1000, versions }
 }

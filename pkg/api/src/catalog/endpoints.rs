@@ -1,0 +1,44 @@
+//! The endpoints of a version, found by name.
+
+use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use super::Endpoint;
+
+/// Resources and subresources by plural name and subresource. Every request looks one up, several times.
+#[derive(Debug, Clone, Default)]
+pub struct Endpoints {
+    sorted: Vec<Arc<Endpoint>>,
+    /// Where those of a plural name begin.
+    begins: HashMap<Box<str>, usize>,
+}
+
+impl Endpoints {
+    /// A resource (`subresource` empty) or subresource.
+    pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
+        let own = self.sorted.get(*self.begins.get(plural)?..)?;
+        let own = own.iter().take_while(|endpoint| endpoint.row.row().plural == plural);
+        own.into_iter().find(|endpoint| endpoint.row.row().subresource == subresource)
+    }
+}
+
+impl FromIterator<Arc<Endpoint>> for Endpoints {
+    fn from_iter<I: IntoIterator<Item = Arc<Endpoint>>>(endpoints: I) -> Self {
+        let mut sorted: Vec<_> = endpoints.into_iter().collect();
+        sorted.sort_by(|a, b| a.key().cmp(&b.key()));
+        let mut begins = HashMap::new();
+        for (at, endpoint) in sorted.iter().enumerate() {
+            begins.entry(endpoint.row.row().plural.into()).or_insert(at);
+        }
+        Endpoints { sorted, begins }
+    }
+}
+
+impl Deref for Endpoints {
+    type Target = [Arc<Endpoint>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.sorted
+    }
+}
