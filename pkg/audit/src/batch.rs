@@ -14,7 +14,7 @@ use apimachinery::time::UnixTime;
 use crate::{Event, Figures, Sink};
 
 /// How much events that wait may weigh together, in bytes. Upstream counts them alone, however large they are.
-const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
+pub(crate) const WAITING_BYTES_MAX: usize = 256 * 1024 * 1024;
 
 /// How events are handed on.
 #[derive(Debug, Clone, Copy, PartialEq)]

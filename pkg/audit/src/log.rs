@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use crate::batch::WAITING_BYTES_MAX;
 use crate::{Event, Figures, Sink, Stage};
 
 /// What lines look like.
@@ -26,32 +27,52 @@ impl Format {
     }
 }
 
-/// How long the line of a request that came in may wait for the next line, so that both are written at once.
+/// How long lines may wait for others, so that they are written at once.
 const WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// How many bytes of lines are written at once. A longer line is written by itself.
 const CHUNK_BYTES: usize = 64 * 1024;
 
-/// Writes a line for each event.
+/// Writes a line for each event, in the order in which they are handed over.
 pub struct Log {
     lines: Arc<Lines>,
     format: Format,
-    /// Whether the line of a request that came in may wait.
-    waits: bool,
+    wait: Wait,
+}
+
+/// Which lines wait for others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wait {
+    /// None.
+    Never,
+    /// That of a request that came in.
+    Received,
+    /// All. When so many wait, more are lost.
+    Always(usize),
 }
 
 /// Lines, and where they are written.
 struct Lines {
+    /// Who writes locks this before `state`.
+    out: Mutex<Out>,
     state: Mutex<State>,
     /// Tells the thread that writes what has waited long enough that something waits, or that all is over.
     wake: Condvar,
     figures: Arc<Figures>,
 }
 
+struct Out {
+    to: Box<dyn Write + Send>,
+    /// Lines that are being written.
+    lines: Vec<u8>,
+}
+
+#[derive(Default)]
 struct State {
-    out: Box<dyn Write + Send>,
     /// Lines that are not written yet.
     waiting: Vec<u8>,
+    /// How many.
+    count: usize,
     /// How often lines were left waiting.
     left: u64,
     /// Whether the thread sleeps until it is woken.
@@ -64,64 +85,98 @@ impl Log {
     /// A log that is written to `out`. What is handed over at once is written at once, in pieces of whole lines, before
     /// the call returns.
     pub fn new(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> Self {
-        let state = State { out, waiting: Vec::new(), left: 0, sleeps: false, ended: false };
-        let lines = Lines { state: Mutex::new(state), wake: Condvar::new(), figures };
-        Log { lines: Arc::new(lines), format, waits: false }
+        let out = Mutex::new(Out { to: out, lines: Vec::new() });
+        let lines = Lines { out, state: Mutex::default(), wake: Condvar::new(), figures };
+        Log { lines: Arc::new(lines), format, wait: Wait::Never }
     }
 
     /// The same, but that a request came in is written together with what came of it, or after 10 ms: a system
-    /// call for two lines. Lines are in the order in which they were handed over.
+    /// call for two lines.
     ///
     /// # Errors
     /// The system's, when there is no thread.
     pub fn waiting(out: Box<dyn Write + Send>, format: Format, figures: Arc<Figures>) -> io::Result<Self> {
-        let mut log = Log::new(out, format, figures);
-        log.waits = true;
-        let lines = Arc::clone(&log.lines);
+        Log::new(out, format, figures).late(Wait::Received)
+    }
+
+    /// The same, but a thread of its own writes the lines, within 10 ms, and nobody waits for it. When `waiting_max` of
+    /// them wait, or 256 MiB, more are lost and counted.
+    ///
+    /// # Errors
+    /// The system's, when there is no thread.
+    pub fn batched(
+        out: Box<dyn Write + Send>,
+        format: Format,
+        figures: Arc<Figures>,
+        waiting_max: usize,
+    ) -> io::Result<Self> {
+        Log::new(out, format, figures).late(Wait::Always(waiting_max))
+    }
+
+    fn late(mut self, wait: Wait) -> io::Result<Self> {
+        self.wait = wait;
+        let lines = Arc::clone(&self.lines);
         std::thread::Builder::new().name("audit-log".to_owned()).spawn(move || lines.write_late())?;
-        Ok(log)
+        Ok(self)
+    }
+
+    fn append(&self, event: &Event, lines: &mut Vec<u8>) {
+        match self.format {
+            Format::Json => event.write_json(lines),
+            Format::Legacy => lines.extend_from_slice((event.legacy() + "\n").as_bytes()),
+        }
     }
 
     fn line(&self, event: &Event) -> Vec<u8> {
         let mut line = Vec::with_capacity(1024);
-        match self.format {
-            Format::Json => event.write_json(&mut line),
-            Format::Legacy => line = (event.legacy() + "\n").into_bytes(),
-        }
+        self.append(event, &mut line);
         line
+    }
+
+    /// Leaves lines waiting; those for which there is no room are lost.
+    fn leave(&self, events: &[Event], waiting_max: usize) {
+        let left = |event: &Event| self.lines.leave(&self.line(event), waiting_max, WAITING_BYTES_MAX);
+        if let Some(first) = events.iter().position(|event| !left(event)) {
+            let lost = events.iter().skip(first).map(Event::legacy);
+            self.lines.figures.lost("buffered", &"audit buffer queue blocked", lost);
+        }
     }
 }
 
 impl Sink for Log {
     fn process(&self, events: &[Event]) -> bool {
-        let (mut locked, mut good) = (None, true);
-        for event in events {
-            let line = self.line(event);
-            // Held until the end, so that this call hears of every failure to write its own lines.
-            let state = locked.get_or_insert_with(|| self.lines.lock());
-            good = self.lines.add(state, &line) && good;
-        }
-        let Some(mut state) = locked else { return true };
-        if self.waits && events.iter().all(|event| event.stage == Stage::RequestReceived) {
-            state.left = state.left.wrapping_add(1);
-            if std::mem::take(&mut state.sleeps) {
-                self.lines.wake.notify_one();
+        match (self.wait, events) {
+            (Wait::Always(waiting_max), _) => {
+                self.leave(events, waiting_max);
+                true
             }
-            return good;
+            (Wait::Received, [event]) if event.stage == Stage::RequestReceived => {
+                let line = self.line(event);
+                self.lines.leave(&line, usize::MAX, CHUNK_BYTES) || self.lines.write(&line)
+            }
+            _ => {
+                let (mut lines, mut good) = (Vec::with_capacity(1024), true);
+                for event in events {
+                    self.append(event, &mut lines);
+                    if lines.len() >= CHUNK_BYTES {
+                        good = self.lines.write(&lines) && good;
+                        lines.clear();
+                    }
+                }
+                self.lines.write(&lines) && good
+            }
         }
-        self.lines.write(&mut state) && good
     }
 
     fn finish(&self) {
-        self.lines.write(&mut self.lines.lock());
+        self.lines.write(&[]);
     }
 }
 
 impl Drop for Log {
     fn drop(&mut self) {
-        let mut state = self.lines.lock();
-        self.lines.write(&mut state);
-        state.ended = true;
+        self.lines.write(&[]);
+        self.lines.lock().ended = true;
         self.lines.wake.notify_one();
     }
 }
@@ -131,27 +186,44 @@ impl Lines {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a line. Writes what waits when there is no room for it.
-    fn add(&self, state: &mut State, line: &[u8]) -> bool {
-        let fits = state.waiting.len().saturating_add(line.len()) <= CHUNK_BYTES;
-        let good = fits || self.write(state);
+    /// Leaves a line to the thread that writes late. Says whether there was room for it.
+    fn leave(&self, line: &[u8], waiting_max: usize, bytes_max: usize) -> bool {
+        let mut state = self.lock();
+        if state.count >= waiting_max || state.waiting.len().saturating_add(line.len()) > bytes_max {
+            return false;
+        }
         state.waiting.extend_from_slice(line);
-        good
+        state.count = state.count.saturating_add(1);
+        state.left = state.left.wrapping_add(1);
+        if std::mem::take(&mut state.sleeps) {
+            self.wake.notify_one();
+        }
+        true
     }
 
-    /// Writes what waits. Nothing waits afterwards, whether that went well or not.
-    fn write(&self, state: &mut State) -> bool {
-        if state.waiting.is_empty() {
-            return true;
+    /// Writes the lines that wait, and these behind them. Says whether that went well; whether or not, it is over.
+    fn write(&self, more: &[u8]) -> bool {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        let Out { to, lines } = &mut *out;
+        {
+            let mut state = self.lock();
+            std::mem::swap(&mut state.waiting, lines);
+            state.count = 0;
         }
-        let outcome = state.out.write_all(&state.waiting).and_then(|()| state.out.flush());
-        if let Err(error) = &outcome {
-            let lost = String::from_utf8_lossy(&state.waiting);
-            self.figures.lost("log", error, lost.lines().map(str::to_owned));
+        lines.extend_from_slice(more);
+        let (mut rest, mut good) = (lines.as_slice(), true);
+        while !rest.is_empty() {
+            let (piece, behind) = rest.split_at(piece_of(rest));
+            if let Err(error) = to.write_all(piece).and_then(|()| to.flush()) {
+                let lost = String::from_utf8_lossy(piece);
+                self.figures.lost("log", &error, lost.lines().map(str::to_owned));
+                good = false;
+            }
+            rest = behind;
         }
-        state.waiting.clear();
-        state.waiting.shrink_to(CHUNK_BYTES);
-        outcome.is_ok()
+        lines.clear();
+        lines.shrink_to(CHUNK_BYTES);
+        good
     }
 
     /// Writes what others have left waiting, until all is over. Sleeps while they leave nothing.
@@ -159,14 +231,25 @@ impl Lines {
         let mut state = self.lock();
         while !state.ended {
             let left = state.left;
-            (state, _) = self.wake.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner);
-            self.write(&mut state);
+            drop(self.wake.wait_timeout(state, WAIT_MAX).unwrap_or_else(PoisonError::into_inner));
+            self.write(&[]);
+            state = self.lock();
             state.sleeps = state.left == left;
             while state.sleeps && !state.ended {
                 state = self.wake.wait(state).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
+}
+
+/// How many bytes of whole lines are written at once, of these.
+fn piece_of(lines: &[u8]) -> usize {
+    let is_end = |byte: &u8| *byte == b'\n';
+    let whole = match lines.get(..CHUNK_BYTES) {
+        Some(chunk) => chunk.iter().rposition(is_end).or_else(|| lines.iter().position(is_end)),
+        None => None,
+    };
+    whole.map_or(lines.len(), |end| end + 1)
 }
 
 #[cfg(test)]
@@ -249,7 +332,7 @@ mod tests {
         for finish in [Log::finish as fn(&Log), |_| ()] {
             let out = Out::default();
             let mut log = Log::new(Box::new(out.clone()), Format::Json, Arc::default());
-            log.waits = true;
+            log.wait = Wait::Received;
             assert!(log.process(&[at(Stage::RequestReceived)]));
             assert!(out.0.lock().unwrap().is_empty());
             finish(&log);
@@ -279,5 +362,51 @@ mod tests {
         let mut page = String::new();
         figures.write(&mut page);
         assert!(page.contains("apiserver_audit_error_total{plugin=\"log\"} 2\n"), "{page}");
+    }
+
+    /// Writes when somebody lets it.
+    struct Slow(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Slow {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0.lock().unwrap().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn nobody_waits_for_lines_in_batches_and_more_than_may_wait_are_lost_and_counted() {
+        let (kept, figures) = (Arc::<Mutex<Vec<u8>>>::default(), Arc::<Figures>::default());
+        let out = Box::new(Slow(Arc::clone(&kept)));
+        let log = Log::batched(out, Format::Json, Arc::clone(&figures), 2).unwrap();
+        let guard = kept.lock().unwrap();
+        assert!(log.process(&vec![event(); 10]), "nobody is refused for that");
+        drop(guard);
+        drop(log);
+        let written = String::from_utf8(kept.lock().unwrap().clone()).unwrap().lines().count();
+        let mut page = String::new();
+        figures.write(&mut page);
+        let lost = page
+            .lines()
+            .find_map(|line| line.strip_prefix("apiserver_audit_error_total{plugin=\"buffered\"} "))
+            .map_or(0, |count| count.parse().unwrap());
+        assert!((2..=4).contains(&written), "two wait, and as many may be under way: {written}");
+        assert_eq!(written + lost, 10);
+    }
+
+    #[test]
+    fn lines_in_batches_are_written_soon() {
+        let out = Out::default();
+        let log = Log::batched(Box::new(out.clone()), Format::Json, Arc::default(), 100).unwrap();
+        for n in 1..=3 {
+            assert!(log.process(&[event()]));
+            while out.0.lock().unwrap().concat().lines().count() < n {
+                std::thread::yield_now();
+            }
+        }
     }
 }

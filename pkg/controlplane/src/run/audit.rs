@@ -6,7 +6,9 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use ::audit::{Batch, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union};
+use ::audit::{
+    Batch, BatchOptions, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
+};
 use apimachinery::clock::Clock;
 use server::Auditor;
 use server::metrics::Collector;
@@ -35,11 +37,18 @@ pub(super) fn auditor(
     let mut sinks: Vec<Arc<dyn Sink>> = Vec::new();
     if let Some((log, out)) = out {
         let counted = Arc::clone(figures);
-        let lines = match log.mode {
-            AuditMode::Blocking => Log::waiting(out, log.format, counted).map_err(RunError::Threads)?,
-            AuditMode::BlockingStrict | AuditMode::Batch(_) => Log::new(out, log.format, counted),
+        let (lines, mode) = match log.mode {
+            AuditMode::Blocking => (Log::waiting(out, log.format, counted), log.mode),
+            // How many lines make a batch is nothing that a file shows.
+            AuditMode::Batch(BatchOptions { waiting_max, throttle: None, .. }) => {
+                (Log::batched(out, log.format, counted, waiting_max), AuditMode::Blocking)
+            }
+            AuditMode::BlockingStrict | AuditMode::Batch(_) => {
+                (Ok(Log::new(out, log.format, counted)), log.mode)
+            }
         };
-        sinks.push(sink(Arc::new(lines), log.mode, log.truncate, clock, figures)?);
+        let lines = lines.map_err(RunError::Threads)?;
+        sinks.push(sink(Arc::new(lines), mode, log.truncate, clock, figures)?);
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));

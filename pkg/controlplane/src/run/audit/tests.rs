@@ -1,7 +1,7 @@
 //! Claims about a server that is audited.
 #![allow(clippy::unwrap_used)]
 
-use ::audit::{BatchOptions, Event, FileOptions, Format, Level, Stage};
+use ::audit::{Event, FileOptions, Format, Level, Stage};
 use apimachinery::clock::TestClock;
 use apimachinery::time::UnixTime;
 use serde_json::{Value, json};
