@@ -20,8 +20,8 @@ struct Asked {
 
 #[async_trait]
 impl Admit for Record<'_> {
-    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<()> {
-        Ok(())
+    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<Edits> {
+        Ok(Edits::default())
     }
 
     async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {
