@@ -2,7 +2,7 @@
 
 use api::options::{ListOptions, Preconditions};
 
-use super::super::Admit;
+use super::super::{Admit, Edits};
 use super::*;
 
 /// Notes what it is asked. Refuses to let go what has `refuse` among its data, and changes a `meddle` behind
