@@ -172,9 +172,6 @@ impl Versions for World {
         shown: &Object,
         at: &Resource<'_>,
     ) -> Result<Object, Box<Status>> {
-        if shown.contains_key("unconvertible") {
-            return Err(Status::unmapped("no").into());
-        }
         let mut shown = shown.clone();
         shown.insert("apiVersion".to_owned(), at.kind_group_version.into());
         shown.insert("kind".to_owned(), at.kind.into());
