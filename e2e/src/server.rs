@@ -20,15 +20,8 @@ const READY: &str = "export KUBECONFIG=";
 /// Lines of a log that are shown with a failure.
 const TAIL_LINES: usize = 60;
 
-/// Plugins that are off: nothing here makes the accounts that pods would run as, and the server warns of
-/// those that it does not have.
-const PLUGINS_OFF: [&str; 5] = [
-    "ServiceAccount",
-    "MutatingAdmissionPolicy",
-    "MutatingAdmissionWebhook",
-    "ValidatingAdmissionPolicy",
-    "ValidatingAdmissionWebhook",
-];
+/// A plugin that is off: nothing here makes the accounts that pods would run as.
+const PLUGIN_OFF: &str = "ServiceAccount";
 
 /// Where the server keeps its objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,7 +122,7 @@ impl Server {
         command
             .args(["--bind-address", "127.0.0.1", "--secure-port", &self.port.to_string(), "--cert-dir"])
             .arg(dir.join("pki"))
-            .arg(format!("--disable-admission-plugins={}", PLUGINS_OFF.join(",")))
+            .arg(format!("--disable-admission-plugins={}", PLUGIN_OFF))
             .args(&self.flags)
             .stderr(log);
         match &self.etcd_url {

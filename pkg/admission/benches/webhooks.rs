@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use admission::dynamic::{Surroundings, Versions};
+use admission::dynamic::{Edited, Surroundings, Versions};
 use admission::webhook::{
     CallFailure, Caller, Configured, Hook, Hooks, Target, ValidatingAdmissionWebhook, Webhooks,
 };
@@ -91,8 +91,8 @@ impl Versions for Host {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Object, String> {
-        Ok(Object::new())
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
+        Ok(Edited { object: Object::new(), shares_labels: false })
     }
 }
 

@@ -16,7 +16,7 @@ pub use matching::{Criteria, NamespaceOf};
 pub(crate) use memo::Memo;
 pub use request::admission_request;
 pub use rules::{Place, Rule};
-pub use versions::{Invocation, Versioned, Versions};
+pub use versions::{Edited, Invocation, Versioned, Versions};
 
 use std::sync::Arc;
 

@@ -6,6 +6,7 @@ use schema::object::Object;
 use serde_json::Value;
 
 use crate::again::Again;
+use crate::dynamic::Edited;
 
 const MANAGED_FIELDS: &str = "managedFields";
 
@@ -44,6 +45,7 @@ pub struct Notes {
     round: Round,
     /// What an object had before somebody outside changed it.
     managed_fields: Option<Option<Value>>,
+    shares_labels: Option<bool>,
 }
 
 /// How often the plugins that edit have been asked.
@@ -76,6 +78,18 @@ impl Notes {
             self.round = Round::Second;
         }
         wanted
+    }
+
+    /// Puts an object in the place of the one that somebody outside has edited.
+    pub(crate) fn replace(&mut self, object: &mut Object, edited: Edited) {
+        self.shares_labels = Some(edited.shares_labels);
+        *object = edited.object;
+    }
+
+    /// Whether the object has its labels from its pod template ([`api::defaults::shares_labels`]), if somebody outside
+    /// has edited it; that decides then, not what was sent.
+    pub fn shares_labels(&self) -> Option<bool> {
+        self.shares_labels
     }
 
     /// Keeps the managed fields of an object that somebody outside is about to change, the first time.

@@ -224,7 +224,7 @@ impl Dispatch for Api {
         let trace = Trace::begin(route.action, &parts, &context);
         let deprecation: Vec<String> = route.endpoint.row.row().deprecation_warning().into_iter().collect();
         if !deprecation.is_empty() {
-            self.deprecated_requests.note(route.endpoint.row.row());
+            self.deprecated_requests.note(route.endpoint.row.row(), &context.notes);
         }
         let formats = self.formats.of(route.endpoint.row.row());
         let (answer, warnings) = match negotiated(&parts, query, &route, formats) {

@@ -6,6 +6,7 @@ use std::fmt::Write;
 use std::sync::{Mutex, PoisonError};
 
 use api::resources::Resource;
+use apimachinery::request_notes::Notes;
 
 const NAME: &str = "apiserver_requested_deprecated_apis";
 /// Versions of custom resources come and go; this many are remembered, as upstream remembers all.
@@ -16,12 +17,16 @@ const SEEN_MAX: usize = 4096;
 pub struct DeprecatedRequests(Mutex<BTreeSet<String>>);
 
 impl DeprecatedRequests {
-    /// Somebody asked for a deprecated version.
-    pub(crate) fn note(&self, row: &Resource<'_>) {
+    /// Somebody asked for a deprecated version, which audit is told, too.
+    pub(crate) fn note(&self, row: &Resource<'_>, notes: &Notes) {
         let removed = match (row.custom, row.lifecycle.removed) {
             (None, Some(minor)) => format!("1.{minor}"),
             _ => String::new(),
         };
+        notes.annotate("k8s.io/deprecated", "true");
+        if !removed.is_empty() {
+            notes.annotate("k8s.io/removed-release", removed.as_str());
+        }
         let labels = format!(
             "group=\"{}\",removed_release=\"{removed}\",resource=\"{}\",subresource=\"{}\",version=\"{}\"",
             row.group, row.plural, row.subresource, row.version
@@ -54,6 +59,7 @@ mod tests {
     #[test]
     fn a_deprecated_api_is_shown_once_with_the_release_that_removes_it() {
         let (requests, mut page) = (DeprecatedRequests::default(), String::new());
+        let notes = Notes::default();
         requests.write(&mut page);
         assert_eq!(page, "");
         for (group, version, plural) in [
@@ -61,8 +67,16 @@ mod tests {
             ("resource.k8s.io", "v1beta1", "deviceclasses"),
             ("", "v1", "endpoints"),
         ] {
-            requests.note(api::resources::find(group, version, plural, "").unwrap());
+            requests.note(api::resources::find(group, version, plural, "").unwrap(), &notes);
         }
+        let annotations = notes.annotations();
+        assert_eq!(
+            annotations,
+            [
+                ("k8s.io/deprecated".into(), "true".to_owned()),
+                ("k8s.io/removed-release".into(), "1.38".to_owned())
+            ]
+        );
         requests.write(&mut page);
         let samples: Vec<&str> = page.lines().filter(|line| !line.starts_with('#')).collect();
         assert_eq!(

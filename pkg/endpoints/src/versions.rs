@@ -39,7 +39,8 @@ pub fn read(text: &[u8], endpoint: &Resource<'_>) -> Result<(Object, String), St
 }
 
 /// Fills in the defaults of an object in version `from`, converts it to the resource's storage version, and folds
-/// aliases the way upstream's conversions do. An object of another kind than the resource's (a Scale) stays as it is.
+/// aliases the way upstream's conversions do. An object of another kind than the resource's (a Scale) stays as it is,
+/// and one whose versions somebody outside converts stays in its version.
 ///
 /// # Errors
 /// 400 for what cannot be converted.
@@ -73,7 +74,7 @@ pub fn stored(
     }
 }
 
-/// The same of a custom resource. Its versions differ in their schemas alone.
+/// The same of a custom resource. Its versions differ in their schemas alone, or in what only a webhook knows.
 fn custom_to_storage_version(
     row: &Resource<'_>,
     kind: &CustomKind,
@@ -82,7 +83,7 @@ fn custom_to_storage_version(
 ) -> Result<Object, Box<Status>> {
     kind.default(from, &mut object);
     let to = row.stored_form().group_version;
-    if to == from {
+    if to == from || kind.converts_by_webhook {
         return Ok(object);
     }
     object.insert("apiVersion".to_owned(), to.into());

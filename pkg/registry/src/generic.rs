@@ -43,7 +43,7 @@ use storage::Turns;
 use crate::StoredRef;
 use crate::ingest::{self, Fields};
 
-pub use admit::{Admit, AdmitAll};
+pub use admit::{Admit, AdmitAll, Edits};
 use older::Older;
 
 pub use allocate::{Allocator, Claim};

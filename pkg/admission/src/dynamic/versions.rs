@@ -53,7 +53,16 @@ pub trait Versions: Send + Sync + 'static {
     ///
     /// # Errors
     /// In words, for JSON that is no object of the endpoint's kind.
-    async fn read(&self, a: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Object, String>;
+    async fn read(&self, a: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Edited, String>;
+}
+
+/// An object that somebody changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edited {
+    /// As admission has it.
+    pub object: Object,
+    /// Its labels are those of its pod template ([`api::defaults::shares_labels`]).
+    pub shares_labels: bool,
 }
 
 /// What a webhook or policy sees of a request.

@@ -322,7 +322,12 @@ fn the_audit_event_says_what_was_decided() {
         assert_eq!(got, expected);
     };
     let violation = "would violate PodSecurity \"baseline:v1.30\": host namespaces (hostPID=true)";
-    check(&[], "{}", &[]);
+    check(&[], "{}", &[("enforce-policy", "privileged:latest")]);
+    check(
+        &[("enforce", "privileged"), ("enforce-version", "v1.30")],
+        "{}",
+        &[("enforce-policy", "privileged:latest")],
+    );
     check(&[("enforce", "baseline")], "{}", &[("enforce-policy", "baseline:latest")]);
     check(
         &[("audit", "baseline"), ("audit-version", "v1.30")],

@@ -17,7 +17,7 @@ use super::model::{Binding, Policy};
 use super::mutations::{Change, Mutation, Mutations};
 use super::params::Param;
 use super::{PolicyParts, applicable};
-use crate::dynamic::{Invocation, Versioned};
+use crate::dynamic::{Edited, Invocation, Versioned};
 use crate::expressions::Authorizations;
 use crate::{Attributes, Notes, Operation, Plugin, Verdict};
 
@@ -214,7 +214,7 @@ impl<'r> Dispatch<'r> {
             }
             if let Some(object) = object.as_deref_mut() {
                 notes.keep_managed_fields(object);
-                changed |= self.mutate(one, object, namespace).await?;
+                changed |= self.mutate(one, object, namespace, notes).await?;
             }
             if one.policy.rules.reinvokes {
                 notes.policies.asked.insert(key);
@@ -278,6 +278,7 @@ impl<'r> Dispatch<'r> {
         one: &Applied<'_>,
         object: &mut Object,
         namespace: Option<&Object>,
+        notes: &mut Notes,
     ) -> Result<bool, Box<Status>> {
         let mut made = false;
         for mutation in &one.policy.rules.mutations {
@@ -297,7 +298,7 @@ impl<'r> Dispatch<'r> {
                 Ok(new) => {
                     made = true;
                     if let Some(new) = new {
-                        *object = new;
+                        notes.replace(object, new);
                     }
                 }
                 Err(Failure::Policy(why)) => self.failed(one.policy, Some(one.binding), &why, true),
@@ -314,7 +315,7 @@ impl<'r> Dispatch<'r> {
         mutation: &Mutation,
         object: &Object,
         namespace: Option<&Object>,
-    ) -> Result<Option<Object>, Failure> {
+    ) -> Result<Option<Edited>, Failure> {
         let (a, versions) = (self.a, self.parts.around.versions.as_ref());
         let endpoint = one.invocation.endpoint(a);
         let seen = Versioned::new(versions, a, endpoint, Some(object)).await.map_err(Failure::Request)?;

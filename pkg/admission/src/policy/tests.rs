@@ -16,7 +16,7 @@ use schema::object::Object;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::dynamic::Versions;
+use crate::dynamic::{Edited, Versions};
 use crate::testing::{Permits, Store, Write, object};
 use crate::{Notes, Plugin, Verdict};
 
@@ -44,9 +44,9 @@ impl Versions for OneVersion {
         schema::patch::text(at.message, object).map_err(|error| error.to_string())
     }
 
-    async fn read(&self, _: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Object, String> {
+    async fn read(&self, _: &Attributes<'_>, text: &[u8], at: &Resource<'_>) -> Result<Edited, String> {
         schema::json::decode(at.message, text)
-            .map(|decoded| decoded.object)
+            .map(|decoded| Edited { object: decoded.object, shares_labels: false })
             .map_err(|error| error.to_string())
     }
 }

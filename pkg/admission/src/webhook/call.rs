@@ -12,7 +12,7 @@ use super::figures::{Ended, Told};
 use super::hook::{Hook, SideEffects};
 use super::response::{Answer, Review, Unusable};
 use super::{Failure, Webhooks, response};
-use crate::dynamic::{Invocation, NamespaceOf, Versioned, Whose, admission_request};
+use crate::dynamic::{Edited, Invocation, NamespaceOf, Versioned, Whose, admission_request};
 use crate::expressions::Matched;
 use crate::webhook::hooks::Candidate;
 use crate::{Attributes, Level, Notes};
@@ -197,7 +197,7 @@ impl Webhooks {
         (a, invocation): (&Attributes<'_>, &Invocation),
         question: &Question,
         answer: &Answer,
-    ) -> Result<Option<Object>, Failure> {
+    ) -> Result<Option<Edited>, Failure> {
         if answer.patch.is_empty() {
             return Ok(None);
         }

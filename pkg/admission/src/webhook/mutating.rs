@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use apimachinery::status::Status;
 use async_trait::async_trait;
 use schema::object::Object;
 use serde::Serialize;
@@ -12,7 +13,7 @@ use super::figures::Told;
 use super::hook::Hook;
 use super::hooks::Hooks;
 use super::{Failure, Webhooks};
-use crate::dynamic::{self, Invocation, NamespaceOf, Versioned};
+use crate::dynamic::{self, Edited, Invocation, NamespaceOf, Versioned};
 use crate::{Attributes, Level, Notes, Plugin, Verdict};
 
 const ANNOTATION: &str = "mutation.webhook.admission.k8s.io/";
@@ -83,12 +84,12 @@ impl Round<'_> {
             let asks = Ask { hook, invocation, index: candidate.index };
             let changed = self.ask(&asks, object.as_deref(), &mut told, notes).await?;
             if let (Some(new), Some(object)) = (changed, object.as_deref_mut()) {
-                if !self.is_same(object, &new) {
+                if !self.is_same(object, &new.object) {
                     notes.webhooks.changed();
                     notes.ask_again();
                 }
                 notes.keep_managed_fields(object);
-                *object = new;
+                notes.replace(object, new);
                 told = None;
             }
             if hook.reinvokes {
@@ -114,10 +115,12 @@ impl Round<'_> {
         object: Option<&Object>,
         told: &mut Option<Question>,
         notes: &mut Notes,
-    ) -> Result<Option<Object>, Box<apimachinery::status::Status>> {
+    ) -> Result<Option<Edited>, Box<Status>> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let endpoint = ask.invocation.endpoint(a);
-        let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await?;
+        let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
+        // Upstream wraps it twice.
+        let seen = seen.map_err(|why| Status::internal_error(Status::internal_error(why.message).message))?;
         if !webhooks.meets(hook, &seen, "admit").await? {
             return Ok(None);
         }
@@ -132,7 +135,7 @@ impl Round<'_> {
         let began = (webhooks.around.now)();
         let outcome = self.answer(ask, question, notes).await;
         let object_changed =
-            matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, new)));
+            matches!(&outcome, Ok(Some(new)) if !object.is_some_and(|old| self.is_same(old, &new.object)));
         let said = Mutated {
             configuration: &hook.configuration,
             webhook: &hook.name,
@@ -158,7 +161,7 @@ impl Round<'_> {
         ask: &Ask<'_>,
         question: &Question,
         notes: &mut Notes,
-    ) -> Result<Option<Object>, Failure> {
+    ) -> Result<Option<Edited>, Failure> {
         let (webhooks, a, hook) = (self.webhooks, self.a, ask.hook);
         let mut answer = webhooks.ask(hook, a, question, true).await?;
         call::note(hook, &mut answer, notes);

@@ -16,7 +16,7 @@ use schema::object::Object;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::dynamic::Versions;
+use crate::dynamic::{Edited, Versions};
 use crate::testing::{Store, Write, object};
 use crate::{Attributes, Chain, Notes, Plugin};
 
@@ -183,11 +183,11 @@ impl Versions for World {
         Ok(Value::Object(object.clone()).to_string().into_bytes())
     }
 
-    async fn read(&self, _: &Attributes<'_>, text: &[u8], _: &Resource<'_>) -> Result<Object, String> {
+    async fn read(&self, _: &Attributes<'_>, text: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
         let read: Value = serde_json::from_slice(text).unwrap();
         match read["spec"].get("nodeName") {
             Some(Value::Number(_)) => Err("nodeName is a number".to_owned()),
-            _ => Ok(object(read)),
+            _ => Ok(Edited { object: object(read), shares_labels: false }),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use apimachinery::status::Status;
 use async_trait::async_trait;
 use futures::future::join_all;
 use schema::object::Object;
@@ -81,7 +82,8 @@ impl Plugin for ValidatingAdmissionWebhook {
         let mut asked: Vec<Asked<'_>> = Vec::new();
         for (hook, invocation) in &concerned {
             let endpoint = invocation.endpoint(a);
-            let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await?;
+            let seen = Versioned::new(webhooks.around.versions.as_ref(), a, endpoint, object).await;
+            let seen = seen.map_err(|why| Status::internal_error(why.message))?;
             if !webhooks.meets(hook, &seen, "validating").await? {
                 continue;
             }

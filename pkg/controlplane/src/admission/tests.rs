@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use ::admission::dynamic::{Surroundings, Versions};
+use ::admission::dynamic::{Edited, Surroundings, Versions};
 use ::admission::policy;
 use ::admission::webhook::{CallFailure, Caller, Configured, Hooks, Target};
 use ::admission::{Attributes, Operation, Options};
@@ -136,8 +136,8 @@ impl Versions for Nothing {
         Ok(Vec::new())
     }
 
-    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Object, String> {
-        Ok(Object::new())
+    async fn read(&self, _: &Attributes<'_>, _: &[u8], _: &Resource<'_>) -> Result<Edited, String> {
+        Ok(Edited { object: Object::new(), shares_labels: false })
     }
 }
 

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use ::api::catalog::{Catalog, Endpoint};
+use ::api::defaults::shares_labels;
 use ::api::resources::{Handle, Resource};
 use ::api::tree::text;
 use admission::Attributes;
-use admission::dynamic::Versions;
+use admission::dynamic::{Edited, Versions};
 use apimachinery::status::Status;
 use async_trait::async_trait;
 use endpoints::served::Served;
@@ -72,14 +73,17 @@ impl Versions for ServedVersions {
         versions::text(object, at)
     }
 
-    async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<Object, String> {
+    async fn read(&self, a: &Attributes<'_>, json: &[u8], at: &Resource<'_>) -> Result<Edited, String> {
         let (object, version) = versions::read(json, at)?;
+        let shares_labels = at.kind == a.resource.kind && shares_labels(&version, at.kind, &object);
         let stored = versions::stored(object, &version, at, a.resource, &self.registry);
         let object = stored.map_err(|status| status.message.clone())?;
         let is_of_request = text(&object, "apiVersion") == a.endpoint.kind_group_version;
         if !is_converted_outside(a.resource) || at.kind != a.resource.kind || is_of_request {
-            return Ok(object);
+            return Ok(Edited { object, shares_labels });
         }
-        self.registry.in_version(a.endpoint, object).await.map_err(|status| status.message.clone())
+        let object = self.registry.in_version(a.endpoint, object).await;
+        let object = object.map_err(|status| status.message.clone())?;
+        Ok(Edited { object, shares_labels })
     }
 }

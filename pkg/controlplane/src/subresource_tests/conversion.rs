@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 use super::{definitions, started};
 use crate::test_client::Client;
@@ -13,6 +15,8 @@ use crate::test_https::Https;
 
 const V1: &str = "/apis/example.com/v1/namespaces/default/points";
 const V2: &str = "/apis/example.com/v2/namespaces/default/points";
+/// How long it may take until a webhook is asked.
+const EDITED_MAX: Duration = Duration::from_secs(20);
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/points.example.com";
 
 /// Converts points: v1 has `spec.at` as `x,y`, v2 has `spec.x` and `spec.y`. In v2 they say so with a label.
@@ -301,6 +305,61 @@ async fn what_is_stored_in_a_former_version_is_converted_and_written_anew() {
     assert_ne!(before["metadata"]["resourceVersion"], after["metadata"]["resourceVersion"], "migrated");
     let again = client.ok("PUT", &format!("{V1}/a"), after.clone()).await;
     assert_eq!(after["metadata"]["resourceVersion"], again["metadata"]["resourceVersion"]);
+    server.stop().await;
+}
+
+/// A webhook of admission that wants points in v1, in which it adds a digit.
+async fn editor() -> (Https, Value) {
+    let server = Https::start(&["127.0.0.1"], |_, body| {
+        let review: Value = serde_json::from_slice(body).unwrap();
+        let request = &review["request"];
+        assert_eq!(request["object"]["apiVersion"], "example.com/v1", "{request}");
+        let at = format!("{}0", request["object"]["spec"]["at"].as_str().unwrap());
+        let patch = json!([{"op": "replace", "path": "/spec/at", "value": at}]).to_string();
+        let response = json!({
+            "uid": request["uid"], "allowed": true, "patchType": "JSONPatch", "patch": STANDARD.encode(patch),
+        });
+        let kind = (&review["apiVersion"], &review["kind"]);
+        Some(json!({"apiVersion": kind.0, "kind": kind.1, "response": response}).to_string())
+    })
+    .await;
+    let rule = json!({
+        "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["points"], "operations": ["CREATE"],
+    });
+    let config = json!({
+        "url": format!("https://127.0.0.1:{}/edit", server.port), "caBundle": STANDARD.encode(&server.authority),
+    });
+    let configuration = json!({
+        "apiVersion": "admissionregistration.k8s.io/v1", "kind": "MutatingWebhookConfiguration",
+        "metadata": {"name": "edit"},
+        "webhooks": [{
+            "name": "edit.example.com", "sideEffects": "None", "admissionReviewVersions": ["v1"],
+            "rules": [rule], "clientConfig": config,
+        }],
+    });
+    (server, configuration)
+}
+
+#[tokio::test]
+async fn what_is_edited_in_another_version_is_converted_back() {
+    let (server, client) = started().await;
+    let hook = Hook::start().await;
+    definitions::define(&client, "points", "Point", spec(&hook)).await;
+    let (_editor, configuration) = editor().await;
+    let path = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
+    client.ok("POST", path, configuration).await;
+    let edited = async {
+        loop {
+            let sent = point("v2", "a", json!({"x": "1", "y": "2"}));
+            let made = client.ok("POST", &format!("{V2}?dryRun=All"), sent.clone()).await;
+            if made["spec"] != sent["spec"] {
+                return made;
+            }
+        }
+    };
+    let made = timeout(EDITED_MAX, edited).await.expect("the webhook is not asked in time");
+    let seen = (&made["apiVersion"], &made["spec"]);
+    assert_eq!(seen, (&json!("example.com/v2"), &json!({"x": "1", "y": "20"})));
     server.stop().await;
 }
 

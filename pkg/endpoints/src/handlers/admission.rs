@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use authorization::rbac::escalation::{self, Grant};
 use authorization::require;
 use futures::future::BoxFuture;
-use registry::generic::Admit;
+use registry::generic::{Admit, Edits};
 use registry::{meta, strategy};
 use schema::object::Object;
 
@@ -60,11 +60,12 @@ impl<'a> Admission<'a> {
         &self,
         attributes: &Attributes<'_>,
         object: Option<&mut Object>,
-    ) -> Result<(), Box<Status>> {
+    ) -> Result<Edits, Box<Status>> {
         let mut notes = Notes::default();
         let verdict = self.call.api.admission.mutate(attributes, object, &mut notes).await;
+        let edits = Edits { shares_labels: notes.shares_labels() };
         self.pass_on(notes);
-        verdict
+        verdict.map(|()| edits)
     }
 
     /// Lets plugins judge.
@@ -148,14 +149,16 @@ fn operation(old: Option<&Object>) -> Operation {
 
 #[async_trait]
 impl Admit for Admission<'_> {
-    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<(), Box<Status>> {
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits, Box<Status>> {
         still_wanted(self.call)?;
-        match old {
+        let edits = match old {
             // What was sent is the Scale, which has been merged into its parent by now.
             Some(old) if view::scales(self.call) => {
                 let (mut scale, old) = (self.scale_of(new)?, self.scale_of(old)?);
-                self.edit(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale)).await?;
+                let edits =
+                    self.edit(&self.attributes(Operation::Update, Some(&old)), Some(&mut scale)).await?;
                 view::put_scale(self.call.main(), new, &scale)?;
+                edits
             }
             old => {
                 let generate_name = match self.name {
@@ -164,11 +167,11 @@ impl Admit for Admission<'_> {
                 };
                 let attributes = self.attributes(operation(old), old);
                 let attributes = Attributes { generate_name: &generate_name, ..attributes };
-                self.edit(&attributes, Some(&mut *new)).await?;
+                self.edit(&attributes, Some(&mut *new)).await?
             }
-        }
+        };
         self.call.warnings.extend(dedup_owners(new, Dedup::AfterAdmission));
-        self.hands_on_no_more_than_held(new, old).await
+        self.hands_on_no_more_than_held(new, old).await.map(|()| edits)
     }
 
     fn faults<'f>(&'f self, new: &'f Object, old: Option<&'f Object>) -> Option<BoxFuture<'f, ErrorList>> {

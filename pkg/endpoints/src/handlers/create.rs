@@ -51,7 +51,6 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     if !call.endpoint().subresource.is_empty() {
         return Err(Status::method_not_supported(&call.target().group_resource(), "create").into());
     }
-    call.warnings.extend(api::warnings::before_create(row, &object, call.api.registry.gates()));
     let dry_run = !options.dry_run.is_empty();
     let request = CreateRequest { user: call.user, dry_run, shares_labels, admit: &admit };
     let target = Target { row, namespace: &call.info.namespace, name: "" };

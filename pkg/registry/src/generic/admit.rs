@@ -14,7 +14,7 @@ use super::Result;
 #[async_trait]
 pub trait Admit: Send + Sync {
     /// Edits an object before its kind's strategy sees it, or refuses it.
-    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<()>;
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits>;
 
     /// What is wrong with an object that its kind's strategy has prepared, as far as it depends on who sent it. It is
     /// told together with what else is wrong. `None` for the many kinds where nothing does.
@@ -32,13 +32,21 @@ pub trait Admit: Send + Sync {
     fn warn(&self, text: String);
 }
 
+/// What became of an object besides what its members say.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Edits {
+    /// Whether its labels are those of its pod template ([`api::defaults::shares_labels`]); `None` if nothing was edited
+    /// that could change that.
+    pub shares_labels: Option<bool>,
+}
+
 /// For what the server does on its own behalf: everything passes as it is, and nobody is there to be warned.
 pub struct AdmitAll;
 
 #[async_trait]
 impl Admit for AdmitAll {
-    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<()> {
-        Ok(())
+    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<Edits> {
+        Ok(Edits::default())
     }
 
     async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {

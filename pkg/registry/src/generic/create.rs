@@ -45,7 +45,8 @@ impl Registry {
         mut object: Object,
         mut request: CreateRequest<'_>,
     ) -> Result<Stored> {
-        request.admit.mutate(&mut object, None).await?;
+        let edits = request.admit.mutate(&mut object, None).await?;
+        request.shares_labels = edits.shares_labels.unwrap_or(request.shares_labels);
         let generates =
             meta::text(&object, "name").is_empty() && !meta::text(&object, "generateName").is_empty();
         // Upstream makes a copy for each name it tries, and a copy shares nothing.
@@ -178,6 +179,9 @@ impl Registry {
         let now = UnixTime { nanos: 0, ..self.clock.now() };
         let settings = self.settings;
         let context = strategy::Context { user, now, entropy: &*self.entropy, settings, shares_labels };
+        for text in api::warnings::before_create(target.row, object, self.gates()) {
+            admit.warn(text);
+        }
         strategy::prepare_for_create(target.row, object, &context);
         let mut errors = match admit.faults(object, None) {
             Some(faults) => faults.await,

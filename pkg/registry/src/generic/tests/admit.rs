@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::super::{Admit, Allocator, Claim};
+use super::super::{Admit, Allocator, Claim, Edits};
 use super::*;
 
 /// A pool of numbers that config maps take from: one each, a new one whenever `data.k` changes.
@@ -80,10 +80,10 @@ struct Meddler<'w> {
 
 #[async_trait]
 impl Admit for Meddler<'_> {
-    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<()> {
+    async fn mutate(&self, new: &mut Object, old: Option<&Object>) -> Result<Edits> {
         self.warn("mutating".to_owned());
         new["data"]["mutated"] = "yes".into();
-        let Some(old) = old else { return Ok(()) };
+        let Some(old) = old else { return Ok(Edits::default()) };
         let first = self.seen.lock().unwrap().is_empty();
         self.seen.lock().unwrap().push(crate::meta::text(old, "resourceVersion").to_owned());
         if first {
@@ -91,7 +91,7 @@ impl Admit for Meddler<'_> {
             other["data"]["other"] = "writer".into();
             self.world.put("configmaps", Value::Object(other)).await?;
         }
-        Ok(())
+        Ok(Edits::default())
     }
 
     async fn validate(&self, new: &Object, _: Option<&Object>) -> Result<()> {
@@ -188,4 +188,75 @@ async fn what_admission_makes_of_an_object_is_what_is_validated_and_created() {
     let refused = named("configmaps", "b", json!({"data": {"refuse": ""}}));
     assert!(world.registry.create(&target("configmaps", ""), refused, request).await.is_err());
     assert_eq!(failure(world.get("configmaps", "b").await).0, 404);
+}
+
+/// Edits what it is told to edit, and says whether labels are shared after that.
+struct Editor {
+    annotation: Option<&'static str>,
+    shares_labels: Option<bool>,
+    said: Mutex<Vec<String>>,
+}
+
+#[async_trait]
+impl Admit for Editor {
+    async fn mutate(&self, new: &mut Object, _: Option<&Object>) -> Result<Edits> {
+        if let Some(key) = self.annotation {
+            new["metadata"]["annotations"] = json!({key: "runtime/default"});
+        }
+        Ok(Edits { shares_labels: self.shares_labels })
+    }
+
+    async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {
+        Ok(())
+    }
+
+    async fn delete(&self, _: &Object, _: &DeleteOptions) -> Result<()> {
+        Ok(())
+    }
+
+    fn warn(&self, text: String) {
+        self.said.lock().unwrap().push(text);
+    }
+}
+
+impl Editor {
+    async fn create(&self, plural: &str, object: Object, shares_labels: bool) -> Value {
+        let world = World::new();
+        let request = CreateRequest { user: &world.user, dry_run: false, shares_labels, admit: self };
+        let created = world.registry.create(&target(plural, ""), object, request).await.unwrap();
+        decode(plural, created.as_ref())
+    }
+}
+
+#[tokio::test]
+async fn what_admission_annotates_a_new_pod_with_is_warned_of() {
+    let key = "container.apparmor.security.beta.kubernetes.io/c";
+    let editor = Editor { annotation: Some(key), shares_labels: None, said: Mutex::default() };
+    let pod = named("pods", "a", json!({"spec": {"containers": [{"name": "c", "image": "i"}]}}));
+    let created = editor.create("pods", pod, false).await;
+    let profile = &created["spec"]["containers"][0]["securityContext"]["appArmorProfile"]["type"];
+    assert_eq!(profile, "RuntimeDefault");
+    let warning = format!(
+        "metadata.annotations[{key}]: deprecated since v1.30; use the \"appArmorProfile\" field instead"
+    );
+    assert_eq!(*editor.said.lock().unwrap(), [warning]);
+}
+
+#[tokio::test]
+async fn who_edits_a_job_decides_whether_it_shares_its_labels() {
+    let check = async |sent, edited, shares| {
+        let editor = Editor { annotation: None, shares_labels: edited, said: Mutex::default() };
+        let template = json!({
+            "metadata": {"labels": {"a": "b"}},
+            "spec": {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]},
+        });
+        let job = named("jobs", "a", json!({"spec": {"template": template}}));
+        let created = editor.create("jobs", job, sent).await;
+        let labels = created["metadata"]["labels"].get("job-name");
+        assert_eq!(labels.is_some(), shares, "{sent} {edited:?} {created}");
+    };
+    check(true, None, true).await;
+    check(true, Some(false), false).await;
+    check(false, Some(true), true).await;
+    check(false, None, false).await;
 }

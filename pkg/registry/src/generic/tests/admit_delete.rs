@@ -2,7 +2,7 @@
 
 use api::options::{ListOptions, Preconditions};
 
-use super::super::Admit;
+use super::super::{Admit, Edits};
 use super::*;
 
 /// Notes what it is asked. Refuses to let go what has `refuse` among its data, and changes a `meddle` behind
@@ -20,8 +20,8 @@ struct Asked {
 
 #[async_trait]
 impl Admit for Record<'_> {
-    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<()> {
-        Ok(())
+    async fn mutate(&self, _: &mut Object, _: Option<&Object>) -> Result<Edits> {
+        Ok(Edits::default())
     }
 
     async fn validate(&self, _: &Object, _: Option<&Object>) -> Result<()> {

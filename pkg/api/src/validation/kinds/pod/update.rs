@@ -112,6 +112,10 @@ fn restore_changeable(spec: &mut Object, old: &Object) {
         for (container, old) in children_mut(spec, member).zip(children(old, member)) {
             restore(container, old, "image");
         }
+        // Upstream makes the list anew, and the difference that is told has none where none was made.
+        if list(spec, member).is_empty() {
+            spec.remove(member);
+        }
     }
     for member in ["activeDeadlineSeconds", "schedulingGates", "tolerations"] {
         restore(spec, old, member);

@@ -48,6 +48,13 @@ fn everything_else_stays_and_the_difference_is_told() {
 }
 
 #[test]
+fn a_list_of_containers_that_is_empty_is_no_difference() {
+    let new = pod(json!({"nodeName": "b", "initContainers": []}));
+    let errors = update("", &new, &pod(json!({"nodeName": "a"})), &given());
+    assert!(!errors.iter().next().unwrap().detail().contains("+ \"InitContainers\""), "{errors:?}");
+}
+
+#[test]
 fn tolerations_are_only_added() {
     let one = |seconds: i64| json!({"key": "a", "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds});
     let other = json!({"key": "b", "operator": "Exists"});

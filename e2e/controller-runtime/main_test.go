@@ -1,0 +1,70 @@
+// Package controllerruntime holds a test of a Kubernetes API server with controller-runtime: a manager that
+// defaults, validates, converts and reconciles a kind of its own. KUBECONFIG says which server.
+package controllerruntime
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"github.com/go-logr/logr"
+)
+
+// limit bounds everything that has to happen.
+const limit = 60 * time.Second
+
+func TestMain(m *testing.M) {
+	ctrl.SetLogger(logr.Discard())
+	os.Exit(m.Run())
+}
+
+func config(t *testing.T) *rest.Config {
+	t.Helper()
+	path := os.Getenv("KUBECONFIG")
+	if path == "" {
+		t.Fatal("KUBECONFIG must name the server to test")
+	}
+	config, err := clientcmd.BuildConfigFromFlags("", path)
+	must(t, err)
+	config.QPS = -1
+	return config
+}
+
+func bounded(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// eventually asks until it is so.
+func eventually(t *testing.T, ctx context.Context, what string, so func() bool) {
+	t.Helper()
+	for !so() {
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-ctx.Done():
+			t.Fatalf("in time, this is not so: %s", what)
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func equal(t *testing.T, what string, found, expected any) {
+	t.Helper()
+	if f, e := fmt.Sprint(found), fmt.Sprint(expected); f != e {
+		t.Fatalf("%s: found %s, expected %s", what, f, e)
+	}
+}

@@ -1,0 +1,40 @@
+//! controller-runtime against a real server, on each of the stores: the Go module in `e2e/controller-runtime` is built
+//! once, then its manager defaults, validates, converts and reconciles a kind of its own there.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use e2e::{Server, process, tools};
+
+/// The first build fetches and compiles all of controller-runtime.
+const BUILD_LIMIT: Duration = Duration::from_secs(900);
+const RUN_LIMIT: Duration = Duration::from_secs(120);
+
+e2e::on_both_stores!(controller_runtime_finds_what_it_expects);
+
+fn controller_runtime_finds_what_it_expects(server: &Server) {
+    // What cannot be converted is logged.
+    server.allow_log("spec.size \\\"large\\\" is no size");
+    let mut command = Command::new(tests());
+    command.env("KUBECONFIG", server.kubeconfig()).args(["-test.v", "-test.timeout=90s"]);
+    let done = process::run(&mut command, "", RUN_LIMIT);
+    assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
+    assert!(done.stdout.contains("\n--- PASS"), "{}", done.stdout);
+}
+
+/// The built tests.
+fn tests() -> &'static PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| {
+        let built = tools::target().join("e2e/controller-runtime.test");
+        let mut command = Command::new(tools::program("go"));
+        command.args(["test", "-mod=mod", "-vet=off", "-c", "-o"]).arg(&built).arg(".");
+        command.current_dir(tools::root().join("e2e/controller-runtime"));
+        let done = process::run(&mut command, "", BUILD_LIMIT);
+        assert!(done.status.success(), "{}{}", done.stdout, done.stderr);
+        built
+    })
+}
