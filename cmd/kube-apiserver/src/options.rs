@@ -8,6 +8,7 @@ mod audit;
 mod authorization;
 mod checks;
 mod compatibility;
+mod metrics;
 mod oidc;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
@@ -23,6 +24,7 @@ use controlplane::config::{
     WatchCacheConfig,
 };
 use http::HeaderValue;
+use server::metrics::Selection;
 use server::tls::{CertificateFiles, TlsOptions, TlsVersion};
 use server::{BindOptions, ChainOptions, InflightLimits, PageOptions};
 
@@ -101,7 +103,7 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
             disabled: flags.list("disable-admission-plugins"),
             config_file: path(flags, "admission-control-config-file"),
         },
-        chain: chain(flags, gates),
+        chain: chain(flags, gates, metrics::selection(flags, errors)),
         priority_and_fairness: flags.bool("enable-priority-and-fairness"),
         runtime_config: RuntimeConfig::parse(&pairs(flags, "runtime-config"))
             .map_err(|found| errors.extend(found))
@@ -275,7 +277,7 @@ fn tls(flags: &Flags, errors: &mut Vec<String>) -> Option<TlsOptions> {
     })
 }
 
-fn chain(flags: &Flags, gates: Gates) -> ChainOptions {
+fn chain(flags: &Flags, gates: Gates, metrics: Selection) -> ChainOptions {
     let limit = |name: &str| usize::try_from(flags.int(name)).unwrap_or(0);
     let hsts = flags.list("strict-transport-security-directives").join("; ");
     ChainOptions {
@@ -293,6 +295,7 @@ fn chain(flags: &Flags, gates: Gates) -> ChainOptions {
             cbor: gates.enabled(Gate::CBORServingAndStorage),
             // Who started the log says how it is set.
             set_verbosity: None,
+            metrics,
         },
         ..ChainOptions::default()
     }

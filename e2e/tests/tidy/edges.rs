@@ -100,7 +100,7 @@ const OWNERS: &[(&str, &[&str])] = &[
     ("rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("tokio-rustls", &["client", "server", "storage-etcd3", "apibench"]),
     ("jsonwebtoken", &["authentication"]),
-    ("aws-lc-rs", &["api", "authentication", "encryption"]),
+    ("aws-lc-rs", &["api", "authentication", "encryption", "server"]),
     // One that aws-lc does not have: XSalsa20.
     ("crypto_secretbox", &["encryption"]),
     // For signatures in requests that aws-lc does not check; never for secrets.

@@ -142,7 +142,7 @@ pub(crate) async fn start_under(
         heavy: heavy.clone(),
         api_paths: api.paths,
         health: Arc::new(health),
-        metrics: Arc::new(metrics(now, api.collectors, Arc::clone(&store.size), figures)),
+        metrics: Arc::new(metrics(now, api.collectors, &store, figures)),
         traces: recorder.as_ref().map(|recorder| recorder.traces.clone()),
         auditor: auditor.clone(),
         fairness: api.fairness,
@@ -318,10 +318,11 @@ pub fn system_env() -> Env {
 fn metrics(
     now: i64,
     mut collectors: Vec<Arc<dyn Collector>>,
-    size: Arc<store::Size>,
+    store: &Store,
     of_audit: Arc<::audit::Figures>,
 ) -> Metrics {
-    collectors.extend([size as Arc<dyn Collector>, Arc::new(audit::OfAudit(of_audit))]);
+    let (size, times) = (Arc::clone(&store.size), Arc::clone(&store.times));
+    collectors.extend([size as Arc<dyn Collector>, times, Arc::new(audit::OfAudit(of_audit))]);
     Metrics::new(version(), now, collectors).with_resources(resource_labels())
 }
 

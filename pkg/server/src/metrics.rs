@@ -6,6 +6,7 @@ mod answered;
 mod authentications;
 mod impersonations;
 mod requests;
+mod selection;
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ use authentications::Authentications;
 pub(crate) use impersonations::Impersonations;
 use requests::Requests;
 pub use requests::ResourceLabels;
+pub use selection::Selection;
 
 /// Something else that has metrics.
 pub trait Collector: Send + Sync + 'static {
@@ -174,13 +176,14 @@ impl Metrics {
     }
 }
 
-/// Writes what is on the page, by how stable it is, and what upstream's pages have beside it: no family is disabled or
-/// hidden here, and no rule is written twice that could disagree with itself.
+/// Writes what is on the page, by how stable it is, and what upstream's pages have beside it: no family is
+/// hidden here, what is disabled and not allowed is counted by [`Selection`], and no rule is written twice that could disagree with itself.
 fn write_registered(out: &mut String) {
     let count = |level: &str| out.lines().filter(|line| is_help(line, level)).count();
     let [alpha, beta, stable] = ["ALPHA", "BETA", "STABLE"].map(count);
     // Those below.
-    let beta = beta + NEVER.len() + 1;
+    let below = |level: &str| NEVER.iter().filter(|(of, ..)| *of == level).count();
+    let (alpha, beta) = (alpha + below("ALPHA"), beta + below("BETA") + 1);
     let name = "registered_metrics_total";
     let _ = write!(
         out,
@@ -190,8 +193,8 @@ fn write_registered(out: &mut String) {
          {name}{{deprecated_version=\"\",stability_level=\"BETA\"}} {beta}\n\
          {name}{{deprecated_version=\"\",stability_level=\"STABLE\"}} {stable}\n"
     );
-    for (name, help) in NEVER {
-        let _ = writeln!(out, "# HELP {name} [BETA] {help}\n# TYPE {name} counter\n{name} 0");
+    for (level, name, help) in NEVER {
+        let _ = writeln!(out, "# HELP {name} [{level}] {help}\n# TYPE {name} counter\n{name} 0");
     }
 }
 
@@ -200,18 +203,26 @@ fn is_help(line: &str, level: &str) -> bool {
     text.is_some_and(|(_, rest)| rest.strip_prefix(level).is_some_and(|rest| rest.starts_with(']')))
 }
 
-/// Counters of upstream's for what cannot happen here, so that alerts about them find them at rest.
-const NEVER: [(&str, &str); 4] = [
+/// Counters of upstream's for what cannot happen here, or not before a page is made, so that alerts about them find them at
+/// rest: how stable they are, their names, and what they count.
+const NEVER: [(&str, &str, &str); 5] = [
     (
+        "BETA",
         "apiserver_validation_declarative_validation_mismatch_total",
         "Number of times declarative validation results differed from handwritten validation results for core types.",
     ),
     (
+        "BETA",
         "apiserver_validation_declarative_validation_panic_total",
         "Number of times declarative validation has panicked during validation.",
     ),
-    ("disabled_metrics_total", "The count of disabled metrics."),
-    ("hidden_metrics_total", "The count of hidden metrics."),
+    (
+        "ALPHA",
+        "cardinality_enforcement_unexpected_categorizations_total",
+        "The count of unexpected categorizations during cardinality enforcement.",
+    ),
+    ("BETA", "disabled_metrics_total", "The count of disabled metrics."),
+    ("BETA", "hidden_metrics_total", "The count of hidden metrics."),
 ];
 
 #[cfg(test)]
@@ -230,7 +241,8 @@ mod tests {
         }
         let stable = page.lines().filter(|line| is_help(line, "STABLE")).count();
         let beta = page.lines().filter(|line| is_help(line, "BETA")).count();
-        for (level, count) in [("STABLE", stable), ("BETA", beta)] {
+        let alpha = page.lines().filter(|line| is_help(line, "ALPHA")).count();
+        for (level, count) in [("STABLE", stable), ("BETA", beta), ("ALPHA", alpha)] {
             let line = format!("{{deprecated_version=\"\",stability_level=\"{level}\"}} {count}\n");
             assert!(page.contains(&line), "{line} in {page}");
         }

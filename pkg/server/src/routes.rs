@@ -16,7 +16,7 @@ use crate::chain::Services;
 use crate::debugging::{self, SetVerbosity};
 use crate::env::Env;
 use crate::flow;
-use crate::metrics::Metrics;
+use crate::metrics::{Metrics, Selection};
 use crate::pages::Pages;
 use crate::respond;
 use crate::seats::Seats;
@@ -33,17 +33,20 @@ pub struct PageOptions {
     pub cbor: bool,
     /// What sets how much is logged; none without `/debug` (`--profiling`).
     pub set_verbosity: Option<SetVerbosity>,
+    /// What of the metrics is shown.
+    pub metrics: Selection,
 }
 
 impl std::fmt::Debug for PageOptions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let PageOptions { flags, statusz, cbor, set_verbosity } = self;
+        let PageOptions { flags, statusz, cbor, set_verbosity, metrics } = self;
         let (flagz, debug) = (flags.is_some(), set_verbosity.is_some());
         f.debug_struct("PageOptions")
             .field("flagz", &flagz)
             .field("statusz", statusz)
             .field("cbor", cbor)
             .field("debug", &debug)
+            .field("metrics", metrics)
             .finish()
     }
 }
@@ -67,18 +70,19 @@ const METRICS_TYPE: HeaderValue =
 pub(crate) fn pages(services: &Services, seats: &Arc<Seats>, options: &PageOptions, env: &Env) -> Pages {
     let Services { health, metrics, api_paths, fairness, .. } = services;
     let mut pages = Pages::default().and(health.pages());
-    let counters = (Arc::clone(metrics), Arc::clone(seats));
+    let selection = Arc::new(options.metrics.clone());
+    let counters = (Arc::clone(metrics), Arc::clone(seats), Arc::clone(&selection));
     pages = pages.listed("/metrics", async move |headers: HeaderMap| {
-        let (metrics, seats) = &counters;
-        page_of_metrics(metrics.render(seats.watermarks()), &headers)
+        let (metrics, seats, selection) = &counters;
+        page_of_metrics(selection.apply(metrics.render(seats.watermarks())), &headers)
     });
-    let checked = (Arc::clone(health), Arc::clone(metrics));
+    let checked = (Arc::clone(health), Arc::clone(metrics), selection);
     pages = pages.listed("/metrics/slis", async move |headers: HeaderMap| {
-        let (health, metrics) = &checked;
+        let (health, metrics, selection) = &checked;
         let mut page = String::new();
         health.write_slis(&mut page);
         metrics.write_start_time(&mut page);
-        page_of_metrics(page, &headers)
+        page_of_metrics(selection.apply(page), &headers)
     });
     if let Some(set_verbosity) = &options.set_verbosity {
         pages = pages.and(debugging::pages(Arc::clone(set_verbosity)));

@@ -2,6 +2,7 @@
 //! after the handshake, and a swap of everything when files change.
 
 mod clients;
+mod p521;
 pub(crate) mod presented;
 mod reload;
 pub mod self_signed;

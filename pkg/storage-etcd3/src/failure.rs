@@ -90,8 +90,16 @@ impl From<&Status> for Failure {
     }
 }
 
+/// What etcd says about a message over its limit, before both sizes.
+const TOO_LARGE: &str = "grpc: received message larger than max ";
+
 /// What etcd's own answer means.
 pub(crate) fn classify(code: Code, message: &str) -> Failure {
+    // Upstream's client has the same limit as etcd and keeps such a message to itself, so clients know these words.
+    if let (Code::ResourceExhausted, Some(sizes)) = (code, message.strip_prefix(TOO_LARGE)) {
+        let said = "rpc error: code = ResourceExhausted desc = trying to send message larger than max";
+        return Failure::Refused(format!("{said} {sizes}"));
+    }
     let text = message.to_owned();
     match code {
         Code::OutOfRange if message.contains("required revision has been compacted") => Failure::Compacted,
@@ -153,7 +161,6 @@ mod tests {
         check(Code::NotFound, "etcdserver: requested lease not found", |_| Failure::LeaseNotFound);
         check(Code::InvalidArgument, "etcdserver: request is too large", Failure::Refused);
         check(Code::ResourceExhausted, "etcdserver: mvcc: database space exceeded", Failure::Refused);
-        check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", Failure::Refused);
         check(Code::PermissionDenied, "etcdserver: permission denied", Failure::Refused);
         check(Code::ResourceExhausted, "etcdserver: too many requests", Failure::TryLater);
         check(Code::Unavailable, "etcdserver: leader changed", Failure::TryLater);
@@ -162,6 +169,16 @@ mod tests {
         check(Code::Unavailable, "etcdserver: server stopped", Failure::Unavailable);
         check(Code::DeadlineExceeded, "context deadline exceeded", Failure::Unavailable);
         check(Code::DataLoss, "etcdserver: corrupt cluster", Failure::Internal);
+    }
+
+    #[test]
+    fn a_message_that_is_too_large_is_refused_in_the_words_of_upstreams_client() {
+        check(Code::ResourceExhausted, "grpc: received message larger than max (3 vs. 2)", |_| {
+            Failure::Refused(
+                "rpc error: code = ResourceExhausted desc = trying to send message larger than max (3 vs. 2)"
+                    .to_owned(),
+            )
+        });
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Opening and closing the store that the configuration names.
 
 mod size;
+mod timed;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -13,6 +14,8 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 pub(super) use self::size::Size;
+pub(super) use self::timed::StoreTimes;
+use self::timed::Timed;
 use super::RunError;
 use crate::config::{EtcdConfig, StorageConfig};
 
@@ -24,6 +27,8 @@ pub(super) struct Store {
     pub(super) clusters: Vec<Arc<dyn Storage>>,
     /// How large they are, for the metrics page.
     pub(super) size: Arc<Size>,
+    /// How long etcd took, for the metrics page.
+    pub(super) times: Arc<StoreTimes>,
     embedded: Option<Arc<Embedded>>,
     /// What goes on as long as it is open.
     background: JoinSet<()>,
@@ -51,7 +56,7 @@ impl Store {
 
     fn of(storage: Arc<dyn Storage>, size: Size, embedded: Option<Arc<Embedded>>) -> Self {
         let (clusters, size) = (vec![Arc::clone(&storage)], Arc::new(size));
-        Store { storage, clusters, size, embedded, background: JoinSet::new() }
+        Store { storage, clusters, size, times: Arc::default(), embedded, background: JoinSet::new() }
     }
 
     /// The main cluster, and those of the overrides, each once.
@@ -84,12 +89,14 @@ impl Store {
             true => main,
             false => Arc::new(Routed::new(main, elsewhere)),
         };
+        let times = Arc::<StoreTimes>::default();
+        let storage = Arc::new(Timed::new(storage, &config.prefix, Arc::clone(&times)));
         let size = Arc::new(Size::of(known.len()));
         for (number, (_, etcd)) in known.iter().enumerate().filter(|_| !config.size_interval.is_zero()) {
             background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
         let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
-        Ok(Store { storage, clusters, size, embedded: None, background })
+        Ok(Store { storage, clusters, size, times, embedded: None, background })
     }
 
     /// Ends what runs in the background and makes sure that everything is on disk.

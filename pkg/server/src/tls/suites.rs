@@ -5,6 +5,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{CipherSuite, SupportedCipherSuite, SupportedProtocolVersion};
 
 use super::TlsError;
+use super::p521::SECP521R1;
 
 /// The lowest version that is spoken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -99,6 +100,7 @@ impl TlsOptions {
     /// The cryptography to use.
     pub(super) fn provider(&self) -> CryptoProvider {
         let mut provider = aws_lc_rs::default_provider();
+        provider.kx_groups.push(SECP521R1);
         if !self.suites.is_empty() {
             provider
                 .cipher_suites
@@ -136,6 +138,8 @@ fn go_name(suite: CipherSuite) -> String {
 
 #[cfg(test)]
 mod tests {
+    use rustls::NamedGroup;
+
     use super::*;
 
     #[test]
@@ -169,6 +173,21 @@ mod tests {
         let names: Vec<String> = left.iter().map(|suite| go_name(suite.suite())).collect();
         assert_eq!(names.len(), 4, "{names:?}");
         assert_eq!(names.iter().filter(|name| name.contains("ECDHE")).count(), 1, "{names:?}");
+    }
+
+    #[test]
+    fn groups_are_gos_of_old_and_chosen_by_number() {
+        let names = |curves: &[u16]| -> Vec<NamedGroup> {
+            let options = TlsOptions { curves: curves.to_vec(), ..TlsOptions::default() };
+            options.provider().kx_groups.iter().map(|group| group.name()).collect()
+        };
+        let all = names(&[]);
+        for group in [23, 24, 25, 29, 4588].map(NamedGroup::from) {
+            assert!(all.contains(&group), "{group:?} is not in {all:?}");
+        }
+        assert_eq!(all.last(), Some(&NamedGroup::secp521r1));
+        assert_eq!(names(&[25]), [NamedGroup::secp521r1]);
+        assert_eq!(names(&[23, 29]).len(), 2);
     }
 
     #[test]

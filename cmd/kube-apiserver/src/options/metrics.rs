@@ -1,0 +1,148 @@
+//! `--disabled-metrics`, `--allow-metric-labels` and `--allow-metric-labels-manifest`: what of the metrics is shown.
+
+use std::collections::BTreeMap;
+
+use server::metrics::Selection;
+
+use crate::flags::Flags;
+
+const NAME: &str = "[a-zA-Z_:][a-zA-Z0-9_:]*";
+const LABEL: &str = "[a-zA-Z_][a-zA-Z0-9_]*";
+const INLINE: &str = "allow-metric-labels";
+const MANIFEST: &str = "allow-metric-labels-manifest";
+
+/// What the flags say; what is wrong with them goes to `errors`, in upstream's words. Of the two ways to say which values
+/// labels may have, one alone may be used.
+pub(super) fn selection(flags: &Flags, errors: &mut Vec<String>) -> Selection {
+    let disabled = flags.list("disabled-metrics");
+    let selection = match Selection::default().without(disabled.clone()) {
+        Ok(selection) => selection,
+        Err(name) => {
+            let shown = serde_json::json!(disabled);
+            errors.push(format!(
+                "metrics.disabledMetrics: Invalid value: {shown}: must be fully qualified metric names matching \
+                 {:?}, got {name:?}",
+                format!("^{NAME}$")
+            ));
+            Selection::default()
+        }
+    };
+    match (flags.is_given(INLINE), flags.optional(MANIFEST)) {
+        (true, Some(_)) => {
+            errors.push(
+                "metrics: Invalid value: cannot specify both allowListMapping and allowListMappingManifest"
+                    .to_owned(),
+            );
+            selection
+        }
+        (true, None) => allow(selection, &inline(flags), errors, |reason, pairs| {
+            format!("metrics.allowListMapping: Invalid value: {}: {reason}", serde_json::json!(pairs))
+        }),
+        (false, Some(path)) => match read(path) {
+            Ok(pairs) => allow(selection, &pairs, errors, |reason, pairs| {
+                let inner = serde_json::json!(pairs);
+                of_manifest(
+                    path,
+                    &format!(
+                        "invalid allow list mapping in manifest: [metrics.allowListMappingManifest: Invalid value: \
+                         {inner}: {reason}]"
+                    ),
+                )
+            }),
+            Err(reason) => {
+                errors.push(of_manifest(path, &reason));
+                selection
+            }
+        },
+        (false, None) => selection,
+    }
+}
+
+/// The pairs that the flag itself has. Of a key that is given twice, the last one counts.
+fn inline(flags: &Flags) -> BTreeMap<String, String> {
+    let pairs = flags.list(INLINE);
+    let split = pairs.iter().filter_map(|pair| pair.split_once('='));
+    split.map(|(key, values)| (key.to_owned(), values.to_owned())).collect()
+}
+
+fn read(path: &str) -> Result<BTreeMap<String, String>, String> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| format!("failed to read allow list manifest: open {path}: {error}"))?;
+    Selection::read_manifest(&text).map_err(|reason| format!("failed to parse allow list manifest: {reason}"))
+}
+
+fn of_manifest(path: &str, reason: &str) -> String {
+    format!("metrics.allowListMappingManifest: Invalid value: {path:?}: {reason}")
+}
+
+fn allow(
+    selection: Selection,
+    pairs: &BTreeMap<String, String>,
+    errors: &mut Vec<String>,
+    said: impl Fn(&str, &BTreeMap<String, String>) -> String,
+) -> Selection {
+    let given = pairs.iter().map(|(key, values)| (key.as_str(), values.as_str()));
+    selection.with_allowed(given).unwrap_or_else(|_| {
+        let reason = format!(
+            "must have keys with format `metricName,labelName` where metricName matches {NAME:?} and labelName \
+             matches {LABEL:?}"
+        );
+        errors.push(said(&reason, pairs));
+        Selection::default()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_flags(words: &[&str]) -> Result<(Selection, Vec<String>), String> {
+        let flags = Flags::parse(words.iter().map(|&word| word.to_owned())).map_err(|e| e.to_string())?;
+        let mut errors = Vec::new();
+        Ok((selection(&flags, &mut errors), errors))
+    }
+
+    #[test]
+    fn quoted_pairs_may_have_several_values() -> Result<(), String> {
+        let (got, errors) = read_flags(&["--allow-metric-labels=\"a,b=1,2\",\"c,d=\""])?;
+        let expected = Selection::default().with_allowed([("a,b", "1,2"), ("c,d", "")])?;
+        assert_eq!((got, errors), (expected, Vec::new()));
+        Ok(())
+    }
+
+    #[test]
+    fn a_manifest_says_the_same() -> Result<(), String> {
+        let file = tempfile::NamedTempFile::new().map_err(|e| e.to_string())?;
+        std::fs::write(file.path(), "\"a,b\": \"1,2\"\n").map_err(|e| e.to_string())?;
+        let path = format!("--allow-metric-labels-manifest={}", file.path().display());
+        let (got, errors) = read_flags(&[&path, "--disabled-metrics=x,y"])?;
+        let expected =
+            Selection::default().without(vec!["x".into(), "y".into()])?.with_allowed([("a,b", "1,2")])?;
+        assert_eq!((got, errors), (expected, Vec::new()));
+        Ok(())
+    }
+
+    #[test]
+    fn mistakes_are_told_as_upstream_tells_them() -> Result<(), String> {
+        let check = |words: &[&str], expected: &str| -> Result<(), String> {
+            assert_eq!(read_flags(words)?.1, [expected.to_owned()], "{words:?}");
+            Ok(())
+        };
+        check(
+            &["--disabled-metrics=a b"],
+            r#"metrics.disabledMetrics: Invalid value: ["a b"]: must be fully qualified metric names matching "^[a-zA-Z_:][a-zA-Z0-9_:]*$", got "a b""#,
+        )?;
+        check(
+            &["--allow-metric-labels=a=1"],
+            r#"metrics.allowListMapping: Invalid value: {"a":"1"}: must have keys with format `metricName,labelName` where metricName matches "[a-zA-Z_:][a-zA-Z0-9_:]*" and labelName matches "[a-zA-Z_][a-zA-Z0-9_]*""#,
+        )?;
+        check(
+            &["--allow-metric-labels=\"a,b=1\"", "--allow-metric-labels-manifest=/x"],
+            "metrics: Invalid value: cannot specify both allowListMapping and allowListMappingManifest",
+        )?;
+        let (_, errors) = read_flags(&["--allow-metric-labels-manifest=/does/not/exist"])?;
+        let start = "metrics.allowListMappingManifest: Invalid value: \"/does/not/exist\": failed to read allow list manifest: open";
+        assert!(errors.iter().all(|error| error.starts_with(start)) && errors.len() == 1, "{errors:?}");
+        Ok(())
+    }
+}

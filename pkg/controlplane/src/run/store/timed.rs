@@ -1,0 +1,340 @@
+//! How long etcd takes, by operation and resource: `etcd_request_duration_seconds`, `etcd_requests_total` and
+//! `etcd_request_errors_total`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use apimachinery::histogram::Histogram;
+use async_trait::async_trait;
+use bytes::Bytes;
+use server::metrics::Collector;
+use storage::{
+    Deleted, Error, ListOptions, Listing, Lookup, Revision, Storage, WatchOptions, WatchStream, Written,
+};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+const MICROS: f64 = 1e6;
+/// Upstream's buckets, in microseconds.
+const BOUNDS: [(&str, u64); 23] = [
+    ("0.005", 5_000),
+    ("0.025", 25_000),
+    ("0.05", 50_000),
+    ("0.1", 100_000),
+    ("0.2", 200_000),
+    ("0.4", 400_000),
+    ("0.6", 600_000),
+    ("0.8", 800_000),
+    ("1", 1_000_000),
+    ("1.25", 1_250_000),
+    ("1.5", 1_500_000),
+    ("2", 2_000_000),
+    ("3", 3_000_000),
+    ("4", 4_000_000),
+    ("5", 5_000_000),
+    ("6", 6_000_000),
+    ("8", 8_000_000),
+    ("10", 10_000_000),
+    ("15", 15_000_000),
+    ("20", 20_000_000),
+    ("30", 30_000_000),
+    ("45", 45_000_000),
+    ("60", 60_000_000),
+];
+/// Custom resources that are told apart. Definitions come and go as long as a server runs, and what was counted stays.
+const CUSTOM_MAX: usize = 4096;
+
+/// What is done to the store, in upstream's words.
+const OPERATIONS: [&str; 6] = ["create", "delete", "get", "list", "listWithCount", "update"];
+const CREATE: usize = 0;
+const DELETE: usize = 1;
+const GET: usize = 2;
+const LIST: usize = 3;
+const COUNT: usize = 4;
+const UPDATE: usize = 5;
+
+/// Whose keys are asked for: a group and a resource.
+type Labels = (String, String);
+
+/// The calls of one operation on one resource.
+#[derive(Default)]
+struct Calls {
+    took: Histogram<{ BOUNDS.len() }>,
+    failed: AtomicU64,
+}
+
+/// What was measured.
+pub(in super::super) struct StoreTimes {
+    /// Where resources are kept, below the prefix of all keys.
+    directories: HashMap<&'static str, Labels>,
+    calls: RwLock<BTreeMap<Labels, Arc<[Calls; OPERATIONS.len()]>>>,
+}
+
+impl Default for StoreTimes {
+    fn default() -> Self {
+        let rows = ::api::resources::all().filter(|row| row.subresource.is_empty());
+        let directories = rows.filter_map(|row| {
+            let stored = row.storage?;
+            // Of several groups that have one resource, one stores it.
+            let group = stored.group_version.split_once('/').map_or("", |(group, _)| group);
+            (group == row.group).then(|| (stored.prefix, (row.group.to_owned(), row.plural.to_owned())))
+        });
+        StoreTimes { directories: directories.collect(), calls: RwLock::default() }
+    }
+}
+
+impl StoreTimes {
+    /// Whose a key is, without the prefix of all keys and the slash behind it; `None` for what is no resource's.
+    fn labels(&self, key: &str) -> Option<Labels> {
+        let mut slashes = key.match_indices('/').map(|(at, _)| at);
+        let (first, second) = (slashes.next(), slashes.next());
+        let known = |end: Option<usize>| self.directories.get(key.get(..end?)?).cloned();
+        known(second).or_else(|| known(first)).or_else(|| {
+            // Groups of custom resources have a dot; directories of built-in ones that are not groups have none.
+            let (group, plural) = key.get(..second?)?.split_once('/')?;
+            group.contains('.').then(|| (group.to_owned(), plural.to_owned()))
+        })
+    }
+
+    fn of(&self, key: &str) -> Option<Arc<[Calls; OPERATIONS.len()]>> {
+        let labels = self.labels(key)?;
+        if let Some(calls) = self.calls.read().unwrap_or_else(PoisonError::into_inner).get(&labels) {
+            return Some(Arc::clone(calls));
+        }
+        let mut calls = self.calls.write().unwrap_or_else(PoisonError::into_inner);
+        if calls.len() >= CUSTOM_MAX + self.directories.len() {
+            return None;
+        }
+        Some(Arc::clone(calls.entry(labels).or_default()))
+    }
+
+    fn note(&self, key: &str, operation: usize, took: Duration, failed: bool) {
+        let Some(calls) = self.of(key) else { return };
+        let Some(calls) = calls.get(operation) else { return };
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        calls.took.observe(&BOUNDS, micros, micros);
+        calls.failed.fetch_add(u64::from(failed), Relaxed);
+    }
+}
+
+impl Collector for StoreTimes {
+    fn collect(&self, out: &mut String) {
+        let rows = self.calls.read().unwrap_or_else(PoisonError::into_inner).clone();
+        if rows.is_empty() {
+            return;
+        }
+        let mut each = |name: &str, head: &str, write: &dyn Fn(&mut String, &str, &Calls)| {
+            let _ = writeln!(out, "# HELP {name} [ALPHA] {head}");
+            for ((group, resource), calls) in &rows {
+                for (operation, calls) in OPERATIONS.iter().zip(calls.iter()) {
+                    if !calls.took.is_empty() {
+                        let labels = format!("group={group:?},operation={operation:?},resource={resource:?}");
+                        write(out, &labels, calls);
+                    }
+                }
+            }
+        };
+        each(
+            "etcd_request_duration_seconds",
+            "Etcd request latency in seconds for each operation and object type.\n\
+             # TYPE etcd_request_duration_seconds histogram",
+            &|out, labels, calls| {
+                calls.took.write(out, "etcd_request_duration_seconds", labels, 0, &BOUNDS, MICROS);
+            },
+        );
+        each(
+            "etcd_request_errors_total",
+            "Etcd failed request counts for each operation and object type.\n\
+             # TYPE etcd_request_errors_total counter",
+            &|out, labels, calls| {
+                let failed = calls.failed.load(Relaxed);
+                if failed > 0 {
+                    let _ = writeln!(out, "etcd_request_errors_total{{{labels}}} {failed}");
+                }
+            },
+        );
+        each(
+            "etcd_requests_total",
+            "Etcd request counts for each operation and object type.\n# TYPE etcd_requests_total counter",
+            &|out, labels, calls| {
+                let _ = writeln!(out, "etcd_requests_total{{{labels}}} {}", calls.took.count());
+            },
+        );
+    }
+}
+
+/// A store whose calls are timed. What it decides by itself, such as that a key is not at the expected revision, is no
+/// failure.
+pub(super) struct Timed {
+    inner: Arc<dyn Storage>,
+    /// What every key begins with, ending in `/`.
+    prefix: String,
+    times: Arc<StoreTimes>,
+}
+
+impl Timed {
+    /// `prefix` is that of all keys, without a slash at its end.
+    pub(super) fn new(inner: Arc<dyn Storage>, prefix: &str, times: Arc<StoreTimes>) -> Self {
+        Timed { inner, prefix: format!("{prefix}/"), times }
+    }
+
+    async fn time<T>(
+        &self,
+        key: &str,
+        operation: usize,
+        call: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        let began = Instant::now();
+        let answer = call.await;
+        if let Some(key) = key.strip_prefix(&self.prefix) {
+            self.times.note(key, operation, began.elapsed(), answer.is_err());
+        }
+        answer
+    }
+}
+
+#[async_trait]
+impl Storage for Timed {
+    async fn get(&self, key: &str) -> Result<Lookup, Error> {
+        self.time(key, GET, self.inner.get(key)).await
+    }
+
+    async fn list(&self, prefix: &str, options: ListOptions) -> Result<Listing, Error> {
+        self.time(prefix, LIST, self.inner.list(prefix, options)).await
+    }
+
+    async fn count(&self, prefix: &str) -> Result<u64, Error> {
+        self.time(prefix, COUNT, self.inner.count(prefix)).await
+    }
+
+    async fn put(
+        &self,
+        key: &str,
+        value: Bytes,
+        expected: Revision,
+        ttl: Option<Duration>,
+    ) -> Result<Written, Error> {
+        let operation = if expected == 0 { CREATE } else { UPDATE };
+        self.time(key, operation, self.inner.put(key, value, expected, ttl)).await
+    }
+
+    async fn delete(&self, key: &str, expected: Revision) -> Result<Deleted, Error> {
+        self.time(key, DELETE, self.inner.delete(key, expected)).await
+    }
+
+    async fn watch(&self, prefix: &str, options: WatchOptions) -> Result<WatchStream, Error> {
+        self.inner.watch(prefix, options).await
+    }
+
+    async fn request_progress(&self) -> Result<(), Error> {
+        self.inner.request_progress().await
+    }
+
+    async fn current_revision(&self) -> Result<Revision, Error> {
+        self.inner.current_revision().await
+    }
+
+    async fn compact(&self, revision: Revision) -> Result<(), Error> {
+        self.inner.compact(revision).await
+    }
+
+    fn compacted(&self) -> watch::Receiver<Revision> {
+        self.inner.compacted()
+    }
+
+    fn is_doubtful(&self, key: &str, revision: Revision) -> bool {
+        self.inner.is_doubtful(key, revision)
+    }
+
+    async fn healthy(&self) -> Result<(), Error> {
+        self.inner.healthy().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use storage::memory::Memory;
+
+    use super::*;
+
+    fn page(times: &StoreTimes) -> String {
+        let mut page = String::new();
+        times.collect(&mut page);
+        page
+    }
+
+    #[test]
+    fn a_key_is_counted_for_the_resource_whose_it_is() {
+        let times = StoreTimes::default();
+        let check = |key: &str, expected: Option<(&str, &str)>| {
+            let expected = expected.map(|(group, plural)| (group.to_owned(), plural.to_owned()));
+            assert_eq!(times.labels(key), expected, "{key}");
+        };
+        check("pods/default/a", Some(("", "pods")));
+        check("pods/", Some(("", "pods")));
+        check("minions/a", Some(("", "nodes")));
+        check("services/specs/default/a", Some(("", "services")));
+        check("services/endpoints/default/a", Some(("", "endpoints")));
+        check("deployments/default/a", Some(("apps", "deployments")));
+        check(
+            "apiextensions.k8s.io/customresourcedefinitions/a",
+            Some(("apiextensions.k8s.io", "customresourcedefinitions")),
+        );
+        check("example.com/widgets/default/a", Some(("example.com", "widgets")));
+        check("events/default/a", Some(("", "events")));
+        check("masterleases/10.0.0.1", None);
+        check("health", None);
+        check("", None);
+    }
+
+    #[tokio::test]
+    async fn calls_are_counted_by_what_they_do_and_refusals_are_no_failures() -> Result<(), Error> {
+        let times = Arc::new(StoreTimes::default());
+        let store = Timed::new(Arc::new(Memory::new()), "/registry", Arc::clone(&times));
+        let key = "/registry/pods/default/a";
+        let Written::Done(first) = store.put(key, Bytes::from_static(b"1"), 0, None).await? else {
+            return Err(Error::Internal("it was not there".to_owned()));
+        };
+        assert!(matches!(store.put(key, Bytes::new(), 0, None).await?, Written::Stale { .. }));
+        assert!(matches!(store.put(key, Bytes::from_static(b"2"), first, None).await?, Written::Done(_)));
+        store.get(key).await?;
+        store.get("/elsewhere/pods/default/a").await?;
+        store.count("/registry/pods/").await?;
+        let ahead = ListOptions { revision: 1 << 40, ..ListOptions::default() };
+        assert!(store.list("/registry/pods/", ahead).await.is_err());
+
+        let page = page(&times);
+        let check = |operation: &str, count: u32| {
+            let labels = format!("group=\"\",operation={operation:?},resource=\"pods\"");
+            let total = format!("etcd_requests_total{{{labels}}} {count}\n");
+            assert!(page.contains(&total), "{total} in {page}");
+            let count = format!("etcd_request_duration_seconds_count{{{labels}}} {count}\n");
+            assert!(page.contains(&count), "{count} in {page}");
+        };
+        check("create", 2);
+        check("update", 1);
+        check("get", 1);
+        check("listWithCount", 1);
+        check("list", 1);
+        let failed = "etcd_request_errors_total{group=\"\",operation=\"list\",resource=\"pods\"} 1\n";
+        assert!(page.contains(failed), "{page}");
+        assert_eq!(page.matches("etcd_request_errors_total{").count(), 1, "{page}");
+        Ok(())
+    }
+
+    #[test]
+    fn what_was_never_called_is_not_on_the_page_and_custom_resources_are_bounded() {
+        let times = StoreTimes::default();
+        assert_eq!(page(&times), "");
+        for number in 0..2 * CUSTOM_MAX + times.directories.len() {
+            times.note(&format!("g{number}.example.com/widgets/a"), GET, Duration::ZERO, false);
+        }
+        assert_eq!(
+            times.calls.read().unwrap_or_else(PoisonError::into_inner).len(),
+            CUSTOM_MAX + times.directories.len()
+        );
+    }
+}

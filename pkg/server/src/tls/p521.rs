@@ -1,0 +1,109 @@
+//! The key exchange on the curve P-521, which the TLS library does not bring with it.
+//!
+//! Go's servers agree on it with clients that offer nothing else, so some clients do.
+
+use std::fmt;
+
+use aws_lc_rs::agreement::{self, ECDH_P521, EphemeralPrivateKey, PublicKey, UnparsedPublicKey};
+use aws_lc_rs::rand::SystemRandom;
+use rustls::crypto::{ActiveKeyExchange, GetRandomFailed, SharedSecret, SupportedKxGroup};
+use rustls::ffdhe_groups::FfdheGroup;
+use rustls::{Error, NamedGroup, PeerMisbehaved};
+
+/// The group `secp521r1` of RFC 8422 and RFC 8446, with a new key for every connection.
+pub(super) static SECP521R1: &dyn SupportedKxGroup = &Group;
+
+/// Bytes of a point that is not compressed: its form and two coordinates of 521 bits. Both versions
+/// of TLS know no other encoding.
+const POINT: usize = 1 + 2 * 66;
+
+struct Group;
+
+impl fmt::Debug for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.name().fmt(f)
+    }
+}
+
+impl SupportedKxGroup for Group {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        let private =
+            EphemeralPrivateKey::generate(&ECDH_P521, &SystemRandom::new()).map_err(|_| GetRandomFailed)?;
+        let public = private.compute_public_key().map_err(|_| GetRandomFailed)?;
+        Ok(Box::new(Exchange { private, public }))
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        None
+    }
+
+    fn name(&self) -> NamedGroup {
+        NamedGroup::secp521r1
+    }
+}
+
+/// An exchange of which the other side's half is missing.
+struct Exchange {
+    private: EphemeralPrivateKey,
+    public: PublicKey,
+}
+
+impl ActiveKeyExchange for Exchange {
+    fn complete(self: Box<Self>, peer: &[u8]) -> Result<SharedSecret, Error> {
+        let refused = || Error::from(PeerMisbehaved::InvalidKeyShare);
+        if peer.len() != POINT || peer.first() != Some(&4) {
+            return Err(refused());
+        }
+        let peer = UnparsedPublicKey::new(&ECDH_P521, peer);
+        agreement::agree_ephemeral(self.private, peer, refused(), |secret| Ok(SharedSecret::from(secret)))
+    }
+
+    fn ffdhe_group(&self) -> Option<FfdheGroup<'static>> {
+        None
+    }
+
+    fn group(&self) -> NamedGroup {
+        NamedGroup::secp521r1
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        self.public.as_ref()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_sides_come_to_the_same_secret() -> Result<(), Error> {
+        let (one, other) = (SECP521R1.start()?, SECP521R1.start()?);
+        let (shown, seen) = (one.pub_key().to_vec(), other.pub_key().to_vec());
+        assert_eq!((shown.len(), shown.first()), (POINT, Some(&4)));
+        let (mine, theirs) = (one.complete(&seen)?, other.complete(&shown)?);
+        assert_eq!(mine.secret_bytes(), theirs.secret_bytes());
+        assert_eq!(mine.secret_bytes().len(), 66);
+        Ok(())
+    }
+
+    #[test]
+    fn points_that_are_compressed_short_or_off_the_curve_are_refused() -> Result<(), Error> {
+        let peer = SECP521R1.start()?.pub_key().to_vec();
+        let check = |peer: &[u8]| {
+            let got = SECP521R1.start().and_then(|exchange| exchange.complete(peer)).err();
+            assert_eq!(got, Some(PeerMisbehaved::InvalidKeyShare.into()), "{peer:?}");
+        };
+        let mut off = peer.clone();
+        if let Some(last) = off.last_mut() {
+            *last ^= 1;
+        }
+        check(&off);
+        check(&[]);
+        check(&[4]);
+        let mut compressed = peer[..67].to_vec();
+        compressed[0] = 2;
+        check(&compressed);
+        check(&peer[..POINT - 1]);
+        Ok(())
+    }
+}
