@@ -106,6 +106,16 @@ fn prepare(server: &Deployed<'_>) {
         }],
     }));
     kubectl.ok("wait --for=condition=Established crd/widgets.example.com");
+    apply(json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default"}}));
+    // A node that nobody is on.
+    apply(json!({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "here"}, "status": {
+        "addresses": [{"type": "InternalIP", "address": "127.0.0.1"}],
+        "daemonEndpoints": {"kubeletEndpoint": {"Port": 1}},
+    }}));
+    apply(json!({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "here"}, "spec": {
+        "nodeName": "here", "containers": [{"name": "here", "image": "here"}],
+    }}));
+    kubectl.ok("create service nodeport here --tcp=80");
 }
 
 fn traffic(server: &Deployed<'_>) {
@@ -121,6 +131,11 @@ fn traffic(server: &Deployed<'_>) {
         ("get --raw /api/v1/namespaces?resourceVersion=1&resourceVersionMatch=Exact", ""),
         ("create secret generic s --from-literal=a=b", ""),
         ("get endpoints", ""),
+        ("logs here", ""),
+        ("get --raw /api/v1/configmaps?timeout=1ns", ""),
+        // Others are limited by flow control, and roles decide about them.
+        ("create configmap other --as=somebody", ""),
+        ("get --raw /version --as=somebody --as-group=system:authenticated", ""),
         (
             "get --raw /api/v1/configmaps?watch=1&timeoutSeconds=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan",
             "",

@@ -55,6 +55,15 @@ impl<const N: usize> Histogram<N> {
         let _ = writeln!(out, "{name}_sum{labels} {sum}\n{name}_count{labels} {total}");
     }
 
+    /// Adds what another one with the same bounds has counted.
+    pub fn absorb(&self, other: &Self) {
+        let mine = self.counts.iter().chain([&self.beyond, &self.sum]);
+        let theirs = other.counts.iter().chain([&other.beyond, &other.sum]);
+        for (mine, more) in mine.zip(theirs) {
+            mine.fetch_add(more.load(Relaxed), Relaxed);
+        }
+    }
+
     /// How often something was observed.
     pub fn count(&self) -> u64 {
         self.counts.iter().chain([&self.beyond]).map(|count| count.load(Relaxed)).sum()

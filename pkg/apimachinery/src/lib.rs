@@ -16,6 +16,7 @@ pub mod histogram;
 pub mod kube_version;
 pub mod labels;
 pub mod lru;
+pub mod metrics_page;
 pub mod names;
 pub mod quantity;
 pub mod query;

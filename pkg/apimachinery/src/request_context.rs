@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 use bytes::Bytes;
@@ -36,6 +36,8 @@ pub struct RequestContext {
     pub forwarded_for: Vec<IpAddr>,
     /// What is noted about it on the way.
     pub notes: Notes,
+    /// How long its body was.
+    pub body: BodyLength,
 }
 
 impl RequestContext {
@@ -45,6 +47,31 @@ impl RequestContext {
         let peer = self.peer.map(|peer| peer.ip().to_canonical());
         let last = peer.filter(|peer| self.forwarded_for.last() != Some(peer));
         self.forwarded_for.iter().copied().chain(last)
+    }
+}
+
+/// How long the body of a request was, once somebody has read all of it.
+#[derive(Debug, Default)]
+pub struct BodyLength {
+    /// One more than the length in bytes; 0 while nobody has read it.
+    beyond: AtomicU64,
+}
+
+impl BodyLength {
+    /// It was read, and had so many bytes.
+    pub fn read(&self, bytes: usize) {
+        self.beyond.store((bytes as u64).saturating_add(1), Relaxed);
+    }
+
+    /// How many bytes it had; `None` if nobody has read it to its end.
+    pub fn bytes(&self) -> Option<u64> {
+        self.beyond.load(Relaxed).checked_sub(1)
+    }
+}
+
+impl Clone for BodyLength {
+    fn clone(&self) -> Self {
+        BodyLength { beyond: AtomicU64::new(self.beyond.load(Relaxed)) }
     }
 }
 

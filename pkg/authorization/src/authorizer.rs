@@ -120,6 +120,8 @@ pub enum Unauthorized {
         status: Box<Status>,
         /// Why not, in the authorizer's words, for audit; may be empty.
         reason: String,
+        /// Whether somebody said no; if not, nobody said yes.
+        denied: bool,
     },
     /// Nobody knows whether it may pass; what went wrong.
     Failed(String),
@@ -138,9 +140,9 @@ pub async fn authorize(
     match authorizer.decide(attributes).await.outcome() {
         Ok(reason) => Ok(Authorized { user, reason }),
         Err(Refused { error: Some(error), .. }) => Err(Unauthorized::Failed(error)),
-        Err(Refused { reason, .. }) => {
+        Err(Refused { denied, reason, .. }) => {
             let status = Box::new(forbidden(attributes, &reason));
-            Err(Unauthorized::Forbidden { status, reason })
+            Err(Unauthorized::Forbidden { status, reason, denied })
         }
     }
 }

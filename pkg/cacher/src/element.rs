@@ -121,6 +121,11 @@ impl Element {
         &self.memo
     }
 
+    /// How long its value is, as the store has it up to what was missing from it; 0 for one that cannot be read.
+    pub fn value_bytes(&self) -> usize {
+        self.value.as_ref().map_or(0, Bytes::len)
+    }
+
     /// What the element pins in memory, in bytes, encoded forms aside.
     pub fn size(&self) -> usize {
         let value = self.value.as_ref().map_or(0, Bytes::len);

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use smallvec::SmallVec;
 
-use crate::Resource;
+use crate::{Predicate, Resource};
 
 /// What an object that is not cached is taken to have: an Event, nearly always.
 const UNCACHED_BYTES: usize = 1024;
@@ -61,6 +61,21 @@ impl Resource {
             all => snapshot.bytes() / all * objects,
         };
         Some(Extent { objects, bytes, stored: false })
+    }
+
+    /// What the objects of its cache have together, as they are stored, in bytes; `None` without a cache and while that is
+    /// not filled.
+    pub fn cached_bytes(&self) -> Option<usize> {
+        Some(self.cache.as_ref()?.snapshot()?.value_bytes())
+    }
+
+    /// Shows the keys of its cache to somebody, in order; none without a cache and while that is not filled.
+    pub fn visit_cached_keys(&self, mut see: impl FnMut(&str)) {
+        let Some(snapshot) = self.cache.as_ref().and_then(|cache| cache.snapshot()) else { return };
+        let mut walk = snapshot.walk(&self.everything(), None, &Predicate::default());
+        while let Some(element) = walk.next() {
+            see(element.key());
+        }
     }
 
     /// How many watches of the cache are told of a change of an object: those of everything, of its namespace and of

@@ -99,7 +99,7 @@ pub(crate) struct ResourceMetrics {
     pub(crate) consistent: ConsistentReads,
     /// Waits for the cache to be fresh enough.
     pub(crate) waits: Waits,
-    /// Lists that storage answered.
+    /// Lists that storage answered, those that filled the cache included.
     pub(crate) storage_lists: Counter,
     /// What those lists read.
     pub(crate) storage_fetched: Counter,
@@ -110,6 +110,15 @@ pub(crate) struct ResourceMetrics {
 }
 
 impl ResourceMetrics {
+    /// Counts a list of everything that the store answered, by which the cache was filled.
+    pub(crate) fn count_fill(&self, objects: usize) {
+        self.initializations.increment();
+        self.storage_lists.increment();
+        for objects_of in [&self.storage_fetched, &self.storage_evaluated, &self.storage_returned] {
+            objects_of.add(objects);
+        }
+    }
+
     /// Counts a list that the cache answered. What one gives that selects without a limit shows only
     /// while it is read, so that is not counted.
     pub(crate) fn count_cache_list(

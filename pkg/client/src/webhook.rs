@@ -1,6 +1,7 @@
 //! A webhook that judges: a JSON body is posted to the URL of a kubeconfig and a JSON body comes back (apiserver's
 //! `util/webhook`). What may pass is tried again, a few times, with longer and longer waits.
 
+mod figures;
 mod hook;
 
 use std::sync::Arc;
@@ -29,6 +30,8 @@ const FACTOR: f64 = 1.5;
 /// How much of a wait is added by chance, at most.
 const JITTER: f64 = 0.2;
 
+pub use figures::Figures;
+use figures::Host;
 pub use hook::{Place, Services};
 
 /// Hears of attempts.
@@ -47,6 +50,8 @@ pub struct Webhook {
     chance: Chance,
     /// Whether any failure may pass.
     hopes: bool,
+    /// Where calls are counted, if they are.
+    counted: Option<Arc<Host>>,
 }
 
 /// An attempt that is over.
@@ -79,8 +84,8 @@ impl Webhook {
     /// [`Error::Credentials`].
     pub fn new(kubeconfig: Kubeconfig, initial_wait: Duration, chance: Chance) -> Result<Self, Error> {
         let client = Client::new(kubeconfig.options)?;
-        let (url, hopes) = (kubeconfig.server, false);
-        let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes };
+        let (url, hopes, counted) = (kubeconfig.server, false, None);
+        let webhook = Webhook { client, url, limits: LIMITS, initial_wait, chance, hopes, counted };
         Ok(webhook.with_timeout(LIMITS.total))
     }
 
@@ -100,6 +105,13 @@ impl Webhook {
     #[must_use]
     pub fn that_is_always_asked_again(self) -> Self {
         Webhook { hopes: true, ..self }
+    }
+
+    /// The same, with its calls counted.
+    #[must_use]
+    pub fn counted(self, figures: &Figures) -> Self {
+        let host = self.url.authority().map_or("", http::uri::Authority::as_str);
+        Webhook { counted: figures.host(host), ..self }
     }
 
     /// Posts a JSON body and reads the JSON that comes back. `tell` hears of every attempt.
@@ -135,7 +147,10 @@ impl Webhook {
         let outcome = self.client.call(request, &self.limits).await;
         let code = outcome.as_ref().ok().map(|answer| answer.status().as_u16());
         let timed_out = matches!(outcome, Err(Error::Timeout)) || code == Some(504);
-        tell(Attempt { code, took: began.elapsed(), timed_out });
+        let took = began.elapsed();
+        let answer = outcome.as_ref().ok().map(|answer| (answer.status().as_u16(), answer.body().len()));
+        self.counted.as_ref().inspect(|host| host.called(body.len(), answer, took));
+        tell(Attempt { code, took, timed_out });
         match outcome {
             // Whatever type it says that it is of: upstream's clients know one decoder, and take it for all types.
             Ok(answer) if answer.status().is_success() => Ok(answer.into_body()),

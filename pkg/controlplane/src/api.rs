@@ -23,6 +23,7 @@ use endpoints::dispatch::Dispatch;
 use endpoints::heavy::HeavyPool;
 use endpoints::negotiate::Formats;
 use endpoints::openid::OpenId;
+use endpoints::proxy::LogFigures;
 use endpoints::served::{Description, Served};
 use endpoints::watch_drain::WatchDrain;
 use futures::future::{self, BoxFuture};
@@ -127,15 +128,16 @@ pub(crate) async fn build(
     let Objects { delegator, cache_driver, address, served, registry } = objects(config, &storage, budgets)?;
     let (registry, repairs, following_ranges) = services::with_pools(config, registry, delegator.storage())?;
     let (counted, keys) = (Counted::default(), service_account_keys::load(config).await?);
-    let senders = authenticators(config, &keys, &registry, &process.loopback)?;
+    let senders = authenticators(config, &keys, &registry, &process.loopback, &counted.webhooks)?;
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
-        Authorizers::new(config, &registry, &served.now().catalog, process.authorizer)?;
+        Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
     let paths = paths(&served, openid.is_some());
     let itself = process.loopback.credentials();
-    let others = others(config, &registry, &served, itself.clone())?;
+    let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
-    let plugins = Plugins::new(config, &registry, &served, &authorizer, (others.services, itself))?;
+    let plugins =
+        Plugins::new(config, &registry, &served, &authorizer, (others.services, itself, &counted.webhooks))?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -143,7 +145,7 @@ pub(crate) async fn build(
         roles: roles.shared(),
         authenticator: senders.authenticator.clone(),
         token_requests: token_requests(config, keys)?,
-        served,
+        served: Arc::clone(&served),
         documents: openid.into_iter().map(|openid| Box::new(openid) as Box<dyn Documents>).collect(),
         formats: formats(config),
         watch_timeout_min: config.watch_min,
@@ -151,7 +153,7 @@ pub(crate) async fn build(
         compressed_lists: CompressedLists::new(budgets.compressed),
         watch_metrics: Arc::clone(&counted.watches),
         deprecated_requests: Arc::clone(&counted.deprecated_requests),
-        backends: backends(&config.kubelets)?,
+        backends: backends(&config.kubelets, &counted.logs)?,
         aggregation: others.aggregation,
         heavy: process.heavy.clone(),
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
@@ -162,9 +164,9 @@ pub(crate) async fn build(
         bootstrap::duties(config, &registry, storage, process.client_authorities, &process.tasks)
             .map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
-    let mut collectors = counted.collectors(&delegator, config.gates, process.heavy, &process.tasks);
+    let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
     collectors.extend(others.figures.into_iter().chain(plugins.collectors).chain(of_authorizers));
-    collectors.extend(senders.collectors);
+    collectors.extend(senders.collectors.into_iter().chain([Arc::clone(&repairs) as Arc<dyn Collector>]));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
@@ -273,7 +275,7 @@ fn others(
     config: &Config,
     registry: &Registry,
     served: &Arc<Served>,
-    itself: Credentials,
+    (itself, calls): (Credentials, &Arc<client::webhook::Figures>),
 ) -> Result<Others, RunError> {
     let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
     let (aggregator, following) = Aggregator::new(&config.aggregation, registry, served, services.clone())
@@ -286,7 +288,8 @@ fn others(
     let conversions = Arc::new(ConversionFigures::default());
     let credentials = WebhookCredentials::default().with_itself(itself);
     let figures = Arc::clone(&conversions);
-    let webhooks = Common { services: services.of_webhooks(), credentials, figures };
+    let calls = Arc::clone(calls);
+    let webhooks = Common { services: services.of_webhooks(), credentials, figures, calls };
     let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
     let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
@@ -327,7 +330,9 @@ fn custom_resources(
 ) -> Result<Custom, RunError> {
     let (watches, cel_times) = (Arc::clone(&counted.watches), Arc::clone(&counted.cel_times));
     let kinds = CustomKinds::new(registry.clone(), Arc::clone(served), watches, cel_times);
-    let (custom, following) = CustomResources::new(registry, kinds, webhooks).map_err(RunError::Bootstrap)?;
+    let (custom, following) =
+        CustomResources::new(registry, kinds, webhooks, Arc::clone(&counted.definitions))
+            .map_err(RunError::Bootstrap)?;
     let (first, all_defined) = oneshot::channel();
     let (services, following_services) =
         ApiServices::new(registry, &served.now().catalog, custom.versions()).map_err(RunError::Bootstrap)?;
@@ -391,11 +396,12 @@ fn cached(
 }
 
 /// The way to kubelets and others.
-fn backends(kubelets: &KubeletConfig) -> Result<Backends, RunError> {
+fn backends(kubelets: &KubeletConfig, logs: &Arc<LogFigures>) -> Result<Backends, RunError> {
     Ok(Backends {
         network: Arc::new(SystemNetwork::new(kubelets)?),
         kubelet_port: kubelets.port,
         address_types: kubelets.address_types.clone(),
+        logs: Arc::clone(logs),
     })
 }
 

@@ -42,7 +42,7 @@ pub(crate) struct Authenticators {
     pub(crate) collectors: Vec<Arc<dyn Collector>>,
 }
 
-/// What the configuration asks for. Must be called within a runtime.
+/// What the configuration asks for. Calls of webhooks are counted in `webhooks`. Must be called within a runtime.
 ///
 /// # Errors
 /// A file that cannot be used.
@@ -51,6 +51,7 @@ pub(crate) fn authenticators(
     keys: &ServiceAccountKeys,
     registry: &Registry,
     loopback: &Loopback,
+    webhooks: &client::webhook::Figures,
 ) -> Result<Authenticators, RunError> {
     let mut tokens: Vec<Arc<dyn TokenAuthenticator>> = vec![Arc::new(loopback.tokens())];
     let (authentication, accounts) = (&config.authentication, &config.service_accounts);
@@ -82,7 +83,7 @@ pub(crate) fn authenticators(
     // Behind the tokens of this server, which nobody has to be asked about.
     tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
     if let Some(webhook) = &authentication.webhook {
-        tokens.push(Arc::new(webhook_tokens(webhook, api_audiences.clone(), remembered())?));
+        tokens.push(Arc::new(webhook_tokens(webhook, api_audiences.clone(), remembered(), webhooks)?));
     }
     let request_headers = request_headers(&authentication.request_header);
     let authenticator = Authenticator { tokens, api_audiences, request_headers, anonymous };
@@ -123,11 +124,13 @@ fn webhook_tokens(
     config: &TokenWebhookConfig,
     api_audiences: Vec<String>,
     counters: Arc<CacheCounters>,
+    calls: &client::webhook::Figures,
 ) -> Result<Cached, RunError> {
     let kubeconfig = Kubeconfig::read(&config.config_file).map_err(RunError::Credentials)?;
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
-        .map_err(|error| RunError::Credentials(error.to_string()))?;
+        .map_err(|error| RunError::Credentials(error.to_string()))?
+        .counted(calls);
     let tokens =
         WebhookTokens::new(webhook, &config.version, api_audiences).map_err(RunError::Credentials)?;
     Ok(Cached::new(Arc::new(tokens), config.cache_ttl, config.cache_ttl, counters))

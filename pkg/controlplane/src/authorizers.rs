@@ -34,7 +34,7 @@ pub(crate) struct Authorizers {
 }
 
 impl Authorizers {
-    /// Those that the configuration chooses, or `chosen` in place of them.
+    /// Those that the configuration chooses, or `chosen` in place of them. Calls of webhooks are counted in `webhooks`.
     ///
     /// # Errors
     /// A file that cannot be read or says nothing sensible.
@@ -43,13 +43,14 @@ impl Authorizers {
         registry: &Registry,
         catalog: &Catalog,
         chosen: Option<Arc<dyn Authorizer>>,
+        webhooks: &Arc<client::webhook::Figures>,
     ) -> Result<Self, RunError> {
         let (roles, roles_followed) = StoredRoles::new(registry);
         let nodes = Nodes::new(config, registry, catalog);
         let figures = Arc::new(Figures::default());
         let mut collectors: Vec<Arc<dyn Collector>> = vec![Arc::new(Counted(Arc::clone(&figures)))];
         collectors.extend(nodes.collector());
-        let means = means(config, &roles, &nodes, figures)?;
+        let means = means(config, &roles, &nodes, (figures, webhooks))?;
         let (authorizer, follower) = match chosen {
             Some(chosen) => (chosen, None),
             None => configured(&config.authorization, means)?,
@@ -90,16 +91,16 @@ fn means(
     config: &Config,
     roles: &StoredRoles,
     nodes: &Nodes,
-    figures: Arc<Figures>,
+    (figures, webhooks): (Arc<Figures>, &Arc<client::webhook::Figures>),
 ) -> Result<Means, RunError> {
     let has = |mode| config.authorization.configuration.has(mode);
     let policy = node_graph::policy(config.gates).map_err(RunError::Bootstrap)?;
-    let path = config.authorization.policy_file.as_deref();
+    let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
     Ok(Means {
         roles: has(Mode::Rbac).then(|| roles.shared()),
         nodes: nodes.graph().map(|graph| (graph, policy)),
         policies: has(Mode::Abac).then(|| policies(path.unwrap_or(Path::new("")))).transpose()?,
-        connect: Box::new(calls::connect),
+        connect: Box::new(move |configuration| calls::connect(configuration, &webhooks)),
         clock: Arc::new(SystemClock),
         figures,
     })

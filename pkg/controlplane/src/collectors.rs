@@ -4,12 +4,17 @@ use std::sync::Arc;
 
 use api::cel_times::CelTimes;
 use apimachinery::features::Gates;
+use apimachinery::metrics_page::{Family, Stability};
 use cacher::Delegator;
+use client::webhook::Figures;
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::heavy::HeavyPool;
+use endpoints::proxy::LogFigures;
+use endpoints::served::Served;
 use server::metrics::Collector;
 use tokio::time::Instant;
 
+use crate::custom_resources::DefinitionFigures;
 use crate::features::FeatureMetrics;
 use crate::tasks::Tasks;
 
@@ -18,6 +23,12 @@ pub(crate) struct Counted {
     pub(crate) watches: Arc<WatchMetrics>,
     pub(crate) deprecated_requests: Arc<DeprecatedRequests>,
     pub(crate) cel_times: Arc<CelTimes>,
+    /// Calls of webhooks.
+    pub(crate) webhooks: Arc<Figures>,
+    /// Logs that kubelets were asked for.
+    pub(crate) logs: Arc<LogFigures>,
+    /// Documents that definitions changed.
+    pub(crate) definitions: Arc<DefinitionFigures>,
 }
 
 impl Default for Counted {
@@ -26,6 +37,9 @@ impl Default for Counted {
         Counted {
             watches: Arc::default(),
             deprecated_requests: Arc::default(),
+            webhooks: Arc::default(),
+            logs: Arc::default(),
+            definitions: Arc::default(),
             cel_times: Arc::new(CelTimes::new(move || began.elapsed())),
         }
     }
@@ -36,6 +50,7 @@ impl Counted {
     pub(crate) fn collectors(
         &self,
         delegator: &Delegator,
+        served: &Arc<Served>,
         gates: Gates,
         heavy: HeavyPool,
         tasks: &Tasks,
@@ -45,6 +60,10 @@ impl Counted {
             Arc::new(Watches(Arc::clone(&self.watches))),
             Arc::new(Deprecated(Arc::clone(&self.deprecated_requests))),
             Arc::new(Expressions(Arc::clone(&self.cel_times))),
+            Arc::new(Webhooks(Arc::clone(&self.webhooks))),
+            Arc::new(Logs(Arc::clone(&self.logs))),
+            Arc::clone(&self.definitions) as Arc<dyn Collector>,
+            Arc::new(Documents(Arc::clone(served))),
             Arc::new(Heavy(heavy)),
             Arc::new(FeatureMetrics(gates)),
             tasks.figures(),
@@ -81,6 +100,36 @@ struct Expressions(Arc<CelTimes>);
 impl Collector for Expressions {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
+    }
+}
+
+struct Webhooks(Arc<Figures>);
+
+impl Collector for Webhooks {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+struct Logs(Arc<LogFigures>);
+
+impl Collector for Logs {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+const AGGREGATIONS: Family = Family::counter(
+    Stability::Alpha,
+    "aggregator_discovery_aggregation_count_total",
+    "How often the aggregated discovery documents were made.",
+);
+
+struct Documents(Arc<Served>);
+
+impl Collector for Documents {
+    fn collect(&self, out: &mut String) {
+        AGGREGATIONS.write(out).add(&[], self.0.aggregations());
     }
 }
 

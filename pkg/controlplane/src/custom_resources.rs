@@ -9,6 +9,7 @@ mod cleanup;
 mod conditions;
 mod conversion;
 mod definitions;
+mod figures;
 mod names;
 mod serving;
 
@@ -33,6 +34,7 @@ use cleanup::Cleanup;
 use conditions::{Judge, may_change};
 pub(crate) use conversion::{Common, ConversionFigures};
 use definitions::{Definition, Definitions};
+pub(crate) use figures::DefinitionFigures;
 use names::Accepted;
 use serving::Serving;
 
@@ -67,6 +69,7 @@ impl CustomResources {
         registry: &Registry,
         kinds: CustomKinds,
         webhooks: Common,
+        figures: Arc<DefinitionFigures>,
     ) -> Result<(Self, Following<Definitions>), String> {
         let (group, plural) = ("apiextensions.k8s.io", "customresourcedefinitions");
         let row = resources::find(group, "v1", plural, "").map(Handle::from);
@@ -75,7 +78,7 @@ impl CustomResources {
         let minor = registry.gates().effective().min_compatibility.minor;
         let custom = CustomResources {
             cleanup: Arc::new(Cleanup::new(registry.clone(), status.clone())),
-            serving: Serving::new(kinds, webhooks, minor),
+            serving: Serving::new(kinds, webhooks, figures, minor),
             cleaning: HashSet::new(),
             cleanups: JoinSet::new(),
             accepted: Mutex::default(),

@@ -3,10 +3,10 @@
 //! What is cached is counted in the cache, whenever somebody looks. The rest is counted in the store from
 //! time to time, and so is what is cached while its cache is not filled.
 
-use std::fmt::Write;
 use std::time::Duration;
 
-use cacher::Delegator;
+use apimachinery::metrics_page::{Family, Stability};
+use cacher::{Delegator, Resource};
 use server::metrics::Collector;
 
 /// By how much a pause may be longer than the period, in multiples of it (upstream's
@@ -48,24 +48,46 @@ impl ObjectCounts {
     }
 }
 
+const OBJECTS: Family = Family::gauge(
+    Stability::Alpha,
+    "apiserver_resource_objects",
+    "Stored objects; -1 when they could not be counted.",
+);
+const BYTES: Family = Family::gauge(
+    Stability::Alpha,
+    "apiserver_resource_size_estimate_bytes",
+    "What the objects of a watch cache have together as they are stored, in bytes.",
+);
+const OF_OLD: Family = Family::gauge(
+    Stability::Stable,
+    "apiserver_storage_objects",
+    "(Deprecated since 1.34.0) Stored objects; -1 when they could not be counted.",
+);
+
 impl Collector for ObjectCounts {
     fn collect(&self, out: &mut String) {
         let resources = self.delegator.resources();
-        let mut rows: Vec<(&str, &str, i64)> = Vec::with_capacity(resources.len());
+        let mut rows: Vec<(&str, &str, &Resource)> = Vec::with_capacity(resources.len());
         for resource in &resources {
             let config = resource.config();
-            rows.extend(resource.objects().map(|count| (&*config.group, &*config.resource, count)));
+            rows.push((&config.group, &config.resource, resource));
         }
-        rows.sort_unstable();
-        out.push_str("# HELP apiserver_resource_objects [ALPHA] Stored objects; -1 when they could not be counted.\n# TYPE apiserver_resource_objects gauge\n");
-        for (group, resource, count) in &rows {
-            let _ =
-                writeln!(out, "apiserver_resource_objects{{group={group:?},resource={resource:?}}} {count}");
+        rows.sort_unstable_by_key(|(group, resource, _)| (*group, *resource));
+        let counted =
+            || rows.iter().filter_map(|(group, name, resource)| Some((*group, *name, resource.objects()?)));
+        let mut samples = OBJECTS.write(out);
+        counted()
+            .for_each(|(group, name, count)| samples.add(&[("group", group), ("resource", name)], count));
+        let mut samples = BYTES.write(out);
+        for (group, name, resource) in &rows {
+            if let Some(bytes) = resource.cached_bytes() {
+                samples.add(&[("group", group), ("resource", name)], bytes);
+            }
         }
-        out.push_str("# HELP apiserver_storage_objects [STABLE] (Deprecated since 1.34.0) Stored objects; -1 when they could not be counted.\n# TYPE apiserver_storage_objects gauge\n");
-        for (group, resource, count) in &rows {
+        let mut samples = OF_OLD.write(out);
+        for (group, name, count) in counted() {
             let dot = if group.is_empty() { "" } else { "." };
-            let _ = writeln!(out, "apiserver_storage_objects{{resource=\"{resource}{dot}{group}\"}} {count}");
+            samples.add(&[("resource", &format!("{name}{dot}{group}"))], count);
         }
     }
 }
@@ -115,6 +137,7 @@ mod tests {
         delegator.ready().await;
         driver.abort();
         assert_eq!(delegator.resource("/registry/pods/").unwrap().cached_objects(), Some(0));
+        assert_eq!(delegator.resource("/registry/pods/").unwrap().cached_bytes(), Some(0));
         assert_eq!(delegator.resource("/registry/leases/").unwrap().cached_objects(), None);
     }
 }

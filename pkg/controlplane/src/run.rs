@@ -38,7 +38,7 @@ use crate::tasks::Tasks;
 pub use error::RunError;
 use front::Front;
 use hooks::Hooks;
-use store::Store;
+use store::{OfLeases, Store};
 use traces::Recorder;
 
 /// How long requests under way may take to end once the server goes down, beyond their own deadline
@@ -131,7 +131,8 @@ pub(crate) async fn start_under(
         loopback,
     };
     let mut api = api::build(&config, encryption.storage, process).await?;
-    api.collectors.push(Arc::new(memory.clone()));
+    let leases = Arc::new(OfLeases(Arc::clone(&store.leases)));
+    api.collectors.extend([Arc::new(memory.clone()) as Arc<dyn Collector>, leases]);
     api.collectors.extend(encryption.collectors);
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);

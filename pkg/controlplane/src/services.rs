@@ -10,6 +10,7 @@ use registry::Registry;
 use registry::follow::Following;
 use registry::generic::Allocator;
 use registry::services::{Families, Family, Leaks, Options, Ranges, STORAGE_PREFIX, Services};
+use server::metrics::Collector;
 use storage::Storage;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -67,6 +68,13 @@ fn families(config: &ServiceConfig) -> Families {
     });
     let primary = families.next().unwrap_or(Family::V4);
     Families { primary, dual: families.any(|family| family != primary) }
+}
+
+/// What is counted of the pools.
+impl Collector for Repairs {
+    fn collect(&self, out: &mut String) {
+        self.services.write_metrics(out);
+    }
 }
 
 impl Repairs {

@@ -147,7 +147,10 @@ impl<'a> Call<'a> {
     pub(crate) async fn read(&self, body: &mut Body) -> Result<Bytes, Box<Status>> {
         let bytes = body::read(body).await;
         match &bytes {
-            Ok(bytes) => self.trace.span.event_with("limitedReadBody succeeded", "len", bytes.len()),
+            Ok(bytes) => {
+                self.context.body.read(bytes.len());
+                self.trace.span.event_with("limitedReadBody succeeded", "len", bytes.len());
+            }
             Err(status) => {
                 self.trace.span.event_with("limitedReadBody failed", "err", status.message.as_str());
             }

@@ -9,6 +9,9 @@ mod tests;
 mod trees;
 mod version;
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
 use apimachinery::status::Status;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, HeaderValue, IF_NONE_MATCH, VARY};
@@ -44,6 +47,8 @@ pub struct Discovery {
     aggregated_api: Document,
     aggregated_apis: Document,
     formats: Formats,
+    /// How often the aggregated documents were made, in this state and those before.
+    aggregations: Arc<AtomicU64>,
 }
 
 /// A group with its documents.
@@ -73,7 +78,19 @@ impl Discovery {
             aggregated_api: Document::default(),
             aggregated_apis: Document::default(),
             formats: Formats::default(),
+            aggregations: Arc::default(),
         }
+    }
+
+    /// Goes on counting where the state before has stopped.
+    #[must_use]
+    pub(crate) fn after(self, before: &Discovery) -> Self {
+        Discovery { aggregations: Arc::clone(&before.aggregations), ..self }
+    }
+
+    /// How often the aggregated documents were made, in this state and those before.
+    pub(crate) fn aggregations(&self) -> u64 {
+        self.aggregations.load(Relaxed)
     }
 
     /// Has the documents of built-in group versions in these formats, as upstream's come in the formats of the
@@ -126,6 +143,12 @@ impl Discovery {
         self.groups().find(|group| group.name.is_empty())
     }
 
+    /// Makes an aggregated document, and counts that.
+    fn aggregate<'g>(&self, groups: impl Iterator<Item = &'g Group>) -> Object {
+        self.aggregations.fetch_add(1, Relaxed);
+        trees::aggregated(groups)
+    }
+
     fn version(&self, request: &Parts) -> Answer {
         routed(request, |header| accept::route(header, &["application/json"]))?;
         Ok(response(Format::Json.media_type(), self.version.clone()))
@@ -133,7 +156,7 @@ impl Discovery {
 
     fn api(&self, request: &Parts) -> Answer {
         routed(request, |header| accept::route_objects(header, Formats::default()))?;
-        let tree = || trees::aggregated(self.core().into_iter());
+        let tree = || self.aggregate(self.core().into_iter());
         if let Some(answer) = aggregated(request, &self.aggregated_api, tree) {
             return answer;
         }
@@ -143,7 +166,7 @@ impl Discovery {
     }
 
     fn apis(&self, request: &Parts) -> Answer {
-        if let Some(answer) = aggregated(request, &self.aggregated_apis, || trees::aggregated(self.named())) {
+        if let Some(answer) = aggregated(request, &self.aggregated_apis, || self.aggregate(self.named())) {
             return answer;
         }
         let tree = || trees::api_group_list(self.named());

@@ -2,6 +2,7 @@
 //! (upstream's `apimachinery/pkg/util/proxy`). How to get there is a [`Network`]'s business; here is what is said.
 
 mod headers;
+mod log_figures;
 mod rewrite;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -22,6 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::dispatch::{Body, Response};
 use crate::header;
 pub(crate) use headers::{end_to_end, is_upgrade};
+pub use log_figures::LogFigures;
 pub(crate) use upgrade::upgrade;
 use url::Url;
 
@@ -77,6 +79,8 @@ pub struct Backends {
     pub kubelet_port: u16,
     /// `--kubelet-preferred-address-types`, best first.
     pub address_types: Vec<String>,
+    /// What is counted of logs.
+    pub logs: Arc<LogFigures>,
 }
 
 /// A request that may be passed on.

@@ -45,7 +45,9 @@ impl Generation {
     fn next(&self, catalog: Catalog, about: &Description) -> Self {
         let catalog = Arc::new(catalog);
         let number = self.number.wrapping_add(1);
-        Generation::new(Arc::clone(&catalog), number, self.open_api.with_catalog(catalog), about)
+        let open_api = self.open_api.with_catalog(Arc::clone(&catalog));
+        let next = Generation::new(catalog, number, open_api, about);
+        Generation { discovery: next.discovery.after(&self.discovery), ..next }
     }
 
     fn new(catalog: Arc<Catalog>, number: u64, open_api: OpenApi, about: &Description) -> Self {
@@ -98,6 +100,11 @@ impl Served {
     /// The current generation.
     pub fn now(&self) -> Arc<Generation> {
         self.current.load_full()
+    }
+
+    /// How often the aggregated discovery documents were made.
+    pub fn aggregations(&self) -> u64 {
+        self.now().discovery.aggregations()
     }
 
     /// Replaces the catalog by what `change` makes of it, which may be asked again if another change is faster.

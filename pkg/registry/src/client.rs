@@ -145,6 +145,11 @@ impl Client {
         self.registry.is_cached(&self.target(namespace, name))
     }
 
+    /// Shows the names of all objects that the watch cache has to somebody.
+    pub fn visit_cached_names(&self, see: impl FnMut(&str)) {
+        self.registry.visit_cached_names(&self.target("", ""), see);
+    }
+
     /// Reads all objects of a namespace, or of all for an empty one.
     ///
     /// # Errors

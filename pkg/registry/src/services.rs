@@ -11,6 +11,7 @@ mod addresses;
 mod bitmap;
 mod families;
 pub(crate) mod fields;
+mod figures;
 mod port_store;
 mod ports;
 mod range;
@@ -31,6 +32,7 @@ use storage::Storage;
 
 use self::addresses::{Addresses, Missing};
 use self::bitmap::PortRange;
+use self::figures::Figures;
 use self::port_store::PortStore;
 use crate::follow::Following;
 use crate::generic::{Allocator, Claim, Entropy, Registry, Result};
@@ -64,6 +66,7 @@ pub struct Services {
     services: Client,
     endpoints: Client,
     families: Families,
+    figures: Arc<Figures>,
 }
 
 struct Pools {
@@ -82,12 +85,20 @@ impl Services {
         options: Options,
     ) -> std::result::Result<(Self, Following<Ranges>), String> {
         let Options { families, node_ports, storage, prefix, entropy } = options;
-        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy))?;
-        let ports = PortStore::new(storage, &prefix, PortRange::new(&node_ports), entropy);
+        let figures = Arc::<Figures>::default();
+        let (addresses, following) = Addresses::new(&registry, Arc::clone(&entropy), Arc::clone(&figures))?;
+        let range = PortRange::new(&node_ports);
+        let ports = PortStore::new(storage, &prefix, range, entropy, Arc::clone(&figures));
         let client = |plural| Client::find(&registry, "", plural);
         let (services, endpoints) = (client("services")?, client("endpoints")?);
         let pools = Arc::new(Pools { addresses, ports });
-        Ok((Services { pools, services, endpoints, families }, following))
+        Ok((Services { pools, services, endpoints, families, figures }, following))
+    }
+
+    /// Appends what is counted of the pools to a page of metrics.
+    pub fn write_metrics(&self, out: &mut String) {
+        let (ranges, taken) = self.pools.addresses.now();
+        self.figures.write(out, &ranges, &taken, self.pools.ports.range().size());
     }
 
     /// Deletes the endpoints of a service that is gone, lest the next one of its name begin with them.

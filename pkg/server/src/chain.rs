@@ -39,7 +39,7 @@ use crate::health::Health;
 use crate::impersonation::{Actor, Impersonation};
 use crate::inflight::{Inflight, InflightLimits, is_long_running, is_mutating};
 use crate::memory::{Demand, Ledger};
-use crate::metrics::{Answered, Metrics};
+use crate::metrics::{Answered, Filter, Metrics};
 use crate::pages::Pages;
 use crate::respond;
 use crate::response_body::ResponseBody;
@@ -236,7 +236,12 @@ impl Chain {
             }
         };
         let (mut response, grant) = outcome.unwrap_or_else(|refusal| {
-            (self.refuse(refusal, recording.as_deref(), error_headers), Grant::default())
+            let saves = matches!(refusal, Refusal::TooMany { .. } | Refusal::TooLate(_));
+            let response = self.refuse(refusal, recording.as_deref(), error_headers);
+            if saves {
+                answered.terminated(response.status());
+            }
+            (response, Grant::default())
         });
         recording.as_ref().inspect(|recording| recording.answered(&response));
         let recording = until_closed(recording, &mut response);
@@ -282,10 +287,12 @@ impl Chain {
     /// The steps. Each needs what the one before it proved. Those after authentication are what is traced.
     async fn steps(self: &Arc<Self>, mut incoming: Box<Incoming<'_>>) -> Result<(Response, Grant), Refusal> {
         let sender = self.authenticate(&mut incoming).await;
-        if let Some(recording) = incoming.recording
-            && !recording.received(sender.as_ref().ok().map(Authenticated::user))
-        {
-            return Err(Refusal::internal(&incoming.parts.uri, "failed to store audit event"));
+        if let Some(recording) = incoming.recording {
+            let began = Instant::now();
+            if !recording.received(sender.as_ref().ok().map(Authenticated::user)) {
+                return Err(Refusal::internal(&incoming.parts.uri, "failed to store audit event"));
+            }
+            self.metrics.filters.passed(Filter::Audit, began);
         }
         let sender = sender?;
         let Some(traces) = &self.traces else { return self.answer(incoming, sender).await };
@@ -308,14 +315,19 @@ impl Chain {
         let Incoming { mut parts, body, context, recording, received, classified, .. } = *incoming;
         let info = &context.info;
         let authorizer = self.authorizer.as_ref();
-        let figures = &self.metrics.impersonations;
-        let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, figures).await?;
+        let Metrics { impersonations, filters, authorizations, .. } = &*self.metrics;
+        let began = Instant::now();
+        let actor = self.impersonation.actor(&mut parts.headers, sender, info, authorizer, impersonations);
+        let actor = actor.await?;
         if let (Some(recording), Actor::Other { user, constraint }) = (recording, &actor) {
             recording.impersonated(user, constraint);
         }
+        let impersonated = filters.passed(self.impersonation.filter(), began);
         let seat = self.seats.seat(&context, actor.user(), received, classified).await;
         let seat = seat.map_err(|retry_after| Refusal::TooMany { retry_after })?;
+        let seated = filters.passed(self.seats.filter(), impersonated);
         let authorized = authorize(authorizer, actor.into_user(), info).await;
+        authorizations.count(&authorized, filters.passed(Filter::Authorization, seated) - seated);
         recording.inspect(|_| note_decision(&context.notes, &authorized));
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
         if info.is_resource || is_of_api(&info.path) {
@@ -351,7 +363,8 @@ impl Chain {
         };
         let began = Instant::now();
         let sender = self.authenticator.authenticate(credentials).await;
-        self.metrics.authentications.count(sender.as_ref(), began.elapsed());
+        let took = self.metrics.filters.passed(Filter::Authentication, began) - began;
+        self.metrics.authentications.count(sender.as_ref(), took);
         self.authenticator.clear(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request

@@ -20,7 +20,7 @@ use authentication::Authenticated;
 use authorization::Authorizer;
 use tokio::time::Instant;
 
-use crate::metrics::Impersonations;
+use crate::metrics::{Filter, Impersonations};
 
 use mode::Attempt;
 pub(crate) use mode::Mode;
@@ -80,6 +80,11 @@ impl Impersonation {
             false => &[Mode::Legacy],
         };
         Impersonation { modes, last: (0..REMEMBERED).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    /// What it is called where steps of the chain are timed.
+    pub(crate) fn filter(&self) -> Filter {
+        if self.modes.len() > 1 { Filter::ConstrainedImpersonation } else { Filter::Impersonation }
     }
 
     /// For whom a request is carried out. Headers that named someone else are taken off, so that nothing

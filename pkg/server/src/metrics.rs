@@ -4,6 +4,8 @@
 
 mod answered;
 mod authentications;
+mod authorizations;
+mod filters;
 mod impersonations;
 mod requests;
 mod selection;
@@ -19,9 +21,11 @@ use crate::process;
 
 pub(crate) use answered::Answered;
 use authentications::Authentications;
+use authorizations::Authorizations;
+pub(crate) use filters::{Filter, Filters};
 pub(crate) use impersonations::Impersonations;
-use requests::Requests;
 pub use requests::ResourceLabels;
+use requests::{Requests, Validated};
 pub use selection::Selection;
 
 /// Something else that has metrics.
@@ -35,7 +39,10 @@ pub struct Metrics {
     build: VersionInfo,
     start_time_seconds: i64,
     requests: Requests,
+    validated: Validated,
+    pub(crate) filters: Filters,
     pub(crate) authentications: Authentications,
+    pub(crate) authorizations: Authorizations,
     pub(crate) impersonations: Impersonations,
     /// Requests that ended in a panic of ours.
     pub panics: AtomicU64,
@@ -57,7 +64,10 @@ impl Metrics {
             build,
             start_time_seconds,
             requests: Requests::new([]),
+            validated: Validated::default(),
+            filters: Filters::default(),
             authentications: Authentications::default(),
+            authorizations: Authorizations::default(),
             impersonations: Impersonations::default(),
             panics: AtomicU64::new(0),
             dropped: AtomicU64::new(0),
@@ -84,7 +94,10 @@ impl Metrics {
         let mut out = String::with_capacity(8 * 1024);
         self.write_build_info(&mut out);
         self.requests.write(&mut out);
+        self.validated.write(&mut out);
+        self.filters.write(&mut out);
         self.authentications.write(&mut out);
+        self.authorizations.write(&mut out);
         self.impersonations.write(&mut out);
         let families = [
             (

@@ -1,48 +1,66 @@
 //! The `process_*` metrics, read from `/proc/self`.
 
-use std::fmt::Write;
 use std::fs;
+
+use apimachinery::metrics_page::Family;
+use apimachinery::metrics_page::Stability::Unlevelled;
 
 /// Bytes per page and clock ticks per second on every Linux this server runs on.
 const PAGE_BYTES: u64 = 4096;
 const TICKS_PER_SECOND: f64 = 100.0;
 
+const CPU_SECONDS: Family =
+    Family::counter(Unlevelled, "process_cpu_seconds_total", "User and system CPU time spent, in seconds.");
+const MAX_FDS: Family =
+    Family::gauge(Unlevelled, "process_max_fds", "The most file descriptors that may be open.");
+const RECEIVED: Family = Family::counter(
+    Unlevelled,
+    "process_network_receive_bytes_total",
+    "Bytes received by the process's network namespace.",
+);
+const SENT: Family = Family::counter(
+    Unlevelled,
+    "process_network_transmit_bytes_total",
+    "Bytes sent by the process's network namespace.",
+);
+const OPEN_FDS: Family = Family::gauge(Unlevelled, "process_open_fds", "Open file descriptors.");
+const RESIDENT: Family =
+    Family::gauge(Unlevelled, "process_resident_memory_bytes", "Resident memory, in bytes.");
+const START: Family = Family::gauge(
+    Unlevelled,
+    "process_start_time_seconds",
+    "When the process started, in seconds since 1970.",
+);
+const VIRTUAL: Family =
+    Family::gauge(Unlevelled, "process_virtual_memory_bytes", "Virtual memory, in bytes.");
+const VIRTUAL_MAX: Family = Family::gauge(
+    Unlevelled,
+    "process_virtual_memory_max_bytes",
+    "The most virtual memory that there may be, in bytes.",
+);
+
 /// Writes what can be read; elsewhere than on Linux that is only the start time.
 pub(crate) fn write(out: &mut String, start_time_seconds: i64) {
-    let mut metric = |name: &str, kind: &str, help: &str, value: Option<f64>| {
-        if let Some(value) = value {
-            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}");
-        }
-    };
-    let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let statm = fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let read = |file: &str| fs::read_to_string(format!("/proc/self/{file}")).unwrap_or_default();
+    let (stat, statm, limits, network) = (read("stat"), read("statm"), read("limits"), read("net/netstat"));
     let pages = |index: usize| {
         let pages: u64 = statm.split(' ').nth(index)?.parse().ok()?;
         Some((pages * PAGE_BYTES) as f64)
     };
     let open_fds = fs::read_dir("/proc/self/fd").ok().map(|fds| fds.count() as f64);
-    metric(
-        "process_cpu_seconds_total",
-        "counter",
-        "User and system CPU time spent, in seconds.",
-        cpu_seconds(&stat),
-    );
-    metric(
-        "process_max_fds",
-        "gauge",
-        "The most file descriptors that may be open.",
-        soft_limit(&limits, "Max open files"),
-    );
-    metric("process_open_fds", "gauge", "Open file descriptors.", open_fds);
-    metric("process_resident_memory_bytes", "gauge", "Resident memory, in bytes.", pages(1));
-    metric(
-        "process_start_time_seconds",
-        "gauge",
-        "When the process started, in seconds since 1970.",
-        Some(start_time_seconds as f64),
-    );
-    metric("process_virtual_memory_bytes", "gauge", "Virtual memory, in bytes.", pages(0));
+    for (family, value) in [
+        (&CPU_SECONDS, cpu_seconds(&stat)),
+        (&MAX_FDS, soft_limit(&limits, "Max open files")),
+        (&RECEIVED, octets(&network, "InOctets")),
+        (&SENT, octets(&network, "OutOctets")),
+        (&OPEN_FDS, open_fds),
+        (&RESIDENT, pages(1)),
+        (&START, Some(start_time_seconds as f64)),
+        (&VIRTUAL, pages(0)),
+        (&VIRTUAL_MAX, soft_limit(&limits, "Max address space")),
+    ] {
+        value.inspect(|value| family.write(out).add(&[], value));
+    }
 }
 
 /// utime + stime: fields 14 and 15, counted behind the command in parentheses, which is field 2.
@@ -56,7 +74,19 @@ fn cpu_seconds(stat: &str) -> Option<f64> {
 
 fn soft_limit(limits: &str, name: &str) -> Option<f64> {
     let line = limits.lines().find_map(|line| line.strip_prefix(name))?;
-    line.split_whitespace().next()?.parse().ok()
+    match line.split_whitespace().next()? {
+        // As clients of Prometheus say it: the largest number that fits.
+        "unlimited" => Some(u64::MAX as f64),
+        limit => limit.parse().ok(),
+    }
+}
+
+/// A number of `IpExt`, whose names are on one line and whose values on the next.
+fn octets(network: &str, name: &str) -> Option<f64> {
+    let mut lines = network.lines().filter_map(|line| line.strip_prefix("IpExt:"));
+    let (names, values) = (lines.next()?, lines.next()?);
+    let (_, value) = names.split_whitespace().zip(values.split_whitespace()).find(|(one, _)| *one == name)?;
+    value.parse().ok()
 }
 
 #[cfg(test)]
@@ -75,6 +105,18 @@ mod tests {
         let limits = "Limit   Soft Limit  Hard Limit  Units\nMax open files            1024                 4096                 files\n";
         assert_eq!(soft_limit(limits, "Max open files"), Some(1024.0));
         assert_eq!(soft_limit(limits, "Max cpu time"), None);
+        assert_eq!(
+            soft_limit("Max address space  unlimited  unlimited bytes\n", "Max address space"),
+            Some(u64::MAX as f64)
+        );
+    }
+
+    #[test]
+    fn bytes_of_the_network_are_read_by_name() {
+        let network = "TcpExt: A B\nTcpExt: 1 2\nIpExt: InNoRoutes InOctets OutOctets\nIpExt: 0 17 4\n";
+        assert_eq!(octets(network, "InOctets"), Some(17.0));
+        assert_eq!(octets(network, "OutOctets"), Some(4.0));
+        assert_eq!(octets("TcpExt: InOctets\n", "InOctets"), None);
     }
 
     #[test]

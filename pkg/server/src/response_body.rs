@@ -61,12 +61,14 @@ impl http_body::Body for ResponseBody {
             Ok(Poll::Pending) => match this.deadline.as_mut().map(|deadline| deadline.as_mut().poll(cx)) {
                 Some(Poll::Ready(())) => {
                     this.held.answered.metrics().timeouts.fetch_add(1, Relaxed);
+                    this.held.answered.aborted();
                     Poll::Ready(Some(Err("the request ran out of time while its answer was sent".into())))
                 }
                 _ => Poll::Pending,
             },
             Err(_) => {
                 this.held.answered.metrics().panics.fetch_add(1, Relaxed);
+                this.held.answered.aborted();
                 tracing::error!("panic while an answer was sent");
                 if let Some(recording) = &this.held.recording {
                     recording.panicked("while an answer was sent");

@@ -16,6 +16,7 @@ use endpoints::dispatch::Initialized;
 use crate::flow::{Classified, Fair};
 use crate::inflight::{Inflight, is_long_running};
 use crate::memory::Reserved;
+use crate::metrics::Filter;
 
 /// What gives seats to requests.
 pub(crate) enum Seats {
@@ -56,6 +57,14 @@ impl Seats {
             Seats::Fair(fair) => fair.seat(context, user, received, classified).await.map(Seat::Fair),
             Seats::MaxInFlight(_) if is_long_running(info) => Ok(Seat::Free),
             Seats::MaxInFlight(inflight) => inflight.seat(info, user).ok_or(1),
+        }
+    }
+
+    /// What it is called where steps of the chain are timed.
+    pub(crate) fn filter(&self) -> Filter {
+        match self {
+            Seats::Fair(_) => Filter::PriorityAndFairness,
+            Seats::MaxInFlight(_) => Filter::MaxInFlight,
         }
     }
 

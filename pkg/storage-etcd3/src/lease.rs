@@ -6,9 +6,12 @@
 //! then succeeds or not.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+
+use crate::figures::LeaseFigures;
 
 /// How many different ttls are remembered. A server uses a handful (events, master leases).
 const SLOTS_MAX: usize = 16;
@@ -38,12 +41,13 @@ pub(crate) struct LeasePool {
     reuse_max: Duration,
     objects_max: u32,
     slots: HashMap<i64, Slot>,
+    figures: Arc<LeaseFigures>,
 }
 
 impl LeasePool {
-    /// A pool that shares a lease for `reuse_max` at most, among `objects_max` keys at most.
-    pub(crate) fn new(reuse_max: Duration, objects_max: u32) -> Self {
-        Self { reuse_max, objects_max, slots: HashMap::new() }
+    /// A pool that shares a lease for `reuse_max` at most, among `objects_max` keys at most, and counts in `figures`.
+    pub(crate) fn new(reuse_max: Duration, objects_max: u32, figures: Arc<LeaseFigures>) -> Self {
+        Self { reuse_max, objects_max, slots: HashMap::new(), figures }
     }
 
     /// The lease for one more key that is to live for `ttl`.
@@ -70,7 +74,9 @@ impl LeasePool {
             oldest.and_then(|ttl| self.slots.remove(&ttl));
         }
         let expires = asked + Duration::from_secs((ttl + window).unsigned_abs());
-        self.slots.insert(ttl, Slot { id, expires, uses: 1 });
+        // Whoever found it used up was counted by it, too, and has got the new one.
+        let replaced = self.slots.insert(ttl, Slot { id, expires, uses: 1 });
+        replaced.inspect(|slot| self.figures.replaced(slot.uses.saturating_sub(1)));
     }
 
     /// Forgets a lease that etcd no longer knows.
@@ -101,7 +107,7 @@ mod tests {
     const HOUR: Duration = Duration::from_secs(3600);
 
     fn pool(objects_max: u32) -> LeasePool {
-        LeasePool::new(Duration::from_secs(60), objects_max)
+        LeasePool::new(Duration::from_secs(60), objects_max, Arc::default())
     }
 
     fn after(seconds: u64, start: Instant) -> Instant {
@@ -137,6 +143,20 @@ mod tests {
         pool.granted(HOUR, 7, start);
         let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
         assert_eq!(choices, [Choice::Reuse(7), Choice::Reuse(7), Choice::Grant { seconds: 3660 }]);
+    }
+
+    #[test]
+    fn a_lease_that_is_replaced_is_counted_with_the_keys_that_it_got() {
+        let figures = Arc::<LeaseFigures>::default();
+        let (mut pool, start) = (LeasePool::new(HOUR, 3, Arc::clone(&figures)), Instant::now());
+        pool.granted(HOUR, 7, start);
+        let choices: Vec<_> = (0..3).map(|_| pool.take(HOUR, start)).collect();
+        assert!(matches!(choices[2], Choice::Grant { .. }), "{choices:?}");
+        pool.granted(HOUR, 8, start);
+        let mut page = String::new();
+        figures.write(&mut page);
+        assert!(page.contains("etcd_lease_object_counts_sum 3\n"), "{page}");
+        assert!(page.contains("etcd_lease_object_counts_count 1\n"), "{page}");
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod compactor;
 mod connect;
 mod cursor;
 mod failure;
+mod figures;
 mod guarded;
 mod lease;
 mod member;
@@ -31,5 +32,6 @@ mod version;
 mod watch;
 
 pub use compactor::{COMPACT_REV_KEY, Compacted, Compactor};
+pub use figures::LeaseFigures;
 pub use options::{Options, TlsFiles};
 pub use store::Etcd;

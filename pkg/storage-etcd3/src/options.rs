@@ -1,7 +1,10 @@
 //! What an operator can say about the cluster: where it is, how to prove who we are, how long to wait.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
+
+use crate::figures::LeaseFigures;
 
 /// How to reach and use an etcd cluster. [`Options::new`] has upstream's values where upstream has
 /// the knob.
@@ -37,6 +40,8 @@ pub struct Options {
     pub lease_objects_max: u32,
     /// Whether calls that are made within a span are spans of their own, of which etcd is told.
     pub traced: bool,
+    /// Where uses of leases are counted.
+    pub leases: Arc<LeaseFigures>,
 }
 
 /// PEM files of a TLS client (`--etcd-cafile`, `--etcd-certfile`, `--etcd-keyfile`). They are read
@@ -67,6 +72,7 @@ impl Options {
             lease_reuse: Duration::from_secs(60),
             lease_objects_max: 1000,
             traced: false,
+            leases: Arc::default(),
         }
     }
 }

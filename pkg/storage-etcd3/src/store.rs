@@ -41,7 +41,11 @@ impl Etcd {
     /// [`Error::Refused`] for an endpoint or a TLS file that cannot be used.
     pub async fn new(options: Options) -> Result<Self, Error> {
         let members = Members::new(&options).await?;
-        let leases = Mutex::new(LeasePool::new(options.lease_reuse, options.lease_objects_max));
+        let leases = Mutex::new(LeasePool::new(
+            options.lease_reuse,
+            options.lease_objects_max,
+            Arc::clone(&options.leases),
+        ));
         let (progress, compactions) = (signal::Sender::new(0), Compactions::new());
         Ok(Self { options, members, leases, progress, compactions })
     }

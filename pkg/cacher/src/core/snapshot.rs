@@ -20,6 +20,8 @@ pub struct Snapshot {
     by_key: Tree<Arc<Element>>,
     /// The sizes of all elements together.
     bytes: usize,
+    /// What the values of all objects have together.
+    value_bytes: usize,
     index: Option<Index>,
     /// The elements that cannot be read, again.
     corrupt: Tree<Arc<Element>>,
@@ -90,7 +92,16 @@ impl Snapshot {
         let index = index.map(|field| Index::new(field, &elements));
         let corrupt = Tree::from_sorted(elements.iter().filter(|element| element.value().is_err()).cloned());
         let bytes = elements.iter().map(|element| element.size()).sum();
-        Snapshot { revision, next: 0, by_key: Tree::from_sorted(elements), bytes, index, corrupt }
+        let value_bytes = elements.iter().map(|element| element.value_bytes()).sum();
+        Snapshot {
+            revision,
+            next: 0,
+            by_key: Tree::from_sorted(elements),
+            bytes,
+            value_bytes,
+            index,
+            corrupt,
+        }
     }
 
     /// The revision of the last change of the resource, or that of the list from which it was filled
@@ -103,6 +114,11 @@ impl Snapshot {
     /// How many objects there are.
     pub fn len(&self) -> usize {
         self.by_key.len()
+    }
+
+    /// What the values of all objects have together, in bytes.
+    pub(crate) fn value_bytes(&self) -> usize {
+        self.value_bytes
     }
 
     /// What all objects take together, in bytes: see [`Element::size`].
@@ -216,8 +232,10 @@ impl Snapshot {
 
     fn put(&mut self, element: Arc<Element>) -> Option<Arc<Element>> {
         self.bytes += element.size();
+        self.value_bytes += element.value_bytes();
         let prev = self.by_key.insert(Arc::clone(&element));
         self.bytes -= prev.as_ref().map_or(0, |prev| prev.size());
+        self.value_bytes -= prev.as_ref().map_or(0, |prev| prev.value_bytes());
         if let Some(index) = &mut self.index {
             index.put(&element, prev.as_deref());
         }
@@ -232,6 +250,7 @@ impl Snapshot {
     fn remove(&mut self, key: &str) -> Option<Arc<Element>> {
         let prev = self.by_key.remove(key)?;
         self.bytes -= prev.size();
+        self.value_bytes -= prev.value_bytes();
         if let Some(index) = &mut self.index {
             index.remove(&prev);
         }

@@ -134,8 +134,8 @@ impl Slot {
             Incoming::Delete { .. } => None,
         });
         filled.elements.iter().chain(puts).for_each(|element| self.sealed.note(element));
+        self.resource.metrics.count_fill(filled.elements.len());
         cache.fill(filled.elements, filled.revision, later, now);
-        self.resource.metrics.initializations.increment();
         self.resource.enter(Stage::Ready);
         true
     }

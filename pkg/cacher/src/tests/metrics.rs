@@ -26,8 +26,9 @@ async fn what_happens_is_counted_under_upstreams_names() {
         format!("apiserver_cache_list_total{{{labels},index=\"f\"}} 1"),
         format!("apiserver_cache_list_fetched_objects_total{{{labels},index=\"f\"}} 3"),
         format!("apiserver_cache_list_returned_objects_total{{{labels}}} 3"),
-        format!("apiserver_storage_list_total{{{labels}}} 1"),
-        format!("apiserver_storage_list_returned_objects_total{{{labels}}} 2"),
+        format!("apiserver_storage_list_total{{{labels}}} 2"),
+        format!("apiserver_storage_list_fetched_objects_total{{{labels}}} 4"),
+        format!("apiserver_storage_list_returned_objects_total{{{labels}}} 4"),
         format!(
             "apiserver_watch_cache_consistent_read_total{{fallback=\"false\",{labels},success=\"true\"}} 1"
         ),

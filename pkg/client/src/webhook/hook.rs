@@ -79,7 +79,7 @@ impl Webhook {
         let client = Client::new(Options { tls, route, bearer, basic })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
         let (initial_wait, chance) = (Duration::ZERO, Arc::new(|| 0.0));
-        let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false };
+        let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false, counted: None };
         Ok(webhook.with_timeout(LIMITS.total))
     }
 

@@ -10,7 +10,7 @@ use ::admission::{Chain, Durations, PodSecurityFigures};
 use apimachinery::features::Gates;
 use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
-use client::webhook::Services;
+use client::webhook::{Figures, Services};
 use endpoints::served::Served;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
@@ -48,7 +48,7 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        (services, itself): (Services, Credentials),
+        (services, itself, calls): (Services, Credentials, &Arc<Figures>),
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?;
@@ -73,6 +73,7 @@ impl Plugins {
             caller: Arc::new(WebhookCalls::new(
                 Arc::clone(&services),
                 credentials.clone().with_itself(itself.clone()),
+                Arc::clone(calls),
             )),
             around: around.clone(),
             figures: Arc::clone(&figures),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission::webhook::{CallFailure, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Place, Services, Webhook};
+use client::webhook::{Figures, Place, Services, Webhook};
 use tokio::sync::OnceCell;
 
 use crate::system;
@@ -24,13 +24,14 @@ type Made = Arc<OnceCell<Webhook>>;
 pub(crate) struct WebhookCalls {
     services: Services,
     credentials: WebhookCredentials,
+    figures: Arc<Figures>,
     clients: Mutex<HashMap<Target, Made>>,
 }
 
 impl WebhookCalls {
-    /// `services` knows where Services are, `credentials` who calls whom.
-    pub(crate) fn new(services: Services, credentials: WebhookCredentials) -> Self {
-        WebhookCalls { services, credentials, clients: Mutex::default() }
+    /// `services` knows where Services are, `credentials` who calls whom; `figures` count calls.
+    pub(crate) fn new(services: Services, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
+        WebhookCalls { services, credentials, figures, clients: Mutex::default() }
     }
 
     fn client(&self, target: &Target) -> Made {
@@ -53,7 +54,8 @@ impl WebhookCalls {
             let made = tokio::task::spawn_blocking(move || {
                 Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
             });
-            made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+            let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
+            made.map(|webhook| webhook.counted(&self.figures))
         });
         made.await.cloned()
     }

@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use authorization::config::WebhookConfiguration;
 use authorization::webhook::{Answer, Attempt, Caller};
 use client::kubeconfig::Kubeconfig;
-use client::webhook::Webhook;
+use client::webhook::{Figures, Webhook};
 use tokio::sync::Semaphore;
 
 /// How long to wait before a webhook is asked again, in milliseconds, at first.
@@ -22,16 +22,17 @@ struct Service {
     calls: Semaphore,
 }
 
-/// The way to a webhook.
+/// The way to a webhook, whose calls `figures` count.
 ///
 /// # Errors
 /// A kubeconfig that cannot be used.
-pub(super) fn connect(config: &WebhookConfiguration) -> Result<Arc<dyn Caller>, String> {
+pub(super) fn connect(config: &WebhookConfiguration, figures: &Figures) -> Result<Arc<dyn Caller>, String> {
     let kubeconfig = Kubeconfig::read(&config.kubeconfig)?;
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)
         .map_err(|error| error.to_string())?
-        .with_timeout(config.timeout);
+        .with_timeout(config.timeout)
+        .counted(figures);
     Ok(Arc::new(Service { webhook, calls: Semaphore::new(CALLS_MAX) }))
 }
 

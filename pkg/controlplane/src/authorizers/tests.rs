@@ -119,7 +119,11 @@ async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
     let config = parsed.authorizers[0].webhook.as_ref().unwrap();
     let failed = std::sync::Mutex::new(Vec::new());
     let note = |attempt: authorization::webhook::Attempt| failed.lock().unwrap().push(attempt.timed_out);
-    let answer = calls::connect(config).unwrap().ask(br#"{"spec":{}}"#.to_vec(), &note).await.unwrap();
+    let answer = calls::connect(config, &client::webhook::Figures::default())
+        .unwrap()
+        .ask(br#"{"spec":{}}"#.to_vec(), &note)
+        .await
+        .unwrap();
     assert_eq!((answer.body.as_slice(), failed.into_inner().unwrap().len()), (&b"an answer"[..], 0));
 }
 
@@ -149,7 +153,7 @@ async fn a_new_file_counts_and_a_wrong_one_does_not() {
         roles: None,
         nodes: None,
         policies: None,
-        connect: Box::new(calls::connect),
+        connect: Box::new(|config| calls::connect(config, &client::webhook::Figures::default())),
         clock: Arc::new(SystemClock),
         figures: Arc::new(Figures::default()),
     };

@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Place, Services, Webhook};
+use client::webhook::{Figures, Place, Services, Webhook};
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
@@ -35,6 +35,8 @@ pub(crate) struct Common {
     pub(crate) credentials: WebhookCredentials,
     /// What is counted.
     pub(crate) figures: Arc<ConversionFigures>,
+    /// What is counted of all calls of webhooks.
+    pub(crate) calls: Arc<Figures>,
 }
 
 /// Asks a webhook.
@@ -84,7 +86,8 @@ impl WebhookConversion {
             let made = tokio::task::spawn_blocking(move || {
                 Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
             });
-            made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())
+            let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
+            made.map(|webhook| webhook.counted(&self.common.calls))
         });
         made.await.as_ref().map_err(Clone::clone)
     }

@@ -14,12 +14,14 @@ use registry::generic::Convert;
 
 use super::conversion::{Common, WebhookConversion};
 use super::definitions::Definition;
+use super::figures::{DefinitionFigures, Reason};
 use crate::custom_kinds::CustomKinds;
 
 /// Keeps what is served as definitions say.
 pub(super) struct Serving {
     kinds: CustomKinds,
     webhooks: Common,
+    figures: Arc<DefinitionFigures>,
     /// The minor number of the release whose expressions rules may use.
     minor: u32,
     /// By the definition's name.
@@ -77,8 +79,13 @@ impl MadeFrom {
 
 impl Serving {
     /// Nothing yet.
-    pub(super) fn new(kinds: CustomKinds, webhooks: Common, minor: u32) -> Self {
-        Serving { kinds, webhooks, minor, served: BTreeMap::new() }
+    pub(super) fn new(
+        kinds: CustomKinds,
+        webhooks: Common,
+        figures: Arc<DefinitionFigures>,
+        minor: u32,
+    ) -> Self {
+        Serving { kinds, webhooks, figures, minor, served: BTreeMap::new() }
     }
 
     /// Serves what these define, and nothing else.
@@ -101,17 +108,23 @@ impl Serving {
             if !before.is_some_and(|before| before.made_from.reads_as(&made_from)) {
                 self.kinds.install(&resource, outside);
             }
+            let reason = if before.is_some() { Reason::Update } else { Reason::Add };
+            self.figures.changed(&definition.name, &definition.group, reason, versions(&resource));
             groups.insert(definition.group.clone());
             let served = Served { group: definition.group.clone(), made_from, resource };
             self.served.insert(definition.name.clone(), served);
         }
         let gone: Vec<String> =
             self.served.keys().filter(|name| !stays.contains(name.as_str())).cloned().collect();
-        let gone: Vec<Served> = gone.iter().filter_map(|name| self.served.remove(name)).collect();
-        groups.extend(gone.iter().map(|served| served.group.clone()));
+        let gone = gone.into_iter().filter_map(|name| self.served.remove_entry(&name));
+        let gone: Vec<(String, Served)> = gone.collect();
+        for (name, served) in &gone {
+            self.figures.changed(name, &served.group, Reason::Remove, versions(&served.resource));
+            groups.insert(served.group.clone());
+        }
         self.publish(&groups);
         // Who looks for it does not find it any more.
-        gone.iter().for_each(|served| self.kinds.retire(&served.resource));
+        gone.iter().for_each(|(_, served)| self.kinds.retire(&served.resource));
         Outcome { complete, changed: !groups.is_empty() }
     }
 
@@ -150,6 +163,12 @@ impl Serving {
     pub(super) fn stored_row(&self, definition: &Definition) -> Option<Handle> {
         self.served.get(&definition.name).map(|served| served.resource.stored.clone())
     }
+}
+
+/// The versions in which a resource is served. One has a row for each of its subresources, too.
+fn versions(resource: &CustomResource) -> impl Iterator<Item = &str> {
+    let versions: BTreeSet<&str> = resource.served.iter().map(|row| row.row().version).collect();
+    versions.into_iter()
 }
 
 /// The rows of a definition, and who converts between its versions if somebody has to. What cannot be read is not

@@ -6,10 +6,11 @@ mod timed;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use server::metrics::Collector;
 use storage::memory::Memory;
 use storage::{Routed, Storage};
 use storage_embedded::Embedded;
-use storage_etcd3::{Compactor, Etcd, TlsFiles};
+use storage_etcd3::{Compactor, Etcd, LeaseFigures, TlsFiles};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -29,6 +30,8 @@ pub(super) struct Store {
     pub(super) size: Arc<Size>,
     /// How long etcd took, for the metrics page.
     pub(super) times: Arc<StoreTimes>,
+    /// What is counted of leases of etcd.
+    pub(super) leases: Arc<LeaseFigures>,
     embedded: Option<Arc<Embedded>>,
     /// What goes on as long as it is open.
     background: JoinSet<()>,
@@ -56,12 +59,20 @@ impl Store {
 
     fn of(storage: Arc<dyn Storage>, size: Size, embedded: Option<Arc<Embedded>>) -> Self {
         let (clusters, size) = (vec![Arc::clone(&storage)], Arc::new(size));
-        Store { storage, clusters, size, times: Arc::default(), embedded, background: JoinSet::new() }
+        Store {
+            storage,
+            clusters,
+            size,
+            times: Arc::default(),
+            leases: Arc::default(),
+            embedded,
+            background: JoinSet::new(),
+        }
     }
 
     /// The main cluster, and those of the overrides, each once.
     async fn etcd(config: &EtcdConfig, traced: bool) -> Result<Self, RunError> {
-        let mut background = JoinSet::new();
+        let (mut background, leases) = (JoinSet::new(), Arc::default());
         let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
         let mut open = async |endpoints: &[String]| -> Result<Arc<dyn Storage>, RunError> {
             let mut members = endpoints.to_vec();
@@ -69,7 +80,7 @@ impl Store {
             if let Some((_, etcd)) = known.iter().find(|(known, _)| *known == members) {
                 return Ok(Arc::clone(etcd) as _);
             }
-            let etcd = Arc::new(Etcd::new(options(config, endpoints, traced)).await?);
+            let etcd = Arc::new(Etcd::new(options(config, endpoints, traced, &leases)).await?);
             if let Some(every) = config.compaction_interval {
                 background.spawn(compact(Arc::clone(&etcd), every));
             }
@@ -96,7 +107,7 @@ impl Store {
             background.spawn(size::ask(Arc::clone(etcd), Arc::clone(&size), number, config.size_interval));
         }
         let clusters = known.into_iter().map(|(_, etcd)| etcd as Arc<dyn Storage>).collect();
-        Ok(Store { storage, clusters, size, times, embedded: None, background })
+        Ok(Store { storage, clusters, size, times, leases, embedded: None, background })
     }
 
     /// Ends what runs in the background and makes sure that everything is on disk.
@@ -108,7 +119,12 @@ impl Store {
     }
 }
 
-fn options(config: &EtcdConfig, endpoints: &[String], traced: bool) -> storage_etcd3::Options {
+fn options(
+    config: &EtcdConfig,
+    endpoints: &[String],
+    traced: bool,
+    leases: &Arc<LeaseFigures>,
+) -> storage_etcd3::Options {
     let mut options = storage_etcd3::Options::new(endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
         let (ca, cert, key) = (config.ca.clone(), config.certificate.clone(), config.key.clone());
@@ -118,7 +134,17 @@ fn options(config: &EtcdConfig, endpoints: &[String], traced: bool) -> storage_e
     options.health_key = format!("{}/health", config.prefix);
     options.lease_reuse = config.lease_reuse;
     options.traced = traced;
+    options.leases = Arc::clone(leases);
     options
+}
+
+/// What is counted of leases.
+pub(super) struct OfLeases(pub(super) Arc<LeaseFigures>);
+
+impl Collector for OfLeases {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
 }
 
 /// Takes part in the compaction that all servers on one etcd share.

@@ -43,6 +43,13 @@ impl Registry {
         self.delegator.peek(&stored.resource, &key).is_some_and(|element| element.value().is_ok())
     }
 
+    /// Shows the names of all objects of a resource that the watch cache has to somebody.
+    pub(crate) fn visit_cached_names(&self, target: &Target<'_>, mut see: impl FnMut(&str)) {
+        let Ok(storage) = self.storage_of(target, "list") else { return };
+        let Ok(stored) = self.stored(storage) else { return };
+        stored.resource.visit_cached_keys(|key| see(key.rsplit('/').next().unwrap_or_default()));
+    }
+
     /// How many bytes the watch cache has of an object; 0 for one that it does not have.
     pub fn cached_bytes(&self, target: &Target<'_>) -> usize {
         let Some(storage) = &target.row.storage else { return 0 };

@@ -11,8 +11,9 @@ use api::tree;
 use apimachinery::status::Status;
 use schema::object::Object;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use super::figures::{Figures, Scope};
 use super::range::{AddressRange, Family, parse_address};
 use crate::client::{Client, Read};
 use crate::follow::{Change, Follower, Following, View};
@@ -125,6 +126,7 @@ pub(super) struct Addresses {
     addresses: Client,
     ranges: Follower<Ranges>,
     entropy: Arc<dyn Entropy>,
+    figures: Arc<Figures>,
 }
 
 impl Addresses {
@@ -135,11 +137,12 @@ impl Addresses {
     pub(super) fn new(
         registry: &Registry,
         entropy: Arc<dyn Entropy>,
+        figures: Arc<Figures>,
     ) -> std::result::Result<(Self, Following<Ranges>), String> {
         let client = |plural| Client::find(registry, "networking.k8s.io", plural);
         let row = client("servicecidrs")?.row();
         let (ranges, following) = Follower::new(registry, "ranges of services", vec![row.into()]);
-        Ok((Addresses { addresses: client("ipaddresses")?, ranges, entropy }, following))
+        Ok((Addresses { addresses: client("ipaddresses")?, ranges, entropy, figures }, following))
     }
 
     /// Every IPAddress object, as it is.
@@ -178,36 +181,60 @@ impl Addresses {
         match wanted {
             _ if dry_run => would_take(&known, wanted),
             Some(address) => {
-                let offered = known.iter().any(|known| known.ready && known.range.offers(address));
-                if !offered {
-                    return Err(Missing::NoRange);
-                }
-                self.create(service, address).await?;
-                Ok(address)
+                let range = known.iter().find(|known| known.ready && known.range.offers(address));
+                let Some(KnownRange { range, .. }) = range else { return Err(Missing::NoRange) };
+                let began = Instant::now();
+                let created = self.create(service, address).await;
+                self.figures.address(range, Scope::Static, created.is_ok(), began.elapsed());
+                created.map(|()| address)
             }
             None => self.take_any(service, &known).await,
         }
     }
 
     async fn take_any(&self, service: &Object, known: &[KnownRange]) -> std::result::Result<IpAddr, Missing> {
-        for known in known.iter().filter(|known| known.ready) {
-            let random = || (u64::from(self.entropy.number()) << 32) | u64::from(self.entropy.number());
-            let candidates = known.range.candidates([random(), random()]);
-            for (count, address) in candidates.enumerate() {
-                if count % CANDIDATES_AT_ONCE == CANDIDATES_AT_ONCE - 1 {
-                    tokio::task::yield_now().await;
-                }
-                if self.addresses.is_cached("", &address.to_string()) {
-                    continue;
-                }
-                match self.create(service, address).await {
-                    Ok(()) => return Ok(address),
-                    Err(Missing::Allocated) => {}
-                    Err(other) => return Err(other),
-                }
+        for KnownRange { range, .. } in known.iter().filter(|known| known.ready) {
+            let began = Instant::now();
+            let taken = self.take_from(service, range).await;
+            self.figures.address(range, Scope::Dynamic, taken.is_ok(), began.elapsed());
+            match taken {
+                Err(Missing::Full) => {}
+                taken => return taken,
             }
         }
         Err(Missing::Full)
+    }
+
+    /// Takes any address of a range.
+    async fn take_from(
+        &self,
+        service: &Object,
+        range: &AddressRange,
+    ) -> std::result::Result<IpAddr, Missing> {
+        let random = || (u64::from(self.entropy.number()) << 32) | u64::from(self.entropy.number());
+        let candidates = range.candidates([random(), random()]);
+        for (count, address) in candidates.enumerate() {
+            if count % CANDIDATES_AT_ONCE == CANDIDATES_AT_ONCE - 1 {
+                tokio::task::yield_now().await;
+            }
+            if self.addresses.is_cached("", &address.to_string()) {
+                continue;
+            }
+            match self.create(service, address).await {
+                Ok(()) => return Ok(address),
+                Err(Missing::Allocated) => {}
+                Err(other) => return Err(other),
+            }
+        }
+        Err(Missing::Full)
+    }
+
+    /// The ranges that are known now, and every address that somebody has, as a cache has it.
+    pub(super) fn now(&self) -> (Vec<AddressRange>, Vec<IpAddr>) {
+        let ranges = self.ranges.read(Ranges::known).into_iter().map(|known| known.range).collect();
+        let mut taken = Vec::new();
+        self.addresses.visit_cached_names(|name| taken.extend(parse_address(name)));
+        (ranges, taken)
     }
 
     /// Creates the object that is an address of a service.

@@ -39,6 +39,11 @@ impl PortRange {
         (self.base + position).into()
     }
 
+    /// How many ports there are.
+    pub(super) fn size(self) -> u32 {
+        self.size
+    }
+
     fn band(&self) -> u32 {
         let (least, most) = STATIC_BAND;
         if self.size <= least { 0 } else { (self.size / STATIC_SHARE).clamp(least, most) }
@@ -96,6 +101,11 @@ impl Bitmap {
         if let Some(byte) = self.0.get_mut(byte) {
             *byte &= !bit;
         }
+    }
+
+    /// How many members there are.
+    pub(super) fn len(&self) -> usize {
+        self.0.iter().map(|byte| byte.count_ones() as usize).sum()
     }
 
     /// In ascending order.

@@ -15,6 +15,7 @@ use serde_json::Value;
 use storage::{Error, KeyValue, Revision, Storage, Turns, Update};
 
 use super::bitmap::{Bitmap, PortRange};
+use super::figures::Figures;
 use super::ports::{self, NoPort, Pool};
 use crate::generic::error;
 use crate::generic::{Entropy, Result};
@@ -113,6 +114,7 @@ pub(super) struct PortStore {
     key: String,
     range: PortRange,
     entropy: Arc<dyn Entropy>,
+    figures: Arc<Figures>,
 }
 
 impl PortStore {
@@ -122,9 +124,10 @@ impl PortStore {
         prefix: &str,
         range: PortRange,
         entropy: Arc<dyn Entropy>,
+        figures: Arc<Figures>,
     ) -> Self {
         let key = format!("/{}/ranges/servicenodeports", prefix.trim_matches('/'));
-        PortStore { storage, turns: Turns::default(), key, range, entropy }
+        PortStore { storage, turns: Turns::default(), key, range, entropy, figures }
     }
 
     pub(super) fn range(&self) -> PortRange {
@@ -142,7 +145,7 @@ impl PortStore {
             Some(stored) if stored.range != self.range.to_string() => Err(NoPort::OtherRange),
             Some(stored) => Ok(stored.taken.clone()),
         };
-        Pool { range: self.range, bitmap, taken: BTreeSet::new(), dry_run, random }
+        Pool { range: self.range, bitmap, taken: BTreeSet::new(), dry_run, random, chosen: Vec::new() }
     }
 
     fn decode(&self, current: Option<&KeyValue>) -> std::result::Result<Option<Allocation>, Failure> {
@@ -161,14 +164,16 @@ impl PortStore {
         dry_run: bool,
     ) -> Result<Vec<i64>> {
         let random = || self.entropy.number();
-        let (mut assigned, mut taken) = (None, Vec::new());
+        let (mut assigned, mut taken, mut chosen) = (None, Vec::new(), Vec::new());
         let updated = self
             .turns
             .guaranteed_update(&*self.storage, &self.key, None, |current: Option<&KeyValue>| {
                 let stored = self.decode(current)?;
                 let mut pool = self.pool(stored.as_ref(), dry_run, &random);
                 let mut attempt = service.clone();
-                ports::assign(&mut attempt, old, &mut pool).map_err(Failure::Status)?;
+                let outcome = ports::assign(&mut attempt, old, &mut pool);
+                chosen = std::mem::take(&mut pool.chosen);
+                outcome.map_err(Failure::Status)?;
                 assigned = Some(attempt);
                 taken = pool.taken.into_iter().collect();
                 match (stored, pool.bitmap) {
@@ -177,6 +182,9 @@ impl PortStore {
                 }
             })
             .await;
+        if !dry_run {
+            chosen.into_iter().for_each(|(scope, taken)| self.figures.port(scope, taken));
+        }
         updated.map_err(Failure::status)?;
         if let Some(assigned) = assigned {
             *service = assigned;
@@ -185,6 +193,7 @@ impl PortStore {
     }
 
     fn write(&self, stored: Allocation, taken: Bitmap) -> std::result::Result<Update, Failure> {
+        self.figures.ports_taken(taken.len());
         let replaced = Allocation { taken, ..stored };
         let value = replaced.encode().map_err(|message| Failure::corrupt(&self.key, &message))?;
         Ok(Update::Write(value, None))
@@ -223,6 +232,7 @@ impl PortStore {
         let found = self.storage.get(&self.key).await.map_err(|e| e.to_string())?.kv;
         let revision = found.as_ref().map_or(0, |kv| kv.mod_revision);
         let stored = found.map(|kv| Allocation::decode(&kv.value)).transpose()?;
+        stored.as_ref().inspect(|stored| self.figures.ports_taken(stored.taken.len()));
         Ok((stored, revision))
     }
 

@@ -10,6 +10,7 @@ use schema::object::Object;
 
 use super::bitmap::{Bitmap, PortRange};
 use super::fields::{has_health_check_port, may_have_node_ports, node_ports, wants_node_ports};
+use super::figures::Scope;
 use super::invalid;
 use crate::generic::Result;
 
@@ -53,10 +54,24 @@ pub(super) struct Pool<'a> {
     pub(super) taken: BTreeSet<i64>,
     pub(super) dry_run: bool,
     pub(super) random: &'a (dyn Fn() -> u32 + Sync),
+    /// Who chose what this write takes, and whether it could be had.
+    pub(super) chosen: Vec<(Scope, bool)>,
 }
 
 impl Pool<'_> {
     fn take(&mut self, port: i64) -> std::result::Result<(), NoPort> {
+        let taken = self.take_chosen(port);
+        self.chosen.push((Scope::Static, taken.is_ok()));
+        taken
+    }
+
+    fn take_any(&mut self) -> std::result::Result<i64, NoPort> {
+        let taken = self.take_free();
+        self.chosen.push((Scope::Dynamic, taken.is_ok()));
+        taken
+    }
+
+    fn take_chosen(&mut self, port: i64) -> std::result::Result<(), NoPort> {
         if self.dry_run {
             let position = self.range.position(port);
             let stored = self.bitmap.as_ref().ok().zip(position).is_some_and(|(all, at)| all.has(at));
@@ -73,7 +88,7 @@ impl Pool<'_> {
         Ok(())
     }
 
-    fn take_any(&mut self) -> std::result::Result<i64, NoPort> {
+    fn take_free(&mut self) -> std::result::Result<i64, NoPort> {
         let port = if self.dry_run {
             self.taken.last().unwrap_or(&DRY_RUN_BASE).saturating_add(1)
         } else {

@@ -122,6 +122,12 @@ impl AddressRange {
         (first, behind.max(first))
     }
 
+    /// How many addresses services may have.
+    pub(super) fn offered(&self) -> u128 {
+        let (first, behind) = self.usable();
+        behind - first
+    }
+
     /// Whether a service may have the address.
     pub(super) fn offers(&self, address: IpAddr) -> bool {
         let (first, behind) = self.usable();

@@ -41,6 +41,10 @@ impl Services {
     /// # Errors
     /// The text of why the store could not be asked.
     pub async fn repair_ports(&self, leaks: &mut Leaks) -> Result<(), String> {
+        self.try_to_repair_ports(leaks).await.inspect_err(|_| self.figures.repair_failed())
+    }
+
+    async fn try_to_repair_ports(&self, leaks: &mut Leaks) -> Result<(), String> {
         let range = self.pools.ports.range();
         for _ in 0..ATTEMPTS {
             // Ports are taken before their service is written, so they have to be looked at before.

@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use apimachinery::go_quote::Quoted;
 use apimachinery::query::{Query, decode_path};
-use apimachinery::request_context::{AuditId, Client, RequestContext};
+use apimachinery::request_context::{AuditId, BodyLength, Client, RequestContext};
 use apimachinery::request_info::{RequestInfo, request_info};
 use apimachinery::request_notes::Notes;
 use apimachinery::status::Status;
@@ -56,6 +56,7 @@ pub(super) fn context(
         peer: Some(peer.remote),
         forwarded_for: forwarded_for(&parts.headers),
         notes: Notes::default(),
+        body: BodyLength::default(),
     };
     let garbled = garbled(&context);
     (context, flaw.or(garbled).or(late))

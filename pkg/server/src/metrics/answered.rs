@@ -10,7 +10,7 @@ use tokio::time::Instant;
 use apimachinery::request_context::RequestContext;
 
 use super::Metrics;
-use super::requests::Labels;
+use super::requests::{Directive, Labels};
 
 /// A request that took longer has a line in the log, as upstream's traces have.
 const SLOW: Duration = Duration::from_millis(500);
@@ -23,6 +23,8 @@ pub(crate) struct Answered {
     /// Where it counts as long-running meanwhile.
     long_running: Option<Labels>,
     code: Option<StatusCode>,
+    /// What it wants to be done about unknown fields; `None` if it brings no object.
+    directive: Option<Directive>,
     /// What a line about it says; none of a long-running one, which is never slow.
     context: Option<Arc<RequestContext>>,
     /// How long it waited for its seat.
@@ -52,6 +54,7 @@ impl Answered {
             labels,
             long_running,
             code: None,
+            directive: labels.directive(&context.query),
             context: long_running.is_none().then(|| Arc::clone(context)),
             waited_micros: 0,
             answering_micros: 0,
@@ -66,6 +69,16 @@ impl Answered {
         self.code = Some(code);
         (self.waited_micros, self.answering_micros) = (micros(waited), micros(self.received.elapsed()));
         self
+    }
+
+    /// The answer is that the server gives it up to save itself.
+    pub(crate) fn terminated(&self, code: StatusCode) {
+        self.metrics.requests.terminated(self.labels, code.as_u16());
+    }
+
+    /// The answer is cut off.
+    pub(crate) fn aborted(&self) {
+        self.metrics.requests.aborted(self.labels);
     }
 
     /// Some of the body was sent.
@@ -110,7 +123,10 @@ impl Drop for Answered {
             let took = self.received.elapsed();
             let waited = Duration::from_micros(self.waited_micros.into());
             requests.answered(self.labels, code.as_u16(), [took, waited], self.bytes);
-            if let Some(context) = self.context.as_deref().filter(|_| took >= SLOW) {
+            self.directive.inspect(|directive| self.metrics.validated.count(*directive, took));
+            let Some(context) = self.context.as_deref() else { return };
+            context.body.bytes().inspect(|bytes| requests.read(self.labels, *bytes));
+            if took >= SLOW {
                 self.log(context, code, took);
             }
         }

@@ -7,6 +7,10 @@
 //!
 //! Unlike upstream, a request that was refused before its handler ran (401, 403) is counted too.
 
+mod bodies;
+mod terminated;
+mod validated;
+
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::sync::OnceLock;
@@ -19,6 +23,10 @@ use http::request::Parts;
 use apimachinery::histogram::Histogram;
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
+
+use bodies::Bodies;
+use terminated::Terminated;
+pub(crate) use validated::{Directive, Validated};
 
 /// A resource or subresource that the server knows, as labels name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -108,6 +116,10 @@ struct Series {
     long_running: AtomicI64,
     /// Whether `long_running` ever counted; a gauge that fell back to 0 is still shown.
     runs_long: AtomicBool,
+    /// Lengths of bodies, where there were any.
+    bodies: OnceLock<Box<Bodies>>,
+    terminated: Terminated,
+    aborted: AtomicU64,
 }
 
 /// The series of one resource.
@@ -235,6 +247,8 @@ impl Requests {
         {
             series.sizes.write(out, RESPONSES, &labels.text(row, false), 0, &SIZES, 1.0);
         }
+        self.write_bodies(out);
+        self.write_terminated(out);
     }
 
     fn write_gauge(&self, out: &mut String) {
@@ -285,6 +299,10 @@ impl Labels {
         self.dry_run == 0 && self.verb() != "WATCH"
     }
 
+    fn scope(self) -> &'static str {
+        SCOPES.get(usize::from(self.scope)).copied().unwrap_or_default()
+    }
+
     fn verb(self) -> &'static str {
         VERBS.get(usize::from(self.verb)).copied().unwrap_or_default()
     }
@@ -298,8 +316,7 @@ impl Labels {
             true => format!("dry_run=\"{}\",", DRY_RUNS.get(usize::from(self.dry_run)).unwrap_or(&"")),
             false => String::new(),
         };
-        let scope = SCOPES.get(usize::from(self.scope)).unwrap_or(&"");
-        let verb = self.verb();
+        let (scope, verb) = (self.scope(), self.verb());
         format!(
             "component=\"{component}\",{dry_run}group=\"{group}\",resource=\"{resource}\",scope=\"{scope}\",\
              subresource=\"{subresource}\",verb=\"{verb}\",version=\"{version}\""

@@ -37,6 +37,7 @@ pub(in crate::handlers) async fn log(call: &Call<'_>) -> Result<Response, Box<St
         return Ok(nothing);
     };
     let trust = if wanted.insecure { Trust::UnverifiedKubelet } else { Trust::Kubelet };
+    call.api.backends.logs.asked(wanted.insecure);
     let path = location::log_path(&pod, container);
     let url = kubelet_of(call, node).await?.url(trust, path, wanted.query());
     let answer = ask(call, &url).await?;
@@ -52,7 +53,9 @@ async fn ask(call: &Call<'_>, url: &Url) -> Result<Response, Box<Status>> {
     *request.uri_mut() = url.uri().map_err(|error| failed(&error))?;
     request.headers_mut().insert(USER_AGENT, HeaderValue::from_static("kube-apiserver"));
     let network = call.api.backends.network.as_ref();
-    let answer = network.send(url.trust(), request).await.map_err(|error| failed(&error))?;
+    let answer = network.send(url.trust(), request).await;
+    let answer =
+        answer.inspect_err(|error| call.api.backends.logs.failed(error)).map_err(|error| failed(&error))?;
     match answer.status().as_u16() {
         200..=206 => Ok(answer),
         301 | 302 | 303 | 307 | 308 if answer.headers().contains_key(LOCATION) => {

@@ -30,7 +30,14 @@ fn assigned(new: &Object, old: Option<&Object>, dry_run: bool) -> std::result::R
         assert!(bitmap.insert(position));
     }
     let random = || 0;
-    let mut pool = Pool { range, bitmap: Ok(bitmap), taken: BTreeSet::new(), dry_run, random: &random };
+    let mut pool = Pool {
+        range,
+        bitmap: Ok(bitmap),
+        taken: BTreeSet::new(),
+        dry_run,
+        random: &random,
+        chosen: Vec::new(),
+    };
     let mut new = new.clone();
     ports::assign(&mut new, old, &mut pool)
         .map_err(|status| format!("{} {}", status.code, status.message))?;
@@ -120,7 +127,14 @@ fn a_pool_that_is_full_or_unknown_says_so() {
     let check = |bitmap: std::result::Result<Bitmap, NoPort>, asked: i64, expected: &str| {
         let random = || 7;
         let range = PortRange::new(&(30_000..=30_001));
-        let mut pool = Pool { range, bitmap, taken: BTreeSet::new(), dry_run: false, random: &random };
+        let mut pool = Pool {
+            range,
+            bitmap,
+            taken: BTreeSet::new(),
+            dry_run: false,
+            random: &random,
+            chosen: Vec::new(),
+        };
         let mut new = spec("NodePort", &[(80, "TCP", asked)], json!({}));
         assert_eq!(ports::assign(&mut new, None, &mut pool).unwrap_err().message, expected);
     };

@@ -146,3 +146,72 @@ fn open_streams_are_counted_while_they_last() {
         assert!(page.contains(&line), "no {line:?} in\n{page}");
     }
 }
+
+#[test]
+fn bodies_are_counted_by_resource_and_verb_whatever_the_version_and_the_subresource() {
+    let status = ResourceLabels { subresource: "status", ..POD };
+    let requests = Requests::new([POD, status]);
+    for (line, bytes) in [
+        ("PUT /api/v1/namespaces/a/pods/x", 60_000),
+        ("PUT /api/v1/namespaces/a/pods/x/status", 10),
+        ("DELETE /api/v1/namespaces/a/pods", 7),
+        ("GET /api/v1/namespaces/a/pods/x", 7),
+    ] {
+        requests.read(labels(&requests, line).0, bytes);
+    }
+    let mut page = String::new();
+    requests.write(&mut page);
+    let of = |verb: &str| format!("{{group=\"\",resource=\"pods\",verb=\"{verb}\"}}");
+    let name = "apiserver_request_body_size_bytes";
+    assert!(
+        page.contains(&format!("{name}_sum{} 60010\n{name}_count{} 2\n", of("update"), of("update"))),
+        "{page}"
+    );
+    assert!(page.contains(&format!("{name}_count{} 1\n", of("delete_collection"))), "{page}");
+    assert_eq!(page.matches(&format!("{name}_count")).count(), 2, "{page}");
+}
+
+#[test]
+fn what_is_given_up_or_cut_off_is_counted_by_its_labels() {
+    let requests = requests();
+    let (list, _) = labels(&requests, "GET /api/v1/pods");
+    requests.terminated(list, 429);
+    requests.terminated(list, 504);
+    requests.terminated(list, 504);
+    requests.terminated(list, 404);
+    requests.aborted(list);
+    let mut page = String::new();
+    requests.write(&mut page);
+    let of_list =
+        "group=\"\",resource=\"pods\",scope=\"cluster\",subresource=\"\",verb=\"LIST\",version=\"v1\"";
+    for line in [
+        format!("apiserver_request_terminations_total{{code=\"429\",component=\"apiserver\",{of_list}}} 1\n"),
+        format!("apiserver_request_terminations_total{{code=\"504\",component=\"apiserver\",{of_list}}} 2\n"),
+        format!("apiserver_request_aborts_total{{{of_list}}} 1\n"),
+    ] {
+        assert!(page.contains(&line), "no {line} in {page}");
+    }
+    assert!(!page.contains("code=\"404\""), "{page}");
+}
+
+#[test]
+fn writes_are_timed_by_the_field_validation_that_they_ask_for() {
+    let (requests, validated) = (requests(), Validated::default());
+    for (line, milliseconds) in [
+        ("POST /api/v1/namespaces/a/pods?fieldValidation=Strict", 70),
+        ("POST /api/v1/namespaces/a/pods?fieldValidation=Strict&fieldValidation=Warn", 70),
+        ("POST /api/v1/namespaces/a/pods", 70),
+        ("GET /api/v1/namespaces/a/pods?fieldValidation=Strict", 70),
+    ] {
+        let target = line.split_once(' ').unwrap().1;
+        let query = Query::parse(target.split_once('?').map_or("", |(_, query)| query));
+        let directive = labels(&requests, line).0.directive(&query);
+        directive.inspect(|directive| validated.count(*directive, Duration::from_millis(milliseconds)));
+    }
+    let mut page = String::new();
+    validated.write(&mut page);
+    let name = "field_validation_request_duration_seconds";
+    assert!(page.contains(&format!("{name}_count{{field_validation=\"Strict\"}} 1\n")), "{page}");
+    assert!(page.contains(&format!("{name}_count{{field_validation=\"\"}} 2\n")), "{page}");
+    assert!(!page.contains("le=\"0.025\"") && page.contains("le=\"0.05\""), "{page}");
+}

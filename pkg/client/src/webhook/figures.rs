@@ -1,0 +1,191 @@
+//! What is counted of calls of webhooks, with upstream's names (component-base `metrics/prometheus/restclient`), by where
+//! they go.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use apimachinery::histogram::Histogram;
+use apimachinery::metrics_page::{Family, Stability};
+
+const REQUESTS: Family = Family::counter(
+    Stability::Alpha,
+    "rest_client_requests_total",
+    "Calls of webhooks, by code, method and host.",
+);
+const SECONDS: Family = Family::histogram(
+    Stability::Alpha,
+    "rest_client_request_duration_seconds",
+    "How long calls of webhooks took, in seconds.",
+);
+const SENT: Family = Family::histogram(
+    Stability::Alpha,
+    "rest_client_request_size_bytes",
+    "Lengths of the bodies that webhooks were sent.",
+);
+const RECEIVED: Family = Family::histogram(
+    Stability::Alpha,
+    "rest_client_response_size_bytes",
+    "Lengths of the bodies that webhooks answered with.",
+);
+
+/// Upper bounds in microseconds.
+const TIMES: [(&str, u64); 12] = [
+    ("0.005", 5_000),
+    ("0.025", 25_000),
+    ("0.1", 100_000),
+    ("0.25", 250_000),
+    ("0.5", 500_000),
+    ("1", 1_000_000),
+    ("2", 2_000_000),
+    ("4", 4_000_000),
+    ("8", 8_000_000),
+    ("15", 15_000_000),
+    ("30", 30_000_000),
+    ("60", 60_000_000),
+];
+/// Upper bounds in bytes.
+const LENGTHS: [(&str, u64); 11] = [
+    ("64", 64),
+    ("256", 256),
+    ("512", 512),
+    ("1024", 1024),
+    ("4096", 4096),
+    ("16384", 16_384),
+    ("65536", 65_536),
+    ("262144", 262_144),
+    ("1.048576e+06", 1_048_576),
+    ("4.194304e+06", 4_194_304),
+    ("1.6777216e+07", 16_777_216),
+];
+/// Codes that are told apart; others count under the first one of their hundred.
+const CODES: [(u16, &str); 19] = [
+    (100, "100"),
+    (200, "200"),
+    (201, "201"),
+    (202, "202"),
+    (204, "204"),
+    (300, "300"),
+    (400, "400"),
+    (401, "401"),
+    (403, "403"),
+    (404, "404"),
+    (405, "405"),
+    (409, "409"),
+    (413, "413"),
+    (422, "422"),
+    (429, "429"),
+    (500, "500"),
+    (502, "502"),
+    (503, "503"),
+    (504, "504"),
+];
+/// Hosts that are counted by themselves. Who may name webhooks may name many: those beyond are not counted.
+const HOSTS_MAX: usize = 1024;
+
+/// What is counted of calls of one host, all of which are POST.
+#[derive(Debug, Default)]
+pub(super) struct Host {
+    codes: [AtomicU64; CODES.len()],
+    /// Calls without an answer.
+    failed: AtomicU64,
+    seconds: Histogram<12>,
+    sent: Histogram<11>,
+    received: Histogram<11>,
+}
+
+impl Host {
+    /// Counts a call with a body of so many bytes, and its answer's code and bytes, if there was one.
+    pub(super) fn called(&self, sent: usize, answer: Option<(u16, usize)>, took: Duration) {
+        let observe = |lengths: &Histogram<11>, bytes: usize| {
+            lengths.observe(&LENGTHS, bytes as u64, bytes as u64);
+        };
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        self.seconds.observe(&TIMES, micros, micros);
+        observe(&self.sent, sent);
+        let count = match answer {
+            None => Some(&self.failed),
+            Some((code, received)) => {
+                observe(&self.received, received);
+                let place = |wanted: u16| CODES.iter().position(|(code, _)| *code == wanted);
+                place(code).or_else(|| place(code / 100 * 100)).and_then(|at| self.codes.get(at))
+            }
+        };
+        count.inspect(|count| _ = count.fetch_add(1, Relaxed));
+    }
+}
+
+/// What is counted of calls of webhooks.
+#[derive(Debug, Default)]
+pub struct Figures(Mutex<BTreeMap<String, Arc<Host>>>);
+
+impl Figures {
+    /// Where calls of a host are counted; `None` if there are too many others.
+    pub(super) fn host(&self, authority: &str) -> Option<Arc<Host>> {
+        let mut hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let room = hosts.len() < HOSTS_MAX || hosts.contains_key(authority);
+        room.then(|| Arc::clone(hosts.entry(authority.to_owned()).or_default()))
+    }
+
+    /// Appends the families.
+    pub fn write(&self, out: &mut String) {
+        let hosts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let labels = |host| [("host", host), ("verb", "POST")];
+        let mut samples = SECONDS.write(out);
+        for (name, host) in &hosts {
+            samples.observed(&labels(name), &host.seconds, &TIMES, 1e6);
+        }
+        for (family, lengths) in
+            [(&SENT, (|host| &host.sent) as fn(&Host) -> &Histogram<11>), (&RECEIVED, |host| &host.received)]
+        {
+            let mut samples = family.write(out);
+            for (name, host) in &hosts {
+                samples.observed(&labels(name), lengths(host), &LENGTHS, 1.0);
+            }
+        }
+        let mut samples = REQUESTS.write(out);
+        for (name, host) in &hosts {
+            let codes = CODES.iter().map(|(_, code)| *code).zip(&host.codes);
+            for (code, count) in codes.chain([("<error>", &host.failed)]) {
+                samples.counted(&[("code", code), ("host", name), ("method", "POST")], count);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_counted_by_host_and_end() {
+        let figures = Figures::default();
+        let host = figures.host("a.b.svc:443").unwrap_or_default();
+        host.called(300, Some((200, 70)), Duration::from_millis(7));
+        host.called(300, Some((418, 10)), Duration::from_millis(7));
+        host.called(300, None, Duration::from_secs(90));
+        figures.host("never.called:443");
+        let mut page = String::new();
+        figures.write(&mut page);
+        for line in [
+            "rest_client_requests_total{code=\"200\",host=\"a.b.svc:443\",method=\"POST\"} 1\n",
+            "rest_client_requests_total{code=\"400\",host=\"a.b.svc:443\",method=\"POST\"} 1\n",
+            "rest_client_requests_total{code=\"<error>\",host=\"a.b.svc:443\",method=\"POST\"} 1\n",
+            "rest_client_request_duration_seconds_bucket{host=\"a.b.svc:443\",verb=\"POST\",le=\"60\"} 2\n",
+            "rest_client_request_size_bytes_bucket{host=\"a.b.svc:443\",verb=\"POST\",le=\"512\"} 3\n",
+            "rest_client_response_size_bytes_count{host=\"a.b.svc:443\",verb=\"POST\"} 2\n",
+        ] {
+            assert!(page.contains(line), "no {line} in {page}");
+        }
+        assert!(!page.contains("never"), "{page}");
+    }
+
+    #[test]
+    fn hosts_are_bounded() {
+        let figures = Figures::default();
+        let counted = (0..=HOSTS_MAX).filter_map(|n| figures.host(&format!("h{n}:1"))).count();
+        assert_eq!(counted, HOSTS_MAX);
+        assert!(figures.host("h0:1").is_some());
+    }
+}

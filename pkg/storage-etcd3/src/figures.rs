@@ -1,0 +1,28 @@
+//! What is counted of leases, with upstream's names (apiserver `storage/etcd3/metrics`).
+
+use apimachinery::histogram::Histogram;
+use apimachinery::metrics_page::{Family, Stability};
+
+const OBJECTS: Family = Family::histogram(
+    Stability::Alpha,
+    "etcd_lease_object_counts",
+    "How many keys a lease was handed to before another one took its place.",
+);
+const BOUNDS: [(&str, u64); 7] =
+    [("10", 10), ("50", 50), ("100", 100), ("500", 500), ("1000", 1000), ("2500", 2500), ("5000", 5000)];
+
+/// What is counted of leases.
+#[derive(Debug, Default)]
+pub struct LeaseFigures(Histogram<7>);
+
+impl LeaseFigures {
+    /// A lease that was handed to so many keys will be handed to no more.
+    pub(crate) fn replaced(&self, uses: u32) {
+        self.0.observe(&BOUNDS, uses.into(), uses.into());
+    }
+
+    /// Appends the family, if any lease was replaced.
+    pub fn write(&self, out: &mut String) {
+        OBJECTS.write(out).observed(&[], &self.0, &BOUNDS, 1.0);
+    }
+}
