@@ -18,10 +18,10 @@ use std::time::Duration;
 use apimachinery::features::{Gate, Gates};
 use apimachinery::quantity::Quantity;
 use controlplane::config::{
-    AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, EmulationConfig, EncryptionConfig,
-    EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, PodConfig, RequestHeaderConfig,
-    RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig, TokenWebhookConfig,
-    WatchCacheConfig,
+    AdmissionConfig, AggregationConfig, AuthenticationConfig, Config, Egress, EmulationConfig,
+    EncryptionConfig, EndpointReconciler, EtcdConfig, EtcdOverride, KubeletConfig, PodConfig,
+    RequestHeaderConfig, RuntimeConfig, ServiceAccountConfig, ServiceConfig, ServingConfig, StorageConfig,
+    TokenWebhookConfig, WatchCacheConfig,
 };
 use http::HeaderValue;
 use server::metrics::Selection;
@@ -130,10 +130,18 @@ fn config(flags: &Flags, gates: Gates, errors: &mut Vec<String>) -> Option<Confi
         kubelets: kubelets(flags),
         aggregation: aggregation(flags),
         audit: audit::config(flags),
+        egress: egress(flags, errors),
         tracing_config_file: path(flags, "tracing-config-file"),
         advertise_address,
         serving,
     })
+}
+
+/// Through which proxies others are called.
+fn egress(flags: &Flags, errors: &mut Vec<String>) -> Egress {
+    let file = path(flags, "egress-selector-config-file").filter(|path| path.exists());
+    let read = file.map(|path| controlplane::config::egress(&path)).transpose();
+    read.map_err(|error| errors.push(error)).ok().flatten().unwrap_or_default()
 }
 
 /// Which resources are kept in memory.

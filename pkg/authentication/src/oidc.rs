@@ -24,6 +24,7 @@ use apimachinery::field::{Error, Path, aggregate};
 use apimachinery::request_notes::Notes;
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
+use client::{Dialer, Way};
 use tokio::time::Instant;
 
 use crate::chain::{TokenAuthenticator, TokenUser};
@@ -50,13 +51,42 @@ pub struct IssuerOptions {
     /// The issuers of this server's own tokens, which nobody else may be.
     pub own_issuers: Vec<String>,
     /// Whether a configuration may say by which proxy an issuer is reached
-    /// (`StructuredAuthenticationConfigurationEgressSelector`). There are no such proxies here, so one that does is
-    /// refused in any case.
+    /// (`StructuredAuthenticationConfigurationEgressSelector`).
     pub egress: bool,
+    /// The ways that it may name; `None` where none is configured.
+    pub ways: Option<IssuerWays>,
     /// The time by which tokens end.
     pub clock: Arc<dyn Clock>,
     /// What is counted.
     pub metrics: Arc<Metrics>,
+}
+
+/// The ways to issuers; `None` for one that is not configured.
+#[derive(Debug, Clone, Default)]
+pub struct IssuerWays {
+    /// `controlplane`.
+    pub control_plane: Option<Way>,
+    /// `cluster`.
+    pub cluster: Option<Way>,
+}
+
+impl IssuerOptions {
+    /// The proxy on the way that an issuer's configuration names, by a name that is valid.
+    ///
+    /// # Errors
+    /// No such way is configured, which is not left to chance where somebody has asked for one.
+    fn dialer(&self, selector: &str) -> Result<Option<Dialer>, String> {
+        if selector.is_empty() {
+            return Ok(None);
+        }
+        let required = || format!("oidc: egress lookup required with egress selector type {selector:?}");
+        let ways = self.ways.as_ref().ok_or_else(required)?;
+        match if selector == "cluster" { &ways.cluster } else { &ways.control_plane } {
+            None => Err(format!("oidc: egress lookup for {selector:?} is not configured")),
+            Some(Way::Direct) => Ok(None),
+            Some(Way::Through(dialer)) => Ok(Some(Arc::clone(dialer))),
+        }
+    }
 }
 
 /// Everything that is wrong with a configuration, as one text. `own_issuers` are those of this server's own tokens.
@@ -140,11 +170,8 @@ impl OneIssuer {
         if let Some(name) = unsupported {
             return Err(format!("oidc: unsupported signing alg: {name:?}"));
         }
-        let selector = &jwt.issuer.egress_selector_type;
-        if !selector.is_empty() {
-            return Err(format!("oidc: egress lookup required with egress selector type {selector:?}"));
-        }
-        let provider = Provider::new(&jwt.issuer)?;
+        let dialer = options.dialer(&jwt.issuer.egress_selector_type)?;
+        let provider = Provider::new(&jwt.issuer, dialer)?;
         let demands = Demands {
             audiences: jwt.issuer.audiences.clone(),
             algorithms: options.algorithms.clone(),

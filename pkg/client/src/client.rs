@@ -21,7 +21,7 @@ use tokio::time::Instant;
 
 use crate::call::Elsewhere;
 use crate::connect::Connector;
-use crate::dial::Route;
+use crate::dial::{Dialer, Route};
 use crate::error::Error;
 use crate::material::{Material, Source};
 use crate::tls::Tls;
@@ -65,6 +65,8 @@ pub struct Options {
     pub basic: Option<Basic>,
     /// Where hosts are that DNS does not know.
     pub route: Option<Route>,
+    /// The way to hosts, if not through this machine's own network.
+    pub dialer: Option<Dialer>,
 }
 
 /// A name and a password, as `Authorization` carries them.
@@ -117,6 +119,7 @@ impl Live {
             config: Arc::new(config.clone()),
             server_name: options.tls.server_name.clone(),
             route: options.route.clone(),
+            dialer: options.dialer.clone(),
         };
         if !options.tls.http1_only {
             config.alpn_protocols.insert(0, b"h2".to_vec());

@@ -1,5 +1,6 @@
 //! One connection: TCP, TLS, and which protocol both ends agreed on.
 
+use std::fmt;
 use std::future::Future;
 use std::io;
 use std::pin::Pin;
@@ -13,15 +14,14 @@ use hyper_util::client::legacy::connect::{Connected, Connection};
 use hyper_util::rt::TokioIo;
 use rustls::ClientConfig;
 use rustls_pki_types::ServerName;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tower_service::Service;
 
-use crate::dial::{Address, Route, tcp};
+use crate::dial::{Address, Dialer, Io, Route, tcp};
 use crate::error::Error;
-use crate::tls::explain;
+use crate::material::Material;
+use crate::tls::{Tls, explain};
 
 /// How long a TLS handshake may take (Go's default transport).
 const HANDSHAKE_MAX: Duration = Duration::from_secs(10);
@@ -35,6 +35,8 @@ pub(crate) struct Connector {
     pub(crate) server_name: Option<String>,
     /// Where hosts are that DNS does not know.
     pub(crate) route: Option<Route>,
+    /// The way to them, if not through this machine's own network.
+    pub(crate) dialer: Option<Dialer>,
 }
 
 impl Connector {
@@ -55,25 +57,80 @@ impl Connector {
             Some(route) => route(host, port).map_err(Error::Connect)?,
             None => Address { host: host.to_owned(), port },
         };
-        let stream = tcp(&address).await.map_err(Error::Connect)?;
-        match tls {
-            false => Ok(Stream { io: TokioIo::new(Box::new(stream)), http2: false }),
-            true => self.handshake(host, stream).await.map_err(Error::Connect),
-        }
+        let connected = match &self.dialer {
+            Some(dialer) => self.over(dialer.dial(&address).await, tls.then_some(host)).await,
+            None => self.over(tcp(&address).await, tls.then_some(host)).await,
+        };
+        connected.map_err(Error::Connect)
     }
 
-    async fn handshake(&self, host: &str, stream: TcpStream) -> Result<Stream, String> {
+    /// What is spoken over a connection: TLS with a host, or nothing of that kind.
+    async fn over(
+        &self,
+        stream: Result<impl Io + 'static, String>,
+        host: Option<&str>,
+    ) -> Result<Stream, String> {
+        let Some(host) = host else {
+            return Ok(Stream { io: TokioIo::new(Box::new(stream?)), http2: false });
+        };
         let name = self.server_name.as_deref().unwrap_or(host);
-        let name = ServerName::try_from(name.to_owned()).map_err(|error| format!("tls: {error}"))?;
-        let connecting = TlsConnector::from(Arc::clone(&self.config)).connect(name, stream);
-        match timeout(HANDSHAKE_MAX, connecting).await {
-            Ok(Ok(stream)) => {
-                let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                Ok(Stream { io: TokioIo::new(Box::new(stream)), http2 })
-            }
-            Ok(Err(error)) => Err(explain(&error)),
-            Err(_) => Err("net/http: TLS handshake timeout".to_owned()),
+        let (stream, http2) = handshake(&self.config, name, stream?).await?;
+        Ok(Stream { io: TokioIo::new(stream), http2 })
+    }
+}
+
+/// TLS over a stream, with whoever has a name, and whether both ends agreed on HTTP/2.
+///
+/// # Errors
+/// In the words of Go's `crypto/tls`.
+async fn handshake(
+    config: &Arc<ClientConfig>,
+    name: &str,
+    stream: impl Io + 'static,
+) -> Result<(Box<dyn Io>, bool), String> {
+    let name = ServerName::try_from(name.to_owned()).map_err(|error| format!("tls: {error}"))?;
+    let connecting = TlsConnector::from(Arc::clone(config)).connect(name, stream);
+    match timeout(HANDSHAKE_MAX, connecting).await {
+        Ok(Ok(stream)) => {
+            let http2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
+            Ok((Box::new(stream), http2))
         }
+        Ok(Err(error)) => Err(explain(&error)),
+        Err(_) => Err("net/http: TLS handshake timeout".to_owned()),
+    }
+}
+
+/// TLS with one other end, over streams that somebody else has made.
+#[derive(Clone)]
+pub struct Secured {
+    config: Arc<ClientConfig>,
+    name: String,
+}
+
+impl Secured {
+    /// TLS with whoever has the name `host`, unless `tls` expects another one. Reads files once, and blocks on them.
+    ///
+    /// # Errors
+    /// [`Error::Credentials`].
+    pub fn new(tls: &Tls, host: &str) -> Result<Self, Error> {
+        let config = Arc::new(tls.config(&Material::read(tls, None)?)?);
+        let name = tls.server_name.clone().unwrap_or_else(|| host.to_owned());
+        Ok(Secured { config, name })
+    }
+
+    /// Shakes hands, for 10 s at most.
+    ///
+    /// # Errors
+    /// In the words of Go's `crypto/tls`.
+    pub async fn over(&self, stream: impl Io + 'static) -> Result<Box<dyn Io>, String> {
+        handshake(&self.config, &self.name, stream).await.map(|(stream, _)| stream)
+    }
+}
+
+/// Says whom it expects, and nothing of what it shows.
+impl fmt::Debug for Secured {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Secured").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
@@ -91,11 +148,6 @@ impl Service<Uri> for Connector {
         Box::pin(async move { connector.connect(&uri).await })
     }
 }
-
-/// Bytes in both directions.
-trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
-
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
 
 /// A connection.
 pub(crate) struct Stream {

@@ -1,11 +1,15 @@
 //! TCP: finding a host and connecting to it.
 
+use std::fmt;
+use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 
@@ -31,6 +35,32 @@ pub struct Address {
 /// Why nobody is there, in words for clients.
 pub type Route = Arc<dyn Fn(&str, u16) -> Result<Address, String> + Send + Sync>;
 
+/// Bytes in both directions.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Io for S {}
+
+/// A connection on its way, or why there is none, in words for clients.
+pub type Dialing<'d> = Pin<Box<dyn Future<Output = Result<Box<dyn Io>, String>> + Send + 'd>>;
+
+/// A way to others that does not begin in this machine's own network, such as a proxy's.
+pub trait Dial: fmt::Debug + Send + Sync {
+    /// Connects to an address. Whoever is on the way looks names up. Takes a bounded time; dropping it gives up.
+    fn dial<'d>(&'d self, address: &'d Address) -> Dialing<'d>;
+}
+
+/// A way that is shared.
+pub type Dialer = Arc<dyn Dial>;
+
+/// A way that somebody has chosen.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// This machine's own network.
+    Direct,
+    /// Another one.
+    Through(Dialer),
+}
+
 /// All addresses of a host. An address is its own.
 ///
 /// # Errors
@@ -40,11 +70,11 @@ pub async fn addresses(host: &str) -> Result<Vec<IpAddr>, Error> {
     Ok(found.into_iter().map(|address| address.ip()).collect())
 }
 
-/// Connects to the first address of a host that accepts.
+/// Connects to the first address of a host that accepts, without any proxy. Each has 30 s.
 ///
 /// # Errors
-/// Why the first one did not.
-pub(crate) async fn tcp(address: &Address) -> Result<TcpStream, String> {
+/// Why the first one did not, in the words of Go's `net`.
+pub async fn tcp(address: &Address) -> Result<TcpStream, String> {
     let Address { host, port } = address;
     let found = lookup(host, *port).await.map_err(|error| format!("dial tcp: {error}"))?;
     let mut first = None;
@@ -81,12 +111,14 @@ async fn lookup(host: &str, port: u16) -> Result<Vec<SocketAddr>, String> {
 }
 
 /// The system's reason as Go words it, which is the system's own words, in lower case.
-fn words(error: &io::Error) -> String {
+pub fn words(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         io::ErrorKind::ConnectionReset => "connection reset by peer".to_owned(),
         io::ErrorKind::TimedOut => "connection timed out".to_owned(),
         io::ErrorKind::HostUnreachable => "no route to host".to_owned(),
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
         io::ErrorKind::NetworkUnreachable => "network is unreachable".to_owned(),
         _ => error.to_string(),
     }

@@ -222,7 +222,7 @@ impl Cluster {
         let server_name = self.tls_server_name.clone().filter(|name| !name.is_empty());
         let tls = Tls { trust, certificate, server_name, http1_only: false };
         let (bearer, basic) = (user.bearer(directory), user.basic());
-        Ok(Kubeconfig { server, options: Options { tls, bearer, basic, route: None } })
+        Ok(Kubeconfig { server, options: Options { tls, bearer, basic, ..Options::default() } })
     }
 }
 

@@ -2,7 +2,7 @@
 //! servers, issuers of tokens, receivers of audit events.
 //!
 //! A [`Client`] is what is shown and believed on the way ([`Tls`], a bearer token), and the connections that it
-//! keeps. It never asks the environment for a proxy. Services are found by a [`services::Resolver`], never by
+//! keeps. It never asks the environment for a proxy: who wants one gives it a [`Dialer`]. Services are found by a [`services::Resolver`], never by
 //! DNS. Failures are worded as Go's `net`, `net/http` and `crypto/tls` word them, because clients get to see
 //! them.
 
@@ -21,7 +21,8 @@ pub mod webhook;
 
 pub use call::Limits;
 pub use client::{Basic, Body, BoxError, Client, Options, full};
-pub use dial::{Address, Route, addresses};
+pub use connect::Secured;
+pub use dial::{Address, Dial, Dialer, Dialing, Io, Route, Way, addresses, tcp, words};
 pub use error::Error;
 pub use material::Source;
 pub use tls::{Tls, Trust};

@@ -32,7 +32,7 @@ const JITTER: f64 = 0.2;
 
 pub use figures::Figures;
 use figures::Host;
-pub use hook::{Place, Services};
+pub use hook::{Place, Services, Ways};
 
 /// Hears of attempts.
 pub type Tell<'t> = &'t (dyn Fn(Attempt) + Sync);

@@ -23,7 +23,7 @@ use ::api::catalog::{Proxied, ProxiedVersion};
 use ::api::resources::{self, Handle};
 use arc_swap::ArcSwap;
 use async_trait::async_trait;
-use client::Address;
+use client::{Address, Dialer};
 use endpoints::aggregated::{Refusal, Servers, Way};
 use endpoints::served::Served;
 use registry::client::Client;
@@ -90,6 +90,8 @@ pub(crate) struct Aggregator {
     follower: Follower<Registered>,
     served: Arc<Served>,
     addresses: ServiceAddresses,
+    /// The way to the servers, if not through this machine's own network.
+    dialer: Option<Dialer>,
     status: Client,
     figures: Arc<Figures>,
     remotes: Arc<Remotes>,
@@ -107,7 +109,8 @@ pub(crate) struct Aggregator {
 }
 
 impl Aggregator {
-    /// What serves the APIServices of a registry, and what follows them while it runs.
+    /// What serves the APIServices of a registry, and what follows them while it runs. `addresses` know where Services
+    /// are; with them is the way there, if it is not through this machine's own network.
     ///
     /// # Errors
     /// APIServices are not served, or what is shown to servers cannot be used.
@@ -115,7 +118,7 @@ impl Aggregator {
         config: &AggregationConfig,
         registry: &Registry,
         served: &Arc<Served>,
-        addresses: ServiceAddresses,
+        (addresses, dialer): (ServiceAddresses, Option<Dialer>),
     ) -> Result<(Self, Following<Registered>), String> {
         remote::check(config)?;
         let row = resources::find(GROUP, "v1", "apiservices", "").map(Handle::from);
@@ -125,6 +128,7 @@ impl Aggregator {
             config: config.clone(),
             served: Arc::clone(served),
             addresses,
+            dialer,
             status: Client::find(registry, GROUP, "apiservices")?.through("status")?,
             figures: Arc::default(),
             remotes: Arc::new(remotes),
@@ -257,9 +261,9 @@ impl Aggregator {
     /// Begins to ask the server of an APIService.
     async fn begin(&mut self, service: &Arc<ApiService>, place: &Place) -> Option<Arc<Remote>> {
         let (service, place) = (Arc::clone(service), place.clone());
-        let (addresses, config) = (self.addresses.clone(), self.config.clone());
+        let (places, config) = ((self.addresses.clone(), self.dialer.clone()), self.config.clone());
         // It reads files.
-        let making = move || Remote::new(service, place, addresses, &config);
+        let making = move || Remote::new(service, place, places, &config);
         let remote = Arc::new(tokio::task::spawn_blocking(making).await.ok()?);
         let name = remote.service.name.clone();
         let back = Arc::new(Notify::new());

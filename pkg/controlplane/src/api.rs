@@ -16,6 +16,8 @@ use cacher::{Delegator, Driver, Limits, Options};
 use client::Address;
 use client::kubeconfig::{Credentials, WebhookCredentials};
 use client::services::Routing;
+use client::webhook::Ways;
+use egress::Network;
 use endpoints::aggregated::Aggregation;
 use endpoints::api::{Backends, CompressedLists, Documents, TokenRequests};
 use endpoints::discovery::VersionInfo;
@@ -40,8 +42,8 @@ use crate::api_services::{self, ApiServices};
 use crate::authenticators::authenticators;
 use crate::authorizers::Authorizers;
 use crate::bootstrap::{self, Duties};
-use crate::collectors::Counted;
-use crate::config::{Config, EtcdOverride, KubeletConfig};
+use crate::collectors::{Counted, OfEgress};
+use crate::config::{Config, EtcdOverride};
 use crate::custom_kinds::CustomKinds;
 use crate::custom_resources::{Common, ConversionFigures, CustomResources};
 use crate::flow_control::FlowControl;
@@ -137,7 +139,7 @@ pub(crate) async fn build(
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
     let plugins =
-        Plugins::new(config, &registry, &served, &authorizer, (others.services, itself, &counted.webhooks))?;
+        Plugins::new(config, &registry, &served, &authorizer, (others.ways, itself, &counted.webhooks))?;
     let dispatch = endpoints::api::Api {
         registry: registry.clone(),
         admission: plugins.chain,
@@ -153,7 +155,7 @@ pub(crate) async fn build(
         compressed_lists: CompressedLists::new(budgets.compressed),
         watch_metrics: Arc::clone(&counted.watches),
         deprecated_requests: Arc::clone(&counted.deprecated_requests),
-        backends: backends(&config.kubelets, &counted.logs)?,
+        backends: backends(config, &counted.logs)?,
         aggregation: others.aggregation,
         heavy: process.heavy.clone(),
         storage_health: Arc::new(move || health_of(Arc::clone(&store))),
@@ -167,6 +169,7 @@ pub(crate) async fn build(
     let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
     collectors.extend(others.figures.into_iter().chain(plugins.collectors).chain(of_authorizers));
     collectors.extend(senders.collectors.into_iter().chain([Arc::clone(&repairs) as Arc<dyn Collector>]));
+    collectors.push(Arc::new(OfEgress(config.egress.clone())));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
@@ -262,8 +265,8 @@ struct Others {
     aggregation: Aggregation,
     /// What webhooks that convert share.
     webhooks: Common,
-    /// Where Services with webhooks are.
-    services: client::webhook::Services,
+    /// The ways to webhooks.
+    ways: Ways,
     figures: [Arc<dyn Collector>; 2],
     run: BoxFuture<'static, ()>,
     hooks: Vec<PostStartHook>,
@@ -278,8 +281,11 @@ fn others(
     (itself, calls): (Credentials, &Arc<client::webhook::Figures>),
 ) -> Result<Others, RunError> {
     let (services, following_services) = ServiceAddresses::new(registry, routing(config), loopback(config));
-    let (aggregator, following) = Aggregator::new(&config.aggregation, registry, served, services.clone())
-        .map_err(RunError::Bootstrap)?;
+    let (to_services, to_urls) =
+        (config.egress.dialer(Network::Cluster), config.egress.dialer(Network::ControlPlane));
+    let places = (services.clone(), to_services.clone());
+    let (aggregator, following) =
+        Aggregator::new(&config.aggregation, registry, served, places).map_err(RunError::Bootstrap)?;
     let aggregation = Aggregation {
         servers: aggregator.servers(),
         send_uid: config.gates.enabled(Gate::RemoteRequestHeaderUID),
@@ -288,15 +294,19 @@ fn others(
     let conversions = Arc::new(ConversionFigures::default());
     let credentials = WebhookCredentials::default().with_itself(itself);
     let figures = Arc::clone(&conversions);
-    let calls = Arc::clone(calls);
-    let webhooks = Common { services: services.of_webhooks(), credentials, figures, calls };
+    let webhooks = Common {
+        ways: Ways { services: services.of_webhooks(), to_services, to_urls },
+        credentials,
+        figures,
+        calls: Arc::clone(calls),
+    };
     let (figures, hooks) = ([conversions, aggregator.collector()], aggregator.hooks().collect());
     let available = awaited(aggregator.available(api_services::names(&served.now().catalog)));
     let run = Box::pin(async move {
         tokio::join!(following_services.run(), following.run(), aggregator.run());
     });
-    let services = Arc::clone(&webhooks.services);
-    Ok(Others { aggregation, webhooks, services, figures, run, hooks, available })
+    let ways = webhooks.ways.clone();
+    Ok(Others { aggregation, webhooks, ways, figures, run, hooks, available })
 }
 
 /// What connections to Services go to.
@@ -396,9 +406,10 @@ fn cached(
 }
 
 /// The way to kubelets and others.
-fn backends(kubelets: &KubeletConfig, logs: &Arc<LogFigures>) -> Result<Backends, RunError> {
+fn backends(config: &Config, logs: &Arc<LogFigures>) -> Result<Backends, RunError> {
+    let (kubelets, dialer) = (&config.kubelets, config.egress.dialer(Network::Cluster));
     Ok(Backends {
-        network: Arc::new(SystemNetwork::new(kubelets)?),
+        network: Arc::new(SystemNetwork::new(kubelets, dialer.as_ref())?),
         kubelet_port: kubelets.port,
         address_types: kubelets.address_types.clone(),
         logs: Arc::clone(logs),

@@ -16,6 +16,7 @@ use authentication::{
 };
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
+use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
@@ -83,7 +84,8 @@ pub(crate) fn authenticators(
     // Behind the tokens of this server, which nobody has to be asked about.
     tokens.push(Arc::new(Cached::new(Arc::new(of_issuers), TOKENS_REMEMBERED, Duration::ZERO, remembered())));
     if let Some(webhook) = &authentication.webhook {
-        tokens.push(Arc::new(webhook_tokens(webhook, api_audiences.clone(), remembered(), webhooks)?));
+        let remembered = remembered();
+        tokens.push(Arc::new(webhook_tokens(config, webhook, api_audiences.clone(), remembered, webhooks)?));
     }
     let request_headers = request_headers(&authentication.request_header);
     let authenticator = Authenticator { tokens, api_audiences, request_headers, anonymous };
@@ -121,12 +123,14 @@ fn token_file(path: &Path) -> Result<TokenFile, RunError> {
 /// What costs a call is remembered. Tokens of this server are judged anew by objects in memory, so that one ends with
 /// what it was made for; of those only signatures are.
 fn webhook_tokens(
+    server: &Config,
     config: &TokenWebhookConfig,
     api_audiences: Vec<String>,
     counters: Arc<CacheCounters>,
     calls: &client::webhook::Figures,
 ) -> Result<Cached, RunError> {
-    let kubeconfig = Kubeconfig::read(&config.config_file).map_err(RunError::Credentials)?;
+    let mut kubeconfig = Kubeconfig::read(&config.config_file).map_err(RunError::Credentials)?;
+    kubeconfig.options.dialer = server.egress.dialer(Network::ControlPlane);
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)
         .map_err(|error| RunError::Credentials(error.to_string()))?

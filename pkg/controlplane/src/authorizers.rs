@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ::api::catalog::Catalog;
 use authorization::{Authorizer, Figures, Means, Mode, Policies, Reloadable};
+use egress::Network;
 use futures::future::BoxFuture;
 use registry::Registry;
 use server::metrics::Collector;
@@ -96,11 +97,12 @@ fn means(
     let has = |mode| config.authorization.configuration.has(mode);
     let policy = node_graph::policy(config.gates).map_err(RunError::Bootstrap)?;
     let (path, webhooks) = (config.authorization.policy_file.as_deref(), Arc::clone(webhooks));
+    let dialer = config.egress.dialer(Network::ControlPlane);
     Ok(Means {
         roles: has(Mode::Rbac).then(|| roles.shared()),
         nodes: nodes.graph().map(|graph| (graph, policy)),
         policies: has(Mode::Abac).then(|| policies(path.unwrap_or(Path::new("")))).transpose()?,
-        connect: Box::new(move |configuration| calls::connect(configuration, &webhooks)),
+        connect: Box::new(move |webhook| calls::connect(webhook, dialer.as_ref(), &webhooks)),
         clock: Arc::new(SystemClock),
         figures,
     })

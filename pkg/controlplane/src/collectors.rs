@@ -7,6 +7,7 @@ use apimachinery::features::Gates;
 use apimachinery::metrics_page::{Family, Stability};
 use cacher::Delegator;
 use client::webhook::Figures;
+use egress::Egress;
 use endpoints::api::{DeprecatedRequests, WatchMetrics};
 use endpoints::heavy::HeavyPool;
 use endpoints::proxy::LogFigures;
@@ -136,6 +137,15 @@ impl Collector for Documents {
 struct Heavy(HeavyPool);
 
 impl Collector for Heavy {
+    fn collect(&self, out: &mut String) {
+        self.0.write(out);
+    }
+}
+
+/// Connections through proxies.
+pub(crate) struct OfEgress(pub(crate) Egress);
+
+impl Collector for OfEgress {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
     }

@@ -3,6 +3,7 @@
 mod aggregation;
 mod audit;
 mod authorization;
+mod egress;
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,6 +13,7 @@ use std::time::Duration;
 
 use ::api::resources::Resource;
 use ::authorization::Mode;
+pub use ::egress::Egress;
 pub use aggregation::AggregationConfig;
 pub use api::runtime_config::RuntimeConfig;
 use apimachinery::features::Gates;
@@ -21,6 +23,7 @@ pub use audit::{
 };
 use authentication::oidc::OidcFlags;
 pub use authorization::{AuthorizationConfig, ConfigurationFile};
+pub use egress::egress;
 use server::tls::{CertificateFiles, TlsOptions};
 use server::{BindOptions, ChainOptions};
 
@@ -77,6 +80,8 @@ pub struct Config {
     pub kubelets: KubeletConfig,
     /// API servers that answer for groups of their own.
     pub aggregation: AggregationConfig,
+    /// `--egress-selector-config-file`: through which proxies others are called.
+    pub egress: Egress,
     /// `--tracing-config-file`: which requests are recorded, and who is told.
     pub tracing_config_file: Option<PathBuf>,
     /// `--advertise-address`: where members of the cluster reach this server.
@@ -556,6 +561,7 @@ impl Config {
             aggregation: AggregationConfig::default(),
             encryption: None,
             audit: AuditConfig::default(),
+            egress: Egress::default(),
             tracing_config_file: None,
             // No endpoint may be an address of this machine alone.
             advertise_address: IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1)),

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use async_trait::async_trait;
-use client::{Client, Error, Options, Source, Tls};
+use client::{Client, Dialer, Error, Options, Source, Tls};
 use endpoints::dispatch::{Body, Response};
 use endpoints::proxy::{Failure, Network, Trust};
 use http::Request;
@@ -22,11 +22,12 @@ pub(crate) struct SystemNetwork {
 }
 
 impl SystemNetwork {
-    /// Reads what this server shows to kubelets and believes of them.
+    /// Reads what this server shows to kubelets and believes of them. `dialer` is the way to all of them, if not
+    /// through this machine's own network.
     ///
     /// # Errors
     /// [`RunError::Credentials`].
-    pub(crate) fn new(kubelets: &KubeletConfig) -> Result<Self, RunError> {
+    pub(crate) fn new(kubelets: &KubeletConfig, dialer: Option<&Dialer>) -> Result<Self, RunError> {
         let file = |path: &std::path::PathBuf| Source::File(path.clone());
         let certificate =
             kubelets.certificate.as_ref().map(|files| (file(&files.certificate), file(&files.key)));
@@ -36,7 +37,7 @@ impl SystemNetwork {
             .map_or(client::Trust::Anyone, |authority| client::Trust::Bundle(file(authority)));
         let client = |trust, certificate| {
             let tls = Tls { trust, certificate, ..Tls::default() };
-            let client = Client::new(Options { tls, ..Options::default() });
+            let client = Client::new(Options { tls, dialer: dialer.cloned(), ..Options::default() });
             client.map_err(|error| RunError::Credentials(error.to_string()))
         };
         Ok(SystemNetwork {
@@ -113,7 +114,7 @@ mod tests {
     fn files_that_are_missing_keep_a_server_from_starting() {
         let mut kubelets = Config::for_tests(std::path::PathBuf::new()).kubelets;
         kubelets.authority = Some("/nonexistent/ca.crt".into());
-        let error = SystemNetwork::new(&kubelets).err().map(|error| error.to_string()).unwrap();
+        let error = SystemNetwork::new(&kubelets, None).err().map(|error| error.to_string()).unwrap();
         assert!(error.ends_with("open /nonexistent/ca.crt: no such file or directory"), "{error}");
     }
 }

@@ -21,6 +21,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use authorization::Authorizer;
+use egress::Network;
 use endpoints::discovery::VersionInfo;
 use endpoints::heavy::HeavyPool;
 use endpoints::watch_drain::WatchDrain;
@@ -113,8 +114,9 @@ pub(crate) async fn start_under(
     let now = env.clock.now().seconds;
     let (front, loopback) = Front::open(&mut config, now)?;
     let (recorder, figures) = (Recorder::of(&config)?, Arc::default());
-    let auditor = audit::auditor(&config.audit, &env.clock, &figures)?;
-    let store = Store::open(&config.storage, recorder.is_some()).await?;
+    let to_control_plane = config.egress.dialer(Network::ControlPlane);
+    let auditor = audit::auditor(&config.audit, &env.clock, &figures, to_control_plane)?;
+    let store = Store::open(&config.storage, recorder.is_some(), config.egress.dialer(Network::Etcd)).await?;
     let encryption = EncryptionAtRest::over(&store.storage, &config, &env.random).await?;
     let (ends, memory) = (Ends::default(), memory::ledger(config.memory_limit));
     let tasks = Tasks::new(ends.lifecycle.terminating().clone());

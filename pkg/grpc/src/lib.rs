@@ -27,6 +27,9 @@ const RETRY_AFTER: Duration = Duration::from_millis(200);
 /// pages and Statuses.
 const HEADERS_BYTES_MAX: u32 = 16 << 10;
 
+/// How many bytes a process may send that nobody has looked at yet, where it is talked to for long.
+const WINDOW_BYTES: u32 = 128 << 10;
+
 /// A process at a socket. It is connected to when it is needed, and again when it was away.
 #[derive(Debug, Clone)]
 pub struct Socket {
@@ -40,17 +43,9 @@ impl Socket {
     /// A socket in the file system, or in the kernel's own name space if `name` begins with `@`. No answer may be
     /// longer than `answer_bytes_max`. Needs a runtime.
     pub fn new(name: &str, answer_bytes_max: usize) -> Self {
-        let path = match name.strip_prefix('@') {
-            Some(name) => PathBuf::from(format!("\0{name}")),
-            None => PathBuf::from(name),
-        };
-        let connector = tower::service_fn(move |_: Uri| {
-            let path = path.clone();
-            async move { Ok::<_, io::Error>(TokioIo::new(UnixStream::connect(path).await?)) }
-        });
-        let endpoint =
-            Endpoint::from_static("http://localhost").http2_max_header_list_size(HEADERS_BYTES_MAX);
-        let channel = endpoint.connect_with_connector_lazy(connector);
+        let path = path(name);
+        let connector = tower::service_fn(move |_: Uri| unix(path.clone()));
+        let channel = endpoint().connect_with_connector_lazy(connector);
         Socket { channel, name: name.to_owned(), answer_bytes_max }
     }
 
@@ -95,20 +90,59 @@ impl Socket {
 
     /// Why there is no connection.
     fn dialing(&self, status: &Status) -> String {
-        let why = causes(status).find_map(|cause| cause.downcast_ref::<io::Error>()).map_or_else(
-            || status.message().to_owned(),
-            |error| match error.kind() {
-                io::ErrorKind::NotFound => "no such file or directory".to_owned(),
-                io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
-                io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
-                _ => error.to_string(),
-            },
-        );
-        format!(
-            "connection error: desc = \"transport: Error while dialing: dial unix {}: connect: {why}\"",
-            self.name
-        )
+        dialing(&self.name, status).unwrap_or_else(|| worded_dialing(&self.name, status.message()))
     }
+}
+
+/// A connection to a process at a socket, named as [`Socket::new`] has it, that is made at once and for whatever its
+/// caller wants to say. What comes is kept within 128 KiB until it is read. The connection is made again when it breaks and is used again.
+///
+/// # Errors
+/// That nobody is there, or nobody who speaks HTTP/2 within `timeout`, in the words of Go's gRPC.
+pub async fn connect(name: &str, timeout: Duration) -> Result<Channel, String> {
+    let path = path(name);
+    let connector = tower::service_fn(move |_: Uri| unix(path.clone()));
+    let endpoint =
+        endpoint().initial_stream_window_size(WINDOW_BYTES).initial_connection_window_size(WINDOW_BYTES);
+    let connected = tokio::time::timeout(timeout, endpoint.connect_with_connector(connector)).await;
+    match connected {
+        Ok(Ok(channel)) => Ok(channel),
+        Ok(Err(error)) => {
+            Err(dialing(name, &error).unwrap_or_else(|| worded_dialing(name, &error.to_string())))
+        }
+        Err(_) => Err(worded_dialing(name, "i/o timeout")),
+    }
+}
+
+fn endpoint() -> Endpoint {
+    Endpoint::from_static("http://localhost").http2_max_header_list_size(HEADERS_BYTES_MAX)
+}
+
+fn path(name: &str) -> PathBuf {
+    match name.strip_prefix('@') {
+        Some(name) => PathBuf::from(format!("\0{name}")),
+        None => PathBuf::from(name),
+    }
+}
+
+async fn unix(path: PathBuf) -> io::Result<TokioIo<UnixStream>> {
+    Ok(TokioIo::new(UnixStream::connect(path).await?))
+}
+
+/// What the system says of a connection that there is not, if that is why.
+fn dialing(name: &str, error: &(dyn Error + 'static)) -> Option<String> {
+    let error = causes(error).find_map(|cause| cause.downcast_ref::<io::Error>())?;
+    let why = match error.kind() {
+        io::ErrorKind::NotFound => "no such file or directory".to_owned(),
+        io::ErrorKind::PermissionDenied => "permission denied".to_owned(),
+        io::ErrorKind::ConnectionRefused => "connection refused".to_owned(),
+        _ => error.to_string(),
+    };
+    Some(worded_dialing(name, &why))
+}
+
+fn worded_dialing(name: &str, why: &str) -> String {
+    format!("connection error: desc = \"transport: Error while dialing: dial unix {name}: connect: {why}\"")
 }
 
 /// The time is over. `away`: nobody could be asked.
@@ -120,8 +154,8 @@ fn late(away: Option<String>) -> Status {
 }
 
 /// What led to a failure, from the outside in.
-fn causes(status: &Status) -> impl Iterator<Item = &(dyn Error + 'static)> {
-    std::iter::successors(status.source(), |&cause| cause.source())
+fn causes<'e>(error: &'e (dyn Error + 'static)) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(error.source(), |&cause| cause.source())
 }
 
 /// Whether a call failed because nobody is at the other end.

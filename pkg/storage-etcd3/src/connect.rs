@@ -14,14 +14,13 @@ use hyper_util::rt::TokioIo;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tonic::transport::{Channel, Endpoint};
 use tower_service::Service;
 
-use crate::{Options, TlsFiles};
+use crate::{Io, Options, TlsFiles, Way};
 
 /// How much one stream may have in flight unread. Bounds what a watch whose consumer is slow holds.
 const STREAM_WINDOW_BYTES: u32 = 1 << 20;
@@ -84,8 +83,8 @@ pub(crate) fn channel(address: &Address, options: &Options) -> Result<Channel, S
         .initial_stream_window_size(STREAM_WINDOW_BYTES)
         .initial_connection_window_size(CONNECTION_WINDOW_BYTES);
     let tls = address.tls.then(|| Arc::new(options.tls.clone().unwrap_or_default()));
-    let dial_timeout = options.dial_timeout;
-    Ok(endpoint.connect_with_connector_lazy(Connector { address: address.clone(), tls, dial_timeout }))
+    let (address, dial_timeout, way) = (address.clone(), options.dial_timeout, options.way.clone());
+    Ok(endpoint.connect_with_connector_lazy(Connector { address, tls, dial_timeout, way }))
 }
 
 /// Reads and checks the TLS files once, so that a wrong path is found at the start.
@@ -93,15 +92,12 @@ pub(crate) fn check_tls(files: &TlsFiles) -> Result<(), String> {
     client_config(files).map(|_| ()).map_err(|e| e.to_string())
 }
 
-/// A byte stream, encrypted or not.
-pub(crate) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
-impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
-
 #[derive(Clone)]
 struct Connector {
     address: Address,
     tls: Option<Arc<TlsFiles>>,
     dial_timeout: Duration,
+    way: Option<Way>,
 }
 
 impl Service<Uri> for Connector {
@@ -114,20 +110,36 @@ impl Service<Uri> for Connector {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let Connector { address, tls, dial_timeout } = self.clone();
-        Box::pin(async move { dial(&address, tls, dial_timeout).await.map(TokioIo::new) })
+        let connector = self.clone();
+        Box::pin(async move { connector.dial().await.map(TokioIo::new) })
     }
 }
 
-async fn dial(address: &Address, tls: Option<Arc<TlsFiles>>, limit: Duration) -> io::Result<Box<dyn Io>> {
-    let found: Vec<SocketAddr> = lookup_host((address.bare_host(), address.port)).await?.collect();
-    let tcp = first_of(&found, limit, TcpStream::connect).await?;
-    tcp.set_nodelay(true)?;
-    let Some(files) = tls else { return Ok(Box::new(tcp)) };
+impl Connector {
+    async fn dial(self) -> io::Result<Box<dyn Io>> {
+        let (host, port) = (self.address.bare_host(), self.address.port);
+        if let Some(way) = &self.way {
+            let stream = way.dial(host, port).await?;
+            return encrypted(stream, host, self.tls).await;
+        }
+        let found: Vec<SocketAddr> = lookup_host((host, port)).await?.collect();
+        let tcp = first_of(&found, self.dial_timeout, TcpStream::connect).await?;
+        tcp.set_nodelay(true)?;
+        encrypted(tcp, host, self.tls).await
+    }
+}
+
+/// TLS with a host over a stream, if there are files for it.
+async fn encrypted(
+    stream: impl Io + 'static,
+    host: &str,
+    tls: Option<Arc<TlsFiles>>,
+) -> io::Result<Box<dyn Io>> {
+    let Some(files) = tls else { return Ok(Box::new(stream)) };
     let config =
         tokio::task::spawn_blocking(move || client_config(&files)).await.map_err(io::Error::other)??;
-    let name = ServerName::try_from(address.bare_host().to_owned()).map_err(io::Error::other)?;
-    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, tcp).await?))
+    let name = ServerName::try_from(host.to_owned()).map_err(io::Error::other)?;
+    Ok(Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?))
 }
 
 /// A connection to the first of these addresses that takes one. Each has its part of `limit`: one behind which

@@ -33,5 +33,5 @@ mod watch;
 
 pub use compactor::{COMPACT_REV_KEY, Compacted, Compactor};
 pub use figures::LeaseFigures;
-pub use options::{Options, TlsFiles};
+pub use options::{Dialing, Io, Options, TlsFiles, Way};
 pub use store::Etcd;

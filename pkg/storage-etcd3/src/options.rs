@@ -1,8 +1,14 @@
 //! What an operator can say about the cluster: where it is, how to prove who we are, how long to wait.
 
+use std::fmt;
+use std::future::Future;
+use std::io;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::figures::LeaseFigures;
 
@@ -42,6 +48,36 @@ pub struct Options {
     pub traced: bool,
     /// Where uses of leases are counted.
     pub leases: Arc<LeaseFigures>,
+    /// The way to members, if not through this machine's own network. TLS goes through it, from end to end.
+    pub way: Option<Way>,
+}
+
+/// A byte stream.
+pub trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
+
+/// A connection on its way.
+pub type Dialing = Pin<Box<dyn Future<Output = io::Result<Box<dyn Io>>> + Send>>;
+
+/// A way to members that does not begin in this machine's own network, such as a proxy's.
+#[derive(Clone)]
+pub struct Way(Arc<dyn Fn(String, u16) -> Dialing + Send + Sync>);
+
+impl Way {
+    /// What connects to a host, which it looks up itself, and a port. It may be given up at any time.
+    pub fn new(dial: impl Fn(String, u16) -> Dialing + Send + Sync + 'static) -> Self {
+        Way(Arc::new(dial))
+    }
+
+    pub(crate) fn dial(&self, host: &str, port: u16) -> Dialing {
+        (self.0)(host.to_owned(), port)
+    }
+}
+
+impl fmt::Debug for Way {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Way(…)")
+    }
 }
 
 /// PEM files of a TLS client (`--etcd-cafile`, `--etcd-certfile`, `--etcd-keyfile`). They are read
@@ -73,6 +109,7 @@ impl Options {
             lease_objects_max: 1000,
             traced: false,
             leases: Arc::default(),
+            way: None,
         }
     }
 }

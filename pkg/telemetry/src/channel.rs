@@ -5,9 +5,11 @@ use std::future::Future;
 use std::io;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use client::{Dialer, Io};
 use http::Uri;
 use hyper_util::rt::TokioIo;
 use tokio::net::UnixStream;
@@ -16,6 +18,8 @@ use tower_service::Service;
 
 /// OTLP's address where none is given.
 const DEFAULT: &str = "localhost:4317";
+/// Where a collector listens that is given without a port.
+const PORT: u16 = 80;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where a collector listens.
@@ -33,7 +37,7 @@ enum Address {
 ///
 /// # Errors
 /// An address that cannot be used.
-pub(crate) fn to(endpoint: Option<&str>) -> Result<Channel, String> {
+pub(crate) fn to(endpoint: Option<&str>, dialer: Option<Dialer>) -> Result<Channel, String> {
     let address = Address::parse(endpoint.filter(|text| !text.is_empty()).unwrap_or(DEFAULT))?;
     let endpoint = |host: &str| {
         Endpoint::from_shared(format!("http://{host}"))
@@ -41,7 +45,10 @@ pub(crate) fn to(endpoint: Option<&str>) -> Result<Channel, String> {
             .map_err(|error| format!("tracing endpoint {host:?}: {error}"))
     };
     Ok(match address {
-        Address::Tcp(host) => endpoint(&host)?.connect_lazy(),
+        Address::Tcp(host) => match dialer {
+            None => endpoint(&host)?.connect_lazy(),
+            Some(dialer) => endpoint(&host)?.connect_with_connector_lazy(Proxied(dialer)),
+        },
         socket => endpoint("localhost")?.connect_with_connector_lazy(Connector(socket)),
     })
 }
@@ -90,6 +97,30 @@ impl Service<Uri> for Connector {
                 Address::Tcp(_) => return Err(io::Error::from(io::ErrorKind::Unsupported)),
             };
             UnixStream::connect(path).await.map(TokioIo::new)
+        })
+    }
+}
+
+/// Connects to whatever it is asked for, through a proxy.
+#[derive(Clone)]
+struct Proxied(Dialer);
+
+impl Service<Uri> for Proxied {
+    type Response = TokioIo<Box<dyn Io>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, uri: Uri) -> Self::Future {
+        let dialer = Arc::clone(&self.0);
+        let host = uri.host().unwrap_or_default().trim_matches(['[', ']']).to_owned();
+        let port = uri.port_u16().unwrap_or(PORT);
+        Box::pin(async move {
+            let stream = dialer.dial(&client::Address { host, port }).await;
+            stream.map(TokioIo::new).map_err(io::Error::other)
         })
     }
 }

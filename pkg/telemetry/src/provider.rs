@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use apimachinery::trace::Tracer;
+use client::Dialer;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_otlp::{SpanExporter, WithExportConfig, WithTonicConfig};
@@ -37,16 +38,21 @@ pub struct Provider {
 }
 
 impl Provider {
-    /// Sends the spans of the server with this id to the collector that `config` names. Nothing is connected
+    /// Sends the spans of the server with this id to the collector that `config` names, through `dialer` if there is
+    /// one and the collector is no socket of this machine. Nothing is connected
     /// before the first batch, and a collector that is not there costs spans and nothing else. Must be called
     /// within a tokio runtime.
     ///
     /// # Errors
     /// An address that gRPC could use and this server cannot.
-    pub fn new(config: &TracingConfiguration, server_id: &str) -> Result<Self, String> {
+    pub fn new(
+        config: &TracingConfiguration,
+        server_id: &str,
+        dialer: Option<Dialer>,
+    ) -> Result<Self, String> {
         let exporter = SpanExporter::builder()
             .with_tonic()
-            .with_channel(channel::to(config.endpoint.as_deref())?)
+            .with_channel(channel::to(config.endpoint.as_deref(), dialer)?)
             .with_timeout(EXPORT_TIMEOUT)
             .build()
             .map_err(|error| error.to_string())?;

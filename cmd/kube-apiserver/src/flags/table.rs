@@ -160,7 +160,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Authorization", "authorization-webhook-config-file", Text, "string", "", Honoured("A kubeconfig with the URL of the webhook of the mode Webhook, and how to talk to it.")),
     flag("Authorization", "authorization-webhook-version", Text, "string", "v1beta1", Honoured("The version of SubjectAccessReview that the webhook is asked with: v1 or v1beta1.")),
     flag("API enablement", "runtime-config", Map, "mapStringString", "", Honoured("Versions and resources of built-in groups to serve or not: GROUP/VERSION[/RESOURCE]=true|false, and api/all, api/ga, api/beta, api/alpha.")),
-    flag("Egress selector", "egress-selector-config-file", Text, "string", "", Refused("connections would go out directly")),
+    flag("Egress selector", "egress-selector-config-file", Text, "string", "", Honoured("File with an EgressSelectorConfiguration: through which proxies (HTTP CONNECT, konnectivity) others are called.")),
     flag("Admission", "admission-control", List, "stringSlice", "[]", Refused("admission plugins cannot be chosen with this old flag")),
     flag("Admission", "admission-control-config-file", Text, "string", "", Honoured("A file with an AdmissionConfiguration: what plugins are told, or in which files that is. Read once, at start.")),
     flag("Admission", "default-not-ready-toleration-seconds", Int, "int64", "300", Honoured("Seconds for which pods tolerate nodes that are not ready, unless they say.")),

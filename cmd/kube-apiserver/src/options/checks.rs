@@ -130,8 +130,10 @@ fn serving(flags: &Flags, errors: &mut Vec<String>) {
 
 fn tracing(flags: &Flags, errors: &mut Vec<String>) {
     let missing = |path: &&str| !std::path::Path::new(path).exists();
-    if let Some(path) = flags.optional("tracing-config-file").filter(missing) {
-        errors.push(format!("tracing-config-file {path} does not exist"));
+    for flag in ["tracing-config-file", "egress-selector-config-file"] {
+        if let Some(path) = flags.optional(flag).filter(missing) {
+            errors.push(format!("{flag} {path} does not exist"));
+        }
     }
 }
 

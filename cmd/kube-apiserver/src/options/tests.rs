@@ -110,9 +110,10 @@ fn what_kubeadm_kind_and_envtest_say_is_accepted() {
 
 #[test]
 fn what_would_be_less_safe_without_being_honoured_is_refused() {
+    error("--egress-selector-config-file /x", "egress-selector-config-file /x does not exist");
     error(
-        "--egress-selector-config-file /x",
-        "--egress-selector-config-file is not supported by this version of the server: connections would go out directly",
+        "--egress-selector-config-file /dev/null",
+        "failed to read egress selector config: Object 'Kind' is missing in ''",
     );
     assert!(options("--authorization-config=/x").is_err(), "there is no such file");
     options("--enable-admission-plugins NodeRestriction,AlwaysPullImages").unwrap();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex as SyncMutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use client::{Client, Limits, Options, Source, Tls, Trust};
+use client::{Client, Dialer, Limits, Options, Source, Tls, Trust};
 use http::header::AUTHORIZATION;
 use http::{Method, Request, StatusCode, Uri};
 use serde::Deserialize;
@@ -43,16 +43,16 @@ struct Discovered {
 }
 
 impl Provider {
-    /// The way to an issuer. Nothing is sent yet.
+    /// The way to an issuer, through `dialer` if there is one. Nothing is sent yet.
     ///
     /// # Errors
     /// A bundle of authorities that cannot be used, or a URL that is none.
-    pub(super) fn new(issuer: &Issuer) -> Result<Self, String> {
+    pub(super) fn new(issuer: &Issuer, dialer: Option<Dialer>) -> Result<Self, String> {
         let trust = match issuer.certificate_authority.as_str() {
             "" => Trust::System,
             pem => Trust::Bundle(Source::Inline(Arc::from(pem.as_bytes()))),
         };
-        let options = Options { tls: Tls { trust, ..Tls::default() }, ..Options::default() };
+        let options = Options { tls: Tls { trust, ..Tls::default() }, dialer, ..Options::default() };
         let client =
             Client::new(options).map_err(|error| format!("Failed to read the CA contents: {error}"))?;
         Self::at(client, &issuer.url, &issuer.discovery_url)

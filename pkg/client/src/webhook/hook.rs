@@ -11,7 +11,7 @@ use http::Uri;
 
 use super::{Failure, LIMITS, Tell, Webhook};
 use crate::client::{Client, Options};
-use crate::dial::{Address, Route};
+use crate::dial::{Address, Dialer, Route};
 use crate::error::Error;
 use crate::kubeconfig::Credentials;
 use crate::material::Source;
@@ -41,6 +41,24 @@ pub enum Place {
 /// Why nobody is there, in words for clients.
 pub type Services = Arc<dyn Fn(&str, &str, u16) -> Result<Address, String> + Send + Sync>;
 
+/// The ways to webhooks.
+#[derive(Clone)]
+pub struct Ways {
+    /// Where Services are.
+    pub services: Services,
+    /// The way to Services, if not through this machine's own network.
+    pub to_services: Option<Dialer>,
+    /// The way to URLs, likewise.
+    pub to_urls: Option<Dialer>,
+}
+
+impl Ways {
+    /// Through this machine's own network.
+    pub fn direct(services: Services) -> Self {
+        Ways { services, to_services: None, to_urls: None }
+    }
+}
+
 impl Webhook {
     /// A webhook at a place, called by whom `credentials` say. `authorities` is PEM of whom to believe there; with
     /// nothing, whom the system believes.
@@ -52,7 +70,7 @@ impl Webhook {
         place: &Place,
         authorities: &[u8],
         credentials: Credentials,
-        services: &Services,
+        ways: &Ways,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
         let Credentials { certificate, bearer, basic, expected } = credentials;
@@ -70,13 +88,19 @@ impl Webhook {
                 let slash = if path.starts_with('/') || path.is_empty() { "" } else { "/" };
                 let url = format!("https://{host}:{port}{slash}{path}");
                 tls.server_name = Some(host);
-                (url, Some(to_service(namespace, name, services)))
+                (url, Some(to_service(namespace, name, &ways.services)))
             }
         };
         let url: Uri = url.parse().map_err(|error| Error::Http(format!("parse \"{url}\": {error}")))?;
+        // No proxy is needed for this server itself.
+        let dialer = match (&expected, place) {
+            (Some(_), _) => None,
+            (None, Place::Url(_)) => ways.to_urls.clone(),
+            (None, Place::Service { .. }) => ways.to_services.clone(),
+        };
         tls.server_name = expected.map(|expected| expected.name).or(tls.server_name);
         tls.http1_only = route.is_some() || !is_this_host(&url);
-        let client = Client::new(Options { tls, route, bearer, basic })?;
+        let client = Client::new(Options { tls, route, bearer, basic, dialer })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
         let (initial_wait, chance) = (Duration::ZERO, Arc::new(|| 0.0));
         let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false, counted: None };

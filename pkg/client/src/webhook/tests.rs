@@ -5,6 +5,7 @@ use std::sync::Mutex;
 
 use super::*;
 use crate::client::Options;
+use crate::kubeconfig::Credentials;
 use crate::testing::Server;
 
 fn webhook(port: u16) -> Webhook {
@@ -91,4 +92,44 @@ async fn a_webhook_is_told_how_long_it_has_and_then_it_is_over() {
         attempts.into_inner().unwrap().iter().map(|attempt| attempt.timed_out).collect::<Vec<_>>(),
         [true]
     );
+}
+
+/// A way that leads nowhere.
+#[derive(Debug)]
+struct Nowhere(&'static str);
+
+impl crate::Dial for Nowhere {
+    fn dial<'d>(&'d self, address: &'d crate::Address) -> crate::Dialing<'d> {
+        Box::pin(async move { Err(format!("{} to {}:{}", self.0, address.host, address.port)) })
+    }
+}
+
+#[tokio::test]
+async fn services_urls_and_this_server_itself_are_reached_in_different_ways() {
+    let found =
+        Arc::new(|_: &str, _: &str, _| Ok(crate::Address { host: "10.0.0.1".to_owned(), port: 8443 }));
+    let ways = Ways {
+        services: found,
+        to_services: Some(Arc::new(Nowhere("cluster"))),
+        to_urls: Some(Arc::new(Nowhere("controlplane"))),
+    };
+    let check = async |place: Place, credentials: Credentials, expected: &str| {
+        let webhook = Webhook::at(&place, b"", credentials, &ways, 1024).unwrap();
+        let told = webhook.call_once(Bytes::new(), &|_| {}).await.unwrap_err().message;
+        assert!(told.contains(expected), "{told}");
+    };
+    let nobody = Credentials::default;
+    let service = |name: &str| {
+        let (namespace, name) = ("default".to_owned(), name.to_owned());
+        Place::Service { namespace, name, port: 443, path: String::new() }
+    };
+    check(service("hook"), nobody(), "cluster to 10.0.0.1:8443").await;
+    let url = Place::Url("https://hook.example.com/judge".to_owned());
+    check(url, nobody(), "controlplane to hook.example.com:443").await;
+    let closed = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+    let keys = crate::testing::Keys::new(&["kubernetes"]);
+    let authorities = keys.authority.as_bytes().into();
+    let expected = crate::kubeconfig::Expected { name: "kubernetes".to_owned(), authorities };
+    let itself = Credentials { expected: Some(expected), ..Credentials::default() };
+    check(Place::Url(format!("https://{closed}/")), itself, "connection refused").await;
 }

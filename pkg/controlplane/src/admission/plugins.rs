@@ -10,7 +10,7 @@ use ::admission::{Chain, Durations, PodSecurityFigures};
 use apimachinery::features::Gates;
 use authorization::Authorizer;
 use client::kubeconfig::{Credentials, WebhookCredentials};
-use client::webhook::{Figures, Services};
+use client::webhook::{Figures, Ways};
 use endpoints::served::Served;
 use futures::FutureExt;
 use futures::future::{BoxFuture, join, join3};
@@ -39,7 +39,7 @@ pub(crate) struct Plugins {
 }
 
 impl Plugins {
-    /// The plugins that a configuration asks for. `services` knows where webhooks are.
+    /// The plugins that a configuration asks for. `ways` lead to webhooks.
     ///
     /// # Errors
     /// A configuration of plugins that cannot be used.
@@ -48,7 +48,7 @@ impl Plugins {
         registry: &Registry,
         served: &Arc<Served>,
         authorizer: &Arc<dyn Authorizer>,
-        (services, itself, calls): (Services, Credentials, &Arc<Figures>),
+        (ways, itself, calls): (Ways, Credentials, &Arc<Figures>),
     ) -> Result<Self, RunError> {
         let (namespaces, following_namespaces) = Namespaces::new(registry);
         let told = Configurations::read(&config.admission, config.gates)?;
@@ -71,7 +71,7 @@ impl Plugins {
         let webhooks = |credentials: &WebhookCredentials| Webhooks {
             configured: Arc::new(configured.clone()),
             caller: Arc::new(WebhookCalls::new(
-                Arc::clone(&services),
+                ways.clone(),
                 credentials.clone().with_itself(itself.clone()),
                 Arc::clone(calls),
             )),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use admission::webhook::{CallFailure, Caller, ServicePort, Target};
 use async_trait::async_trait;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Figures, Place, Services, Webhook};
+use client::webhook::{Figures, Place, Ways, Webhook};
 use tokio::sync::OnceCell;
 
 use crate::system;
@@ -22,16 +22,16 @@ type Made = Arc<OnceCell<Webhook>>;
 
 /// Calls webhooks, and keeps the connections to them.
 pub(crate) struct WebhookCalls {
-    services: Services,
+    ways: Ways,
     credentials: WebhookCredentials,
     figures: Arc<Figures>,
     clients: Mutex<HashMap<Target, Made>>,
 }
 
 impl WebhookCalls {
-    /// `services` knows where Services are, `credentials` who calls whom; `figures` count calls.
-    pub(crate) fn new(services: Services, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
-        WebhookCalls { services, credentials, figures, clients: Mutex::default() }
+    /// `ways` lead to webhooks, `credentials` know who calls whom; `figures` count calls.
+    pub(crate) fn new(ways: Ways, credentials: WebhookCredentials, figures: Arc<Figures>) -> Self {
+        WebhookCalls { ways, credentials, figures, clients: Mutex::default() }
     }
 
     fn client(&self, target: &Target) -> Made {
@@ -50,9 +50,9 @@ impl WebhookCalls {
         let made = cell.get_or_try_init(|| async {
             let (place, authorities) = (place(target), target.authorities.clone());
             let credentials = self.credentials.at(&place)?;
-            let services = Arc::clone(&self.services);
+            let ways = self.ways.clone();
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
+                Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
             let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
             made.map(|webhook| webhook.counted(&self.figures))

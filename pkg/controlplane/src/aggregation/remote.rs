@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use apimachinery::user_info::UserInfo;
 use bytes::Bytes;
-use client::{Address, Client, Error, Limits, Options, Source, Tls, Trust};
+use client::{Address, Client, Dialer, Error, Limits, Options, Source, Tls, Trust};
 use endpoints::aggregated::set_user;
 use endpoints::proxy::Network;
 use http::{HeaderMap, Method, Request, Response, Uri};
@@ -31,7 +31,7 @@ impl Remote {
     pub(super) fn new(
         service: Arc<ApiService>,
         place: Place,
-        addresses: ServiceAddresses,
+        (addresses, dialer): (ServiceAddresses, Option<Dialer>),
         config: &AggregationConfig,
     ) -> Self {
         let trust = match (place.insecure, place.ca_bundle.is_empty()) {
@@ -45,7 +45,8 @@ impl Remote {
             server_name: Some(format!("{}.{}.svc", place.name, place.namespace)),
             http1_only: false,
         };
-        let client = Client::new(Options { tls, ..Options::default() }).map_err(|error| error.to_string());
+        let client =
+            Client::new(Options { tls, dialer, ..Options::default() }).map_err(|error| error.to_string());
         let network = client.clone().map(|client| Arc::new(OneClient(client)) as Arc<dyn Network>);
         Remote { service, place, addresses, client, network }
     }

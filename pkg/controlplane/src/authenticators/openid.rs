@@ -10,9 +10,10 @@ use apimachinery::features::Gate;
 use apimachinery::field::{self, Error};
 use authentication::Anonymous;
 use authentication::oidc::{
-    AnonymousAuth, AuthenticationConfiguration, IssuerOptions, Issuers, Metrics, OidcTokens,
+    AnonymousAuth, AuthenticationConfiguration, IssuerOptions, IssuerWays, Issuers, Metrics, OidcTokens,
     SIGNING_ALGORITHMS, validate,
 };
+use egress::{Egress, Network};
 use server::metrics::Collector;
 
 use crate::config::{AuthenticationConfig, Config, OidcConfig};
@@ -56,6 +57,7 @@ impl OpenId {
             algorithms,
             own_issuers: config.service_accounts.issuers.clone(),
             egress,
+            ways: ways(&config.egress),
             clock: Arc::clone(clock),
             metrics: Arc::clone(&metrics),
         };
@@ -71,6 +73,13 @@ impl OpenId {
         }
         Ok(OpenId { tokens, anonymous, reloader, collectors })
     }
+}
+
+/// The ways to issuers that a configuration can name.
+fn ways(egress: &Egress) -> Option<IssuerWays> {
+    let way = |network| egress.way(network).cloned();
+    let ways = || IssuerWays { control_plane: way(Network::ControlPlane), cluster: way(Network::Cluster) };
+    egress.is_configured().then(ways)
 }
 
 /// What is counted of issuers.

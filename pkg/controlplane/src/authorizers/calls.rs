@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use authorization::config::WebhookConfiguration;
 use authorization::webhook::{Answer, Attempt, Caller};
+use client::Dialer;
 use client::kubeconfig::Kubeconfig;
 use client::webhook::{Figures, Webhook};
 use tokio::sync::Semaphore;
@@ -22,12 +23,17 @@ struct Service {
     calls: Semaphore,
 }
 
-/// The way to a webhook, whose calls `figures` count.
+/// The way to a webhook, through `dialer` if there is one; `figures` count its calls.
 ///
 /// # Errors
 /// A kubeconfig that cannot be used.
-pub(super) fn connect(config: &WebhookConfiguration, figures: &Figures) -> Result<Arc<dyn Caller>, String> {
-    let kubeconfig = Kubeconfig::read(&config.kubeconfig)?;
+pub(super) fn connect(
+    config: &WebhookConfiguration,
+    dialer: Option<&Dialer>,
+    figures: &Figures,
+) -> Result<Arc<dyn Caller>, String> {
+    let mut kubeconfig = Kubeconfig::read(&config.kubeconfig)?;
+    kubeconfig.options.dialer = dialer.cloned();
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)
         .map_err(|error| error.to_string())?

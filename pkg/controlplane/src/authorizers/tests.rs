@@ -119,7 +119,7 @@ async fn an_answer_is_read_whatever_type_it_says_that_it_is_of() {
     let config = parsed.authorizers[0].webhook.as_ref().unwrap();
     let failed = std::sync::Mutex::new(Vec::new());
     let note = |attempt: authorization::webhook::Attempt| failed.lock().unwrap().push(attempt.timed_out);
-    let answer = calls::connect(config, &client::webhook::Figures::default())
+    let answer = calls::connect(config, None, &client::webhook::Figures::default())
         .unwrap()
         .ask(br#"{"spec":{}}"#.to_vec(), &note)
         .await
@@ -153,7 +153,7 @@ async fn a_new_file_counts_and_a_wrong_one_does_not() {
         roles: None,
         nodes: None,
         policies: None,
-        connect: Box::new(|config| calls::connect(config, &client::webhook::Figures::default())),
+        connect: Box::new(|webhook| calls::connect(webhook, None, &client::webhook::Figures::default())),
         clock: Arc::new(SystemClock),
         figures: Arc::new(Figures::default()),
     };
@@ -179,4 +179,61 @@ async fn a_new_file_counts_and_a_wrong_one_does_not() {
     std::fs::remove_file(&file.path).unwrap();
     follower.look();
     assert!(!allowed().await && !counted("status=\"failure"));
+}
+
+/// A proxy that speaks HTTP CONNECT, to one client after the other, and tells whom it was asked for.
+fn proxy() -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut head = Vec::new();
+            while !head.ends_with(b"\r\n\r\n") {
+                let mut byte = [0];
+                stream.read_exact(&mut byte).unwrap();
+                head.extend_from_slice(&byte);
+            }
+            let head = String::from_utf8(head).unwrap();
+            let target = head.strip_prefix("CONNECT ").unwrap().split(' ').next().unwrap().to_owned();
+            let other = std::net::TcpStream::connect(&target).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n").unwrap();
+            tell.send(target).unwrap();
+            let (mut from, mut to) = (stream.try_clone().unwrap(), other.try_clone().unwrap());
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+            let (mut from, mut to) = (other, stream);
+            std::thread::spawn(move || std::io::copy(&mut from, &mut to));
+        }
+    });
+    (port, told)
+}
+
+#[tokio::test]
+async fn a_webhook_of_the_control_plane_is_asked_through_its_proxy() {
+    let dir = TestDir::new().unwrap();
+    let url = webhook(r#"{"status": {"allowed": true}}"#);
+    let path = kubeconfig(dir.path(), "kubeconfig", &url);
+    let text = text(&path, "NoOpinion");
+    let configuration = Configuration::parse(&text, &BTreeSet::new()).unwrap();
+    let authorization = AuthorizationConfig { configuration, file: None, policy_file: None };
+    let (port, told) = proxy();
+    let file = dir.path().join("egress.yaml");
+    let selections = format!(
+        "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\negressSelections:\n\
+         - name: controlplane\n  connection:\n    proxyProtocol: HTTPConnect\n    transport:\n      tcp:\n\
+        \x20       url: http://127.0.0.1:{port}\n\
+         - {{name: cluster, connection: {{proxyProtocol: GRPC, transport: {{uds: {{udsName: /nonexistent}}}}}}}}\n"
+    );
+    std::fs::write(&file, selections).unwrap();
+    let egress = crate::config::egress(&file).unwrap();
+    let change = |config: &mut Config| (config.authorization, config.egress) = (authorization, egress);
+    let server = TestServer::start_with(change).await.unwrap();
+    let client = Client::of(&server);
+    assert_eq!(reviewed(&client).await["allowed"], json!(true));
+    let target = told.recv().unwrap();
+    assert_eq!(url, format!("http://{target}/authorize"));
+    let metrics = client.text("GET", "/metrics").await.1;
+    let labels = "{protocol=\"http_connect\",transport=\"tcp\"}";
+    assert!(metrics.contains(&format!("apiserver_egress_dialer_dial_start_total{labels}")), "{metrics}");
 }

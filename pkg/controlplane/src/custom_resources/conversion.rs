@@ -12,7 +12,7 @@ use async_trait::async_trait;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use client::kubeconfig::WebhookCredentials;
-use client::webhook::{Figures, Place, Services, Webhook};
+use client::webhook::{Figures, Place, Ways, Webhook};
 use registry::generic::{Convert, Entropy};
 use schema::object::Object;
 use tokio::sync::OnceCell;
@@ -29,8 +29,8 @@ const RESPONSE_BYTES_MAX: usize = 16 << 20;
 /// What all webhooks have in common.
 #[derive(Clone)]
 pub(crate) struct Common {
-    /// Where Services are.
-    pub(crate) services: Services,
+    /// The ways to them.
+    pub(crate) ways: Ways,
     /// Who calls: nobody in particular, but this server itself where it asks itself.
     pub(crate) credentials: WebhookCredentials,
     /// What is counted.
@@ -82,9 +82,9 @@ impl WebhookConversion {
         let made = self.webhook.get_or_init(|| async {
             let (place, authorities) = (self.place.clone(), self.authorities.clone());
             let credentials = self.common.credentials.at(&place)?;
-            let services = Arc::clone(&self.common.services);
+            let ways = self.common.ways.clone();
             let made = tokio::task::spawn_blocking(move || {
-                Webhook::at(&place, &authorities, credentials, &services, RESPONSE_BYTES_MAX)
+                Webhook::at(&place, &authorities, credentials, &ways, RESPONSE_BYTES_MAX)
             });
             let made = made.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string());
             made.map(|webhook| webhook.counted(&self.common.calls))

@@ -10,6 +10,7 @@ use ::audit::{
     Batch, BatchOptions, Figures, File, Lenient, Log, Policy, Sink, Truncate, TruncateOptions, Union,
 };
 use apimachinery::clock::Clock;
+use client::Dialer;
 use server::Auditor;
 use server::metrics::Collector;
 
@@ -17,7 +18,8 @@ use super::RunError;
 use crate::config::{AuditConfig, AuditLogConfig, AuditMode};
 use webhook::WebhookSink;
 
-/// Who audits; `None` where nobody wants that.
+/// Who audits; `None` where nobody wants that. `dialer` is the way to a webhook, if not through this machine's own
+/// network.
 ///
 /// # Errors
 /// [`RunError::Configuration`] for a policy or a file that cannot be used.
@@ -25,6 +27,7 @@ pub(super) fn auditor(
     config: &AuditConfig,
     clock: &Arc<dyn Clock>,
     figures: &Arc<Figures>,
+    dialer: Option<Dialer>,
 ) -> Result<Option<Arc<Auditor>>, RunError> {
     let policy = config.policy_file.as_deref().map(policy).transpose()?;
     let out = config.log.as_ref().map(|log| Ok::<_, RunError>((log, output(log, clock)?))).transpose()?;
@@ -52,7 +55,7 @@ pub(super) fn auditor(
     }
     if let Some(webhook) = &config.webhook {
         let detached = matches!(webhook.mode, AuditMode::Batch(_));
-        let sent = WebhookSink::new(&webhook.config_file, webhook.initial_wait, detached, figures)
+        let sent = WebhookSink::new((&webhook.config_file, dialer), webhook.initial_wait, detached, figures)
             .map_err(|error| RunError::Configuration(format!("initializing audit webhook: {error}")))?;
         sinks.push(sink(Arc::new(sent), webhook.mode, webhook.truncate, clock, figures)?);
     }

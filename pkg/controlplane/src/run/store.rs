@@ -3,14 +3,16 @@
 mod size;
 mod timed;
 
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
+use client::{Address, Dialer};
 use server::metrics::Collector;
 use storage::memory::Memory;
 use storage::{Routed, Storage};
 use storage_embedded::Embedded;
-use storage_etcd3::{Compactor, Etcd, LeaseFigures, TlsFiles};
+use storage_etcd3::{Compactor, Dialing, Etcd, LeaseFigures, TlsFiles, Way};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -19,6 +21,9 @@ pub(super) use self::timed::StoreTimes;
 use self::timed::Timed;
 use super::RunError;
 use crate::config::{EtcdConfig, StorageConfig};
+
+/// How long a connection to etcd may take where a proxy is on the way, which makes a second one.
+const PROXIED_DIAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An open store, and what has to be done to it in the end.
 pub(super) struct Store {
@@ -38,12 +43,16 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Opens the store; if it is `traced`, its calls are recorded with the requests that they are made for. An
-    /// etcd that does not answer is no error yet.
+    /// Opens the store; if it is `traced`, its calls are recorded with the requests that they are made for. `dialer`
+    /// is the way to etcd, if not through this machine's own network. An etcd that does not answer is no error yet.
     ///
     /// # Errors
     /// [`RunError::Store`].
-    pub(super) async fn open(config: &StorageConfig, traced: bool) -> Result<Self, RunError> {
+    pub(super) async fn open(
+        config: &StorageConfig,
+        traced: bool,
+        dialer: Option<Dialer>,
+    ) -> Result<Self, RunError> {
         match config {
             StorageConfig::Memory => Ok(Store::of(Arc::new(Memory::new()), Size::Unknown, None)),
             StorageConfig::Embedded { dir, compaction_interval } => {
@@ -53,7 +62,7 @@ impl Store {
                 let embedded = Embedded::open(dir, options)?;
                 Ok(Store::of(Arc::clone(&embedded) as _, Size::Directory(dir.clone()), Some(embedded)))
             }
-            StorageConfig::Etcd(config) => Store::etcd(config, traced).await,
+            StorageConfig::Etcd(config) => Store::etcd(config, traced, dialer.as_ref()).await,
         }
     }
 
@@ -71,7 +80,7 @@ impl Store {
     }
 
     /// The main cluster, and those of the overrides, each once.
-    async fn etcd(config: &EtcdConfig, traced: bool) -> Result<Self, RunError> {
+    async fn etcd(config: &EtcdConfig, traced: bool, dialer: Option<&Dialer>) -> Result<Self, RunError> {
         let (mut background, leases) = (JoinSet::new(), Arc::default());
         let mut known: Vec<(Vec<String>, Arc<Etcd>)> = Vec::new();
         let mut open = async |endpoints: &[String]| -> Result<Arc<dyn Storage>, RunError> {
@@ -80,7 +89,8 @@ impl Store {
             if let Some((_, etcd)) = known.iter().find(|(known, _)| *known == members) {
                 return Ok(Arc::clone(etcd) as _);
             }
-            let etcd = Arc::new(Etcd::new(options(config, endpoints, traced, &leases)).await?);
+            let options = options(config, endpoints, traced, (dialer, &leases));
+            let etcd = Arc::new(Etcd::new(options).await?);
             if let Some(every) = config.compaction_interval {
                 background.spawn(compact(Arc::clone(&etcd), every));
             }
@@ -123,7 +133,7 @@ fn options(
     config: &EtcdConfig,
     endpoints: &[String],
     traced: bool,
-    leases: &Arc<LeaseFigures>,
+    (dialer, leases): (Option<&Dialer>, &Arc<LeaseFigures>),
 ) -> storage_etcd3::Options {
     let mut options = storage_etcd3::Options::new(endpoints);
     if config.ca.is_some() || config.certificate.is_some() || config.key.is_some() {
@@ -135,6 +145,10 @@ fn options(
     options.lease_reuse = config.lease_reuse;
     options.traced = traced;
     options.leases = Arc::clone(leases);
+    if let Some(dialer) = dialer {
+        options.way = Some(Way::new(way(dialer)));
+        options.dial_timeout = PROXIED_DIAL_TIMEOUT;
+    }
     options
 }
 
@@ -144,6 +158,18 @@ pub(super) struct OfLeases(pub(super) Arc<LeaseFigures>);
 impl Collector for OfLeases {
     fn collect(&self, out: &mut String) {
         self.0.write(out);
+    }
+}
+
+/// What connects to members through a proxy.
+fn way(dialer: &Dialer) -> impl Fn(String, u16) -> Dialing + Send + Sync + use<> {
+    let dialer = Arc::clone(dialer);
+    move |host, port| {
+        let dialer = Arc::clone(&dialer);
+        Box::pin(async move {
+            let stream = dialer.dial(&Address { host, port }).await.map_err(io::Error::other)?;
+            Ok(Box::new(stream) as Box<dyn storage_etcd3::Io>)
+        })
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use apimachinery::features::Gate;
+use egress::Network;
 use server::Traces;
 use telemetry::{Provider, TracingConfiguration};
 
@@ -27,8 +28,9 @@ impl Recorder {
             let text = "APIServerTracing feature is not enabled, but tracing config file was provided";
             return Err(RunError::Configuration(text.to_owned()));
         }
+        let dialer = config.egress.dialer(Network::ControlPlane);
         let config = TracingConfiguration::parse(&read(path)?).map_err(RunError::Configuration)?;
-        let provider = Provider::new(&config, &identity_lease::of_this_machine());
+        let provider = Provider::new(&config, &identity_lease::of_this_machine(), dialer);
         let provider = provider.map_err(RunError::Configuration)?;
         let traces = Traces { tracer: provider.tracer(), sampling_rate: config.sampling_rate() };
         Ok(Some(Recorder { traces, provider }))

@@ -1,11 +1,14 @@
 //! TLS to etcd, in both directions, with certificates made for the test.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 use storage::{Error, Storage};
-use storage_etcd3::{Etcd, Options, TlsFiles};
+use storage_etcd3::{Etcd, Io, Options, TlsFiles, Way};
 use tempfile::TempDir;
+use tokio::net::TcpStream;
 
 use crate::server::Cluster;
 
@@ -89,4 +92,27 @@ async fn renewed_certificates_are_used_without_a_restart() {
         std::fs::copy(renewed, dir.path().join(format!("stranger.{kind}"))).unwrap();
     }
     store.healthy().await.unwrap();
+}
+
+#[tokio::test]
+async fn members_are_reached_by_another_way_if_there_is_one_and_prove_who_they_are_there_too() {
+    let (dir, cluster) = cluster().await;
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let port = cluster.members[0].client_port;
+    // The name is looked up at the end of the way, and nowhere else.
+    let way = Way::new(move |host, at| {
+        assert_eq!((host.as_str(), at), ("localhost", port));
+        count.fetch_add(1, Ordering::SeqCst);
+        Box::pin(async move { Ok(Box::new(TcpStream::connect(("127.0.0.1", at)).await?) as Box<dyn Io>) })
+    });
+    let endpoints = vec![format!("https://localhost:{port}")];
+    let health = async |identity: &str| {
+        let tls = Some(files(dir.path(), "ca", Some(identity)));
+        let (endpoints, way) = (endpoints.clone(), Some(way.clone()));
+        Etcd::new(Options { tls, endpoints, way, ..cluster.options.clone() }).await?.healthy().await
+    };
+    health("client").await.unwrap();
+    assert!(asked.load(Ordering::SeqCst) > 0);
+    assert!(matches!(health("stranger").await, Err(Error::Unavailable(_))));
 }

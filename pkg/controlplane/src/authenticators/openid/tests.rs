@@ -264,3 +264,28 @@ async fn a_file_that_makes_no_sense_keeps_the_server_from_starting() {
     .await;
     check(String::new(), "empty config data").await;
 }
+
+#[tokio::test]
+async fn a_way_to_an_issuer_that_is_not_configured_keeps_the_server_from_starting() {
+    let provider = Provider::start().await;
+    let mut text: Value = serde_json::from_str(&provider.configuration(&mappings("p:"))).unwrap();
+    text["jwt"][0]["issuer"]["egressSelectorType"] = json!("cluster");
+    let check = async |selections: Option<&str>, expected: Result<(), &str>| {
+        let started = TestServer::start_with(|config| {
+            let file = config.serving.cert_dir.join("authentication.yaml");
+            std::fs::write(&file, text.to_string()).unwrap();
+            config.authentication.configuration_file = Some(file);
+            let Some(selections) = selections else { return };
+            let file = config.serving.cert_dir.join("egress.yaml");
+            let head = "apiVersion: apiserver.k8s.io/v1beta1\nkind: EgressSelectorConfiguration\n";
+            std::fs::write(&file, format!("{head}egressSelections: {selections}")).unwrap();
+            config.egress = crate::config::egress(&file).unwrap();
+        });
+        let started = started.await.map(drop).map_err(|error| error.to_string());
+        assert_eq!(started, expected.map_err(str::to_owned));
+    };
+    check(None, Err("oidc: egress lookup required with egress selector type \"cluster\"")).await;
+    let other = "[{name: controlplane, connection: {proxyProtocol: Direct}}]";
+    check(Some(other), Err("oidc: egress lookup for \"cluster\" is not configured")).await;
+    check(Some(&other.replace("controlplane", "cluster")), Ok(())).await;
+}

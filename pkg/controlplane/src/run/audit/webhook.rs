@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ::audit::{Event, Figures, Sink, write_list};
 use bytes::Bytes;
+use client::Dialer;
 use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
@@ -61,18 +62,19 @@ enum Done {
 }
 
 impl WebhookSink {
-    /// As a kubeconfig says. `initial_wait` is how long to wait before the second attempt; `detached` is whether
+    /// As a kubeconfig says, with the way to the webhook. `initial_wait` is how long to wait before the second attempt; `detached` is whether
     /// nobody waits for an answer.
     ///
     /// # Errors
     /// What is wrong with the kubeconfig.
     pub(super) fn new(
-        kubeconfig: &Path,
+        (kubeconfig, dialer): (&Path, Option<Dialer>),
         initial_wait: Duration,
         detached: bool,
         figures: &Arc<Figures>,
     ) -> Result<Self, String> {
-        let kubeconfig = Kubeconfig::read(kubeconfig)?;
+        let mut kubeconfig = Kubeconfig::read(kubeconfig)?;
+        kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;
         let (jobs, waiting) = unbounded_channel();

@@ -1,0 +1,191 @@
+//! A proxy: where it is, what it speaks, and how connections through it are counted.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apimachinery::trace::Span;
+use client::{Address, Dial, Dialing, Io, Secured, Source, Tls, Trust, Way};
+use http::Uri;
+use tokio::net::UnixStream;
+use tokio::time::{Instant, timeout};
+
+use crate::Random;
+use crate::config::{Connection, DIRECT, GRPC, TcpTransport, TlsConfig, Transport};
+use crate::connect;
+use crate::figures::{Figures, Kind, Stage};
+use crate::tunnel;
+
+/// How long a proxy of this machine may take to accept a connection.
+const ACCEPT_MAX: Duration = Duration::from_secs(30);
+
+/// A proxy.
+pub(crate) struct Proxy {
+    place: Place,
+    figures: Arc<Figures>,
+    random: Random,
+}
+
+/// Where a proxy is, and what it speaks there.
+#[derive(Debug)]
+enum Place {
+    /// HTTP CONNECT at an address, which is `shown` in errors.
+    Tcp { address: Address, shown: String, tls: Option<Secured> },
+    /// HTTP CONNECT at a Unix socket.
+    Uds(String),
+    /// Konnectivity's gRPC at a Unix socket.
+    Grpc(String),
+}
+
+impl Place {
+    fn kind(&self) -> Kind {
+        match self {
+            Place::Tcp { .. } => Kind::HttpConnectTcp,
+            Place::Uds(_) => Kind::HttpConnectUds,
+            Place::Grpc(_) => Kind::GrpcUds,
+        }
+    }
+}
+
+/// A connection through a proxy, or where it failed and why.
+type Reached = Result<Box<dyn Io>, (Stage, String)>;
+
+impl Proxy {
+    /// The way that a connection describes, which validation has passed. Blocks on files.
+    ///
+    /// # Errors
+    /// A file or a URL that cannot be used.
+    pub(crate) fn way(
+        connection: &Connection,
+        figures: &Arc<Figures>,
+        random: &Random,
+    ) -> Result<Way, String> {
+        let protocol = connection.proxy_protocol.as_str();
+        let place = match &connection.transport {
+            _ if protocol == DIRECT => return Ok(Way::Direct),
+            Some(Transport { uds: Some(uds), .. }) if protocol == GRPC => Place::Grpc(uds.uds_name.clone()),
+            Some(Transport { uds: Some(uds), .. }) => Place::Uds(uds.uds_name.clone()),
+            Some(Transport { tcp: Some(tcp), .. }) => place(tcp)?,
+            _ => return Err("Either a TCP or UDS transport must be specified".to_owned()),
+        };
+        let (figures, random) = (Arc::clone(figures), Arc::clone(random));
+        Ok(Way::Through(Arc::new(Proxy { place, figures, random })))
+    }
+
+    /// Connects to the proxy, and through it to `target`.
+    async fn reach(&self, target: &str) -> Reached {
+        let at_connect = |why| (Stage::Connect, why);
+        let (stream, shown): (Box<dyn Io>, &str) = match &self.place {
+            Place::Tcp { address, shown, tls } => {
+                let stream = client::tcp(address).await.map_err(at_connect)?;
+                let stream = match tls {
+                    Some(tls) => tls.over(stream).await.map_err(at_connect)?,
+                    None => Box::new(stream),
+                };
+                (stream, shown)
+            }
+            Place::Uds(name) => (Box::new(unix(name).await.map_err(at_connect)?), name),
+            Place::Grpc(name) => {
+                let channel = grpc::connect(name, ACCEPT_MAX).await.map_err(at_connect)?;
+                let stream = tunnel::dial(channel, target, (self.random)()).await;
+                return stream.map_err(|why| (Stage::Proxy, why));
+            }
+        };
+        connect::through(stream, shown, target).await.map_err(|why| (Stage::Proxy, why))
+    }
+
+    async fn dial_counted(&self, address: &Address) -> Result<Box<dyn Io>, String> {
+        let target = target(address)?;
+        let (kind, began) = (self.place.kind(), Instant::now());
+        self.figures.started(kind);
+        let name = format!("Proxy via {} protocol over {}", kind.protocol(), kind.transport());
+        let span = Span::current().child(&name, || vec![("address", target.as_str().into())]);
+        match span.within(pin!(self.reach(&target))).await {
+            Ok(stream) => {
+                self.figures.connected(kind, began.elapsed());
+                Ok(stream)
+            }
+            Err((stage, why)) => {
+                self.figures.failed(kind, stage);
+                Err(why)
+            }
+        }
+    }
+}
+
+impl Dial for Proxy {
+    fn dial<'d>(&'d self, address: &'d Address) -> Dialing<'d> {
+        Box::pin(self.dial_counted(address))
+    }
+}
+
+impl fmt::Debug for Proxy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Proxy").field(&self.place).finish()
+    }
+}
+
+/// An address as proxies are told it.
+///
+/// # Errors
+/// It could be taken for something else than an address: some come from objects, whose authors must not write requests
+/// to proxies.
+fn target(Address { host, port }: &Address) -> Result<String, String> {
+    match host {
+        host if host.is_empty() || !host.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            Err(format!("dial tcp: lookup {host:?}: no such host"))
+        }
+        host if host.contains(':') => Ok(format!("[{host}]:{port}")),
+        host => Ok(format!("{host}:{port}")),
+    }
+}
+
+async fn unix(name: &str) -> Result<UnixStream, String> {
+    // A name in the kernel's own space is a path that begins with a zero byte.
+    let path = name.strip_prefix('@').map_or_else(|| PathBuf::from(name), |name| format!("\0{name}").into());
+    match timeout(ACCEPT_MAX, UnixStream::connect(path)).await {
+        Ok(Ok(stream)) => Ok(stream),
+        Ok(Err(error)) => Err(format!("dial unix {name}: connect: {}", client::words(&error))),
+        Err(_) => Err(format!("dial unix {name}: i/o timeout")),
+    }
+}
+
+/// Where a URL leads.
+fn place(tcp: &TcpTransport) -> Result<Place, String> {
+    let wrong = |why: &str| format!("invalid proxy server url {:?}: {why}", tcp.url);
+    let uri: Uri = tcp.url.parse().map_err(|error: http::uri::InvalidUri| wrong(&error.to_string()))?;
+    let authority = uri.authority().ok_or_else(|| wrong("no host"))?;
+    let host = authority.host().trim_matches(['[', ']']).to_owned();
+    // Upstream begins without one, and fails at every connection.
+    let port = authority.port_u16().ok_or_else(|| wrong("missing port in address"))?;
+    let tls = tcp.tls_config.as_ref().map(|files| secured(files, &host)).transpose()?;
+    Ok(Place::Tcp { shown: authority.as_str().to_owned(), address: Address { host, port }, tls })
+}
+
+fn secured(files: &TlsConfig, host: &str) -> Result<Secured, String> {
+    let (cert, key) = (&files.client_cert, &files.client_key);
+    let file = |path: &str| Source::File(path.into());
+    let shown = Tls {
+        certificate: Some((file(cert), file(key))),
+        server_name: Some(files.tls_server_name.clone()).filter(|name| !name.is_empty()),
+        ..Tls::default()
+    };
+    Secured::new(&Tls { trust: Trust::Anyone, ..shown.clone() }, host)
+        .map_err(|error| format!("failed to read key pair {cert} & {key}, got {error}"))?;
+    let trust = match files.ca_bundle.as_str() {
+        "" => Trust::System,
+        path => {
+            let pem = std::fs::read(path).map_err(|error| {
+                format!("failed to read cert file {path}, got open {path}: {}", client::words(&error))
+            })?;
+            Trust::Bundle(Source::Inline(pem.into()))
+        }
+    };
+    Secured::new(&Tls { trust, ..shown }, host)
+        .map_err(|error| format!("failed to append CA cert to the cert pool: {error}"))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,170 @@
+//! Claims about ways, through proxies in this process.
+#![allow(clippy::unwrap_used)]
+
+use tempfile::TempDir;
+use tokio::net::TcpListener;
+
+use super::*;
+use crate::testing::{Connect, Keys, Konnectivity, assert_echoes, dialer, echo, egress};
+use crate::{Egress, Network};
+
+fn socket() -> (TempDir, PathBuf) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("proxy.sock");
+    (dir, path)
+}
+
+#[tokio::test]
+async fn a_connection_goes_through_a_proxy_at_a_url() {
+    let (mut proxy, other) = (Connect::tcp(None, None).await, echo().await);
+    let way = dialer(&format!(
+        "{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: 'http://127.0.0.1:{}'}}}}}}",
+        proxy.port
+    ));
+    assert_echoes(&mut way.dial(&other).await.unwrap()).await;
+    let head = format!("CONNECT {}:{} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", other.host, other.port);
+    assert_eq!(proxy.seen.recv().await.unwrap(), head);
+}
+
+#[tokio::test]
+async fn a_proxy_behind_tls_is_verified_and_is_shown_a_certificate() {
+    let (keys, dir, other) = (Keys::new("127.0.0.1"), TempDir::new().unwrap(), echo().await);
+    let mut proxy = Connect::tcp(Some(keys.acceptor()), None).await;
+    let way = |tls: &str| {
+        let url = format!("https://127.0.0.1:{}", proxy.port);
+        dialer(&format!(
+            "{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}', tlsConfig: {tls}}}}}}}"
+        ))
+    };
+    let files = keys.write(dir.path());
+    assert_echoes(&mut way(&files).dial(&other).await.unwrap()).await;
+    assert!(proxy.seen.recv().await.unwrap().starts_with("CONNECT "));
+    let named = files.replace('}', ", tlsServerName: elsewhere}");
+    let error = way(&named).dial(&other).await.err().unwrap();
+    assert!(
+        error.contains("certificate is not valid for any names, but wanted to match elsewhere"),
+        "{error}"
+    );
+}
+
+#[tokio::test]
+async fn a_connection_goes_through_a_proxy_at_a_socket() {
+    let ((_dir, path), other) = (socket(), echo().await);
+    let mut proxy = Connect::unix(&path);
+    let way = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}"));
+    assert_echoes(&mut way.dial(&other).await.unwrap()).await;
+    assert!(proxy.seen.recv().await.unwrap().starts_with("CONNECT "));
+}
+
+#[tokio::test]
+async fn a_connection_goes_through_konnectivity() {
+    let ((_dir, path), other) = (socket(), echo().await);
+    let _noted = Konnectivity::honest(&path);
+    let way = dialer(&format!("{{proxyProtocol: GRPC, transport: {{uds: {{udsName: {path:?}}}}}}}"));
+    let mut first = way.dial(&other).await.unwrap();
+    assert_echoes(&mut first).await;
+    assert_echoes(&mut way.dial(&other).await.unwrap()).await;
+    assert_echoes(&mut first).await;
+}
+
+#[tokio::test]
+async fn what_is_connected_and_what_fails_is_counted_by_proxy_and_stage() {
+    let ((_dir, path), other) = (socket(), echo().await);
+    let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{uds: {{udsName: {path:?}}}}}}}");
+    let egress = egress("cluster", &connection).unwrap();
+    let page = || {
+        let mut page = String::new();
+        egress.write(&mut page);
+        page
+    };
+    assert_eq!(page(), "");
+    let way = egress.dialer(Network::Cluster).unwrap();
+    let error = way.dial(&other).await.err().unwrap();
+    assert_eq!(error, format!("dial unix {}: connect: no such file or directory", path.display()));
+    let mut proxy = Connect::unix(&path);
+    way.dial(&other).await.unwrap();
+    proxy.seen.recv().await.unwrap();
+    let labels = "protocol=\"http_connect\",transport=\"uds\"";
+    let page = page();
+    for line in [
+        format!("apiserver_egress_dialer_dial_start_total{{{labels}}} 2\n"),
+        format!("apiserver_egress_dialer_dial_duration_seconds_count{{{labels}}} 1\n"),
+        "apiserver_egress_dialer_dial_failure_count{protocol=\"http_connect\",stage=\"connect\",transport=\"uds\"} 1\n"
+            .to_owned(),
+    ] {
+        assert!(page.contains(&line), "{line}\n{page}");
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_behind_the_proxy_is_told_and_counted_there() {
+    let answer = Some("HTTP/1.1 502 Bad Gateway\r\n\r\n".to_owned());
+    let proxy = Connect::tcp(None, answer).await;
+    let url = format!("http://127.0.0.1:{}", proxy.port);
+    let connection = format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}'}}}}}}");
+    let egress = egress("cluster", &connection).unwrap();
+    let nobody = Address { host: "10.0.0.1".to_owned(), port: 443 };
+    let error = egress.dialer(Network::Cluster).unwrap().dial(&nobody).await.err().unwrap();
+    let told = format!(
+        "proxy error from 127.0.0.1:{} while dialing 10.0.0.1:443, code 502: 502 Bad Gateway",
+        proxy.port
+    );
+    assert_eq!(error, told);
+    let mut page = String::new();
+    egress.write(&mut page);
+    assert!(
+        page.contains("failure_count{protocol=\"http_connect\",stage=\"proxy\",transport=\"tcp\"} 1"),
+        "{page}"
+    );
+}
+
+#[test]
+fn an_address_cannot_write_requests() {
+    let check = |host: &str, expected: Option<&str>| {
+        let told = target(&Address { host: host.to_owned(), port: 1 });
+        assert_eq!(told.ok().as_deref(), expected, "{host:?}");
+    };
+    check("10.0.0.1", Some("10.0.0.1:1"));
+    check("fd00::1", Some("[fd00::1]:1"));
+    check("svc.example.com", Some("svc.example.com:1"));
+    check("", None);
+    check("a b", None);
+    check("a\r\nX: y", None);
+}
+
+#[test]
+fn networks_that_are_not_named_and_direct_ones_have_no_proxy() {
+    let none = Egress::default();
+    assert!(!none.is_configured() && none.way(Network::Etcd).is_none());
+    let direct = egress("etcd", "{proxyProtocol: Direct}").unwrap();
+    assert!(direct.is_configured() && direct.dialer(Network::Etcd).is_none());
+    assert!(matches!(direct.way(Network::Etcd), Some(Way::Direct)));
+    assert!(direct.way(Network::Cluster).is_none());
+}
+
+#[test]
+fn files_that_cannot_be_used_are_named() {
+    let dir = TempDir::new().unwrap();
+    let files = Keys::new("h").write(dir.path());
+    let check = |tls: &str, url: &str, expected: &str| {
+        let connection =
+            format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}', tlsConfig: {tls}}}}}}}");
+        let error = egress("cluster", &connection).err().unwrap();
+        let prefix =
+            "failed to setup egress selector: failed to create dialer for egressSelection \"cluster\": ";
+        let rest = error.strip_prefix(prefix).unwrap_or_else(|| panic!("{error}"));
+        assert!(rest.starts_with(expected), "{rest}");
+    };
+    check(&files, "https://h", "invalid proxy server url \"https://h\": missing port in address");
+    check(&files.replace("client.key", "ca.crt"), "https://h:1", "failed to read key pair ");
+    check(&files.replace("ca.crt", "client.key"), "https://h:1", "failed to append CA cert to the cert pool");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_proxy_that_never_answers_is_given_up() {
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let way = dialer(&format!("{{proxyProtocol: HTTPConnect, transport: {{tcp: {{url: '{url}'}}}}}}"));
+    let other = Address { host: "h".to_owned(), port: 1 };
+    assert!(way.dial(&other).await.err().unwrap().ends_with("i/o timeout"));
+}

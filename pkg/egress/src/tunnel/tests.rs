@@ -1,0 +1,190 @@
+//! Claims about tunnels, against proxies of konnectivity's kind that behave and that do not.
+#![allow(clippy::unwrap_used)]
+
+use std::path::PathBuf;
+
+use client::{Address, Dialer};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tonic::Status;
+
+use super::*;
+use crate::testing::{Konnectivity, RANDOM, assert_echoes, closed, data, dialer, dialled, echo, packet};
+use crate::tunnel::packet::CloseDial;
+
+type Out = mpsc::Sender<Result<Packet, Status>>;
+
+fn socket() -> (TempDir, PathBuf, Dialer) {
+    let dir = TempDir::new().unwrap();
+    let path = dir.path().join("proxy.sock");
+    let way = dialer(&format!("{{proxyProtocol: GRPC, transport: {{uds: {{udsName: {path:?}}}}}}}"));
+    (dir, path, way)
+}
+
+fn nobody() -> Address {
+    Address { host: "10.0.0.1".to_owned(), port: 443 }
+}
+
+/// A proxy that says these packets to everybody, reads what it is told, and says how the stream ended.
+fn saying(path: &std::path::Path, packets: Vec<Result<Packet, Status>>) -> mpsc::UnboundedReceiver<Payload> {
+    let (note, noted) = mpsc::unbounded_channel();
+    Konnectivity::start(path, move |mut inbound, out: Out| {
+        let (packets, note) = (packets.clone(), note.clone());
+        tokio::spawn(async move {
+            let said = async {
+                for packet in packets {
+                    let _ = out.send(packet).await;
+                }
+            };
+            let heard = async {
+                while let Ok(Some(Packet { payload: Some(payload), .. })) = inbound.message().await {
+                    let _ = note.send(payload);
+                }
+            };
+            tokio::join!(said, heard);
+        });
+    });
+    noted
+}
+
+#[tokio::test]
+async fn the_end_of_a_connection_is_told_to_the_proxy() {
+    let (_dir, path, way) = socket();
+    let mut noted = Konnectivity::honest(&path);
+    let other = echo().await;
+    let mut stream = way.dial(&other).await.unwrap();
+    assert_echoes(&mut stream).await;
+    drop(stream);
+    let Payload::DialRequest(request) = noted.recv().await.unwrap() else { panic!("a request comes first") };
+    assert_eq!((request.protocol.as_str(), request.random), ("tcp", RANDOM));
+    assert_eq!(request.address, format!("{}:{}", other.host, other.port));
+    assert!(matches!(noted.recv().await.unwrap(), Payload::Data(data) if &data.data[..] == b"hello"));
+    assert!(matches!(noted.recv().await.unwrap(), Payload::CloseRequest(close) if close.connect_id == 1));
+}
+
+#[tokio::test]
+async fn bytes_arrive_whole_and_in_order_however_slowly_they_are_read() {
+    let (_dir, path, way) = socket();
+    let _noted = Konnectivity::honest(&path);
+    let stream = way.dial(&echo().await).await.unwrap();
+    let sent: Vec<u8> = (0..1_000_000_u32).map(|number| u8::try_from(number % 251).unwrap()).collect();
+    let (mut read, mut write) = tokio::io::split(stream);
+    let expected = sent.clone();
+    let writing = tokio::spawn(async move {
+        write.write_all(&sent).await.unwrap();
+        write
+    });
+    let mut got = vec![0; expected.len()];
+    for piece in got.chunks_mut(777) {
+        read.read_exact(piece).await.unwrap();
+    }
+    assert!(got == expected, "bytes were lost or mixed up");
+    writing.await.unwrap();
+}
+
+#[tokio::test]
+async fn what_the_other_end_said_before_it_ended_is_read() {
+    let (_dir, path, way) = socket();
+    let packets = vec![dialled("", 3, RANDOM), data(3, b"bye"), data(9, b"not ours"), closed(3)];
+    let _noted = saying(&path, packets);
+    let mut stream = way.dial(&nobody()).await.unwrap();
+    let mut said = String::new();
+    stream.read_to_string(&mut said).await.unwrap();
+    assert_eq!(said, "bye");
+}
+
+#[tokio::test]
+async fn a_connection_that_there_is_not_is_told_in_the_proxys_words() {
+    let check = async |packet: Result<Packet, Status>, expected: &str| {
+        let (_dir, path, way) = socket();
+        let _noted = saying(&path, vec![packet]);
+        assert_eq!(way.dial(&nobody()).await.err().as_deref(), Some(expected));
+    };
+    check(dialled("dial tcp: no route to host", 0, RANDOM), "dial tcp: no route to host").await;
+    check(dialled("", 3, RANDOM + 1), "tunnel closed").await;
+    check(packet(Payload::CloseDial(CloseDial { random: RANDOM })), "dial closed").await;
+    check(Err(Status::unavailable("no agent")), "rpc error: code = Unavailable desc = no agent").await;
+}
+
+#[tokio::test]
+async fn a_proxy_hears_of_it_when_nobody_waits_any_more() {
+    let (_dir, path, way) = socket();
+    let mut noted = saying(&path, vec![]);
+    let other = nobody();
+    let mut dialling = way.dial(&other);
+    tokio::select! {
+        _ = &mut dialling => panic!("nobody has answered"),
+        first = noted.recv() => assert!(matches!(first, Some(Payload::DialRequest(_)))),
+    }
+    drop(dialling);
+    assert!(matches!(noted.recv().await, Some(Payload::CloseDial(close)) if close.random == RANDOM));
+}
+
+#[tokio::test]
+async fn nobody_at_the_socket_is_told_at_once() {
+    let (_dir, path, way) = socket();
+    let error = way.dial(&nobody()).await.err().unwrap();
+    let told = format!(
+        "connection error: desc = \"transport: Error while dialing: dial unix {}: connect: no such file or directory\"",
+        path.display()
+    );
+    assert_eq!(error, told);
+}
+
+#[tokio::test]
+async fn what_nobody_reads_stops_the_proxy_from_sending() {
+    const PACKETS: usize = 1000;
+    const BYTES: usize = 10_000;
+    let (_dir, path, way) = socket();
+    let (count, mut counted) = mpsc::unbounded_channel();
+    Konnectivity::start(&path, move |mut inbound, out: Out| {
+        let count = count.clone();
+        tokio::spawn(async move {
+            let _ = inbound.message().await;
+            let _ = out.send(dialled("", 3, RANDOM)).await;
+            for _ in 0..PACKETS {
+                if out.send(data(3, &[0; BYTES])).await.is_err() {
+                    return;
+                }
+                let _ = count.send(());
+            }
+            let _ = out.send(closed(3)).await;
+            // Keeps the stream open.
+            while let Ok(Some(_)) = inbound.message().await {}
+        });
+    });
+    let mut stream = way.dial(&nobody()).await.unwrap();
+    // So many are on the way at most: in both ends' windows and buffers.
+    let mut read = 0;
+    let mut buffer = vec![0; BYTES];
+    while let Ok(bytes @ 1..) = stream.read(&mut buffer).await {
+        read += bytes;
+        let mut sent = counted.len();
+        sent = sent.saturating_mul(BYTES);
+        assert!(sent <= read + (2 << 20), "{sent} bytes were sent when {read} had been read");
+    }
+    assert_eq!(read, PACKETS * BYTES);
+    assert_eq!(counted.recv_many(&mut Vec::new(), PACKETS).await, PACKETS);
+}
+
+#[tokio::test]
+async fn a_connection_that_nobody_reads_from_is_ended_for_the_others_sake() {
+    let (_dir, path, way) = socket();
+    let (end, mut ended) = mpsc::unbounded_channel();
+    Konnectivity::start(&path, move |mut inbound, out: Out| {
+        let end = end.clone();
+        tokio::spawn(async move {
+            let _ = inbound.message().await;
+            let _ = out.send(dialled("", 3, RANDOM)).await;
+            while out.send(data(3, &[0; 10_000])).await.is_ok() {}
+            let _ = end.send(());
+        });
+    });
+    let mut stream = way.dial(&nobody()).await.unwrap();
+    // From here on, time passes when everybody waits.
+    tokio::time::pause();
+    ended.recv().await.unwrap();
+    let mut left = Vec::new();
+    stream.read_to_end(&mut left).await.unwrap();
+    assert_eq!(left.len(), BUFFER_BYTES);
+}
