@@ -60,7 +60,7 @@ pub struct BodyLength {
 impl BodyLength {
     /// It was read, and had so many bytes.
     pub fn read(&self, bytes: usize) {
-        self.beyond.store((bytes as u64).saturating_add(1), Relaxed);
+        self.beyond.store(u64::try_from(bytes).unwrap_or(u64::MAX).saturating_add(1), Relaxed);
     }
 
     /// How many bytes it had; `None` if nobody has read it to its end.
