@@ -153,6 +153,7 @@ pub(crate) fn parse(text: &str) -> Page {
         let mut words = line.splitn(4, ' ');
         match (words.next(), words.next(), words.next(), words.next()) {
             (Some("#"), Some("HELP"), Some(name), Some(help)) => {
+                let help = help.strip_prefix("EXPERIMENTAL: ").unwrap_or(help);
                 let level = help.strip_prefix('[').and_then(|help| help.split_once(']'));
                 page.entry(name.to_owned()).or_default().stability =
                     level.map_or("", |(level, _)| level).to_owned();

@@ -134,8 +134,7 @@ pub(crate) async fn build(
     let (openid, signer) = (openid(config, &address, &keys), keys.verifying.clone());
     let Authorizers { authorizer, roles, collectors: of_authorizers, ready: authorizers_ready, followed } =
         Authorizers::new(config, &registry, &served.now().catalog, process.authorizer, &counted.webhooks)?;
-    let paths = paths(&served, openid.is_some());
-    let itself = process.loopback.credentials();
+    let (paths, itself) = (paths(&served, openid.is_some()), process.loopback.credentials());
     let others = others(config, &registry, &served, (itself.clone(), &counted.webhooks))?;
     let custom = custom_resources(&registry, &served, &counted, others.webhooks)?;
     let plugins =
@@ -167,9 +166,8 @@ pub(crate) async fn build(
             .map_err(RunError::Bootstrap)?;
     hooks.extend(others.hooks.into_iter().chain([repairs.hook()]));
     let mut collectors = counted.collectors(&delegator, &served, config.gates, process.heavy, &process.tasks);
-    collectors.extend(others.figures.into_iter().chain(plugins.collectors).chain(of_authorizers));
-    collectors.extend(senders.collectors.into_iter().chain([Arc::clone(&repairs) as Arc<dyn Collector>]));
-    collectors.push(Arc::new(OfEgress(config.egress.clone())));
+    let of_plugins = plugins.collectors.into_iter().chain(of_authorizers).chain(senders.collectors);
+    collectors.extend(of_plugins.chain(others.figures).chain([Arc::clone(&repairs) as _, of_egress(config)]));
     let background = object_counts(config.object_count_period, &delegator, &mut hooks, &mut collectors);
     let flow = flow_control(config, &registry, &mut hooks, &mut collectors)?;
     let awaits = awaits(delegator, (authorizers_ready, plugins.ready), &custom, (others.available, &flow));
@@ -192,6 +190,11 @@ pub(crate) async fn build(
         authorizer,
         fairness: flow.fairness,
     })
+}
+
+/// What is counted of the ways out.
+fn of_egress(config: &Config) -> Arc<dyn Collector> {
+    Arc::new(OfEgress(config.egress.clone()))
 }
 
 /// What is awaited at start: what authorizers and admission know, and what the others say of themselves.

@@ -133,8 +133,7 @@ pub(crate) async fn start_under(
         loopback,
     };
     let mut api = api::build(&config, encryption.storage, process).await?;
-    let leases = Arc::new(OfLeases(Arc::clone(&store.leases)));
-    api.collectors.extend([Arc::new(memory.clone()) as Arc<dyn Collector>, leases]);
+    api.collectors.push(Arc::new(memory.clone()));
     api.collectors.extend(encryption.collectors);
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
@@ -325,7 +324,8 @@ fn metrics(
     of_audit: Arc<::audit::Figures>,
 ) -> Metrics {
     let (size, times) = (Arc::clone(&store.size), Arc::clone(&store.times));
-    collectors.extend([size as Arc<dyn Collector>, times, Arc::new(audit::OfAudit(of_audit))]);
+    let leases = Arc::new(OfLeases(Arc::clone(&store.leases)));
+    collectors.extend([size as Arc<dyn Collector>, times, leases, Arc::new(audit::OfAudit(of_audit))]);
     Metrics::new(version(), now, collectors).with_resources(resource_labels())
 }
 

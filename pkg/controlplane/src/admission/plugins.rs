@@ -67,14 +67,13 @@ impl Plugins {
             aside: Arc::new(|work| system::aside(work)),
             conditions: Arc::default(),
         };
-        let conditions = Arc::clone(&around.conditions);
+        let caller = |credentials: &WebhookCredentials| {
+            let credentials = credentials.clone().with_itself(itself.clone());
+            Arc::new(WebhookCalls::new(ways.clone(), credentials, Arc::clone(calls)))
+        };
         let webhooks = |credentials: &WebhookCredentials| Webhooks {
             configured: Arc::new(configured.clone()),
-            caller: Arc::new(WebhookCalls::new(
-                ways.clone(),
-                credentials.clone().with_itself(itself.clone()),
-                Arc::clone(calls),
-            )),
+            caller: caller(credentials),
             around: around.clone(),
             figures: Arc::clone(&figures),
         };
@@ -106,7 +105,7 @@ impl Plugins {
                 Arc::new(OfPlugins(durations)),
                 Arc::new(OfPodSecurity(pod_security)),
                 Arc::new(OfWebhooks(figures)),
-                Arc::new(OfConditions(conditions)),
+                Arc::new(OfConditions(Arc::clone(&around.conditions))),
                 Arc::new(PolicyCollector(policy_figures)),
                 Arc::clone(&manifests.figures) as Arc<dyn Collector>,
             ],
