@@ -26,8 +26,9 @@ const EXCEPTIONS: [(&str, &str); 4] = [
 ];
 
 /// ALPHA ones that are there once there is something to count, and what brings that.
-const ALPHA_LATER: [(&str, &str); 7] = [
+const ALPHA_LATER: [(&str, &str); 8] = [
     ("apiserver_request_aborts_total", "a client that does not read its answer in time"),
+    ("apiserver_request_terminations_total", "a request that is sent away or is late"),
     ("apiserver_envelope_encryption_dek_cache_fill_percent", "--encryption-provider-config"),
     ("apiserver_storage_data_key_generation_", "--encryption-provider-config"),
     ("apiserver_storage_envelope_transformation_cache_misses_total", "--encryption-provider-config"),
