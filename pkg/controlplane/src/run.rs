@@ -133,8 +133,7 @@ pub(crate) async fn start_under(
         loopback,
     };
     let mut api = api::build(&config, encryption.storage, process).await?;
-    api.collectors.push(Arc::new(memory.clone()));
-    api.collectors.extend(encryption.collectors);
+    api.collectors.extend(encryption.collectors.into_iter().chain([Arc::new(memory.clone()) as _]));
     let hooks = Hooks::new(api.hooks.into_iter().chain(encryption.hook).collect());
     let health = health(&config, &store, &ends.lifecycle, &hooks, itself, encryption.checks);
     let services = Services {
