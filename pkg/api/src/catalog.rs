@@ -178,6 +178,10 @@ impl Catalog {
 }
 
 fn find<'g>(groups: &'g [Arc<Group>], name: &str) -> Option<&'g Arc<Group>> {
+    if name.is_empty() {
+        // The core group, which most requests are about, comes first.
+        return groups.first().filter(|group| group.name.is_empty());
+    }
     let at = groups.binary_search_by(|group| group.name.as_str().cmp(name)).ok()?;
     groups.get(at)
 }

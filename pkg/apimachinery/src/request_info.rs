@@ -57,10 +57,12 @@ const NAMESPACE_SUBRESOURCES: [&str; 2] = ["status", "finalize"];
 pub fn request_info(method: &str, path: &str, query: &Query) -> Result<RequestInfo, NoResource> {
     let mut info =
         RequestInfo { path: path.to_owned(), verb: method.to_ascii_lowercase(), ..RequestInfo::default() };
-    let all: Vec<&str> = match path.trim_matches('/') {
-        "" => Vec::new(),
-        trimmed => trimmed.split('/').collect(),
-    };
+    // Room for the longest of ordinary paths: `apis`, group, version, `namespaces`, three names, and what follows.
+    let mut all = Vec::with_capacity(8);
+    match path.trim_matches('/') {
+        "" => {}
+        trimmed => all.extend(trimmed.split('/')),
+    }
     let (prefix, mut rest) = match all.split_first() {
         Some((&prefix @ ("api" | "apis"), rest)) => (prefix, rest),
         _ => return Ok(info),

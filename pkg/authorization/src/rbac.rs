@@ -10,6 +10,7 @@
 mod covers;
 pub mod escalation;
 mod index;
+mod roles;
 mod rule;
 
 use std::collections::HashSet;
@@ -69,7 +70,7 @@ pub fn decide(index: &Index, attributes: &Attributes<'_>) -> Decision {
     let allows = |rules: &[Rule]| rules.iter().any(|rule| rule.allows(attributes));
     let mut any_missing = false;
     for grant in index.grants(attributes.user, attributes.namespace) {
-        match index.rules(&grant.role) {
+        match index.granted(grant) {
             Some(rules) if allows(rules) => return Decision::Allow(grant.reason.clone()),
             Some(_) => {}
             None => any_missing = true,
@@ -85,14 +86,14 @@ pub fn decide(index: &Index, attributes: &Attributes<'_>) -> Decision {
 fn rules_of<'i>(index: &'i Index, user: &UserInfo, namespace: &str) -> (Vec<&'i Rule>, Vec<String>) {
     let mut seen = HashSet::new();
     let bindings = index.grants(user, namespace).filter(|grant| seen.insert(grant.identity()));
-    let rules = bindings.filter_map(|grant| index.rules(&grant.role)).flatten().collect();
+    let rules = bindings.filter_map(|grant| index.granted(grant)).flatten().collect();
     (rules, unresolved(index, user, namespace))
 }
 
 /// A text about each role that is bound to a user and cannot be found.
 fn unresolved(index: &Index, user: &UserInfo, namespace: &str) -> Vec<String> {
     let mut seen: HashSet<String> = HashSet::new();
-    let missing = index.grants(user, namespace).filter(|grant| index.rules(&grant.role).is_none());
+    let missing = index.grants(user, namespace).filter(|grant| index.granted(grant).is_none());
     missing.map(|grant| grant.role.not_found()).filter(|text| seen.insert(text.clone())).collect()
 }
 

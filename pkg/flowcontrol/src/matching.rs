@@ -77,19 +77,27 @@ impl Matcher {
 
 /// The strings of all rules, as numbers.
 #[derive(Debug, Default)]
-struct Words(HashMap<Box<str>, u32>);
+struct Words {
+    all: HashMap<Box<str>, u32>,
+    /// That of the empty string, which names the core group.
+    empty: Word,
+}
 
 /// A string; `None` if no rule has it.
 type Word = Option<u32>;
 
 impl Words {
     fn learn(&mut self, text: &str) -> u32 {
-        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
-        *self.0.entry(text.into()).or_insert(next)
+        let next = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+        let word = *self.all.entry(text.into()).or_insert(next);
+        if text.is_empty() {
+            self.empty = Some(word);
+        }
+        word
     }
 
     fn find(&self, text: &str) -> Word {
-        self.0.get(text).copied()
+        if text.is_empty() { self.empty } else { self.all.get(text).copied() }
     }
 }
 

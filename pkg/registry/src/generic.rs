@@ -118,11 +118,14 @@ struct StoredResource {
 impl StoredResource {
     /// The prefix of all keys, or of one namespace's among them; ends in `/`.
     fn key_prefix(&self, namespace: &str) -> String {
-        let prefix = &self.resource.config().prefix;
-        match namespace {
-            "" => prefix.clone(),
-            namespace => format!("{prefix}{namespace}/"),
-        }
+        self.key(namespace, "")
+    }
+
+    /// The key of an object, or what keys begin with where it has no name.
+    fn key(&self, namespace: &str, name: &str) -> String {
+        let prefix = self.resource.config().prefix.as_str();
+        let slash = if namespace.is_empty() { "" } else { "/" };
+        [prefix, namespace, slash, name].concat()
     }
 
     /// Checks a key, or a prefix of keys, that was made with a namespace from a path. Only the names of
@@ -305,7 +308,7 @@ impl Registry {
         }
         let namespace = if target.row.namespaced { target.namespace } else { "" };
         let stored = self.stored(storage)?;
-        let key = stored.key_prefix(namespace) + target.name;
+        let key = stored.key(namespace, target.name);
         stored.check(storage, &key)?;
         Ok(key)
     }

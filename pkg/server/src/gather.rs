@@ -28,6 +28,8 @@ struct Output<S> {
     waiting: Vec<u8>,
     /// How much of `waiting` the stream has taken.
     taken: usize,
+    /// How much was sent the last time: about as much is to be expected again.
+    last: usize,
     /// Whether a flush may wait for more to come.
     gathers: bool,
     /// Whether the stream may still hold something back.
@@ -47,7 +49,7 @@ impl<S> Gathered<S> {
     /// hand its stream on to someone who has never heard of [`Gathered::poll_driving`].
     pub(crate) fn new(stream: S, gathers: bool) -> Self {
         let (waiting, taken) = (Vec::new(), 0);
-        let output = Output { stream, waiting, taken, gathers, unflushed: false, waited: false };
+        let output = Output { stream, waiting, taken, last: 0, gathers, unflushed: false, waited: false };
         Gathered(Arc::new(Mutex::new(output)))
     }
 
@@ -69,6 +71,9 @@ impl<S: AsyncWrite + Unpin> Output<S> {
                 return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
             }
             self.taken += taken;
+        }
+        if !self.waiting.is_empty() {
+            self.last = self.waiting.len();
         }
         (self.waiting, self.taken) = (Vec::new(), 0);
         ready!(Pin::new(&mut self.stream).poll_flush(cx))?;
@@ -127,6 +132,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Gathered<S> {
             ready!(output.poll_send(cx))?;
         }
         let before = output.waiting.len();
+        if before == 0 {
+            let written = bufs.iter().map(|buf| buf.len()).sum::<usize>();
+            let expected = written.max(output.last).min(GATHERED_BYTES_MAX);
+            output.waiting.reserve_exact(expected);
+        }
         for buf in bufs {
             let fits = buf.len().min(output.room());
             output.waiting.extend_from_slice(buf.get(..fits).unwrap_or_default());

@@ -4,6 +4,8 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use apimachinery::text::same;
+
 use super::Endpoint;
 
 /// Resources and subresources by plural name and subresource. Every request looks one up, several times.
@@ -19,7 +21,7 @@ impl Endpoints {
     pub fn find(&self, plural: &str, subresource: &str) -> Option<&Arc<Endpoint>> {
         let own = self.sorted.get(*self.begins.get(plural)?..)?;
         let own = own.iter().take_while(|endpoint| endpoint.row.row().plural == plural);
-        own.into_iter().find(|endpoint| endpoint.row.row().subresource == subresource)
+        own.into_iter().find(|endpoint| same(endpoint.row.row().subresource, subresource))
     }
 }
 

@@ -8,6 +8,7 @@ use apimachinery::user_info::UserInfo;
 use serde_json::{Map, Value};
 
 use super::Rule;
+use super::roles::Roles;
 
 /// What kind of role a binding refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -119,6 +120,8 @@ fn subject_of(subject: &Value, namespace: &str) -> Option<(Subject, String)> {
 #[derive(Debug, Clone)]
 pub struct Grant {
     binding: Arc<str>,
+    /// Where the role's rules are; `None` for one that cannot exist.
+    place: Option<usize>,
     /// The role that is given.
     pub role: Arc<RoleRef>,
     /// What is said of a request that passes.
@@ -135,55 +138,51 @@ impl Grant {
 /// What a subject was given, by namespace; under the empty one what holds everywhere. In order of the bindings' names.
 type Grants = HashMap<Box<str>, Vec<Grant>>;
 
-/// Roles by name.
-type ByName = HashMap<Box<str>, Arc<[Rule]>>;
-
 /// The roles and bindings of a cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Index {
-    cluster_roles: ByName,
-    /// By namespace.
-    roles: HashMap<Box<str>, ByName>,
+    roles: Roles,
     users: HashMap<Box<str>, Grants>,
     groups: HashMap<Box<str>, Grants>,
-    /// The subjects of each binding, by namespace and name.
-    bound: HashMap<(Box<str>, Box<str>), Vec<Subject>>,
+    /// The bindings, by namespace and name.
+    bound: HashMap<(Box<str>, Box<str>), Bound>,
+}
+
+/// What has to be undone when a binding goes.
+#[derive(Debug, Clone)]
+struct Bound {
+    place: Option<usize>,
+    subjects: Vec<Subject>,
 }
 
 impl Index {
     /// Takes in a role as it is now, or that it is gone. Without a namespace it is a cluster role.
     pub fn set_role(&mut self, namespace: &str, name: &str, rules: Option<Vec<Rule>>) {
-        let roles = match namespace {
-            "" => &mut self.cluster_roles,
-            namespace => self.roles.entry(namespace.into()).or_default(),
-        };
-        match rules {
-            Some(rules) => drop(roles.insert(name.into(), rules.into())),
-            None => drop(roles.remove(name)),
-        }
-        if roles.is_empty() {
-            self.roles.remove(namespace);
-        }
+        self.roles.set(namespace, name, rules.map(Into::into));
     }
 
     /// Takes in a binding as it is now, or that it is gone. Without a namespace it is a cluster role binding. Costs
     /// what its subjects were and are given.
     pub fn set_binding(&mut self, namespace: &str, name: &str, binding: Option<Binding>) {
-        for subject in self.bound.remove(&(namespace.into(), name.into())).unwrap_or_default() {
-            self.take_away(&subject, namespace, name);
+        if let Some(Bound { place, subjects }) = self.bound.remove(&(namespace.into(), name.into())) {
+            for subject in &subjects {
+                self.take_away(subject, namespace, name);
+            }
+            place.inspect(|place| self.roles.forget(*place));
         }
         let Some(Binding { role, subjects }) = binding else { return };
+        let place = self.roles.refer(&role);
         let (role, binding): (Arc<RoleRef>, Arc<str>) = (Arc::new(role), name.into());
         let mut bound: Vec<Subject> = Vec::with_capacity(subjects.len());
         for (subject, reason) in subjects {
-            let grant = Grant { binding: Arc::clone(&binding), role: Arc::clone(&role), reason };
+            let grant = Grant { binding: Arc::clone(&binding), place, role: Arc::clone(&role), reason };
             let granted = self.of(&subject).entry(namespace.into()).or_default();
             if let Err(at) = granted.binary_search_by(|grant| (*grant.binding).cmp(name)) {
                 granted.insert(at, grant);
                 bound.push(subject);
             }
         }
-        self.bound.insert((namespace.into(), name.into()), bound);
+        self.bound.insert((namespace.into(), name.into()), Bound { place, subjects: bound });
     }
 
     fn of(&mut self, subject: &Subject) -> &mut Grants {
@@ -225,10 +224,11 @@ impl Index {
 
     /// The rules of a role; `None` if there is no such role.
     pub fn rules(&self, role: &RoleRef) -> Option<&[Rule]> {
-        let rules = match role.kind? {
-            RoleKind::ClusterRole => self.cluster_roles.get(&role.name)?,
-            RoleKind::Role => self.roles.get(&role.namespace)?.get(&role.name)?,
-        };
-        Some(rules)
+        self.roles.at(self.roles.find(role.kind?, &role.namespace, &role.name)?)
+    }
+
+    /// The rules of the role that is given, as [`rules`](Self::rules), without looking for it.
+    pub fn granted(&self, grant: &Grant) -> Option<&[Rule]> {
+        self.roles.at(grant.place?)
     }
 }

@@ -1,5 +1,6 @@
 //! One rule of a role.
 
+use apimachinery::text::same;
 use serde_json::{Map, Value};
 
 use crate::Attributes;
@@ -69,12 +70,6 @@ impl Rule {
 
 pub(super) fn has_or_all(list: &[String], wanted: &str) -> bool {
     list.iter().any(|text| text == "*" || same(text, wanted))
-}
-
-/// Whether two texts are equal. Two empty ones, such as names of the core group, are not left to `memcmp`: it may load
-/// from their dangling address with every byte masked out, which takes the processor longer than the rest of a rule.
-fn same(text: &str, wanted: &str) -> bool {
-    text.len() == wanted.len() && (wanted.is_empty() || text == wanted)
 }
 
 fn resource_matches(rule: &str, resource: &str, subresource: &str) -> bool {

@@ -13,6 +13,7 @@ mod validated;
 
 use std::collections::HashMap;
 use std::fmt::Write;
+use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -23,13 +24,14 @@ use http::request::Parts;
 use apimachinery::histogram::Histogram;
 use apimachinery::query::Query;
 use apimachinery::request_info::RequestInfo;
+use apimachinery::text::same;
 
 use bodies::Bodies;
 use terminated::Terminated;
 pub(crate) use validated::{Directive, Validated};
 
 /// A resource or subresource that the server knows, as labels name it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, Eq, PartialOrd, Ord)]
 pub struct ResourceLabels<'a> {
     /// API group; empty for core.
     pub group: &'a str,
@@ -39,6 +41,21 @@ pub struct ResourceLabels<'a> {
     pub resource: &'a str,
     /// Subresource; empty for the object itself.
     pub subresource: &'a str,
+}
+
+impl PartialEq for ResourceLabels<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        same(self.group, other.group)
+            && self.version == other.version
+            && self.resource == other.resource
+            && same(self.subresource, other.subresource)
+    }
+}
+
+impl Hash for ResourceLabels<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.group, self.version, self.resource, self.subresource).hash(state);
+    }
 }
 
 /// Paths that are counted by themselves. Upstream puts them into the label of the subresource.
