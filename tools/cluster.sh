@@ -55,5 +55,5 @@ add() {
 mkdir -p "$out"
 add mainstay "${MAINSTAY:-$target/release/kube-apiserver}"
 [ -z "$upstream" ] || add upstream "$upstream"
-taskset -c "$other_cores" "$target/release/apibench" cluster --insecure "${servers[@]}" \
+taskset -c "$other_cores" "$target/release/apibench" --insecure "${servers[@]}" cluster \
   --report "$out/cluster.html" --json "$out/cluster.json" "$@"

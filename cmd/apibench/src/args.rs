@@ -18,12 +18,12 @@ pub(crate) struct Args {
 
     /// name=NAME,url=https://HOST:PORT[,pid=PID][,store=PID][,token=TOKEN][,ca=FILE][,cert=FILE,key=FILE], or
     /// name=NAME,kubeconfig=FILE[,pid=PID]. Repeat for each server; ratios are to the first one.
-    #[arg(long = "server", value_name = "SPEC")]
+    #[arg(long = "server", value_name = "SPEC", global = true)]
     pub(crate) servers: Vec<ServerSpec>,
 
     /// name=NAME,cmd=COMMAND (everything after cmd= is the command): start that server, measure the
     /// time to /readyz and its memory then, use its process for CPU and memory, stop it at the end.
-    #[arg(long = "start", value_name = "SPEC")]
+    #[arg(long = "start", value_name = "SPEC", global = true)]
     pub(crate) starts: Vec<StartSpec>,
 
     /// Do not verify the servers' certificates.

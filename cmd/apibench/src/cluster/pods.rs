@@ -55,7 +55,7 @@ async fn appear(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) -
     };
     let status = async {
         status(world, node, pod, true, due).await;
-        let body = format!(r#"{{"status":{{"readyReplicas":{}}}}}"#, salt % 200);
+        let body = format!(r#"{{"status":{{"replicas":200,"readyReplicas":{}}}}}"#, salt % 200);
         let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/web/status");
         let call = Call::send(Method::PATCH, path, MERGE, body).accept(PROTOBUF);
         world.call(control, Kind::ReplicaSetStatus, Instant::now(), call, 0).await;

@@ -179,11 +179,11 @@ fn plots(html: &mut String, runs: &[Run]) {
         }),
         (
             "Load generator and store",
-            "how busy their cores were: below 100 % they were not the limit",
+            "CPU of both, as a share of their cores: below 100 % they were not the limit",
             " %",
             false,
             Some((100.0, "full")),
-            |step| Some(step.usage.client_cores_busy / step.usage.client_cores.max(1.0) * 100.0),
+            |step| Some(step.usage.client_share() * 100.0),
         ),
     ];
     html.push_str("<div class=\"plots\">\n");

@@ -23,6 +23,8 @@ const MAX_ERRORS: f64 = 0.01;
 const MAX_LAG_MS: f64 = 250.0;
 /// Cores that are busier than that have nothing left.
 const FULL: f64 = 0.95;
+/// So much CPU of others on the server's cores is worth a word.
+const NOTABLE: f64 = 0.1;
 /// Between two lines of progress.
 const PROGRESS: Duration = Duration::from_secs(5);
 
@@ -183,17 +185,19 @@ fn judge(step: &Step, seconds: f64) -> Verdict {
     if why.is_empty() {
         return Verdict::Passed;
     }
-    let (usage, why) = (&step.usage, why.join(", "));
-    let busy = |used: Option<f64>, cores: Option<f64>| used.zip(cores).is_some_and(|(u, c)| u >= c * FULL);
-    let others = usage.others_cpu.unwrap_or(0.0);
-    let server_full = busy(usage.server_cpu.map(|cpu| cpu + others), usage.server_cores);
+    let (usage, mut why) = (&step.usage, why.join(", "));
+    let cores = usage.server_cores.unwrap_or(0.0) * FULL;
+    let server_full = usage.server_cpu.is_some_and(|cpu| cpu >= cores);
     if step.lag_ms > MAX_LAG_MS {
         return Verdict::Invalid(format!("{why}; requests were sent {:.0} ms late (p99)", step.lag_ms));
     }
-    if !server_full && usage.client_cores_busy >= usage.client_cores * FULL {
+    if !server_full && usage.client_share() >= FULL {
         return Verdict::Invalid(format!(
-            "{why}; the load generator's and the store's cores were full, the server's not"
+            "{why}; the load generator and the store had nothing left, the server had"
         ));
+    }
+    if let Some(others) = usage.others_cpu.filter(|others| !server_full && *others > NOTABLE) {
+        why.push_str(&format!("; others used {:.0} % of the server's cores", others * 100.0));
     }
     Verdict::Broken(why)
 }
@@ -220,7 +224,6 @@ pub(crate) mod tests {
             server_mib: Some(300.0),
             client_cores: 1.0,
             client_cpu: 0.3,
-            client_cores_busy: 0.6,
             ..Usage::default()
         };
         let mut step = Step {
@@ -263,7 +266,7 @@ pub(crate) mod tests {
     #[test]
     fn a_server_with_room_is_not_blamed_for_a_full_store() {
         let mut full = step(100, 1500.0);
-        full.usage.client_cores_busy = 0.99;
+        full.usage.client_cpu = 0.97;
         assert!(matches!(judge(&full, 30.0), Verdict::Broken(_)));
         full.usage.server_cpu = Some(0.5);
         assert!(matches!(judge(&full, 30.0), Verdict::Invalid(_)));

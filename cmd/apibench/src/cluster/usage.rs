@@ -29,8 +29,13 @@ pub(crate) struct Usage {
     pub(crate) client_cores: f64,
     /// CPU of the load generator.
     pub(crate) client_cpu: f64,
-    /// How busy the load generator's cores are with whatever.
-    pub(crate) client_cores_busy: f64,
+}
+
+impl Usage {
+    /// What the load generator and the store use of their cores.
+    pub(crate) fn client_share(&self) -> f64 {
+        (self.client_cpu + self.store_cpu.unwrap_or(0.0)) / self.client_cores.max(1.0)
+    }
 }
 
 /// Figures of processes and cores at one moment, in milliseconds of CPU.
@@ -40,7 +45,6 @@ struct Moment {
     store: Option<f64>,
     client: Option<f64>,
     server_cores: f64,
-    client_cores: f64,
 }
 
 /// Watches until it is asked.
@@ -77,7 +81,6 @@ impl Watch {
             store: self.store.and_then(process::cpu_ms),
             client: process::cpu_ms(std::process::id()),
             server_cores: busy_ms(&stat, &self.server_cores),
-            client_cores: busy_ms(&stat, &self.client_cores),
         }
     }
 
@@ -103,7 +106,6 @@ impl Watch {
             store_cpu: share(last.store, self.first.store),
             client_cores: self.client_cores.len() as f64,
             client_cpu: share(last.client, self.first.client).unwrap_or_default(),
-            client_cores_busy: (last.client_cores - self.first.client_cores) / wall,
         }
     }
 }

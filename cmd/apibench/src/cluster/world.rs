@@ -179,7 +179,7 @@ impl World {
         });
         let (answer, error) = match answered {
             Ok(answer) => (Some(answer), None),
-            Err(error) => (None, Some(error.to_string())),
+            Err(error) => (None, Some(printable(&error.to_string()))),
         };
         if let Some(window) = window {
             window.ended(kind, due.elapsed(), error);
@@ -195,6 +195,11 @@ pub(crate) enum Sender {
     Node(u64),
     /// Of the scheduler, a controller, an operator or a user; a number that spreads them.
     Control(u64),
+}
+
+/// The words of an error, which may be in protobuf.
+fn printable(text: &str) -> String {
+    text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER).collect::<Vec<_>>().join(" ")
 }
 
 /// Seconds and nanoseconds since 1970.

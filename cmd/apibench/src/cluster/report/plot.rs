@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 250.0;
-const LEFT: f64 = 58.0;
+const LEFT: f64 = 70.0;
 const RIGHT: f64 = 506.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 216.0;

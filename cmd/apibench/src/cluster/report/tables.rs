@@ -168,7 +168,7 @@ pub(super) fn conditions(html: &mut String, plan: &Plan, runs: &[Run]) {
     add(
         "A step",
         &format!(
-            "{} s of load, then {} s that are measured. It is invalid if an SLO broke while the load generator was late or its cores were full and the server's were not.",
+            "{} s of load, then {} s that are measured. It is invalid if an SLO broke while the load generator was more than 250 ms late (p99), or it and the store used up their cores and the server did not.",
             plan.settle_seconds, plan.step_seconds
         ),
     );
