@@ -1,5 +1,5 @@
 # What a developer runs. Each target works on a clean clone.
-.PHONY: run build dist test fuzz e2e hostile chaos rolling verify load bench microbench docs generate generate-check deps tools
+.PHONY: run build dist test fuzz e2e hostile chaos rolling verify load bench bench-cluster microbench docs generate generate-check deps tools
 
 CARGO ?= cargo
 FLAGS ?=
@@ -62,6 +62,13 @@ bench: deps build
 	tools/fetch-tools.sh etcd
 	$(CARGO) build --release -p apibench
 	tools/bench.sh $(UPSTREAM) $(BENCH)
+
+# How large a simulated cluster one core carries, beside upstream's if UPSTREAM names its binary. CLUSTER: arguments for
+# apibench cluster.
+bench-cluster: deps build
+	tools/fetch-tools.sh etcd
+	$(CARGO) build --release -p apibench
+	tools/cluster.sh $(UPSTREAM) $(CLUSTER)
 
 # Hostile clients against a server that runs. LOAD: arguments for tools/load.py, such as --port, --token and --pid.
 load:

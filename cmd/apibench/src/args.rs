@@ -3,25 +3,31 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::Parser;
+use clap::{Parser, Subcommand};
 use serde::Serialize;
+
+use crate::cluster::Plan;
 
 /// Drives API servers side by side with the same work and compares rate, latency, CPU and memory.
 #[derive(Parser, Debug)]
 #[command(version, about, after_help = "Run `apibench list` for the workloads, `all` runs every one.")]
 pub(crate) struct Args {
-    /// name=NAME,url=https://HOST:PORT[,pid=PID][,token=TOKEN][,ca=FILE][,cert=FILE,key=FILE], or
+    /// Something else than workloads.
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+
+    /// name=NAME,url=https://HOST:PORT[,pid=PID][,store=PID][,token=TOKEN][,ca=FILE][,cert=FILE,key=FILE], or
     /// name=NAME,kubeconfig=FILE[,pid=PID]. Repeat for each server; ratios are to the first one.
-    #[arg(long = "server", value_name = "SPEC")]
+    #[arg(long = "server", value_name = "SPEC", global = true)]
     pub(crate) servers: Vec<ServerSpec>,
 
     /// name=NAME,cmd=COMMAND (everything after cmd= is the command): start that server, measure the
     /// time to /readyz and its memory then, use its process for CPU and memory, stop it at the end.
-    #[arg(long = "start", value_name = "SPEC")]
+    #[arg(long = "start", value_name = "SPEC", global = true)]
     pub(crate) starts: Vec<StartSpec>,
 
     /// Do not verify the servers' certificates.
-    #[arg(long)]
+    #[arg(long, global = true)]
     pub(crate) insecure: bool,
 
     /// What to run: workload names, `all`, or `list`.
@@ -29,7 +35,7 @@ pub(crate) struct Args {
     pub(crate) workloads: Vec<String>,
 
     /// Write everything measured as one JSON document.
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", global = true)]
     pub(crate) json: Option<PathBuf>,
 
     /// Write a chart of the CPU ratios as SVG.
@@ -43,6 +49,13 @@ pub(crate) struct Args {
     /// How much of everything.
     #[command(flatten)]
     pub(crate) settings: Settings,
+}
+
+/// What is no workload.
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Simulated clusters of growing size, until an SLO breaks; one server after the other.
+    Cluster(Plan),
 }
 
 /// The size of the work; the same for every server. Part of the JSON output.
@@ -129,6 +142,8 @@ pub(crate) struct ServerSpec {
     pub(crate) url: Option<String>,
     /// The process whose CPU and memory are read from `/proc`.
     pub(crate) pid: Option<u32>,
+    /// The process of its etcd, whose CPU `cluster` shows.
+    pub(crate) store_pid: Option<u32>,
     /// Bearer token.
     pub(crate) token: Option<String>,
     /// PEM file of the authorities that may have signed the server's certificate.
@@ -154,6 +169,7 @@ impl FromStr for ServerSpec {
                 "name" => spec.name = value.to_owned(),
                 "url" => spec.url = text(),
                 "pid" => spec.pid = Some(value.parse().map_err(|e| format!("pid {value:?}: {e}"))?),
+                "store" => spec.store_pid = Some(value.parse().map_err(|e| format!("store {value:?}: {e}"))?),
                 "token" => spec.token = text(),
                 "ca" => spec.ca = file(),
                 "cert" => spec.cert = file(),
@@ -241,6 +257,10 @@ mod tests {
         assert_eq!(args.workloads, ["get", "all"]);
         assert_eq!((args.settings.seconds, args.settings.objects, args.servers.len()), (2, 5000, 1));
         assert!(Args::try_parse_from(["apibench", "--rounds", "0"]).is_err());
+        let line = ["apibench", "cluster", "--nodes", "7", "--server", "name=a,url=https://h,store=5"];
+        let args = Args::try_parse_from(line).unwrap();
+        assert!(matches!(args.command, Some(Command::Cluster(plan)) if plan.nodes == 7));
+        assert_eq!(args.servers[0].store_pid, Some(5));
     }
 
     #[test]

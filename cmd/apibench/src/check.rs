@@ -117,7 +117,7 @@ fn protobuf_items(body: &[u8]) -> Option<u64> {
 }
 
 /// The fields of a protobuf message: number, and content if it has a length. `None` is a broken one.
-struct Fields<'a>(&'a [u8]);
+pub(crate) struct Fields<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Iterator for Fields<'a> {
     type Item = Option<(u64, &'a [u8])>;

@@ -6,6 +6,7 @@ mod args;
 mod bodies;
 mod check;
 mod client;
+mod cluster;
 mod error;
 mod kubeconfig;
 mod process;
@@ -26,7 +27,7 @@ use std::sync::Arc;
 
 use clap::Parser as _;
 
-use args::Args;
+use args::{Args, Command};
 use error::{Error, Result};
 use report::Results;
 use start::{Server, Started};
@@ -55,6 +56,12 @@ fn main() -> ExitCode {
 /// Starts what is to be started, runs, reports what there is even if the run was cut short, and stops
 /// what was started.
 async fn bench(args: &Args) -> Result<()> {
+    if let Some(Command::Cluster(plan)) = &args.command {
+        return match resolve(args)? {
+            none if none.is_empty() => Err(Error::Usage("nothing to do: give --server".to_owned())),
+            targets => cluster::run(args, plan, &targets).await,
+        };
+    }
     let workloads = workload::chosen(&args.workloads)?;
     if args.servers.is_empty() || (workloads.is_empty() && args.starts.is_empty()) {
         return Err(Error::Usage("nothing to do: give --server and a workload; see --help".to_owned()));

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 
 /// Milliseconds of a tick in `/proc/PID/stat`: USER_HZ is 100 on every Linux that servers run on.
-const TICK_MS: f64 = 10.0;
+pub(crate) const TICK_MS: f64 = 10.0;
 
 /// How often memory is looked at to find its peak.
 const SAMPLE: Duration = Duration::from_millis(20);

@@ -26,6 +26,8 @@ pub(crate) struct Target {
     pub(crate) tls: Arc<rustls::ClientConfig>,
     /// The process to read CPU and memory of; without it they are not reported.
     pub(crate) pid: Option<u32>,
+    /// The process of its store.
+    pub(crate) store_pid: Option<u32>,
 }
 
 impl Target {
@@ -48,7 +50,16 @@ impl Target {
         let authorization =
             authorization.map_err(|e| Error::Usage(format!("token of {}: {e}", spec.name)))?;
         let tls = tls::client_config(&material)?;
-        Ok(Self { name: spec.name.clone(), url, host, port, authorization, tls, pid: spec.pid })
+        Ok(Self {
+            name: spec.name.clone(),
+            url,
+            host,
+            port,
+            authorization,
+            tls,
+            pid: spec.pid,
+            store_pid: spec.store_pid,
+        })
     }
 
     /// The same server once its process is known.

@@ -1,0 +1,76 @@
+//! Marks in objects that say when the write was due, and how watches find them without reading the object.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+/// What a mark begins with; 16 hexadecimal digits follow, nanoseconds since the run began.
+const PREFIX: &[u8] = b"apibench-at-";
+/// Length of a mark.
+const LENGTH: usize = PREFIX.len() + 16;
+/// Marks that a watch remembers, so that an object that comes again for another reason is not counted.
+const REMEMBERED: usize = 48;
+
+/// The mark of a write that was due at `due`.
+pub(crate) fn mark(begun: Instant, due: Instant) -> String {
+    let nanos = due.saturating_duration_since(begun).as_nanos();
+    format!("apibench-at-{nanos:016x}")
+}
+
+/// Finds the marks in the bytes of one watch, also those that are in two pieces.
+#[derive(Debug, Default)]
+pub(crate) struct Finder {
+    tail: Vec<u8>,
+    seen: VecDeque<u64>,
+}
+
+impl Finder {
+    /// Calls `found` with each mark that was not seen lately: the time since the run began.
+    pub(crate) fn push(&mut self, piece: &[u8], mut found: impl FnMut(Duration)) {
+        let kept = self.tail.len();
+        if kept > 0 {
+            // A mark that begins in the last piece ends within the first bytes of this one.
+            self.tail.extend_from_slice(piece.get(..LENGTH.min(piece.len())).unwrap_or_default());
+            let joined = std::mem::take(&mut self.tail);
+            self.scan(&joined, kept, &mut found);
+        }
+        self.scan(piece, piece.len(), &mut found);
+        self.tail = piece.get(piece.len().saturating_sub(LENGTH - 1)..).unwrap_or_default().to_vec();
+    }
+
+    /// Marks that begin before `end`.
+    fn scan(&mut self, bytes: &[u8], end: usize, found: &mut impl FnMut(Duration)) {
+        for at in memchr::memmem::find_iter(bytes, PREFIX).take_while(|at| *at < end) {
+            let Some(digits) = bytes.get(at + PREFIX.len()..at + LENGTH) else { continue };
+            let Ok(digits) = std::str::from_utf8(digits) else { continue };
+            let Ok(nanos) = u64::from_str_radix(digits, 16) else { continue };
+            if self.seen.contains(&nanos) {
+                continue;
+            }
+            if self.seen.len() == REMEMBERED {
+                self.seen.pop_front();
+            }
+            self.seen.push_back(nanos);
+            found(Duration::from_nanos(nanos));
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "instants to compare")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_are_found_once_wherever_the_pieces_end() {
+        let begun = Instant::now();
+        let marks: Vec<String> = [5, 70_000].map(|ms| mark(begun, begun + Duration::from_millis(ms))).into();
+        let bytes = format!("xx{}yy{}{}zz", marks[0], marks[1], marks[0]);
+        for cut in 0..bytes.len() {
+            let (mut finder, mut found) = (Finder::default(), Vec::new());
+            let (left, right) = bytes.as_bytes().split_at(cut);
+            finder.push(left, |at| found.push(at.as_millis()));
+            finder.push(right, |at| found.push(at.as_millis()));
+            assert_eq!(found, [5, 70_000], "cut at {cut}");
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! What is asked of `apibench cluster`: how large the cluster is, how it grows, and how busy it is.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::Serialize;
+
+/// Pods of one namespace; each namespace has a Service, a ReplicaSet, a ConfigMap and a Secret.
+pub(crate) const PODS_PER_NAMESPACE: u64 = 200;
+
+/// Runs simulated clusters of growing size against each server in turn, until an SLO breaks.
+///
+/// Give each server an empty store of its own: objects are made as the cluster grows, and stay.
+#[derive(clap::Args, Debug, Clone, Serialize)]
+pub(crate) struct Plan {
+    /// Nodes of the first step.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) nodes: u64,
+    /// Pods that each node runs.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=500))]
+    pub(crate) pods_per_node: u64,
+    /// How many times the nodes of a step the next one has.
+    #[arg(long, default_value_t = 1.5)]
+    pub(crate) growth: f64,
+    /// No step has more nodes.
+    #[arg(long, default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(1..=100_000))]
+    pub(crate) max_nodes: u64,
+    /// Seconds of a step that are measured.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) step_seconds: u64,
+    /// Seconds under load before them.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(0..=600))]
+    pub(crate) settle_seconds: u64,
+    /// Pods replaced per second and 1,000 nodes.
+    #[arg(long, default_value_t = 10.0)]
+    pub(crate) churn: f64,
+    /// EndpointSlices written per second, whatever the size: every kube-proxy hears of each.
+    #[arg(long, default_value_t = 2.0)]
+    pub(crate) endpoint_changes: f64,
+    /// Operators with an informer on all custom resources.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(0..=1000))]
+    pub(crate) operators: u64,
+    /// Most TCP connections of nodes; beyond it nodes share them.
+    #[arg(long, default_value_t = 2000, value_parser = clap::value_parser!(u64).range(1..=20_000))]
+    pub(crate) node_connections: u64,
+    /// What the random choices follow from.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Seconds that all steps of one server may take together.
+    #[arg(long, default_value_t = 3600, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    pub(crate) time_limit: u64,
+    /// Where the report goes.
+    #[arg(long, value_name = "FILE", default_value = "cluster.html")]
+    pub(crate) report: PathBuf,
+}
+
+impl Plan {
+    /// The sizes of the steps, ascending; the last one is at most [`Self::max_nodes`].
+    pub(crate) fn sizes(&self) -> Vec<u64> {
+        let (growth, mut sizes) = (self.growth.clamp(1.05, 100.0), Vec::new());
+        let mut nodes = self.nodes.min(self.max_nodes);
+        loop {
+            sizes.push(nodes);
+            if nodes >= self.max_nodes {
+                return sizes;
+            }
+            nodes = ((nodes as f64 * growth).round() as u64).clamp(nodes + 1, self.max_nodes);
+        }
+    }
+
+    /// The namespace of pod number `pod` of the cluster.
+    pub(crate) fn namespace_of(&self, pod: u64) -> u64 {
+        pod / PODS_PER_NAMESPACE
+    }
+
+    /// Namespaces that `nodes` have pods in.
+    pub(crate) fn namespaces(&self, nodes: u64) -> u64 {
+        (nodes * self.pods_per_node).div_ceil(PODS_PER_NAMESPACE)
+    }
+
+    /// Length of the measured part of a step.
+    pub(crate) fn step(&self) -> Duration {
+        Duration::from_secs(self.step_seconds)
+    }
+
+    /// Length of the part before it.
+    pub(crate) fn settle(&self) -> Duration {
+        Duration::from_secs(self.settle_seconds)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        plan: Plan,
+    }
+
+    pub(crate) fn plan(line: &[&str]) -> Plan {
+        Line::try_parse_from(["x"].iter().chain(line)).unwrap().plan
+    }
+
+    #[test]
+    fn steps_grow_up_to_the_last() {
+        assert_eq!(plan(&["--nodes", "100", "--max-nodes", "300"]).sizes(), [100, 150, 225, 300]);
+        assert_eq!(plan(&["--nodes", "1", "--growth", "0", "--max-nodes", "3"]).sizes(), [1, 2, 3]);
+        assert_eq!(plan(&["--nodes", "9", "--max-nodes", "3"]).sizes(), [3]);
+    }
+
+    #[test]
+    fn namespaces_hold_a_bounded_number_of_pods() {
+        let plan = plan(&["--pods-per-node", "30"]);
+        assert_eq!((plan.namespaces(1), plan.namespaces(7), plan.namespaces(20)), (1, 2, 3));
+        assert_eq!((plan.namespace_of(199), plan.namespace_of(200)), (0, 1));
+    }
+}

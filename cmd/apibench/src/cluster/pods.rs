@@ -1,0 +1,95 @@
+//! The life of a pod: a controller makes it, the scheduler binds it, its kubelet reports that it runs, a
+//! controller deletes it, its kubelet reports that and removes it. What follows on something is due when
+//! that is there, as it is in a cluster; pods are replaced at times that nothing delays.
+
+#![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+
+use std::time::Instant;
+
+use http::Method;
+
+use super::bodies;
+use super::kind::Kind;
+use super::mark::mark;
+use super::world::{MERGE, Node, PROTOBUF, Pod, STRATEGIC, Sender, World, rfc3339, unix_time};
+use crate::client::{Call, JSON};
+
+/// Replaces the oldest pod of `node` by a new one.
+pub(crate) async fn replace(world: &World, node: &Node, due: Instant, salt: u64) {
+    let Some(old) = node.oldest() else { return };
+    let new = Pod { number: world.new_pod(), namespace: old.namespace };
+    let (appeared, ()) = tokio::join!(appear(world, node, new, due, salt), go(world, node, old, due, salt));
+    if appeared {
+        node.add(new);
+    }
+}
+
+/// Where a pod is.
+pub(crate) fn path(pod: Pod) -> String {
+    format!("{}/{}", pods_of(pod), bodies::pod_name(pod.number))
+}
+
+fn pods_of(pod: Pod) -> String {
+    format!("/api/v1/namespaces/{}/pods", bodies::namespace_name(pod.namespace))
+}
+
+async fn appear(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) -> bool {
+    let (namespace, name) = (bodies::namespace_name(pod.namespace), bodies::pod_name(pod.number));
+    let control = Sender::Control(salt);
+    let body = bodies::pod(&name, &namespace, None);
+    let call = Call::send(Method::POST, pods_of(pod), PROTOBUF, body).accept(PROTOBUF);
+    if world.call(control, Kind::PodCreate, due, call, 0).await.is_none() {
+        return false;
+    }
+    let due = Instant::now();
+    let body = bodies::binding(&name, &namespace, &node.name, &mark(world.begun, due));
+    let call = Call::send(Method::POST, format!("{}/binding", path(pod)), PROTOBUF, body).accept(PROTOBUF);
+    if world.call(control, Kind::PodBind, due, call, 0).await.is_none() {
+        return false;
+    }
+    let due = Instant::now();
+    let events = async {
+        for reason in ["Scheduled", "Pulled", "Started"] {
+            event(world, node, pod, reason, due).await;
+        }
+    };
+    let status = async {
+        status(world, node, pod, true, due).await;
+        let body = format!(r#"{{"status":{{"replicas":200,"readyReplicas":{}}}}}"#, salt % 200);
+        let path = format!("/apis/apps/v1/namespaces/{namespace}/replicasets/web/status");
+        let call = Call::send(Method::PATCH, path, MERGE, body).accept(PROTOBUF);
+        world.call(control, Kind::ReplicaSetStatus, Instant::now(), call, 0).await;
+    };
+    tokio::join!(events, status);
+    true
+}
+
+async fn go(world: &World, node: &Node, pod: Pod, due: Instant, salt: u64) {
+    let call = Call::delete(path(pod)).accept(PROTOBUF);
+    if world.call(Sender::Control(salt), Kind::PodDelete, due, call, 0).await.is_none() {
+        return;
+    }
+    status(world, node, pod, false, Instant::now()).await;
+    let call = Call::delete(format!("{}?gracePeriodSeconds=0", path(pod))).accept(PROTOBUF);
+    world.call(Sender::Node(node.number), Kind::PodRemove, Instant::now(), call, 0).await;
+}
+
+/// A kubelet reads the pod, then reports.
+async fn status(world: &World, node: &Node, pod: Pod, ready: bool, due: Instant) {
+    let from = Sender::Node(node.number);
+    world.call(from, Kind::PodGet, due, Call::get(path(pod)).accept(PROTOBUF), 0).await;
+    let due = Instant::now();
+    let body = bodies::pod_status(ready, &mark(world.begun, due), &rfc3339(), pod.number);
+    let path = format!("{}/status", path(pod));
+    let call = Call::send(Method::PATCH, path, STRATEGIC, body).accept(PROTOBUF);
+    world.call(from, Kind::PodStatus, due, call, 0).await;
+}
+
+async fn event(world: &World, node: &Node, pod: Pod, reason: &str, due: Instant) {
+    let (namespace, about) = (bodies::namespace_name(pod.namespace), bodies::pod_name(pod.number));
+    let name = format!("{about}.{}", reason.to_ascii_lowercase());
+    let body = bodies::event(&name, &namespace, &about, reason, unix_time().0);
+    let path = format!("/api/v1/namespaces/{namespace}/events");
+    let call = Call::send(Method::POST, path, PROTOBUF, body).accept(JSON);
+    world.call(Sender::Node(node.number), Kind::Event, due, call, 0).await;
+}

@@ -1,0 +1,122 @@
+//! Makes the cluster larger: namespaces, nodes with their leases, pods, custom resources, as fast as the server
+//! takes them. Nothing of it is measured.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http::Method;
+
+use super::bodies::{self, GROUP};
+use super::protobuf;
+use super::world::{Node, PROTOBUF, Pod, World, rfc3339, unix_time};
+use crate::client::{Call, Client, JSON};
+use crate::error::{Error, Result};
+
+/// Requests under way.
+const LANES: usize = 48;
+/// Looks whether the custom resources are served, one every 50 ms.
+const LOOKS: u32 = 600;
+
+/// What a cluster needs before it has nodes.
+pub(crate) async fn begin(world: &World) -> Result<()> {
+    let client = world.control();
+    let namespaces = "/api/v1/namespaces";
+    // Made by servers themselves, some a moment later than they are ready.
+    let leases = r#"{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"kube-node-lease"}}"#;
+    post(client, 0, namespaces, JSON, leases.to_owned(), true).await?;
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    post(client, 0, definitions, JSON, bodies::definition(), true).await?;
+    for _ in 0..LOOKS {
+        let answer = client.call(0, Call::get(format!("/apis/{GROUP}/v1/widgets")), 0).await?;
+        if answer.status == 200 {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    Err(Error::Wrong("custom resources are not served".to_owned()))
+}
+
+/// Makes the cluster grow from the nodes that it has to `nodes`.
+pub(crate) async fn grow(world: &Arc<World>, nodes: u64) -> Result<()> {
+    let before = world.nodes().len() as u64;
+    world.connect(nodes).await?;
+    let plan = &world.plan;
+    stream::iter(plan.namespaces(before)..plan.namespaces(nodes))
+        .map(|namespace| make_namespace(world, namespace))
+        .buffer_unordered(LANES)
+        .try_collect::<()>()
+        .await?;
+    let more: Vec<Arc<Node>> = stream::iter(before..nodes)
+        .map(|number| make_node(world, number))
+        .buffer_unordered(LANES)
+        .try_collect()
+        .await?;
+    let pods = more.iter().flat_map(|node| (0..plan.pods_per_node).map(move |at| (node, at)));
+    stream::iter(pods)
+        .map(|(node, at)| make_pod(world, node, at))
+        .buffer_unordered(LANES)
+        .try_collect::<()>()
+        .await?;
+    world.add_nodes(more);
+    Ok(())
+}
+
+async fn make_namespace(world: &World, number: u64) -> Result<()> {
+    let (client, name) = (world.control(), bodies::namespace_name(number));
+    for (path, body) in bodies::of_namespace(&name) {
+        post(client, number, &path, JSON, body, path.ends_with("serviceaccounts")).await?;
+    }
+    let slices = format!("/apis/discovery.k8s.io/v1/namespaces/{name}/endpointslices");
+    post(client, number, &slices, PROTOBUF, bodies::endpoint_slice(&name, "-", number), false).await?;
+    Ok(())
+}
+
+async fn make_node(world: &World, number: u64) -> Result<Arc<Node>> {
+    let (client, node) = (world.control(), Node::new(number));
+    post(client, number, "/api/v1/nodes", JSON, bodies::node(&node.name), false).await?;
+    let status = bodies::node_status("-", &rfc3339());
+    let path = format!("/api/v1/nodes/{}/status", node.name);
+    let call = Call::send(Method::PATCH, path, "application/strategic-merge-patch+json", status);
+    client.call(number as usize, call, 0).await?.expect(200)?;
+    let leases = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+    let body = bodies::lease(&node.name, None, unix_time());
+    let lease = post(client, number, leases, PROTOBUF, body, false).await?;
+    *node.lease.lock().await = lease;
+    let namespace = bodies::namespace_name(world.plan.namespace_of(number * world.plan.pods_per_node));
+    let widgets = format!("/apis/{GROUP}/v1/namespaces/{namespace}/widgets");
+    post(client, number, &widgets, JSON, bodies::widget(&node.name), false).await?;
+    Ok(Arc::new(node))
+}
+
+async fn make_pod(world: &World, node: &Node, at: u64) -> Result<()> {
+    let number = node.number * world.plan.pods_per_node + at;
+    let namespace = world.plan.namespace_of(number);
+    let name = bodies::namespace_name(namespace);
+    let body = bodies::pod(&bodies::pod_name(number), &name, Some(&node.name));
+    let path = format!("/api/v1/namespaces/{name}/pods");
+    post(world.control(), number, &path, PROTOBUF, body, false).await?;
+    node.add(Pod { number, namespace });
+    Ok(())
+}
+
+/// Creates an object; gives its revision if the answer is protobuf. `anew` allows that it is there already.
+async fn post(
+    client: &Client,
+    lane: u64,
+    path: &str,
+    kind: &'static str,
+    body: impl Into<bytes::Bytes>,
+    anew: bool,
+) -> Result<Option<String>> {
+    let call = Call::send(Method::POST, path, kind, body).accept(kind);
+    let answer = client.call(lane as usize, call, 4096).await?;
+    match answer.status {
+        409 if anew => Ok(None),
+        409 => Err(answer.wrong("the server needs an empty store; there is an object of another run")),
+        _ => {
+            let answer = answer.expect(201)?;
+            Ok(protobuf::resource_version(&answer.head).map(str::to_owned))
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! One step: a cluster of one size under its load for a while, and whether the server kept its SLOs.
+
+#![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+
+use super::kind::{Class, Kind};
+use super::traffic::Traffic;
+use super::usage::{Usage, Watch};
+use super::window::Window;
+use super::world::World;
+use crate::stats::Latency;
+
+/// After a step so long is waited for answers; what has none then is an error.
+const STRAGGLERS: Duration = Duration::from_secs(12);
+/// Requests of which more than this share fail break a step, and so do watches that end.
+const MAX_ERRORS: f64 = 0.01;
+/// A load generator that is later than that, at p99, measures itself.
+const MAX_LAG_MS: f64 = 250.0;
+/// Cores that are busier than that have nothing left.
+const FULL: f64 = 0.95;
+/// So much CPU of others on the server's cores is worth a word.
+const NOTABLE: f64 = 0.1;
+/// Between two lines of progress.
+const PROGRESS: Duration = Duration::from_secs(5);
+
+/// What came of a step.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Step {
+    /// Nodes of the cluster.
+    pub(crate) nodes: u64,
+    /// Its pods.
+    pub(crate) pods: u64,
+    /// Watches that were open.
+    pub(crate) watches: u64,
+    /// Seconds that it took to make what the step before did not have.
+    pub(crate) seed_seconds: f64,
+    /// Requests per second.
+    pub(crate) rate: f64,
+    /// Events per second that were measured.
+    pub(crate) event_rate: f64,
+    /// Bytes of watches per second.
+    pub(crate) event_bytes_rate: f64,
+    /// The SLOs.
+    pub(crate) classes: Vec<Of<Class>>,
+    /// The kinds of requests.
+    pub(crate) kinds: Vec<Of<Kind>>,
+    /// Requests that failed.
+    pub(crate) errors: u64,
+    /// The first of them.
+    pub(crate) first_error: Option<String>,
+    /// Watches that ended.
+    pub(crate) watches_lost: u64,
+    /// How late requests were sent, p99.
+    pub(crate) lag_ms: f64,
+    /// CPU and memory.
+    pub(crate) usage: Usage,
+    /// Whether the SLOs held.
+    pub(crate) verdict: Verdict,
+}
+
+/// Figures of one SLO or of one kind of request.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Of<T> {
+    /// Which.
+    pub(crate) of: T,
+    /// Per second.
+    pub(crate) rate: f64,
+    /// Latency from when they were due; absent if there were none.
+    pub(crate) latency_ms: Option<Latency>,
+}
+
+/// Whether a server carried a step.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase", tag = "outcome", content = "why")]
+pub(crate) enum Verdict {
+    /// It did.
+    Passed,
+    /// It did not: what broke.
+    Broken(String),
+    /// Nobody knows: the load generator or the store was the limit.
+    Invalid(String),
+}
+
+/// Runs the load for as long as the plan says, and measures the second part of it.
+pub(crate) async fn run(
+    world: &Arc<World>,
+    name: &str,
+    number: u64,
+    watches: u64,
+    seed_seconds: f64,
+) -> Step {
+    let (plan, now) = (&world.plan, Instant::now());
+    let start = now + plan.settle();
+    let end = start + plan.step();
+    let window = Arc::new(Window::new(start, end));
+    world.measure(&window);
+    let traffic = Traffic::start(world, end, number);
+    tokio::time::sleep_until(start.into()).await;
+    let watch = Watch::start(world.target.pid, world.target.store_pid);
+    let progress = progress(name, world.nodes().len(), &window, start);
+    let usage = tokio::select! {
+        usage = watch.during(plan.step()) => usage,
+        () = progress => Usage::default(),
+    };
+    let limit = end + STRAGGLERS;
+    traffic.finish(limit).await;
+    window.close(end.elapsed().max(Duration::from_millis(1)));
+    figures(world, &window, watches, seed_seconds, usage)
+}
+
+/// A line now and then. Never ends.
+async fn progress(name: &str, nodes: usize, window: &Window, start: Instant) {
+    loop {
+        tokio::time::sleep(PROGRESS).await;
+        let p99 = |class| window.class(class).latency().map_or(0.0, |latency| latency.p99);
+        eprintln!(
+            "  {name}, {nodes} nodes, {:>3.0} s: {} under way, p99 so far: writes {:.0} ms, reads {:.0} ms, lists {:.0} ms, events {:.0} ms",
+            start.elapsed().as_secs_f64(),
+            window.pending(),
+            p99(Class::Write),
+            p99(Class::Read),
+            p99(Class::List),
+            p99(Class::Event),
+        );
+    }
+}
+
+fn figures(world: &World, window: &Window, watches: u64, seed_seconds: f64, usage: Usage) -> Step {
+    let seconds = world.plan.step().as_secs_f64();
+    let per_second = |count: u64| count as f64 / seconds;
+    let classes = Class::ALL.map(|of| {
+        let histogram = window.class(of);
+        Of { of, rate: per_second(histogram.count()), latency_ms: histogram.latency() }
+    });
+    let kinds = Kind::ALL.map(|of| {
+        let latency = &window.of(of).latency;
+        Of { of, rate: per_second(latency.count()), latency_ms: latency.latency() }
+    });
+    let nodes = world.nodes().len() as u64;
+    let mut step = Step {
+        nodes,
+        pods: nodes * world.plan.pods_per_node,
+        watches,
+        seed_seconds,
+        rate: kinds.iter().map(|kind| kind.rate).sum(),
+        event_rate: per_second(window.class(Class::Event).count()),
+        event_bytes_rate: per_second(window.event_bytes.load(Relaxed)),
+        classes: classes.into(),
+        kinds: kinds.into(),
+        errors: Kind::ALL.iter().map(|kind| window.of(*kind).errors.load(Relaxed)).sum(),
+        first_error: window.first_error(),
+        watches_lost: window.watches_lost.load(Relaxed),
+        lag_ms: window.lag.latency().map_or(0.0, |latency| latency.p99),
+        usage,
+        verdict: Verdict::Passed,
+    };
+    step.verdict = judge(&step, seconds);
+    step
+}
+
+/// Broken SLOs are the server's, unless something else had nothing left and the server had.
+fn judge(step: &Step, seconds: f64) -> Verdict {
+    let mut why = Vec::new();
+    for class in &step.classes {
+        let limit = class.of.limit().as_secs_f64() * 1e3;
+        match class.latency_ms.map(|latency| latency.p99) {
+            Some(p99) if p99 > limit => {
+                why.push(format!("p99 of {} {:.1} s", class.of.name(), p99 / 1e3));
+            }
+            _ => {}
+        }
+    }
+    let requests = (step.rate * seconds).max(1.0);
+    if step.errors as f64 > requests * MAX_ERRORS {
+        why.push(format!("{} of {requests:.0} requests failed", step.errors));
+    }
+    if step.watches_lost as f64 > step.watches as f64 * MAX_ERRORS {
+        why.push(format!("{} of {} watches ended", step.watches_lost, step.watches));
+    }
+    if why.is_empty() {
+        return Verdict::Passed;
+    }
+    let (usage, mut why) = (&step.usage, why.join(", "));
+    let cores = usage.server_cores.unwrap_or(0.0) * FULL;
+    let server_full = usage.server_cpu.is_some_and(|cpu| cpu >= cores);
+    if step.lag_ms > MAX_LAG_MS {
+        return Verdict::Invalid(format!("{why}; requests were sent {:.0} ms late (p99)", step.lag_ms));
+    }
+    if !server_full && usage.client_share() >= FULL {
+        return Verdict::Invalid(format!(
+            "{why}; the load generator and the store had nothing left, the server had"
+        ));
+    }
+    if let Some(others) = usage.others_cpu.filter(|others| !server_full && *others > NOTABLE) {
+        why.push_str(&format!("; others used {:.0} % of the server's cores", others * 100.0));
+    }
+    Verdict::Broken(why)
+}
+
+impl Step {
+    /// p99 of an SLO.
+    pub(crate) fn p99(&self, class: Class) -> Option<f64> {
+        let found = self.classes.iter().find(|figures| figures.of == class);
+        found?.latency_ms.map(|latency| latency.p99)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    pub(crate) fn step(nodes: u64, write_p99: f64) -> Step {
+        let latency = |p99| Some(Latency { p50: p99 / 4.0, p90: p99 / 2.0, p99, p999: p99, max: p99 });
+        let classes = Class::ALL.map(|of| Of { of, rate: 100.0, latency_ms: latency(5.0) });
+        let kinds = Kind::ALL.map(|of| Of { of, rate: 10.0, latency_ms: latency(write_p99) });
+        let usage = Usage {
+            server_cores: Some(1.0),
+            server_cpu: Some(0.97),
+            server_mib: Some(300.0),
+            client_cores: 1.0,
+            client_cpu: 0.3,
+            ..Usage::default()
+        };
+        let mut step = Step {
+            nodes,
+            pods: nodes * 10,
+            watches: nodes * 7,
+            seed_seconds: 1.0,
+            rate: 170.0,
+            event_rate: 100.0,
+            event_bytes_rate: 1e5,
+            classes: classes.into(),
+            kinds: kinds.into(),
+            errors: 0,
+            first_error: None,
+            watches_lost: 0,
+            lag_ms: 2.0,
+            usage,
+            verdict: Verdict::Passed,
+        };
+        if let Some(writes) = step.classes.first_mut() {
+            writes.latency_ms = latency(write_p99);
+        }
+        step.verdict = judge(&step, 30.0);
+        step
+    }
+
+    #[test]
+    fn a_step_within_its_slos_is_passed_and_one_beyond_is_broken() {
+        assert_eq!(step(100, 999.0).verdict, Verdict::Passed);
+        assert_eq!(step(100, 1500.0).verdict, Verdict::Broken("p99 of writes 1.5 s".to_owned()));
+    }
+
+    #[test]
+    fn a_late_load_generator_makes_a_broken_step_invalid_and_not_a_passed_one() {
+        let late = |write_p99| judge(&Step { lag_ms: 400.0, ..step(100, write_p99) }, 30.0);
+        assert!(matches!(late(1500.0), Verdict::Invalid(_)));
+        assert_eq!(late(500.0), Verdict::Passed);
+    }
+
+    #[test]
+    fn a_server_with_room_is_not_blamed_for_a_full_store() {
+        let mut full = step(100, 1500.0);
+        full.usage.client_cpu = 0.97;
+        assert!(matches!(judge(&full, 30.0), Verdict::Broken(_)));
+        full.usage.server_cpu = Some(0.5);
+        assert!(matches!(judge(&full, 30.0), Verdict::Invalid(_)));
+    }
+
+    #[test]
+    fn one_error_in_a_hundred_is_the_most() {
+        let failed = |errors| judge(&Step { errors, ..step(100, 5.0) }, 30.0);
+        assert_eq!(failed(51), Verdict::Passed);
+        assert_eq!(failed(52), Verdict::Broken("52 of 5100 requests failed".to_owned()));
+    }
+}

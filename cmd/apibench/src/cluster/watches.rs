@@ -1,0 +1,162 @@
+//! The watches of kubelets, kube-proxies, controllers and operators. They begin now, without the objects
+//! that there are: how a cluster starts is not what is measured.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use futures::{StreamExt as _, TryStreamExt as _, stream};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use tokio::task::JoinSet;
+
+use super::bodies::{self, GROUP};
+use super::kind::Class;
+use super::mark::Finder;
+use super::world::{Node, Sender, World};
+use crate::check::{self, MAX_BODY};
+use crate::client::{Call, JSON};
+use crate::error::{Error, Result};
+use crate::setup::METADATA_LIST;
+
+/// Watches that are being opened.
+const LANES: usize = 48;
+/// Between the end of a watch and the next attempt.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Media type of watches in protobuf.
+const PROTOBUF_WATCH: &str = "application/vnd.kubernetes.protobuf;stream=watch";
+
+/// A watch to open.
+struct Wanted {
+    from: Sender,
+    path: String,
+    accept: &'static str,
+    /// Its events are counted, and how late they are: every write that leads to one carries a mark of its own.
+    measured: bool,
+}
+
+/// The watches that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    tasks: JoinSet<()>,
+    /// How many were opened.
+    pub(crate) count: u64,
+}
+
+impl Watches {
+    /// Those of the control plane and of operators.
+    pub(crate) async fn open_control(&mut self, world: &Arc<World>) -> Result<()> {
+        let mut wanted = Vec::new();
+        let mut add = |path: &str, accept, measured| {
+            let from = Sender::Control(wanted.len() as u64);
+            wanted.push(Wanted { from, path: format!("{path}?"), accept, measured });
+        };
+        // The scheduler, the controller manager and something that looks on.
+        for _ in 0..3 {
+            add("/api/v1/pods", PROTOBUF_WATCH, false);
+            add("/api/v1/nodes", PROTOBUF_WATCH, true);
+        }
+        for path in ["/apis/apps/v1/replicasets", "/apis/discovery.k8s.io/v1/endpointslices"] {
+            add(path, PROTOBUF_WATCH, false);
+        }
+        for _ in 0..world.plan.operators {
+            add(&format!("/apis/{GROUP}/v1/widgets"), JSON, true);
+        }
+        self.open(world, wanted).await
+    }
+
+    /// Those of a kubelet and a kube-proxy on each of `nodes`.
+    pub(crate) async fn open_nodes(&mut self, world: &Arc<World>, nodes: &[Arc<Node>]) -> Result<()> {
+        let wanted = nodes.iter().flat_map(|node| of_node(world, node)).collect();
+        self.open(world, wanted).await
+    }
+
+    async fn open(&mut self, world: &Arc<World>, wanted: Vec<Wanted>) -> Result<()> {
+        let revision = Arc::new(now(world).await?);
+        self.count += wanted.len() as u64;
+        let opened = stream::iter(wanted).map(|wanted| {
+            let (world, revision) = (Arc::clone(world), Arc::clone(&revision));
+            async move {
+                let body = begin(&world, &wanted, &revision).await?;
+                Ok::<_, Error>((world, wanted, body))
+            }
+        });
+        let mut opened = opened.buffer_unordered(LANES);
+        while let Some((world, wanted, body)) = opened.try_next().await? {
+            self.tasks.spawn(follow(world, wanted, body));
+        }
+        Ok(())
+    }
+}
+
+fn of_node(world: &World, node: &Node) -> Vec<Wanted> {
+    let namespace = world.plan.namespace_of(node.number * world.plan.pods_per_node);
+    let (name, namespace) = (&node.name, bodies::namespace_name(namespace));
+    let one = |resource, name| {
+        format!("/api/v1/namespaces/{namespace}/{resource}?fieldSelector=metadata.name%3D{name}&")
+    };
+    let all = [
+        (format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{name}&"), true),
+        (format!("/api/v1/nodes?fieldSelector=metadata.name%3D{name}&"), true),
+        ("/api/v1/services?".to_owned(), false),
+        (one("configmaps", "app"), false),
+        (one("secrets", "token"), false),
+        // The kube-proxy's.
+        ("/api/v1/services?".to_owned(), false),
+        ("/apis/discovery.k8s.io/v1/endpointslices?".to_owned(), true),
+    ];
+    let from = Sender::Node(node.number);
+    all.into_iter().map(|(path, measured)| Wanted { from, path, accept: PROTOBUF_WATCH, measured }).collect()
+}
+
+/// The revision of now.
+async fn now(world: &World) -> Result<String> {
+    let call = Call::get("/api/v1/namespaces?limit=1").accept(METADATA_LIST);
+    let answer = world.control().call(0, call, MAX_BODY).await?.expect(200)?;
+    Ok(check::json_list(&answer)?.0.resource_version)
+}
+
+async fn begin(world: &World, wanted: &Wanted, revision: &str) -> Result<Incoming> {
+    let query = format!("watch=1&allowWatchBookmarks=true&timeoutSeconds=86400&resourceVersion={revision}");
+    let call = Call::get(format!("{}{query}", wanted.path)).accept(wanted.accept);
+    let response = match wanted.from {
+        Sender::Node(node) => world.client(node)?.start(0, call).await?,
+        Sender::Control(lane) => world.control().start(lane as usize, call).await?,
+    };
+    match response.status().as_u16() {
+        200 => Ok(response.into_body()),
+        status => Err(Error::Wrong(format!("watch {}: {status}", wanted.path))),
+    }
+}
+
+/// Reads a watch as long as the run lasts, and opens it again when it ends.
+async fn follow(world: Arc<World>, wanted: Wanted, body: Incoming) {
+    let mut body = Some(body);
+    loop {
+        if let Some(body) = body.take() {
+            read(&world, &wanted, body).await;
+            world.window().watches_lost.fetch_add(1, Relaxed);
+        }
+        tokio::time::sleep(PAUSE).await;
+        let Ok(revision) = now(&world).await else { continue };
+        body = begin(&world, &wanted, &revision).await.ok();
+    }
+}
+
+async fn read(world: &World, wanted: &Wanted, mut body: Incoming) {
+    let mut finder = Finder::default();
+    while let Some(Ok(frame)) = body.frame().await {
+        let Some(data) = frame.data_ref() else { continue };
+        let window = world.window();
+        window.event_bytes.fetch_add(data.len() as u64, Relaxed);
+        if !wanted.measured {
+            continue;
+        }
+        finder.push(data, |at| {
+            let due = world.begun + at;
+            if window.holds(due) {
+                window.class(Class::Event).add(due.elapsed());
+            }
+        });
+    }
+}

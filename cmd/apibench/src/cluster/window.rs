@@ -1,0 +1,156 @@
+//! What is counted while a step is measured.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use super::kind::{Class, Kind};
+use crate::stats::Histogram;
+
+/// The counts of one step. Requests belong to it that are due within it, whenever they are answered.
+#[derive(Debug)]
+pub(crate) struct Window {
+    start: Instant,
+    end: Instant,
+    kinds: [Counts; Kind::ALL.len()],
+    classes: [Histogram; Class::ALL.len()],
+    /// From when a request was due to when it was sent: what the load generator itself was late.
+    pub(crate) lag: Histogram,
+    /// Bytes of watches.
+    pub(crate) event_bytes: AtomicU64,
+    /// Watches that ended though nobody wanted them to.
+    pub(crate) watches_lost: AtomicU64,
+    first_error: Mutex<Option<String>>,
+}
+
+/// The counts of one kind of request.
+#[derive(Debug, Default)]
+pub(crate) struct Counts {
+    /// Begun.
+    pub(crate) begun: AtomicU64,
+    /// Ended, rightly or not.
+    pub(crate) ended: AtomicU64,
+    /// Ended wrongly, or never sent because too many were under way.
+    pub(crate) errors: AtomicU64,
+    /// Of all that ended, errors included.
+    pub(crate) latency: Histogram,
+}
+
+impl Window {
+    /// From `start` to `end`.
+    pub(crate) fn new(start: Instant, end: Instant) -> Self {
+        Self {
+            start,
+            end,
+            kinds: std::array::from_fn(|_| Counts::default()),
+            classes: std::array::from_fn(|_| Histogram::default()),
+            lag: Histogram::default(),
+            event_bytes: AtomicU64::new(0),
+            watches_lost: AtomicU64::new(0),
+            first_error: Mutex::new(None),
+        }
+    }
+
+    /// Whether what is due at `due` belongs to it.
+    pub(crate) fn holds(&self, due: Instant) -> bool {
+        (self.start..self.end).contains(&due)
+    }
+
+    /// The counts of `kind`.
+    pub(crate) fn of(&self, kind: Kind) -> &Counts {
+        let [first, ..] = &self.kinds;
+        self.kinds.get(kind as usize).unwrap_or(first)
+    }
+
+    /// Latencies of `class`.
+    pub(crate) fn class(&self, class: Class) -> &Histogram {
+        let [first, ..] = &self.classes;
+        self.classes.get(class as usize).unwrap_or(first)
+    }
+
+    /// A request of `kind` ended `took` after it was due.
+    pub(crate) fn ended(&self, kind: Kind, took: Duration, error: Option<String>) {
+        let counts = self.of(kind);
+        counts.ended.fetch_add(1, Relaxed);
+        counts.latency.add(took);
+        self.class(kind.class()).add(took);
+        if let Some(error) = error {
+            counts.errors.fetch_add(1, Relaxed);
+            self.error(error);
+        }
+    }
+
+    /// A request of `kind` was due and not sent.
+    pub(crate) fn not_sent(&self, kind: Kind) {
+        self.of(kind).begun.fetch_add(1, Relaxed);
+        self.ended(kind, kind.class().limit() * 2, Some("too many requests under way".to_owned()));
+    }
+
+    /// Keeps the first error.
+    pub(crate) fn error(&self, error: String) {
+        let mut first = self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        first.get_or_insert(error);
+    }
+
+    /// The first error.
+    pub(crate) fn first_error(&self) -> Option<String> {
+        self.first_error.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+    }
+
+    /// Requests under way.
+    pub(crate) fn pending(&self) -> u64 {
+        self.kinds.iter().map(Counts::pending).sum()
+    }
+
+    /// Counts what is still under way as having taken `waited` at least, and as an error.
+    pub(crate) fn close(&self, waited: Duration) {
+        for kind in Kind::ALL {
+            for _ in 0..self.of(kind).pending() {
+                self.ended(kind, waited, Some("no answer until the end of the step".to_owned()));
+            }
+        }
+    }
+}
+
+impl Counts {
+    fn pending(&self) -> u64 {
+        self.begun.load(Relaxed).saturating_sub(self.ended.load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods, reason = "instants to compare")]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_never_answered_counts_against_the_server() {
+        let now = Instant::now();
+        let window = Window::new(now, now + Duration::from_secs(9));
+        window.of(Kind::PodCreate).begun.fetch_add(2, Relaxed);
+        window.ended(Kind::PodCreate, Duration::from_millis(5), None);
+        assert_eq!(window.pending(), 1);
+        window.close(Duration::from_secs(12));
+        let latency = window.class(Class::Write).latency().unwrap();
+        assert_eq!((latency.max, window.pending()), (12_000.0, 0));
+        assert_eq!(window.of(Kind::PodCreate).errors.load(Relaxed), 1);
+        assert!(window.first_error().is_some());
+    }
+
+    #[test]
+    fn a_window_holds_what_is_due_in_it() {
+        let now = Instant::now();
+        let window = Window::new(now, now + Duration::from_secs(1));
+        assert!(window.holds(now) && !window.holds(now + Duration::from_secs(1)));
+    }
+
+    #[test]
+    fn every_kind_has_counts_of_its_own() {
+        for (at, kind) in Kind::ALL.into_iter().enumerate() {
+            assert_eq!(kind as usize, at);
+        }
+        for (at, class) in Class::ALL.into_iter().enumerate() {
+            assert_eq!(class as usize, at);
+        }
+    }
+}

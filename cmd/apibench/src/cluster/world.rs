@@ -1,0 +1,254 @@
+//! The cluster as the load generator knows it: its nodes and their connections, and where answers are counted.
+
+#![allow(clippy::disallowed_methods, reason = "a command measures with the real clock")]
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use super::kind::Kind;
+use super::plan::Plan;
+use super::window::Window;
+use crate::client::{Answer, Call, Client, Windows};
+use crate::error::{Error, Result};
+use crate::target::Target;
+
+/// Media type of protobuf.
+pub(crate) const PROTOBUF: &str = "application/vnd.kubernetes.protobuf";
+/// Media type of strategic merge patches.
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+/// Media type of merge patches.
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+/// Media type of what kubectl shows.
+pub(crate) const TABLE: &str = "application/json;as=Table;v=v1;g=meta.k8s.io";
+/// Longer than that nobody waits for an answer.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(60);
+/// TCP connections of the scheduler, controllers, operators and users together.
+const CONTROL: u64 = 8;
+
+/// A pod that runs.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pod {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Its namespace's number.
+    pub(crate) namespace: u64,
+}
+
+/// A node with what its kubelet remembers.
+#[derive(Debug)]
+pub(crate) struct Node {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Its name.
+    pub(crate) name: String,
+    /// Revision of its lease; who renews holds it.
+    pub(crate) lease: tokio::sync::Mutex<Option<String>>,
+    pods: Mutex<VecDeque<Pod>>,
+}
+
+impl Node {
+    /// A node with nothing on it.
+    pub(crate) fn new(number: u64) -> Self {
+        let name = super::bodies::node_name(number);
+        Self { number, name, lease: tokio::sync::Mutex::new(None), pods: Mutex::default() }
+    }
+
+    /// The pod that runs longest, which is removed from the books.
+    pub(crate) fn oldest(&self) -> Option<Pod> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
+    }
+
+    /// Some pod.
+    pub(crate) fn some(&self) -> Option<Pod> {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner).back().copied()
+    }
+
+    /// A pod that runs now.
+    pub(crate) fn add(&self, pod: Pod) {
+        self.pods.lock().unwrap_or_else(PoisonError::into_inner).push_back(pod);
+    }
+}
+
+/// One server with the cluster that is simulated against it.
+#[derive(Debug)]
+pub(crate) struct World {
+    /// The server.
+    pub(crate) target: Arc<Target>,
+    /// What was asked for.
+    pub(crate) plan: Plan,
+    /// What marks count from.
+    pub(crate) begun: Instant,
+    /// Number of the next pod that replaces another one.
+    pub(crate) next_pod: AtomicU64,
+    nodes: RwLock<Arc<Vec<Arc<Node>>>>,
+    node_clients: RwLock<Vec<Arc<Client>>>,
+    control: Client,
+    window: RwLock<Arc<Window>>,
+}
+
+impl World {
+    /// An empty cluster on `target`.
+    pub(crate) async fn new(target: &Arc<Target>, plan: &Plan) -> Result<Self> {
+        let now = Instant::now();
+        Ok(Self {
+            target: Arc::clone(target),
+            plan: plan.clone(),
+            begun: now,
+            next_pod: AtomicU64::new(plan.max_nodes * plan.pods_per_node),
+            nodes: RwLock::default(),
+            node_clients: RwLock::default(),
+            control: Client::connect(target, CONTROL, Windows::LARGE, TIMEOUT).await?,
+            window: RwLock::new(Arc::new(Window::new(now, now))),
+        })
+    }
+
+    /// The nodes of now.
+    pub(crate) fn nodes(&self) -> Arc<Vec<Arc<Node>>> {
+        Arc::clone(&self.nodes.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// More nodes.
+    pub(crate) fn add_nodes(&self, more: Vec<Arc<Node>>) {
+        let mut nodes = self.nodes.write().unwrap_or_else(PoisonError::into_inner);
+        *nodes = Arc::new(nodes.iter().cloned().chain(more).collect());
+    }
+
+    /// What is counted now.
+    pub(crate) fn window(&self) -> Arc<Window> {
+        Arc::clone(&self.window.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Counts in `window` from now on.
+    pub(crate) fn measure(&self, window: &Arc<Window>) {
+        *self.window.write().unwrap_or_else(PoisonError::into_inner) = Arc::clone(window);
+    }
+
+    /// Opens connections until there are enough for `nodes`.
+    pub(crate) async fn connect(&self, nodes: u64) -> Result<()> {
+        let wanted = usize::try_from(nodes.min(self.plan.node_connections)).unwrap_or(1);
+        while self.node_clients.read().unwrap_or_else(PoisonError::into_inner).len() < wanted {
+            let client = Client::connect(&self.target, 1, Windows::LARGE, TIMEOUT).await?;
+            self.node_clients.write().unwrap_or_else(PoisonError::into_inner).push(Arc::new(client));
+        }
+        Ok(())
+    }
+
+    /// The connection of a node.
+    pub(crate) fn client(&self, node: u64) -> Result<Arc<Client>> {
+        let clients = self.node_clients.read().unwrap_or_else(PoisonError::into_inner);
+        let at = usize::try_from(node).unwrap_or(0) % clients.len().max(1);
+        clients.get(at).cloned().ok_or_else(|| Error::Wrong("no connection".to_owned()))
+    }
+
+    /// The connections of everybody else.
+    pub(crate) fn control(&self) -> &Client {
+        &self.control
+    }
+
+    /// A number for a pod that nobody had.
+    pub(crate) fn new_pod(&self) -> u64 {
+        self.next_pod.fetch_add(1, Relaxed)
+    }
+
+    /// Sends a request of a node (or of somebody else) that was due at `due`, and counts how it went. An answer
+    /// with another status than 2xx is none.
+    pub(crate) async fn call(
+        &self,
+        from: Sender,
+        kind: Kind,
+        due: Instant,
+        call: Call,
+        keep: usize,
+    ) -> Option<Answer> {
+        let window = Some(self.window()).filter(|window| window.holds(due));
+        if let Some(window) = &window {
+            window.of(kind).begun.fetch_add(1, Relaxed);
+        }
+        let answered = match from {
+            Sender::Node(node) => match self.client(node) {
+                Ok(client) => client.call(0, call, keep).await,
+                Err(error) => Err(error),
+            },
+            Sender::Control(lane) => self.control.call(usize::try_from(lane).unwrap_or(0), call, keep).await,
+        };
+        let answered = answered.and_then(|answer| match answer.status {
+            200..300 => Ok(answer),
+            _ => Err(answer.wrong("refused")),
+        });
+        let (answer, error) = match answered {
+            Ok(answer) => (Some(answer), None),
+            Err(error) => (None, Some(printable(&error.to_string()))),
+        };
+        if let Some(window) = window {
+            window.ended(kind, due.elapsed(), error);
+        }
+        answer
+    }
+}
+
+/// Whose request it is: which connection it takes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Sender {
+    /// A node's.
+    Node(u64),
+    /// Of the scheduler, a controller, an operator or a user; a number that spreads them.
+    Control(u64),
+}
+
+/// The words of an error, which may be in protobuf.
+fn printable(text: &str) -> String {
+    text.split(|c: char| c.is_control() || c == char::REPLACEMENT_CHARACTER).collect::<Vec<_>>().join(" ")
+}
+
+/// Seconds and nanoseconds since 1970.
+pub(crate) fn unix_time() -> (u64, u64) {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (time.as_secs(), u64::from(time.subsec_nanos()))
+}
+
+/// The time of now as Kubernetes writes it, to the second.
+pub(crate) fn rfc3339() -> String {
+    let seconds = unix_time().0;
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    let (year, month, day) = civil(days);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// The date that is `days` after 1970-01-01, counted in eras of 400 years that begin in March.
+fn civil(days: u64) -> (u64, u64, u64) {
+    let days = days + 719_468;
+    let (era, of_era) = (days / 146_097, days % 146_097);
+    let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year + year / 4 - year / 100);
+    let month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year + u64::from(month <= 2), month, day)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_those_of_the_calendar() {
+        assert_eq!(civil(0), (1970, 1, 1));
+        assert_eq!(civil(59), (1970, 3, 1));
+        assert_eq!(civil(11_016), (2000, 2, 29));
+        assert_eq!(civil(20_454), (2026, 1, 1));
+    }
+
+    #[test]
+    fn pods_leave_a_node_in_the_order_they_came() {
+        let node = Node::new(7);
+        assert!(node.oldest().is_none());
+        for number in [1, 2] {
+            node.add(Pod { number, namespace: 0 });
+        }
+        assert_eq!((node.some().unwrap().number, node.oldest().unwrap().number), (2, 1));
+        assert_eq!(node.name, "node-00007");
+    }
+}
