@@ -9,7 +9,7 @@ mod credential;
 
 use std::fmt;
 use std::io::IsTerminal;
-use std::path::{MAIN_SEPARATOR, Path};
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -60,7 +60,8 @@ impl Exec {
             self.interactive_mode = "IfAvailable".to_owned();
         }
         if self.command.contains(MAIN_SEPARATOR) {
-            self.command = directory.join(&self.command).to_string_lossy().into_owned();
+            let path: PathBuf = directory.join(&self.command).components().collect();
+            self.command = path.to_string_lossy().into_owned();
         }
         self
     }

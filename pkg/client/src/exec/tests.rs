@@ -133,7 +133,7 @@ async fn what_goes_wrong_is_told_in_upstreams_words() {
     assert_eq!(missing.token(&plugin).await.unwrap_err(), "exec: executable no-such-program not found");
     let plugin = missing.plugin(&json!({"command": "./none"}));
     let directory = missing.directory.path().display();
-    let expected = format!("exec: fork/exec {directory}/./none: no such file or directory");
+    let expected = format!("exec: fork/exec {directory}/none: no such file or directory");
     assert_eq!(missing.token(&plugin).await.unwrap_err(), expected, "beside the kubeconfig");
 }
 
