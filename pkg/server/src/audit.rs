@@ -21,7 +21,7 @@ use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_notes::{Least, Sent};
 use apimachinery::status::Status;
-use apimachinery::trace::Latencies;
+use apimachinery::trace::{Latencies, Span, Step};
 use apimachinery::user_info::UserInfo;
 use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage, Verdict};
 use authorization::Attributes;
@@ -70,7 +70,7 @@ pub(crate) struct Recording {
     /// Whether it is about objects, and this server's to answer.
     of_objects: bool,
     /// How long its steps take.
-    pub(crate) latencies: Arc<Latencies>,
+    latencies: Arc<Latencies>,
     /// `None` for a request that is not recorded, or not any more.
     open: Mutex<Option<Box<Open>>>,
 }
@@ -138,6 +138,16 @@ impl Recording {
             *self.open() = Some(open);
         }
         recorded
+    }
+
+    /// It took so long to find out who sent the request.
+    pub(crate) fn authenticated(&self, took: Duration) {
+        self.latencies.took(Step::Authentication, took);
+    }
+
+    /// The span within which the request is answered, and its steps are timed if it is recorded.
+    pub(crate) fn timed(&self, span: Span) -> Span {
+        if self.open().is_some() { span.timed(&self.latencies) } else { span }
     }
 
     fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {

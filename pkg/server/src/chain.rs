@@ -301,7 +301,7 @@ impl Chain {
             None => Span::none(),
         };
         let span = match incoming.recording {
-            Some(recording) => span.timed(&recording.latencies),
+            Some(recording) => recording.timed(span),
             None if span.is_none() => return self.answer(incoming, sender).await,
             None => span,
         };
@@ -376,7 +376,7 @@ impl Chain {
         let sender = self.authenticator.authenticate(credentials).await;
         let took = self.metrics.filters.passed(Filter::Authentication, began) - began;
         self.metrics.authentications.count(sender.as_ref(), took);
-        incoming.recording.inspect(|recording| recording.latencies.took(Step::Authentication, took));
+        incoming.recording.inspect(|recording| recording.authenticated(took));
         self.authenticator.clear(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request
