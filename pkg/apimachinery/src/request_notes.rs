@@ -1,8 +1,10 @@
-//! What those who take part in a request note about it besides its answer: annotations of its audit event,
-//! and warnings of steps that make no answer themselves.
+//! What those who take part in a request note about it besides its answer: annotations of its audit event and
+//! the object in it, and warnings of steps that make no answer themselves.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use bytes::Bytes;
 
 /// How many notes of each kind there may be; others are left out. It is more than all steps and plugins make.
 const NOTES_MAX: usize = 1024;
@@ -18,6 +20,31 @@ pub enum Least {
     RequestResponse,
 }
 
+/// What a request brings, as far as somebody records that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Sent {
+    /// An object.
+    Object(SentObject),
+    /// A patch, as it came.
+    Patch(Bytes),
+}
+
+/// An object that came with a request: what it says of itself, and the whole.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SentObject {
+    /// Its namespace; empty where it says none, as are the others.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+    /// Its resource version.
+    pub resource_version: String,
+    /// The object as JSON without white space, in the version that it came in, with that version's defaults; `None`
+    /// where that is not recorded.
+    pub json: Option<Bytes>,
+}
+
 /// The notes about one request. Clones are the same notes.
 #[derive(Debug, Clone, Default)]
 pub struct Notes(Arc<Mutex<Inner>>);
@@ -26,6 +53,9 @@ pub struct Notes(Arc<Mutex<Inner>>);
 struct Inner {
     annotations: Vec<(Cow<'static, str>, String, Least)>,
     warnings: Vec<String>,
+    /// Who records the request wants to know what it brings, as far as they record it.
+    wants: Option<Least>,
+    sent: Option<Sent>,
 }
 
 impl Notes {
@@ -68,6 +98,30 @@ impl Notes {
         wanted.map(|(key, value, _)| (key.clone(), value.clone())).collect()
     }
 
+    /// Asks for what the request brings: for what an object says of itself, and from [`Least::Request`] on for all of
+    /// it.
+    pub fn want_sent(&self, recorded: Least) {
+        self.inner().wants = Some(recorded);
+    }
+
+    /// How much is recorded of what the request brings; `None` if nobody wants that, or not any more.
+    pub fn wants_sent(&self) -> Option<Least> {
+        self.inner().wants
+    }
+
+    /// Notes what the request brings, for [whoever wants it](Self::want_sent). The first counts.
+    pub fn sent(&self, sent: Sent) {
+        let mut inner = self.inner();
+        if inner.wants.take().is_some() {
+            inner.sent = Some(sent);
+        }
+    }
+
+    /// Takes what the request brings, if it is known.
+    pub fn take_sent(&self) -> Option<Sent> {
+        self.inner().sent.take()
+    }
+
     /// The warnings in order.
     pub fn warnings(&self) -> Vec<String> {
         self.inner().warnings.clone()
@@ -97,6 +151,19 @@ mod tests {
             |recorded| notes.annotations_of(recorded).into_iter().map(|(key, _)| key).collect::<Vec<_>>();
         assert_eq!(keys(Least::Metadata), ["b"]);
         assert_eq!(keys(Least::RequestResponse), ["a", "b"]);
+    }
+
+    #[test]
+    fn what_a_request_brings_is_noted_once_and_for_who_wants_it() {
+        let notes = Notes::default();
+        let patch = |text: &'static str| Sent::Patch(Bytes::from_static(text.as_bytes()));
+        notes.sent(patch("unasked"));
+        assert_eq!((notes.wants_sent(), notes.take_sent()), (None, None));
+        notes.want_sent(Least::Request);
+        assert_eq!(notes.wants_sent(), Some(Least::Request));
+        notes.sent(patch("first"));
+        notes.sent(patch("second"));
+        assert_eq!((notes.wants_sent(), notes.take_sent()), (None, Some(patch("first"))));
     }
 
     #[test]

@@ -8,6 +8,7 @@
 //! and what stands between need no parameter for what is mostly nothing. The span is there while the
 //! future is polled, and on its thread alone: two servers in one process never see each other's.
 
+mod latencies;
 mod remote;
 
 use std::cell::RefCell;
@@ -16,8 +17,10 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use crate::time::UnixTime;
+pub use latencies::{Latencies, Step};
 pub use remote::RemoteSpan;
 
 thread_local! {
@@ -105,19 +108,29 @@ pub trait Tracer: Debug + Send + Sync {
     fn request(&self, name: String, origin: Origin, received: UnixTime, attributes: Vec<Attribute>) -> Span;
 }
 
-/// A span, or none. It ends with its last copy.
+/// A span, or none. It ends with its last copy. Whether or not it is recorded, it may be asked how long the steps of
+/// its request take ([`timed`](Span::timed)).
 #[derive(Debug, Clone, Default)]
-pub struct Span(Option<Arc<dyn Recording>>);
+pub struct Span {
+    recording: Option<Arc<dyn Recording>>,
+    latencies: Option<Arc<Latencies>>,
+}
 
 impl Span {
     /// The span of what is not recorded.
     pub const fn none() -> Self {
-        Span(None)
+        Span { recording: None, latencies: None }
     }
 
     /// A span that is recorded.
     pub fn recorded(recording: Arc<dyn Recording>) -> Self {
-        Span(Some(recording))
+        Span { recording: Some(recording), latencies: None }
+    }
+
+    /// The same span, with what counts how long the steps of its request take.
+    #[must_use]
+    pub fn timed(self, latencies: &Arc<Latencies>) -> Self {
+        Span { latencies: Some(Arc::clone(latencies)), ..self }
     }
 
     /// The span within which this is called.
@@ -125,58 +138,74 @@ impl Span {
         CURRENT.with_borrow(Clone::clone)
     }
 
+    /// A step of the request within whose span this is called took so long. Nothing happens where nobody counts that.
+    pub fn took(step: Step, time: Duration) {
+        CURRENT.with_borrow(|span| {
+            if let Some(latencies) = &span.latencies {
+                latencies.took(step, time);
+            }
+        });
+    }
+
     /// Whether nothing is recorded.
     pub fn is_none(&self) -> bool {
-        self.0.is_none()
+        self.recording.is_none()
     }
 
     /// Begins a span below this one; `attributes` is asked only if it is recorded.
     #[must_use]
     pub fn child(&self, name: &str, attributes: impl FnOnce() -> Vec<Attribute>) -> Span {
-        Span(self.0.as_ref().map(|parent| parent.child(name.to_owned(), Kind::Internal, attributes())))
+        self.below(name, Kind::Internal, attributes)
     }
 
     /// As [`child`](Self::child), for a call that another process answers.
     #[must_use]
     pub fn call(&self, name: &str, attributes: impl FnOnce() -> Vec<Attribute>) -> Span {
-        Span(self.0.as_ref().map(|parent| parent.child(name.to_owned(), Kind::Client, attributes())))
+        self.below(name, Kind::Client, attributes)
+    }
+
+    /// Below a span that is not recorded there is nothing: what runs there finds the span that it finds already.
+    fn below(&self, name: &str, kind: Kind, attributes: impl FnOnce() -> Vec<Attribute>) -> Span {
+        let Some(parent) = &self.recording else { return Span::none() };
+        let recording = Some(parent.child(name.to_owned(), kind, attributes()));
+        Span { recording, latencies: self.latencies.clone() }
     }
 
     /// Adds something that became known.
     pub fn set(&self, name: &'static str, value: impl Into<Value>) {
-        if let Some(recording) = &self.0 {
+        if let Some(recording) = &self.recording {
             recording.set((name, value.into()));
         }
     }
 
     /// Notes that something happened now.
     pub fn event(&self, name: &'static str) {
-        if let Some(recording) = &self.0 {
+        if let Some(recording) = &self.recording {
             recording.event(name, Vec::new());
         }
     }
 
     /// Notes that something happened now, and one thing about it.
     pub fn event_with(&self, name: &'static str, key: &'static str, value: impl Into<Value>) {
-        if let Some(recording) = &self.0 {
+        if let Some(recording) = &self.recording {
             recording.event(name, vec![(key, value.into())]);
         }
     }
 
     /// Notes that the operation failed.
     pub fn failed(&self, why: &str) {
-        if let Some(recording) = &self.0 {
+        if let Some(recording) = &self.recording {
             recording.failed(why);
         }
     }
 
     /// The headers that tell another process about this span.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
-        self.0.as_ref().map(|recording| recording.headers()).unwrap_or_default()
+        self.recording.as_ref().map(|recording| recording.headers()).unwrap_or_default()
     }
 
     /// Runs a future within this span; it ends no later than the future does, if there is no other copy.
-    /// Without a span, the future runs within whatever is there already.
+    /// Without a span and without latencies, the future runs within whatever is there already.
     pub fn within<F: Future + Unpin>(self, future: F) -> Within<F> {
         Within { span: self, future }
     }
@@ -194,7 +223,7 @@ impl<F: Future + Unpin> Future for Within<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
-        if self.span.is_none() {
+        if self.span.is_none() && self.span.latencies.is_none() {
             return Pin::new(&mut self.future).poll(cx);
         }
         let _entered = Entered::new(self.span.clone());
@@ -308,6 +337,21 @@ mod tests {
         let panics = pin!(async { assert!(Span::current().is_none(), "there is one") });
         assert!(catch_unwind(AssertUnwindSafe(|| poll(root.within(panics)))).is_err());
         assert!(Span::current().is_none());
+    }
+
+    #[test]
+    fn what_a_request_took_is_counted_wherever_it_was() {
+        let latencies = Arc::<Latencies>::default();
+        let (root, _) = Noted::root();
+        for span in [Span::none(), root] {
+            let work = pin!(async {
+                let inner = Span::current().child("inner", Vec::new);
+                inner.within(pin!(async { Span::took(Step::Storage, Duration::from_millis(2)) })).await;
+            });
+            assert!(poll(span.timed(&latencies).within(work)).is_ready());
+        }
+        Span::took(Step::Storage, Duration::from_secs(9));
+        assert_eq!(latencies.all().collect::<Vec<_>>(), [(Step::Storage, Duration::from_millis(4))]);
     }
 
     #[test]

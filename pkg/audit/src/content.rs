@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use schema::json_write::compact;
 
-use crate::{ObjectReference, ResponseStatus};
+use crate::ResponseStatus;
 
 /// An object as JSON, whatever form it came in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,35 +17,25 @@ impl Content {
         Some(Content(out.into()))
     }
 
+    /// Takes JSON without white space, unseen.
+    pub fn written(json: Bytes) -> Self {
+        Content(json)
+    }
+
     /// The JSON, without white space.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 
     /// The text of a member.
-    fn text(&self, path: &[&str]) -> Option<String> {
-        let value = path.iter().try_fold(self.bytes(), |json, name| member(json, name))?;
-        serde_json::from_slice(value).ok()
-    }
-
-    /// What the object says of its name and place, where a request did not say it already.
-    pub fn complete(&self, reference: &mut ObjectReference) {
-        for (name, known) in [
-            ("namespace", &mut reference.namespace),
-            ("name", &mut reference.name),
-            ("uid", &mut reference.uid),
-            ("resourceVersion", &mut reference.resource_version),
-        ] {
-            if known.is_empty() {
-                *known = self.text(&["metadata", name]).unwrap_or_default();
-            }
-        }
+    fn text(&self, name: &str) -> Option<String> {
+        serde_json::from_slice(member(self.bytes(), name)?).ok()
     }
 
     /// What a `Status` says; `None` for anything else.
     pub fn status(&self) -> Option<ResponseStatus> {
-        let is_status = self.text(&["kind"])? == "Status" && self.text(&["apiVersion"])? == "v1";
-        let text = |name: &str| self.text(&[name]).unwrap_or_default();
+        let is_status = self.text("kind")? == "Status" && self.text("apiVersion")? == "v1";
+        let text = |name: &str| self.text(name).unwrap_or_default();
         is_status.then(|| ResponseStatus {
             status: text("status"),
             message: text("message"),
@@ -205,24 +195,6 @@ mod tests {
             r#"{"rows":[{"cells":["a",1],"object":{"metadata":{"uid":"u","managedFields":[]}}}],"x":[]}"#,
             r#"{"rows":[{"cells":["a",1],"object":{"metadata":{"uid":"u"}}}],"x":[]}"#,
         );
-    }
-
-    #[test]
-    fn an_object_says_what_the_path_did_not() {
-        let object =
-            content(r#"{"metadata":{"namespace":"other","name":"a\u0041","uid":"u","resourceVersion":"7"}}"#);
-        let mut reference = ObjectReference { namespace: "ns".to_owned(), ..ObjectReference::default() };
-        object.complete(&mut reference);
-        let expected = ObjectReference {
-            namespace: "ns".to_owned(),
-            name: "aA".to_owned(),
-            uid: "u".to_owned(),
-            resource_version: "7".to_owned(),
-            ..ObjectReference::default()
-        };
-        assert_eq!(reference, expected);
-        content("[]").complete(&mut reference);
-        assert_eq!(reference, expected);
     }
 
     #[test]

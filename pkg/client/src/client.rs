@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http::header::{AUTHORIZATION, HOST, HeaderValue};
-use http::{Request, Response};
+use http::{HeaderMap, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full};
 use hyper::body::Body as _;
@@ -23,6 +23,8 @@ use crate::call::Elsewhere;
 use crate::connect::Connector;
 use crate::dial::{Dialer, Route};
 use crate::error::Error;
+use crate::exec::{Issued, Plugin};
+use crate::impersonate::Impersonate;
 use crate::material::{Material, Source};
 use crate::tls::Tls;
 
@@ -63,6 +65,10 @@ pub struct Options {
     pub bearer: Option<Source>,
     /// A name and a password for those requests, where there is no token.
     pub basic: Option<Basic>,
+    /// What gives a token or a certificate, where there is nothing of all that.
+    pub plugin: Option<Plugin>,
+    /// In whose name requests are made, if not in the own.
+    pub impersonate: Option<Impersonate>,
     /// Where hosts are that DNS does not know.
     pub route: Option<Route>,
     /// The way to hosts, if not through this machine's own network.
@@ -103,7 +109,11 @@ type Pool = legacy::Client<Connector, Body>;
 /// A client as its files were when they were read last.
 pub(crate) struct Live {
     material: Material,
+    /// What a plugin gave.
+    issued: Option<Arc<Issued>>,
     authorization: Option<HeaderValue>,
+    /// Who somebody else is.
+    impersonated: HeaderMap,
     /// Connections with the protocol that the other end prefers.
     any: Pool,
     /// Connections that speak HTTP/1.1.
@@ -112,7 +122,11 @@ pub(crate) struct Live {
 }
 
 impl Live {
-    fn new(options: &Options, material: Material) -> Result<Self, Error> {
+    /// With what is in files, and what a plugin gave.
+    fn new(options: &Options, mut material: Material, issued: Option<Arc<Issued>>) -> Result<Self, Error> {
+        if let Some(issued) = &issued {
+            (material.token, material.certificate) = (issued.token.clone(), issued.certificate.clone());
+        }
         let mut config = options.tls.config(&material)?;
         config.alpn_protocols = vec![b"http/1.1".to_vec()];
         let alone = Connector {
@@ -125,19 +139,43 @@ impl Live {
             config.alpn_protocols.insert(0, b"h2".to_vec());
         }
         let any = Connector { config: Arc::new(config), ..alone.clone() };
-        let token = material.token.as_ref().map(|token| format!("Bearer {token}"));
-        let basic = options.basic.as_ref().map(|Basic(basic)| format!("Basic {basic}"));
-        let authorization = token.or(basic).map(|text| {
-            let value = HeaderValue::try_from(text);
-            let mut value = value.map_err(|error| Error::Credentials(error.to_string()))?;
-            value.set_sensitive(true);
-            Ok(value)
-        });
-        let authorization = authorization.transpose()?;
-        Ok(Live { material, authorization, any: pool(any), http1: pool(alone.clone()), alone })
+        let authorization = authorization(options, &material)?;
+        let impersonated =
+            options.impersonate.as_ref().map(Impersonate::headers).transpose()?.unwrap_or_default();
+        let (any, http1) = (pool(any), pool(alone.clone()));
+        Ok(Live { material, issued, authorization, impersonated, any, http1, alone })
+    }
+
+    /// The same connections with another token; `None` if that is not all that a plugin gave anew.
+    fn with_token(&self, options: &Options, issued: &Arc<Issued>) -> Option<Result<Self, Error>> {
+        if self.issued.as_ref()?.certificate != issued.certificate {
+            return None;
+        }
+        let material = Material { token: issued.token.clone(), ..self.material.clone() };
+        let impersonated = self.impersonated.clone();
+        let (any, http1, alone) = (self.any.clone(), self.http1.clone(), self.alone.clone());
+        let issued = Some(Arc::clone(issued));
+        let authorization = authorization(options, &material);
+        Some(authorization.map(|authorization| Live {
+            material,
+            issued,
+            authorization,
+            impersonated,
+            any,
+            http1,
+            alone,
+        }))
     }
 
     fn authorize(&self, request: &mut Request<Body>) {
+        if request.extensions().get::<Elsewhere>().is_none() {
+            for name in self.impersonated.keys() {
+                request.headers_mut().remove(name);
+            }
+            for (name, value) in &self.impersonated {
+                request.headers_mut().append(name, value.clone());
+            }
+        }
         if let Some(value) = &self.authorization
             && !request.headers().contains_key(AUTHORIZATION)
             && request.extensions().get::<Elsewhere>().is_none()
@@ -145,6 +183,15 @@ impl Live {
             request.headers_mut().insert(AUTHORIZATION, value.clone());
         }
     }
+}
+
+fn authorization(options: &Options, material: &Material) -> Result<Option<HeaderValue>, Error> {
+    let token = material.token.as_ref().map(|token| format!("Bearer {token}"));
+    let basic = options.basic.as_ref().map(|Basic(basic)| format!("Basic {basic}"));
+    let Some(text) = token.or(basic) else { return Ok(None) };
+    let mut value = HeaderValue::try_from(text).map_err(|error| Error::Credentials(error.to_string()))?;
+    value.set_sensitive(true);
+    Ok(Some(value))
 }
 
 fn pool(connector: Connector) -> Pool {
@@ -170,7 +217,7 @@ impl Client {
     pub fn new(options: Options) -> Result<Self, Error> {
         let material = Material::read(&options.tls, options.bearer.as_ref())?;
         let changes = Material::may_change(&options.tls, options.bearer.as_ref());
-        let live = ArcSwap::from_pointee(Live::new(&options, material)?);
+        let live = ArcSwap::from_pointee(Live::new(&options, material, None)?);
         let looked = changes.then(|| Mutex::new(Instant::now()));
         Ok(Client(Arc::new(Inner { options, looked, live })))
     }
@@ -204,11 +251,17 @@ impl Client {
     }
 
     async fn send_once(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
-        let live = self.live().await;
+        let live = self.live().await?;
         live.authorize(&mut request);
         // HTTP/2 has the host in the URL, which is where the pool connects to.
         let pool = if names_another_host(&request) { &live.http1 } else { &live.any };
         let answer = pool.request(request).await.map_err(|error| of_pool(&error))?;
+        if answer.status() == StatusCode::UNAUTHORIZED
+            && let (Some(plugin), Some(issued)) = (&self.0.options.plugin, &live.issued)
+            && let Err(error) = plugin.refused(issued).await
+        {
+            tracing::warn!(error, "credentials were refused, and there are no others");
+        }
         Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
     }
 
@@ -219,7 +272,7 @@ impl Client {
     /// # Errors
     /// As [`send`](Self::send); [`Error::Connect`] before anything was sent.
     pub async fn send_alone(&self, mut request: Request<Body>) -> Result<Response<Body>, Error> {
-        let live = self.live().await;
+        let live = self.live().await?;
         live.authorize(&mut request);
         let stream = live.alone.connect(request.uri()).await?;
         let mut builder = http1::Builder::new();
@@ -238,15 +291,27 @@ impl Client {
 
     /// The client as its files are. Those that cannot be used leave the last good state in place, with a warning.
     /// Connections of a former state end with the requests that use them.
-    async fn live(&self) -> Arc<Live> {
-        if self.is_due() {
+    ///
+    /// # Errors
+    /// What a plugin has to say instead of credentials.
+    async fn live(&self) -> Result<Arc<Live>, Error> {
+        let issued = match &self.0.options.plugin {
+            Some(plugin) => plugin.issued().await.map(Some),
+            None => Ok(None),
+        };
+        let issued = issued.map_err(|why| Error::Credentials(format!("getting credentials: {why}")))?;
+        let current = |live: &Live| live.issued.as_ref().map(Arc::as_ptr) == issued.as_ref().map(Arc::as_ptr);
+        let is_new = !current(&self.0.live.load());
+        if is_new || self.is_due() {
             let inner = Arc::clone(&self.0);
-            let refreshed = tokio::task::spawn_blocking(move || inner.refresh()).await;
-            if let Ok(Err(error)) = refreshed {
-                tracing::warn!(%error, "the files of a client cannot be used");
+            let refreshed = tokio::task::spawn_blocking(move || inner.refresh(issued)).await;
+            match refreshed {
+                Ok(Err(error)) if is_new => return Err(error),
+                Ok(Err(error)) => tracing::warn!(%error, "the files of a client cannot be used"),
+                _ => {}
             }
         }
-        self.0.live.load_full()
+        Ok(self.0.live.load_full())
     }
 
     fn is_due(&self) -> bool {
@@ -261,11 +326,20 @@ impl Client {
 }
 
 impl Inner {
-    fn refresh(&self) -> Result<(), Error> {
-        let material = Material::read(&self.options.tls, self.options.bearer.as_ref())?;
-        if material != self.live.load().material {
-            self.live.store(Arc::new(Live::new(&self.options, material)?));
-        }
+    fn refresh(&self, issued: Option<Arc<Issued>>) -> Result<(), Error> {
+        let (options, live) = (&self.options, self.live.load());
+        let mut material = Material::read(&options.tls, options.bearer.as_ref())?;
+        let Some(issued) = issued else {
+            if material != live.material {
+                self.live.store(Arc::new(Live::new(options, material, None)?));
+            }
+            return Ok(());
+        };
+        (material.token, material.certificate) =
+            (live.material.token.clone(), live.material.certificate.clone());
+        let renewed = if material == live.material { live.with_token(options, &issued) } else { None };
+        let renewed = renewed.unwrap_or_else(|| Live::new(options, material, Some(issued)));
+        self.live.store(Arc::new(renewed?));
         Ok(())
     }
 }

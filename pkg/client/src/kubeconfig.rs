@@ -6,10 +6,12 @@
 
 mod by_host;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use apimachinery::clock::Clock;
 use apimachinery::go_quote::quote;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -17,6 +19,8 @@ use http::Uri;
 use serde::Deserialize;
 
 use crate::client::Options;
+use crate::exec::{Cluster as Told, Exec, Plugin};
+use crate::impersonate::Impersonate;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
 pub use by_host::{Credentials, Expected, WebhookCredentials};
@@ -34,14 +38,13 @@ pub struct Kubeconfig {
 }
 
 impl Kubeconfig {
-    /// Reads a file. Blocks.
+    /// Reads a file. `clock` says when credentials of `exec` plugins expire. Blocks.
     ///
     /// # Errors
-    /// What upstream says of the file; and, plainly, what this server cannot do: `exec` and
-    /// `auth-provider` plugins, impersonation, a proxy.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    /// What upstream says of the file; and, plainly, what this server cannot do: `auth-provider` plugins, a proxy.
+    pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, String> {
         let (file, directory) = load(path)?;
-        file.resolve(directory)
+        file.resolve(directory, clock)
     }
 }
 
@@ -100,6 +103,17 @@ struct Context {
     user: String,
 }
 
+/// Something in a cluster that is not for us.
+#[derive(Default, Clone, PartialEq, Deserialize)]
+#[serde(default)]
+struct Extension {
+    name: String,
+    extension: serde_json::Value,
+}
+
+/// The extension that is for `exec` plugins.
+const FOR_EXEC: &str = "client.authentication.k8s.io/exec";
+
 #[derive(Default, Clone, PartialEq, Deserialize)]
 #[serde(default, rename_all = "kebab-case")]
 struct Cluster {
@@ -109,6 +123,7 @@ struct Cluster {
     certificate_authority: String,
     certificate_authority_data: String,
     proxy_url: String,
+    extensions: Option<Vec<Extension>>,
 }
 
 #[derive(Default, Clone, Deserialize)]
@@ -122,10 +137,13 @@ struct User {
     #[serde(rename = "tokenFile")]
     token_file: String,
     r#as: String,
+    as_uid: String,
+    as_groups: Option<Vec<String>>,
+    as_user_extra: Option<BTreeMap<String, Vec<String>>>,
     username: String,
     password: String,
     auth_provider: Option<serde_json::Value>,
-    exec: Option<serde_json::Value>,
+    exec: Option<Exec>,
 }
 
 impl File {
@@ -136,7 +154,7 @@ impl File {
     }
 
     /// What the current context names.
-    fn resolve(self, directory: &Path) -> Result<Kubeconfig, String> {
+    fn resolve(self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, String> {
         let current = self.current_context.unwrap_or_default();
         let contexts = self.contexts.unwrap_or_default();
         let found = contexts.into_iter().rev().find(|named| named.name == current).map(|named| named.context);
@@ -165,7 +183,7 @@ impl File {
             [one] => return Err(format!("invalid configuration: {one}")),
             errors => return Err(format!("invalid configuration: [{}]", errors.join(", "))),
         }
-        cluster.connect(&user, directory)
+        cluster.connect(&user, directory, clock)
     }
 }
 
@@ -195,7 +213,7 @@ impl Cluster {
         errors
     }
 
-    fn connect(&self, user: &User, directory: &Path) -> Result<Kubeconfig, String> {
+    fn connect(&self, user: &User, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Kubeconfig, String> {
         let authority = source(
             &self.certificate_authority,
             &self.certificate_authority_data,
@@ -207,8 +225,9 @@ impl Cluster {
         let certificate = user.certificate(directory)?;
         let secure_by_default = authority.is_some() || shows_certificate || self.insecure_skip_tls_verify;
         let server = server(&self.server, secure_by_default)?;
+        let impersonate = user.impersonate();
         if server.scheme_str() != Some("https") {
-            return Ok(Kubeconfig { server, options: Options::default() });
+            return Ok(Kubeconfig { server, options: Options { impersonate, ..Options::default() } });
         }
         let trust = match (authority, self.insecure_skip_tls_verify) {
             (Some(_), true) => {
@@ -222,7 +241,36 @@ impl Cluster {
         let server_name = self.tls_server_name.clone().filter(|name| !name.is_empty());
         let tls = Tls { trust, certificate, server_name, http1_only: false };
         let (bearer, basic) = (user.bearer(directory), user.basic());
-        Ok(Kubeconfig { server, options: Options { tls, bearer, basic, ..Options::default() } })
+        let plugin = user.plugin(directory, clock)?;
+        let plugin = match plugin {
+            Some(plugin) => {
+                let told = self.told(directory)?;
+                Some(plugin.of_cluster(|| told))
+            }
+            None => None,
+        };
+        Ok(Kubeconfig {
+            server,
+            options: Options { tls, bearer, basic, plugin, impersonate, ..Options::default() },
+        })
+    }
+
+    /// What a program that gives credentials is told.
+    fn told(&self, directory: &Path) -> Result<Told, String> {
+        let (file, data) = (&self.certificate_authority, &self.certificate_authority_data);
+        let authorities = match source(file, data, directory, "certificate-authority-data")? {
+            Some(source) => source.read().map_err(|error| error.to_string())?,
+            None => Vec::new(),
+        };
+        let mut extensions = self.extensions.iter().flatten();
+        let config = extensions.find(|extension| extension.name == FOR_EXEC);
+        Ok(Told {
+            server: self.server.clone(),
+            tls_server_name: self.tls_server_name.clone().unwrap_or_default(),
+            insecure_skip_tls_verify: self.insecure_skip_tls_verify,
+            authorities,
+            config: config.map(|extension| extension.extension.clone()).unwrap_or_default(),
+        })
     }
 }
 
@@ -248,17 +296,51 @@ impl User {
         if !self.token.is_empty() && basic {
             errors.push(format!("more than one authentication method found for {name}; found [token basicAuth], only one is allowed"));
         }
-        let unsupported = [
-            ("exec", self.exec.is_some()),
-            ("auth-provider", self.auth_provider.is_some()),
-            ("as", !self.r#as.is_empty()),
-        ];
-        for (member, given) in unsupported {
-            if given {
-                errors.push(format!("{member} of user {} is not supported by this server", quote(name)));
+        match (&self.exec, &self.auth_provider) {
+            (Some(_), Some(_)) => errors.push(format!(
+                "authProvider cannot be provided in combination with an exec plugin for {name}"
+            )),
+            (None, Some(_)) => {
+                errors.push(format!("auth-provider of user {} is not supported by this server", quote(name)));
             }
+            _ => {}
+        }
+        if let Some(exec) = &self.exec {
+            errors.extend(exec.clone().within(directory).errors(name));
+        }
+        let (uid, groups, extra) = (&self.as_uid, &self.as_groups, &self.as_user_extra);
+        let more = !uid.is_empty()
+            || groups.as_ref().is_some_and(|groups| !groups.is_empty())
+            || extra.as_ref().is_some_and(|extra| !extra.is_empty());
+        if more && self.r#as.is_empty() {
+            errors.push(format!(
+                "requesting uid, groups or user-extra for {name} without impersonating a user"
+            ));
         }
         errors
+    }
+
+    /// In whose name requests are made.
+    fn impersonate(&self) -> Option<Impersonate> {
+        (!self.r#as.is_empty()).then(|| Impersonate {
+            user: self.r#as.clone(),
+            uid: self.as_uid.clone(),
+            groups: self.as_groups.clone().unwrap_or_default(),
+            extra: self.as_user_extra.clone().unwrap_or_default(),
+        })
+    }
+
+    /// What gives credentials, unless there are some.
+    ///
+    /// # Errors
+    /// As [`Plugin::new`].
+    fn plugin(&self, directory: &Path, clock: &Arc<dyn Clock>) -> Result<Option<Plugin>, String> {
+        let Some(exec) = &self.exec else { return Ok(None) };
+        let plugin = Plugin::new(exec.clone().within(directory), Arc::clone(clock))?;
+        let has_credentials = self.bearer(directory).is_some()
+            || self.basic().is_some()
+            || self.certificate(directory)?.is_some();
+        Ok((!has_credentials).then_some(plugin))
     }
 }
 

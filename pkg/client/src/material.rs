@@ -28,7 +28,7 @@ impl fmt::Debug for Source {
 }
 
 impl Source {
-    fn read(&self) -> Result<Vec<u8>, Error> {
+    pub(crate) fn read(&self) -> Result<Vec<u8>, Error> {
         match self {
             Source::Inline(bytes) => Ok(bytes.to_vec()),
             Source::File(path) => std::fs::read(path).map_err(|error| unreadable(path, &error)),

@@ -168,7 +168,7 @@ async fn until_request(stream: &mut (impl AsyncRead + AsyncWrite + Unpin), frame
     stream.shutdown().await.unwrap();
 }
 
-/// Tells what was asked; `/to/URL` leads elsewhere; an upgrade echoes one line.
+/// Tells what was asked; `/to/URL` leads elsewhere; `/401` is refused; an upgrade echoes one line.
 async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
     let header = |name: &str| {
         let value = request.headers().get(name).map(|value| value.to_str().unwrap().to_owned());
@@ -192,6 +192,11 @@ async fn answer(mut request: Request<Incoming>) -> Response<Full<Bytes>> {
             stream.write_all(&said).await.unwrap();
             stream.shutdown().await.unwrap();
         });
+        return response;
+    }
+    if request.uri().path() == "/401" {
+        let mut response = Response::new(Full::default());
+        *response.status_mut() = http::StatusCode::UNAUTHORIZED;
         return response;
     }
     let host = request.uri().host().map_or_else(|| header("host"), str::to_owned);

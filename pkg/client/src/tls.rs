@@ -6,6 +6,7 @@ mod verify;
 use std::sync::Arc;
 
 use rustls::crypto::CryptoProvider;
+use rustls::sign::CertifiedKey;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{CertificateDer, PrivateKeyDer};
@@ -67,10 +68,7 @@ impl Tls {
             None => Ok(builder.with_no_client_auth()),
             Some((chain, key)) => {
                 let chain = certificates(chain).map_err(Error::Credentials)?;
-                let key = PrivateKeyDer::from_pem_slice(key);
-                let key = key.map_err(|_| {
-                    Error::Credentials("tls: failed to find any PEM data in key input".to_owned())
-                })?;
+                let key = private_key(key).map_err(Error::Credentials)?;
                 builder.with_client_auth_cert(chain, key).map_err(bad)
             }
         }
@@ -83,6 +81,20 @@ fn certificates(pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, String> {
         Ok(found) if !found.is_empty() => Ok(found),
         _ => Err("tls: failed to find any PEM data in certificate input".to_owned()),
     }
+}
+
+fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, String> {
+    PrivateKeyDer::from_pem_slice(pem).map_err(|_| "tls: failed to find any PEM data in key input".to_owned())
+}
+
+/// Whether a certificate chain and a key are some, and belong together.
+///
+/// # Errors
+/// In words.
+pub(crate) fn check_pair(chain: &[u8], key: &[u8]) -> Result<(), String> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let checked = CertifiedKey::from_der(certificates(chain)?, private_key(key)?, &provider);
+    checked.map(drop).map_err(|error| format!("tls: {error}"))
 }
 
 /// The certificates of a bundle.

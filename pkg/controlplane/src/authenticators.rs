@@ -26,7 +26,7 @@ use crate::config::{Config, RequestHeaderConfig, TokenWebhookConfig};
 use crate::loopback::Loopback;
 use crate::run::RunError;
 use crate::run::service_account_keys::ServiceAccountKeys;
-use crate::system::SystemClock;
+use crate::system::{self, SystemClock};
 use crate::token_objects::StoredTokenObjects;
 use openid::OpenId;
 
@@ -129,7 +129,8 @@ fn webhook_tokens(
     counters: Arc<CacheCounters>,
     calls: &client::webhook::Figures,
 ) -> Result<Cached, RunError> {
-    let mut kubeconfig = Kubeconfig::read(&config.config_file).map_err(RunError::Credentials)?;
+    let mut kubeconfig =
+        Kubeconfig::read(&config.config_file, &system::clock()).map_err(RunError::Credentials)?;
     kubeconfig.options.dialer = server.egress.dialer(Network::ControlPlane);
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WEBHOOK_WAIT_MS), chance)

@@ -9,6 +9,8 @@ use client::kubeconfig::Kubeconfig;
 use client::webhook::Webhook;
 use tokio::sync::Semaphore;
 
+use crate::system;
+
 /// How many questions the webhook is asked at a time; further ones wait.
 const CALLS_MAX: usize = 1024;
 
@@ -32,7 +34,7 @@ impl ImagePolicy {
     /// What upstream says of them.
     pub(crate) fn read(text: Option<&[u8]>) -> Result<Self, String> {
         let configuration = ImagePolicyConfiguration::parse(text)?;
-        let kubeconfig = Kubeconfig::read(&configuration.kubeconfig)?;
+        let kubeconfig = Kubeconfig::read(&configuration.kubeconfig, &system::clock())?;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, configuration.retry_backoff, chance)
             .map_err(|error| error.to_string())?;

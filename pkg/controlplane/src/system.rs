@@ -2,6 +2,7 @@
 
 use std::io;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +25,11 @@ impl Clock for SystemClock {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         UnixTime { seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX), nanos: since.subsec_nanos() }
     }
+}
+
+/// The machine's clock, for whoever keeps one.
+pub(crate) fn clock() -> Arc<dyn Clock> {
+    Arc::new(SystemClock)
 }
 
 /// The thread's generator, seeded by the system.

@@ -12,6 +12,7 @@ mod eviction;
 pub(crate) mod get;
 pub(crate) mod list;
 pub(crate) mod patch;
+mod recorded;
 mod review;
 pub(crate) mod token;
 pub(crate) mod update;

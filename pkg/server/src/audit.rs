@@ -1,13 +1,16 @@
 //! Audit of requests: what of each is recorded, and when (upstream's `endpoints/filters/audit.go` and its
 //! neighbours for requests that fail before anybody knows who sent them).
 //!
-//! What is recorded of bodies are the bytes that pass by: they are kept until the answer is through, and only
-//! looked into then. A body that is longer than [`ANSWER_BYTES_MAX`] is not recorded.
+//! Who reads an object in a request notes it (`RequestContext::notes`). What is recorded of answers are the bytes that
+//! pass by: they are kept until the answer is through, and only looked into then. A body that is longer than
+//! [`ANSWER_BYTES_MAX`] is not recorded.
 
 mod body;
 mod form;
+mod slow;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
@@ -16,14 +19,15 @@ use http::{HeaderMap, Uri};
 
 use apimachinery::clock::Clock;
 use apimachinery::request_context::RequestContext;
-use apimachinery::request_notes::Least;
+use apimachinery::request_notes::{Least, Sent};
 use apimachinery::status::Status;
+use apimachinery::trace::{Latencies, Span, Step};
 use apimachinery::user_info::UserInfo;
 use audit::{Content, Event, Figures, Level, ObjectReference, Policy, ResponseStatus, Sink, Stage, Verdict};
 use authorization::Attributes;
-use endpoints::dispatch::{BODY_BYTES_MAX, Body, Response, Tunnel};
+use endpoints::dispatch::{Response, Tunnel};
 
-use body::{Kept, Room};
+use body::{Kept, Room, Taken};
 use form::Form;
 
 /// The longest answer that is recorded, in bytes, also when it is unpacked.
@@ -32,7 +36,7 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What marks an event that is without its objects because of their size.
 const TRUNCATED: &str = "audit.k8s.io/truncated";
 
-/// How many bytes of bodies are kept at a time, for all requests together. What comes when there is no room is
+/// How many bytes of objects are kept at a time, for all requests together. What comes when there is no room is
 /// not recorded.
 pub const KEPT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
@@ -65,6 +69,8 @@ pub(crate) struct Recording {
     long_running: bool,
     /// Whether it is about objects, and this server's to answer.
     of_objects: bool,
+    /// How long its steps take.
+    latencies: Arc<Latencies>,
     /// `None` for a request that is not recorded, or not any more.
     open: Mutex<Option<Box<Open>>>,
 }
@@ -75,9 +81,13 @@ struct Open {
     event: Event,
     /// Whether nobody knows who sent it: then there is one event, when it is answered.
     is_refused: bool,
-    /// The body of the request and its form.
-    request: Option<(Form, Kept)>,
-    /// That of the answer, and whether it is packed.
+    /// The form of a patch.
+    patch: Form,
+    /// Room for what the request brought.
+    kept: Option<Taken>,
+    /// How long it took until the answer began; `None` before.
+    answering: Option<Duration>,
+    /// The form of the answer, whether it is packed, and its body.
     answer: Option<(Form, bool, Kept)>,
 }
 
@@ -97,6 +107,7 @@ impl Recording {
             uri: uri.clone(),
             long_running,
             of_objects: of_objects && !long_running,
+            latencies: Arc::default(),
             open: Mutex::new(None),
         }
     }
@@ -118,7 +129,8 @@ impl Recording {
         }
         let event = self.event(verdict, user);
         let is_refused = user.is_none();
-        let mut open = Box::new(Open { verdict, event, is_refused, request: None, answer: None });
+        let (patch, kept, answering, answer) = (Form::Other, None, None, None);
+        let mut open = Box::new(Open { verdict, event, is_refused, patch, kept, answering, answer });
         let recorded = is_refused || self.emit(&mut open, Stage::RequestReceived);
         if !recorded {
             self.auditor.figures.rejected();
@@ -126,6 +138,16 @@ impl Recording {
             *self.open() = Some(open);
         }
         recorded
+    }
+
+    /// It took so long to find out who sent the request.
+    pub(crate) fn authenticated(&self, took: Duration) {
+        self.latencies.took(Step::Authentication, took);
+    }
+
+    /// The span within which the request is answered, and its steps are timed if it is recorded.
+    pub(crate) fn timed(&self, span: Span) -> Span {
+        if self.open().is_some() { span.timed(&self.latencies) } else { span }
     }
 
     fn event(&self, verdict: Verdict, user: Option<&UserInfo>) -> Event {
@@ -169,21 +191,16 @@ impl Recording {
         }
     }
 
-    /// Keeps what is read of the body of a request that may hold an object.
-    pub(crate) fn keeping(&self, parts: &Parts, body: Body) -> Body {
-        let writes = matches!(
-            self.context.info.verb.as_str(),
-            "create" | "update" | "patch" | "delete" | "deletecollection"
-        );
+    /// Asks for the object that the request may bring.
+    pub(crate) fn want_object(&self, parts: &Parts) {
+        let verb = self.context.info.verb.as_str();
+        let writes = matches!(verb, "create" | "update" | "patch" | "delete" | "deletecollection");
         let mut open = self.open();
-        let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return body };
-        if self.context.info.verb == "patch" && open.verdict.level < Level::Request {
-            // A patch says nothing of the object that is not in the path.
-            return body;
+        let Some(open) = open.as_mut().filter(|_| self.of_objects && writes) else { return };
+        if verb == "patch" {
+            open.patch = Form::of(parts.headers.get(CONTENT_TYPE));
         }
-        let kept = Kept::new(BODY_BYTES_MAX, &self.auditor.room);
-        open.request = Some((Form::of(parts.headers.get(CONTENT_TYPE)), kept.clone()));
-        kept.keeping(body)
+        self.context.notes.want_sent(least(open.verdict.level));
     }
 
     /// The request was refused with a Status.
@@ -207,10 +224,12 @@ impl Recording {
         self.emit(&mut open, Stage::Panic);
     }
 
-    /// The answer begins.
-    pub(crate) fn answered(&self, response: &Response) {
+    /// The answer begins, so long after the request came in.
+    pub(crate) fn answered(&self, response: &Response, answering: Duration) {
         let mut slot = self.open();
         let Some(open) = slot.as_mut() else { return };
+        open.answering = Some(answering);
+        self.look_into_request(open);
         let code = response.status().as_u16();
         open.event.response_status.get_or_insert_default().code = code;
         if self.long_running || open.is_refused {
@@ -232,7 +251,7 @@ impl Recording {
     /// A piece of the answer was sent.
     pub(crate) fn sent(&self, piece: &Bytes) {
         if let Some(open) = &mut *self.open()
-            && let Some((_, _, kept)) = &open.answer
+            && let Some((_, _, kept)) = &mut open.answer
         {
             kept.push(piece);
         }
@@ -245,7 +264,15 @@ impl Recording {
         }
         open.event.stage = stage;
         if stage != Stage::RequestReceived {
+            self.look_into_request(open);
             open.event.stage_time = self.clock.now();
+        }
+        if stage == Stage::ResponseComplete {
+            let total = open.event.stage_time.nanos_since(open.event.received);
+            let answering = open.answering.filter(|_| !self.long_running);
+            for (key, value) in slow::annotations(total, &self.latencies, answering) {
+                open.event.annotate(key, value);
+            }
         }
         let notes = self.context.notes.annotations_of(least(open.verdict.level));
         for (key, value) in notes {
@@ -253,6 +280,34 @@ impl Recording {
         }
         self.auditor.figures.event();
         self.auditor.sink.process(std::slice::from_ref(&open.event))
+    }
+
+    /// What the request brought, once it is known.
+    fn look_into_request(&self, open: &mut Open) {
+        let Some(sent) = self.context.notes.take_sent() else { return };
+        let content = match sent {
+            Sent::Patch(bytes) => open.patch.json(&bytes),
+            Sent::Object(sent) => {
+                let reference = open.event.object.get_or_insert_default();
+                for (known, said) in [
+                    (&mut reference.namespace, sent.namespace),
+                    (&mut reference.name, sent.name),
+                    (&mut reference.uid, sent.uid),
+                    (&mut reference.resource_version, sent.resource_version),
+                ] {
+                    if known.is_empty() {
+                        *known = said;
+                    }
+                }
+                sent.json.map(|json| open.trimmed(Content::written(json)))
+            }
+        };
+        let Some(content) = content else { return };
+        open.kept = Taken::of(&self.auditor.room, content.bytes().len());
+        match open.kept {
+            Some(_) => open.event.request_object = Some(content),
+            None => open.event.annotate(TRUNCATED, "true"),
+        }
     }
 
     fn finish(&self, mut open: Box<Open>) {
@@ -270,7 +325,6 @@ impl Recording {
         if open.is_refused || open.verdict.omit_stages.contains(Stage::ResponseComplete) {
             return;
         }
-        open.look_into_request(&self.context.info.verb);
         open.look_into_answer();
         self.emit(&mut open, Stage::ResponseComplete);
     }
@@ -300,36 +354,18 @@ impl Drop for Recording {
 }
 
 impl Open {
-    fn object(&mut self, form: Form, bytes: Option<Vec<u8>>) -> Option<Content> {
-        let Some(bytes) = bytes else {
-            self.event.annotate(TRUNCATED, "true");
-            return None;
-        };
-        form.json(&bytes)
-    }
-
     fn trimmed(&self, content: Content) -> Content {
         if self.verdict.omit_managed_fields { content.without_managed_fields() } else { content }
     }
 
-    fn look_into_request(&mut self, verb: &str) {
-        let Some((form, kept)) = self.request.take() else { return };
-        let Some(content) = self.object(form, kept.take()) else { return };
-        if verb != "patch" {
-            content.complete(self.event.object.get_or_insert_default());
-        }
-        if self.verdict.level >= Level::Request {
-            let is_patch = verb == "patch";
-            self.event.request_object = Some(if is_patch { content } else { self.trimmed(content) });
-        }
-    }
-
     fn look_into_answer(&mut self) {
-        let Some((form, packed, kept)) = self.answer.take() else { return };
-        let bytes = kept.take();
-        let bytes =
-            if packed { bytes.and_then(|bytes| form::unpacked(&bytes, ANSWER_BYTES_MAX)) } else { bytes };
-        let Some(content) = self.object(form, bytes) else { return };
+        let Some((form, packed, mut kept)) = self.answer.take() else { return };
+        let bytes = match kept.take() {
+            Some(bytes) if packed => form::unpacked(&bytes, ANSWER_BYTES_MAX).map(Bytes::from),
+            bytes => bytes,
+        };
+        let Some(bytes) = bytes else { return self.event.annotate(TRUNCATED, "true") };
+        let Some(content) = form.json(&bytes) else { return };
         if let Some(status) = content.status() {
             let code = self.event.response_status.as_ref().map_or(0, |status| status.code);
             let code = if status.code == 0 { code } else { status.code };

@@ -25,7 +25,7 @@ use apimachinery::features::Gates;
 use apimachinery::request_context::RequestContext;
 use apimachinery::request_info::RequestInfo;
 use apimachinery::status::Status;
-use apimachinery::trace::Span;
+use apimachinery::trace::{Span, Step};
 use authentication::{Authenticated, Authenticator, Credentials};
 use authorization::{Authorizer, authorize};
 use endpoints::dispatch::{Body, Dispatch, Initialized, Request, Response};
@@ -243,11 +243,12 @@ impl Chain {
             }
             (response, Grant::default())
         });
-        recording.as_ref().inspect(|recording| recording.answered(&response));
+        let answering = received.elapsed();
+        recording.as_ref().inspect(|recording| recording.answered(&response, answering));
         let recording = until_closed(recording, &mut response);
         let code = response.status();
         let audit_id = context.audit_id.as_str();
-        tracing::debug!(%method, %uri, %code, took = ?received.elapsed(), audit_id, "request");
+        tracing::debug!(%method, %uri, %code, took = ?answering, audit_id, "request");
         self.decorate(&mut response, &context, method == http::Method::HEAD);
         if self.options.leaving.is_cancelled() && code != StatusCode::SWITCHING_PROTOCOLS {
             peer.send_away(response.headers_mut());
@@ -261,7 +262,7 @@ impl Chain {
         let until = (streamed && !long_running).then(|| Box::pin(sleep_until(until)));
         let held = Held {
             recording,
-            answered: answered.with(code, waited),
+            answered: answered.with(code, waited, answering),
             _active: active,
             _under_way: under_way,
             lease,
@@ -295,8 +296,15 @@ impl Chain {
             self.metrics.filters.passed(Filter::Audit, began);
         }
         let sender = sender?;
-        let Some(traces) = &self.traces else { return self.answer(incoming, sender).await };
-        let span = traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env);
+        let span = match &self.traces {
+            Some(traces) => traces.begin(&incoming.parts, &incoming.context, sender.user(), &self.env),
+            None => Span::none(),
+        };
+        let span = match incoming.recording {
+            Some(recording) => recording.timed(span),
+            None if span.is_none() => return self.answer(incoming, sender).await,
+            None => span,
+        };
         match span.clone().within(pin!(self.answer(incoming, sender))).await {
             Ok((response, grant)) => Ok((trace::until_sent(span, response), grant)),
             Err(refusal) => {
@@ -323,18 +331,21 @@ impl Chain {
             recording.impersonated(user, constraint);
         }
         let impersonated = filters.passed(self.impersonation.filter(), began);
+        if matches!(actor, Actor::Other { .. }) {
+            Span::took(Step::Impersonation, impersonated - began);
+        }
         let seat = self.seats.seat(&context, actor.user(), received, classified).await;
         let seat = seat.map_err(|retry_after| Refusal::TooMany { retry_after })?;
         let seated = filters.passed(self.seats.filter(), impersonated);
+        Span::took(Step::Queue, seat.waited());
         let authorized = authorize(authorizer, actor.into_user(), info).await;
-        authorizations.count(&authorized, filters.passed(Filter::Authorization, seated) - seated);
+        let took = filters.passed(Filter::Authorization, seated) - seated;
+        Span::took(Step::Authorization, took);
+        authorizations.count(&authorized, took);
         recording.inspect(|_| note_decision(&context.notes, &authorized));
         let authorized = authorized.map_err(|why| unauthorized(why, &parts.uri))?;
         if info.is_resource || is_of_api(&info.path) {
-            let body = match recording {
-                Some(recording) => recording.keeping(&parts, body),
-                None => body,
-            };
+            recording.inspect(|recording| recording.want_object(&parts));
             let demand = Demand::of(&parts, &context, flow::is_exempt(classified), &*self.dispatch);
             let memory = self.options.memory.reserve(demand).ok_or(Refusal::TooMany { retry_after: 1 })?;
             let request = Request { parts, body, context, authorized };
@@ -365,6 +376,7 @@ impl Chain {
         let sender = self.authenticator.authenticate(credentials).await;
         let took = self.metrics.filters.passed(Filter::Authentication, began) - began;
         self.metrics.authentications.count(sender.as_ref(), took);
+        incoming.recording.inspect(|recording| recording.authenticated(took));
         self.authenticator.clear(headers);
         if !sender.as_ref().is_ok_and(|sender| !sender.is_anonymous()) {
             // HTTP/2 is cheap for those who abuse it (CVE-2023-44487): strangers get one request

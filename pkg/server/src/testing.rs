@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 
 use apimachinery::clock::TestClock;
 use apimachinery::request_info::RequestInfo;
+use apimachinery::request_notes::{Sent, SentObject};
 use apimachinery::time::UnixTime;
 use authentication::{Authenticator, TokenFile};
 use authorization::config::Configuration;
@@ -52,6 +53,9 @@ pub(crate) struct Script {
     pub(crate) pieces: Arc<AtomicUsize>,
 }
 
+/// What is noted of the `object` in a request.
+pub(crate) const OBJECT: &str = r#"{"kind":"Pod","metadata":{"name":"a","uid":"u","managedFields":[1]}}"#;
+
 /// The size of a piece of an `endless` body.
 pub(crate) const PIECE_BYTES: usize = 16 * 1024;
 
@@ -74,6 +78,20 @@ impl Dispatch for Script {
             "headers" => {
                 respond::text(200, format!("{:?}", request.parts.headers.keys().collect::<Vec<_>>()))
             }
+            "object" => {
+                let json = Some(Bytes::from_static(OBJECT.as_bytes()));
+                let (name, uid) = ("a".to_owned(), "u".to_owned());
+                let object = SentObject { name, uid, json, ..SentObject::default() };
+                request.context.notes.sent(Sent::Object(object));
+                respond::text(200, OBJECT)
+            }
+            "patch" => match request.body.collect().await {
+                Ok(body) => {
+                    request.context.notes.sent(Sent::Patch(body.to_bytes()));
+                    respond::text(200, "")
+                }
+                Err(error) => respond::text(500, error.to_string()),
+            },
             "echo" => match request.body.collect().await {
                 Ok(body) => respond::text(200, body.to_bytes()),
                 Err(error) => respond::text(500, error.to_string()),

@@ -126,7 +126,7 @@ pub(crate) const FLAGS: &[Flag] = &[
     flag("Authentication", "api-audiences", List, "stringSlice", "[]", Honoured("Names of this API; a token has to be meant for one of them. The issuers of tokens by default.")),
     flag("Authentication", "authentication-config", Text, "string", "", Honoured("A file that describes issuers of JSON Web Tokens and who may be anonymous. Read again when it changes; not together with --oidc-*.")),
     flag("Authentication", "authentication-token-webhook-cache-ttl", Duration, "duration", "2m0s", Honoured("How long answers of the webhook about a token are remembered.")),
-    flag("Authentication", "authentication-token-webhook-config-file", Text, "string", "", Honoured("A kubeconfig of a webhook that is asked about tokens that nothing else knows. Users with exec or auth-provider plugins, impersonation and proxies are refused.")),
+    flag("Authentication", "authentication-token-webhook-config-file", Text, "string", "", Honoured("A kubeconfig of a webhook that is asked about tokens that nothing else knows. Users with auth-provider plugins and proxies are refused.")),
     flag("Authentication", "authentication-token-webhook-version", Text, "string", "v1beta1", Honoured("The version of TokenReview that the webhook is asked with: v1 or v1beta1.")),
     flag("Authentication", "client-ca-file", Text, "string", "", Honoured("Authorities whose client certificates prove a user (common name) and groups (organizations).")),
     flag("Authentication", "enable-bootstrap-token-auth", Bool, "bool", "false", Honoured("Secrets of type bootstrap.kubernetes.io/token in kube-system prove the identity of nodes that join.")),

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use apimachinery::status::Status;
+use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
 use schema::object::Object;
 use serde::Serialize;
@@ -143,12 +144,9 @@ impl Round<'_> {
             ..Mutated::default()
         };
         notes.annotate(format!("{ANNOTATION}{}", ask.place(self.number)), said.text(), Level::Metadata);
-        let counted = Told {
-            hook,
-            attributes: a,
-            kind: "admit",
-            took: (webhooks.around.now)().saturating_duration_since(began),
-        };
+        let took = (webhooks.around.now)().saturating_duration_since(began);
+        Span::took(Step::MutatingWebhook, took);
+        let counted = Told { hook, attributes: a, kind: "admit", took };
         let failed_open = |notes: &mut Notes| {
             let key = format!("failed-open.{ANNOTATION}{}", ask.place(self.number));
             notes.annotate(key, hook.name.as_ref(), Level::Metadata);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use apimachinery::status::Status;
+use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
 use futures::future::join_all;
 use schema::object::Object;
@@ -51,7 +52,9 @@ impl ValidatingAdmissionWebhook {
             Some(question) => self.0.ask(hook, a, question, false).await,
             None => Ok(Answer::default()),
         };
-        (answer, (self.0.around.now)().saturating_duration_since(began))
+        let took = (self.0.around.now)().saturating_duration_since(began);
+        Span::took(Step::ValidatingWebhook, took);
+        (answer, took)
     }
 }
 

@@ -122,6 +122,47 @@ async fn a_token_is_read_again_when_its_file_changes() {
     assert!(call(&client, &url).await.unwrap().ends_with("Bearer two"));
 }
 
+/// A program that gives what `status` says, in which `$n` is how often it has run.
+fn plugin(directory: &std::path::Path, status: &str) -> Option<crate::Plugin> {
+    let script = format!(
+        "echo x >> n; n=$(wc -l < n); echo '{{kind: ExecCredential, apiVersion: client.authentication.k8s.io/v1, status: '\"{status}\"'}}'"
+    );
+    let exec = serde_json::json!({
+        "apiVersion": "client.authentication.k8s.io/v1", "command": "sh", "interactiveMode": "Never",
+        "args": ["-c", format!("cd {}; {script}", directory.display())],
+    });
+    let clock = Arc::<apimachinery::clock::TestClock>::default();
+    Some(crate::Plugin::new(serde_json::from_value(exec).unwrap(), clock).unwrap())
+}
+
+#[tokio::test]
+async fn a_token_of_a_plugin_is_shown_and_asked_for_anew_when_it_is_refused() {
+    let (keys, directory) = (Keys::new(&["127.0.0.1"]), tempfile::tempdir().unwrap());
+    let server = Server::tls(&keys).await;
+    let url = |path: &str| format!("https://127.0.0.1:{}/{path}", server.port);
+    let plugin = plugin(directory.path(), "{token: t$n}");
+    let client =
+        Client::new(Options { tls: trusting(&keys.authority), plugin, ..Options::default() }).unwrap();
+    assert!(call(&client, &url("a")).await.unwrap().ends_with("Bearer t1"));
+    assert!(call(&client, &url("a")).await.unwrap().ends_with("Bearer t1"));
+    let refused = client.call(get(&url("401")), &LIMITS).await.unwrap();
+    assert_eq!(refused.status(), StatusCode::UNAUTHORIZED);
+    assert!(call(&client, &url("a")).await.unwrap().ends_with("Bearer t2"));
+    assert_eq!(server.accepted(), 1, "another token is no other client");
+}
+
+#[tokio::test]
+async fn without_what_a_plugin_gives_there_is_no_request() {
+    let (keys, directory) = (Keys::new(&["127.0.0.1"]), tempfile::tempdir().unwrap());
+    let server = Server::tls(&keys).await;
+    let plugin = plugin(directory.path(), "{}");
+    let client =
+        Client::new(Options { tls: trusting(&keys.authority), plugin, ..Options::default() }).unwrap();
+    let failed = call(&client, &format!("https://127.0.0.1:{}/", server.port)).await.unwrap_err();
+    assert_eq!(failed, "getting credentials: exec plugin didn't return a token or cert/key pair");
+    assert_eq!(server.accepted(), 0);
+}
+
 #[tokio::test]
 async fn redirects_are_followed_only_when_asked_and_without_the_token() {
     let keys = Keys::new(&["127.0.0.1"]);

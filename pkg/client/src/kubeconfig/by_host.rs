@@ -6,10 +6,12 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use apimachinery::go_quote::quote;
+use apimachinery::clock::Clock;
 
 use super::{File, User, load, source};
 use crate::client::Basic;
+use crate::exec::Plugin;
+use crate::impersonate::Impersonate;
 use crate::material::Source;
 use crate::webhook::Place;
 
@@ -28,6 +30,10 @@ pub struct Credentials {
     pub bearer: Option<Source>,
     /// A name and a password, where there is no token.
     pub basic: Option<Basic>,
+    /// What gives a token or a certificate, where there is nothing of all that.
+    pub plugin: Option<Plugin>,
+    /// In whose name, if not in the own.
+    pub impersonate: Option<Impersonate>,
     /// Who has to be there; otherwise that is for the webhook's configuration to say.
     pub expected: Option<Expected>,
 }
@@ -44,13 +50,20 @@ pub struct Expected {
 /// Who calls whom. By default everybody is called by nobody in particular.
 #[derive(Clone, Default)]
 pub struct WebhookCredentials {
-    users: BTreeMap<String, User>,
+    users: BTreeMap<String, Known>,
     /// The user of the current context, if it has one.
     current: Option<String>,
     /// Where relative paths begin.
     directory: PathBuf,
     /// How this server itself is called.
     itself: Option<Credentials>,
+}
+
+/// A user, and the plugin that gives their credentials: one for all whom they call.
+#[derive(Clone)]
+struct Known {
+    user: User,
+    plugin: Result<Option<Plugin>, String>,
 }
 
 /// Names users, and says nothing of them.
@@ -61,40 +74,28 @@ impl fmt::Debug for WebhookCredentials {
 }
 
 impl WebhookCredentials {
-    /// Reads a kubeconfig. Blocks.
+    /// Reads a kubeconfig. `clock` says when credentials of `exec` plugins expire. Blocks.
     ///
     /// # Errors
-    /// What upstream says of a file that cannot be read. A user with what this server cannot do, `exec` and
-    /// impersonation: without it, webhooks would be called by somebody else than was meant, or not at all.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    /// What upstream says of a file that cannot be read.
+    pub fn read(path: &Path, clock: &Arc<dyn Clock>) -> Result<Self, String> {
         let (file, directory) = load(path)?;
-        WebhookCredentials::of_file(file, directory).map_err(|why| format!("{}: {why}", path.display()))
+        Ok(WebhookCredentials::of_file(file, directory, clock))
     }
 
-    fn of_file(file: File, directory: &Path) -> Result<Self, String> {
+    fn of_file(file: File, directory: &Path, clock: &Arc<dyn Clock>) -> Self {
         let current = file.current_context.unwrap_or_default();
         let mut contexts = file.contexts.unwrap_or_default().into_iter().rev();
         let context = contexts.find(|named| named.name == current && !current.is_empty());
         let user = context.map(|named| named.context.user).filter(|user| !user.is_empty());
-        let users = file.users.unwrap_or_default();
-        for named in &users {
-            let Some(user) = &named.user else { continue };
-            let unsupported = match () {
-                () if user.exec.is_some() => "exec",
-                () if !user.r#as.is_empty() => "as",
-                () => continue,
-            };
-            return Err(format!(
-                "{unsupported} of user {} is not supported by this server",
-                quote(&named.name)
-            ));
-        }
-        Ok(WebhookCredentials {
-            users: users.into_iter().map(|named| (named.name, named.user.unwrap_or_default())).collect(),
+        let known = |user: User| Known { plugin: user.plugin(directory, clock), user };
+        let users = file.users.unwrap_or_default().into_iter();
+        WebhookCredentials {
+            users: users.map(|named| (named.name, known(named.user.unwrap_or_default()))).collect(),
             current: user,
             directory: directory.to_owned(),
             itself: None,
-        })
+        }
     }
 
     /// The same, calling the address `kubernetes.default.svc:443`, which is this server itself, in this way, whatever
@@ -124,7 +125,8 @@ impl WebhookCredentials {
     /// the one of the current context, or nobody in particular.
     ///
     /// # Errors
-    /// A user that cannot be used: one with credentials that are no credentials or contradict each other.
+    /// A user that cannot be used: one with credentials that are no credentials or contradict each other, or a plugin
+    /// of a version that is not known.
     pub fn of(&self, host: &str) -> Result<Credentials, String> {
         if let Some(itself) = self.itself.as_ref().filter(|_| host == ITSELF) {
             return Ok(itself.clone());
@@ -138,7 +140,7 @@ impl WebhookCredentials {
             .or_else(|| self.users.get_key_value("*"))
             .or_else(|| self.users.get_key_value(self.current.as_ref()?));
         match found {
-            Some((_, user)) => user.credentials(&self.directory),
+            Some((_, known)) => known.credentials(&self.directory),
             None => Ok(Credentials::default()),
         }
     }
@@ -151,26 +153,30 @@ impl WebhookCredentials {
         self.of(&format!("{name}.{namespace}.svc:{port}"))
     }
 
-    fn named_after(&self, host: &str) -> Option<(&String, &User)> {
+    fn named_after(&self, host: &str) -> Option<(&String, &Known)> {
         let dots = host.match_indices('.').map(|(dot, _)| dot);
         let mut stars = dots.filter_map(|dot| host.get(dot..)).map(|rest| format!("*{rest}"));
         self.users.get_key_value(host).or_else(|| stars.find_map(|name| self.users.get_key_value(&name)))
     }
 }
 
-impl User {
+impl Known {
     fn credentials(&self, directory: &Path) -> Result<Credentials, String> {
-        if self.auth_provider.is_some() {
+        let user = &self.user;
+        if user.auth_provider.is_some() {
             return Err("auth provider not supported".to_owned());
         }
-        let bearer = self.bearer(directory);
-        let basic = self.basic();
+        let (bearer, basic) = (user.bearer(directory), user.basic());
         if bearer.is_some() && basic.is_some() {
             return Err("username/password or bearer token may be set, but not both".to_owned());
         }
-        Ok(Credentials { certificate: self.certificate(directory)?, bearer, basic, expected: None })
+        let certificate = user.certificate(directory)?;
+        let (plugin, impersonate) = (self.plugin.clone()?, user.impersonate());
+        Ok(Credentials { certificate, bearer, basic, plugin, impersonate, expected: None })
     }
+}
 
+impl User {
     /// The certificate and its key; `None` unless there are both.
     pub(super) fn certificate(&self, directory: &Path) -> Result<Option<(Source, Source)>, String> {
         let (file, data) = (&self.client_certificate, &self.client_certificate_data);
@@ -199,12 +205,9 @@ mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
 
-    fn of_file(text: &str) -> Result<WebhookCredentials, String> {
-        WebhookCredentials::of_file(File::parse(text.as_bytes()).unwrap(), Path::new("/d"))
-    }
-
     fn of(text: &str) -> WebhookCredentials {
-        of_file(text).unwrap()
+        let clock: Arc<dyn Clock> = Arc::new(apimachinery::clock::TestClock::default());
+        WebhookCredentials::of_file(File::parse(text.as_bytes()).unwrap(), Path::new("/d"), &clock)
     }
 
     fn token(text: &str) -> Option<Source> {
@@ -264,12 +267,26 @@ mod tests {
     }
 
     #[test]
-    fn what_this_server_cannot_do_is_refused_at_start() {
-        for (member, user) in [("exec", "exec: {}"), ("as", "as: me")] {
-            let refused = of_file(&format!("users: [{{name: u, user: {{{user}}}}}]")).err();
-            let expected = format!("{member} of user \"u\" is not supported by this server");
-            assert_eq!(refused, Some(expected));
-        }
+    fn a_plugin_is_asked_by_all_whom_its_user_calls_and_only_without_credentials() {
+        const EXEC: &str =
+            "exec: {apiVersion: client.authentication.k8s.io/v1, command: c, interactiveMode: Never}";
+        let user = |user: &str| of(&format!("users: [{{name: '*', user: {{{user}}}}}]"));
+        let of_plugin = user(EXEC);
+        let [one, other] = ["h:1", "i:2"].map(|host| of_plugin.of(host).unwrap().plugin);
+        assert!(one.is_some() && one == other);
+        assert_eq!(user(&format!("token: t, {EXEC}")).of("h:1").unwrap().plugin, None);
+        let unknown = user("exec: {command: c}").of("h:1").unwrap_err();
+        assert_eq!(unknown, "exec plugin: invalid apiVersion \"\"");
+    }
+
+    #[test]
+    fn a_user_may_act_in_the_name_of_another() {
+        let found =
+            of("users: [{name: '*', user: {token: t, as: a, as-groups: [g], as-user-extra: {k: [v]}}}]");
+        let impersonate = found.of("h:1").unwrap().impersonate.unwrap();
+        let extra = [("k".to_owned(), vec!["v".to_owned()])].into();
+        let groups = vec!["g".to_owned()];
+        assert_eq!(impersonate, Impersonate { user: "a".to_owned(), uid: String::new(), groups, extra });
     }
 
     #[test]

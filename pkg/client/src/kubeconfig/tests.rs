@@ -3,6 +3,10 @@
 
 use super::*;
 
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(apimachinery::clock::TestClock::default())
+}
+
 fn read(text: &str, files: &[(&str, &str)]) -> Result<Kubeconfig, String> {
     let directory = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -11,7 +15,7 @@ fn read(text: &str, files: &[(&str, &str)]) -> Result<Kubeconfig, String> {
     let path = directory.path().join("config");
     std::fs::write(&path, text).unwrap();
     let base = directory.path().display().to_string();
-    Kubeconfig::read(&path).map_err(|error| error.replace(&base, "DIR"))
+    Kubeconfig::read(&path, &clock()).map_err(|error| error.replace(&base, "DIR"))
 }
 
 const CONTEXT: &str = "current-context: c\ncontexts: [{name: c, context: {cluster: k, user: u}}]\n";
@@ -63,7 +67,7 @@ fn what_is_wrong_is_told_in_upstreams_words() {
     let check = |found: Result<Kubeconfig, String>, expected: &str| {
         assert_eq!(found.unwrap_err(), expected);
     };
-    let missing = Kubeconfig::read(Path::new("/nonexistent/config"));
+    let missing = Kubeconfig::read(Path::new("/nonexistent/config"), &clock());
     check(missing, "stat /nonexistent/config: no such file or directory");
     check(read("", &[]), &format!("invalid configuration: {EMPTY_CONFIG}"));
     check(read("current-context: c\n", &[]), "context \"c\" does not exist");
@@ -84,9 +88,25 @@ fn what_is_wrong_is_told_in_upstreams_words() {
     );
     check(of("server: 'h/path'", ""), "host must be a URL or a host:port pair: \"h/path\"");
     check(
-        of("server: 'https://h'", "exec: {command: x}"),
-        "invalid configuration: exec of user \"u\" is not supported by this server",
+        of("server: 'https://h'", "exec: {env: [{value: x}], interactiveMode: Perhaps}, as-uid: a"),
+        "invalid configuration: [command must be specified for u to use exec authentication plugin, apiVersion must be specified for u to use exec authentication plugin, env variable name must be specified for u to use exec authentication plugin, invalid interactiveMode for u: \"Perhaps\", requesting uid, groups or user-extra for u without impersonating a user]",
     );
+    check(
+        of("server: 'https://h'", "exec: {command: x, apiVersion: client.authentication.k8s.io/v1}"),
+        "invalid configuration: interactiveMode must be specified for u to use exec authentication plugin",
+    );
+    let auth_provider = of("server: 'https://h'", "auth-provider: {name: x}");
+    check(
+        auth_provider,
+        "invalid configuration: auth-provider of user \"u\" is not supported by this server",
+    );
+}
+
+#[test]
+fn a_plugin_of_the_old_version_need_not_say_whether_it_asks() {
+    let found =
+        of("server: 'https://h'", "exec: {command: x, apiVersion: client.authentication.k8s.io/v1beta1}");
+    assert!(found.unwrap().options.plugin.is_some());
 }
 
 #[test]

@@ -13,6 +13,7 @@ use super::{Failure, LIMITS, Tell, Webhook};
 use crate::client::{Client, Options};
 use crate::dial::{Address, Dialer, Route};
 use crate::error::Error;
+use crate::exec::Cluster;
 use crate::kubeconfig::Credentials;
 use crate::material::Source;
 use crate::tls::{Tls, Trust};
@@ -73,7 +74,7 @@ impl Webhook {
         ways: &Ways,
         response_bytes_max: usize,
     ) -> Result<Self, Error> {
-        let Credentials { certificate, bearer, basic, expected } = credentials;
+        let Credentials { certificate, bearer, basic, plugin, impersonate, expected } = credentials;
         let trust = match (&expected, authorities.trim_ascii()) {
             (Some(expected), _) => Trust::Bundle(Source::Inline(Arc::clone(&expected.authorities))),
             (None, []) => Trust::System,
@@ -100,7 +101,8 @@ impl Webhook {
         };
         tls.server_name = expected.map(|expected| expected.name).or(tls.server_name);
         tls.http1_only = route.is_some() || !is_this_host(&url);
-        let client = Client::new(Options { tls, route, bearer, basic, dialer })?;
+        let plugin = plugin.map(|plugin| plugin.of_cluster(|| cluster(&url, &tls, authorities)));
+        let client = Client::new(Options { tls, bearer, basic, plugin, impersonate, route, dialer })?;
         let limits = crate::Limits { response_bytes_max, ..LIMITS };
         let (initial_wait, chance) = (Duration::ZERO, Arc::new(|| 0.0));
         let webhook = Webhook { client, url, limits, initial_wait, chance, hopes: false, counted: None };
@@ -125,6 +127,17 @@ impl Webhook {
         let headers = span.headers();
         let asked = pin!(self.attempt(&body, &headers, tell));
         span.within(asked).await
+    }
+}
+
+/// What a program that gives credentials is told of a webhook.
+fn cluster(url: &Uri, tls: &Tls, authorities: &[u8]) -> Cluster {
+    let authority = url.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    Cluster {
+        server: format!("{}://{authority}", url.scheme_str().unwrap_or("https")),
+        tls_server_name: tls.server_name.clone().unwrap_or_default(),
+        authorities: authorities.to_vec(),
+        ..Cluster::default()
     }
 }
 

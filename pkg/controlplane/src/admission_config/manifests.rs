@@ -10,6 +10,7 @@ use schema::configuration::{ConfigurationFile, FileKind, Members, Shape};
 use serde_json::{Map, Value};
 
 use super::system_words;
+use crate::system;
 
 const GROUP: &str = "apiserver.config.k8s.io";
 const MANIFESTS: &str = "staticManifestsDir";
@@ -52,7 +53,7 @@ pub(super) fn webhooks(text: &[u8], gates: Gates) -> Result<(WebhookCredentials,
     let manifests = directory(&members, gates)?;
     let credentials = match file {
         "" => WebhookCredentials::default(),
-        file => WebhookCredentials::read(Path::new(file))?,
+        file => WebhookCredentials::read(Path::new(file), &system::clock())?,
     };
     Ok((credentials, manifests))
 }

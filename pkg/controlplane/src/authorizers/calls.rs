@@ -11,6 +11,8 @@ use client::kubeconfig::Kubeconfig;
 use client::webhook::{Figures, Webhook};
 use tokio::sync::Semaphore;
 
+use crate::system;
+
 /// How long to wait before a webhook is asked again, in milliseconds, at first.
 const WAIT_MS: u64 = 500;
 /// How many questions one webhook is asked at a time; further ones wait. Watches are not counted by the limits on
@@ -32,7 +34,7 @@ pub(super) fn connect(
     dialer: Option<&Dialer>,
     figures: &Figures,
 ) -> Result<Arc<dyn Caller>, String> {
-    let mut kubeconfig = Kubeconfig::read(&config.kubeconfig)?;
+    let mut kubeconfig = Kubeconfig::read(&config.kubeconfig, &system::clock())?;
     kubeconfig.options.dialer = dialer.cloned();
     let chance = Arc::new(|| rand::random_range(0.0..1.0));
     let webhook = Webhook::new(kubeconfig, Duration::from_millis(WAIT_MS), chance)

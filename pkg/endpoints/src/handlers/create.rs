@@ -10,7 +10,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{binding, ensure_namespace, eviction, review, to_storage_version, token};
+use super::{binding, ensure_namespace, eviction, recorded, review, to_storage_version, token};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -32,6 +32,7 @@ pub(crate) async fn create(call: &mut Call<'_>, mut body: Body) -> Result<Respon
     let shares_labels = api::defaults::shares_labels(&decoded.api_version, row.kind, &decoded.object);
     let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
     call.trace.span.event("Conversion done");
+    recorded::object(call, &object, &decoded.api_version);
     if call.endpoint().act == Act::IssueToken {
         return token::create(call, object, &options).await;
     }

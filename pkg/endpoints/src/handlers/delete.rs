@@ -13,6 +13,7 @@ use schema::builtin;
 
 use super::admission::Admission;
 use super::list::list_options;
+use super::recorded;
 use crate::api::Call;
 use crate::body;
 use crate::dispatch::{Body, Response};
@@ -93,6 +94,7 @@ async fn delete_options(call: &Call<'_>, mut body: Body) -> Result<DeleteOptions
                 &builtin::IO_K8S_APIMACHINERY_PKG_APIS_META_V1_DELETEOPTIONS,
             )?;
             call.trace.span.event("Decoded delete options");
+            recorded::options(call, &object);
             DeleteOptions::from_object(&object)
         }
     };

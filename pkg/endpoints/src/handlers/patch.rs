@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::apply::Notation;
 use super::write::Writer;
-use super::{apply, ensure_namespace, to_storage_version, update, view};
+use super::{apply, ensure_namespace, recorded, to_storage_version, update, view};
 use crate::api::Call;
 use crate::body::{self, Decoded, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -58,6 +58,7 @@ pub(crate) async fn patch(call: &mut Call<'_>, mut body: Body) -> Result<Respons
     if !errors.is_empty() {
         return Err(Status::invalid(&GroupKind::new("meta.k8s.io", "PatchOptions"), "", &errors).into());
     }
+    recorded::patch(call, &bytes);
     let outcome = match wish {
         Wish::Apply(notation) => apply::apply(call, notation, &bytes, &options).await?,
         Wish::Change(kind) => change(call, kind, &bytes, &options).await?,

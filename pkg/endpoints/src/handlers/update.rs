@@ -11,7 +11,7 @@ use schema::object::Object;
 
 use super::admission::Admission;
 use super::write::{Dedup, Writer, dedup_owners};
-use super::{ensure_namespace, to_storage_version, view};
+use super::{ensure_namespace, recorded, to_storage_version, view};
 use crate::api::Call;
 use crate::body::{self, Expected, FieldValidation};
 use crate::dispatch::{Body, Response};
@@ -43,10 +43,11 @@ fn read(
     validation: FieldValidation,
 ) -> Result<(Object, Vec<String>), Box<Status>> {
     let decoded = body::decode(bytes, format, Expected::of(call.endpoint()), validation)?;
-    let (mut object, mut warnings) = (decoded.object, decoded.warnings);
+    let mut warnings = decoded.warnings;
+    let mut object = to_storage_version(call, decoded.object, &decoded.api_version)?;
+    recorded::object(call, &object, &decoded.api_version);
     ensure_namespace(call.main(), &call.info.namespace, &mut object)?;
     check_name(call, &object)?;
-    let mut object = to_storage_version(call, object, &decoded.api_version)?;
     warnings.extend(dedup_owners(&mut object, Dedup::AsSent));
     Ok((object, warnings))
 }

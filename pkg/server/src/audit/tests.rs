@@ -165,11 +165,9 @@ async fn whom_it_is_carried_out_for_is_recorded() {
 
 #[tokio::test]
 async fn objects_are_recorded_as_far_as_the_level_goes() {
-    const BODY: &str = r#"{"kind": "Pod", "metadata": {"name": "a", "uid": "u", "managedFields": [1]}}"#;
     let check = async |policy: &str, request: Value, response: Value| {
         let world = World::of(policy, Mode::AlwaysAllow, false);
-        let headers = [MASTER, "Content-Type: application/json"];
-        world.send("POST /api/v1/namespaces/ns/pods/x/echo", &headers, BODY).await;
+        world.send("POST /api/v1/namespaces/ns/pods/x/object", &[MASTER], "").await;
         let last = world.events().pop().unwrap();
         assert_eq!(last["objectRef"]["uid"], "u", "{policy}");
         assert_eq!(
@@ -178,11 +176,25 @@ async fn objects_are_recorded_as_far_as_the_level_goes() {
             "{policy}"
         );
     };
-    let whole: Value = serde_json::from_str(BODY).unwrap();
+    let whole: Value = serde_json::from_str(crate::testing::OBJECT).unwrap();
     let bare = json!({"kind": "Pod", "metadata": {"name": "a", "uid": "u"}});
     check("rules: [{level: Metadata}]", Value::Null, Value::Null).await;
     check("rules: [{level: Request}]", whole.clone(), Value::Null).await;
     check("omitManagedFields: true\nrules: [{level: Request}]", bare, Value::Null).await;
+}
+
+#[tokio::test]
+async fn a_patch_is_recorded_as_it_came() {
+    let check = async |level: &str, media: &str, body: &'static str, expected: Value| {
+        let world = World::at(level);
+        let headers = [MASTER, media];
+        world.send("PATCH /api/v1/namespaces/ns/pods/x/patch", &headers, body).await;
+        assert_eq!(world.events().pop().unwrap()["requestObject"], expected, "{level} {media}");
+    };
+    let merge = "Content-Type: application/merge-patch+json";
+    check("Metadata", merge, r#"{"a": 1}"#, Value::Null).await;
+    check("Request", merge, r#"{"a": 1}"#, json!({"a": 1})).await;
+    check("Request", "Content-Type: application/apply-patch+yaml", "a: 1", json!({"a": 1})).await;
 }
 
 #[tokio::test]

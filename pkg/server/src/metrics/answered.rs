@@ -63,11 +63,11 @@ impl Answered {
         }
     }
 
-    /// There is an answer, with a body that is still to be sent. The request has `waited` for its seat.
-    pub(crate) fn with(mut self, code: StatusCode, waited: Duration) -> Self {
+    /// There is an answer after this time, with a body that is still to be sent. The request has `waited` for its seat.
+    pub(crate) fn with(mut self, code: StatusCode, waited: Duration, answering: Duration) -> Self {
         let micros = |time: Duration| u32::try_from(time.as_micros()).unwrap_or(u32::MAX);
         self.code = Some(code);
-        (self.waited_micros, self.answering_micros) = (micros(waited), micros(self.received.elapsed()));
+        (self.waited_micros, self.answering_micros) = (micros(waited), micros(answering));
         self
     }
 

@@ -137,6 +137,55 @@ async fn a_server_writes_what_is_done_to_it() {
     assert_eq!(delete["annotations"]["authorization.k8s.io/decision"], "allow");
 }
 
+/// What is recorded of the object in a request.
+async fn sent(method: &str, path: &str, body: Value) -> Value {
+    let events = recorded("level: Request", async |client| _ = client.send(method, path, body).await).await;
+    let own = events
+        .iter()
+        .find(|event| event["requestURI"] == path && event["user"]["username"] != "system:apiserver");
+    own.unwrap()["requestObject"].clone()
+}
+
+#[tokio::test]
+async fn an_object_is_recorded_in_its_version_with_the_defaults_of_it() {
+    let hpa = json!({
+        "apiVersion": "autoscaling/v1", "metadata": {"name": "h", "managedFields": []},
+        "spec": {"scaleTargetRef": {"kind": "D", "name": "d"}, "maxReplicas": 3, "targetCPUUtilizationPercentage": 50},
+    });
+    let path = "/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers";
+    let expected = json!({
+        "kind": "HorizontalPodAutoscaler", "apiVersion": "autoscaling/v1", "metadata": {"name": "h"},
+        "spec": {
+            "scaleTargetRef": {"kind": "D", "name": "d"}, "minReplicas": 1, "maxReplicas": 3,
+            "targetCPUUtilizationPercentage": 50,
+        },
+        "status": {"currentReplicas": 0, "desiredReplicas": 0},
+    });
+    assert_eq!(sent("POST", path, hpa).await, expected, "although it is refused");
+    let token = json!({"spec": {"audiences": ["x"]}});
+    let expected = json!({
+        "kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1", "metadata": {},
+        "spec": {"audiences": ["x"], "expirationSeconds": 3600, "boundObjectRef": null},
+        "status": {"token": "", "expirationTimestamp": null},
+    });
+    let path = "/api/v1/namespaces/default/serviceaccounts/default/token";
+    assert_eq!(sent("POST", path, token).await, expected, "of another kind than its resource");
+}
+
+#[tokio::test]
+async fn an_object_is_recorded_before_it_is_compared_with_its_path() {
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "b", "namespace": "c"}});
+    assert_eq!(sent("PUT", &format!("{MAPS}/a"), map.clone()).await, map);
+}
+
+#[tokio::test]
+async fn options_of_deletions_are_recorded_in_the_version_of_upstreams_own() {
+    let options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": 0});
+    let expected =
+        json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/__internal", "gracePeriodSeconds": 0});
+    assert_eq!(sent("DELETE", &format!("{MAPS}/a"), options).await, expected);
+}
+
 #[tokio::test]
 async fn objects_of_any_form_are_recorded_as_json() {
     let events = recorded("level: RequestResponse, resources: [{resources: [namespaces]}]", async |client| {

@@ -16,7 +16,7 @@ use client::webhook::Webhook;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::task::JoinSet;
 
-use crate::system::aside;
+use crate::system::{self, aside};
 
 /// How many calls may be under way of those that nobody waits for. More batches wait for one to end.
 const CALLS_MAX: usize = 64;
@@ -73,7 +73,7 @@ impl WebhookSink {
         detached: bool,
         figures: &Arc<Figures>,
     ) -> Result<Self, String> {
-        let mut kubeconfig = Kubeconfig::read(kubeconfig)?;
+        let mut kubeconfig = Kubeconfig::read(kubeconfig, &system::clock())?;
         kubeconfig.options.dialer = dialer;
         let chance = Arc::new(|| rand::random_range(0.0..1.0));
         let webhook = Webhook::new(kubeconfig, initial_wait, chance).map_err(|error| error.to_string())?;

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use apimachinery::histogram::Histogram;
+use apimachinery::trace::{Span, Step};
 use async_trait::async_trait;
 use bytes::Bytes;
 use server::metrics::Collector;
@@ -189,8 +190,10 @@ impl Timed {
     ) -> Result<T, Error> {
         let began = Instant::now();
         let answer = call.await;
+        let took = began.elapsed();
+        Span::took(Step::Storage, took);
         if let Some(key) = key.strip_prefix(&self.prefix) {
-            self.times.note(key, operation, began.elapsed(), answer.is_err());
+            self.times.note(key, operation, took, answer.is_err());
         }
         answer
     }

@@ -1,0 +1,255 @@
+//! Credentials from a program that a kubeconfig names (client-go's `plugin/pkg/client/auth/exec`): it is told whom it is
+//! for, and writes a token, or a certificate and its key, to its standard output.
+//!
+//! It is run when a request needs credentials and there are none, or only expired ones, and when the other end
+//! refuses those that there are. Nobody else runs it meanwhile. It may take [`RUN_MAX`] and write [`OUTPUT_BYTES_MAX`],
+//! which upstream does not bound.
+
+mod credential;
+
+use std::fmt;
+use std::io::IsTerminal;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+use apimachinery::clock::Clock;
+use apimachinery::go_quote::quote;
+use apimachinery::time::UnixTime;
+use serde::Deserialize;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+pub(crate) use credential::Cluster;
+
+/// How long the program may take.
+const RUN_MAX: Duration = Duration::from_secs(60);
+/// How much it may write, in bytes.
+const OUTPUT_BYTES_MAX: u64 = 1 << 20;
+/// The variable that tells it whom credentials are for.
+const INFO: &str = "KUBERNETES_EXEC_INFO";
+
+/// A program as a kubeconfig names it.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Exec {
+    api_version: String,
+    command: String,
+    args: Option<Vec<String>>,
+    env: Option<Vec<Variable>>,
+    interactive_mode: String,
+    install_hint: String,
+    provide_cluster_info: bool,
+}
+
+/// A variable of its environment.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+struct Variable {
+    name: String,
+    value: String,
+}
+
+impl Exec {
+    /// With upstream's default, and a command with a path beginning at a directory.
+    pub(crate) fn within(mut self, directory: &Path) -> Self {
+        if self.interactive_mode.is_empty() && self.api_version == credential::V1BETA1 {
+            self.interactive_mode = "IfAvailable".to_owned();
+        }
+        if self.command.contains(MAIN_SEPARATOR) {
+            let path: PathBuf = directory.join(&self.command).components().collect();
+            self.command = path.to_string_lossy().into_owned();
+        }
+        self
+    }
+
+    /// What is wrong with it, as a user's; in upstream's words.
+    pub(crate) fn errors(&self, user: &str) -> Vec<String> {
+        let must =
+            |what: &str| format!("{what} must be specified for {user} to use exec authentication plugin");
+        let mut errors = Vec::new();
+        for (what, text) in [("command", &self.command), ("apiVersion", &self.api_version)] {
+            errors.extend(text.is_empty().then(|| must(what)));
+        }
+        let unnamed = self.env.iter().flatten().filter(|variable| variable.name.is_empty());
+        errors.extend(unnamed.map(|_| must("env variable name")));
+        match self.interactive_mode.as_str() {
+            "" => errors.push(must("interactiveMode")),
+            "Never" | "IfAvailable" | "Always" => {}
+            mode => errors.push(format!("invalid interactiveMode for {user}: {}", quote(mode))),
+        }
+        errors
+    }
+
+    /// Whether it may ask whoever started this server.
+    fn is_interactive(&self) -> Result<bool, String> {
+        match self.interactive_mode.as_str() {
+            "Never" => Ok(false),
+            "IfAvailable" => Ok(std::io::stdin().is_terminal()),
+            "Always" if std::io::stdin().is_terminal() => Ok(true),
+            "Always" => Err("standard input is not a terminal".to_owned()),
+            mode => Err(format!("unknown interactiveMode: {}", quote(mode))),
+        }
+    }
+}
+
+/// What a program gave.
+#[derive(PartialEq, Eq)]
+pub(crate) struct Issued {
+    /// A bearer token.
+    pub(crate) token: Option<String>,
+    /// PEM of a certificate chain, and of its key.
+    pub(crate) certificate: Option<(Vec<u8>, Vec<u8>)>,
+    /// Until when it is good; `None` for ever.
+    until: Option<UnixTime>,
+}
+
+/// A program, and what it gave last. Clones share that.
+#[derive(Clone)]
+pub struct Plugin(Arc<Inner>);
+
+struct Inner {
+    exec: Exec,
+    cluster: Option<Cluster>,
+    clock: Arc<dyn Clock>,
+    issued: Arc<Mutex<Option<Arc<Issued>>>>,
+}
+
+/// Says which program it is, and nothing of what that gave.
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Plugin").field(&self.0.exec.command).finish()
+    }
+}
+
+/// Plugins are equal that share what they give.
+impl PartialEq for Plugin {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl Eq for Plugin {}
+
+impl Plugin {
+    /// A program that has not run yet. `clock` says when credentials expire.
+    ///
+    /// # Errors
+    /// In upstream's words, for a version of credentials that is not known.
+    pub(crate) fn new(exec: Exec, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        if !credential::VERSIONS.contains(&exec.api_version.as_str()) {
+            return Err(format!("exec plugin: invalid apiVersion {}", quote(&exec.api_version)));
+        }
+        Ok(Plugin(Arc::new(Inner { exec, cluster: None, clock, issued: Arc::default() })))
+    }
+
+    /// The program for this cluster: one of its own if it wants to know the cluster, and otherwise the same.
+    pub(crate) fn of_cluster(self, cluster: impl FnOnce() -> Cluster) -> Self {
+        if !self.0.exec.provide_cluster_info {
+            return self;
+        }
+        let Inner { exec, clock, .. } = &*self.0;
+        let (exec, clock, cluster) = (exec.clone(), Arc::clone(clock), Some(cluster()));
+        Plugin(Arc::new(Inner { exec, cluster, clock, issued: Arc::default() }))
+    }
+
+    /// What is good now. If the program has to run for that, it goes on when this future is dropped.
+    ///
+    /// # Errors
+    /// In upstream's words.
+    pub(crate) async fn issued(&self) -> Result<Arc<Issued>, String> {
+        self.renewed(|issued, now| issued.until.is_some_and(|until| now > until)).await
+    }
+
+    /// The other end has refused what was shown to it: the program runs again, unless it has done so meanwhile.
+    ///
+    /// # Errors
+    /// As [`issued`](Self::issued).
+    pub(crate) async fn refused(&self, shown: &Arc<Issued>) -> Result<(), String> {
+        self.renewed(|issued, _| std::ptr::eq(issued, Arc::as_ptr(shown))).await.map(drop)
+    }
+
+    async fn renewed(&self, is_over: impl Fn(&Issued, UnixTime) -> bool) -> Result<Arc<Issued>, String> {
+        let mut slot = Arc::clone(&self.0.issued).lock_owned().await;
+        if let Some(issued) = slot.as_ref().filter(|issued| !is_over(issued, self.0.clock.now())) {
+            return Ok(Arc::clone(issued));
+        }
+        let inner = Arc::clone(&self.0);
+        let run = tokio::spawn(async move {
+            let issued = Arc::new(inner.run().await?);
+            *slot = Some(Arc::clone(&issued));
+            Ok(issued)
+        });
+        run.await.map_err(|error| error.to_string())?
+    }
+}
+
+impl Inner {
+    async fn run(&self) -> Result<Issued, String> {
+        let Exec { api_version, command, args, env, install_hint, .. } = &self.exec;
+        let interactive = self.exec.is_interactive();
+        let interactive =
+            interactive.map_err(|why| format!("exec plugin cannot support interactive mode: {why}"))?;
+        let info = credential::info(api_version, self.cluster.as_ref(), interactive);
+        let mut program = Command::new(command);
+        program
+            .args(args.iter().flatten())
+            .envs(env.iter().flatten().map(|variable| (&variable.name, &variable.value)))
+            .env(INFO, info)
+            .stdin(if interactive { Stdio::inherit() } else { Stdio::null() })
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        let failed = |error: std::io::Error| {
+            if error.kind() == std::io::ErrorKind::NotFound && !install_hint.is_empty() {
+                tracing::warn!(
+                    command,
+                    hint = install_hint,
+                    "a program that gives credentials is not installed"
+                );
+            }
+            words(command, &error)
+        };
+        let output = timeout(RUN_MAX, output(program));
+        let late = || format!("exec: executable {command} did not end within {} s", RUN_MAX.as_secs());
+        let (code, output) = output.await.map_err(|_elapsed| late())?.map_err(failed)?;
+        if code != Some(0) {
+            let code = code.unwrap_or(-1);
+            return Err(format!("exec: executable {command} failed with exit code {code}"));
+        }
+        if output.len() as u64 > OUTPUT_BYTES_MAX {
+            return Err(format!("decoding stdout: larger than {OUTPUT_BYTES_MAX} bytes"));
+        }
+        credential::read(&output, api_version)
+    }
+}
+
+/// Runs a program. Gives its exit code, `None` if a signal ended it, and what it wrote: at most one byte more than it may.
+async fn output(mut program: Command) -> std::io::Result<(Option<i32>, Vec<u8>)> {
+    let mut child = program.spawn()?;
+    let mut output = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        // What is left would block it; with its end closed it fails instead.
+        stdout.take(OUTPUT_BYTES_MAX.saturating_add(1)).read_to_end(&mut output).await?;
+    }
+    if output.len() as u64 > OUTPUT_BYTES_MAX {
+        return Ok((Some(0), output));
+    }
+    Ok((child.wait().await?.code(), output))
+}
+
+/// As Go's `os/exec` words it.
+fn words(command: &str, error: &std::io::Error) -> String {
+    let is_path = command.contains(MAIN_SEPARATOR);
+    match error.kind() {
+        std::io::ErrorKind::NotFound if !is_path => format!("exec: executable {command} not found"),
+        std::io::ErrorKind::NotFound => format!("exec: fork/exec {command}: no such file or directory"),
+        std::io::ErrorKind::PermissionDenied => format!("exec: fork/exec {command}: permission denied"),
+        _ => format!("exec: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests;

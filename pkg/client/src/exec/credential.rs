@@ -1,0 +1,109 @@
+//! `ExecCredential` (`client.authentication.k8s.io/v1`, `v1beta1`): what a program is told, and what it says.
+
+use apimachinery::time::parse_time;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Issued;
+use crate::tls;
+
+const V1: &str = "client.authentication.k8s.io/v1";
+/// The version in which some members have defaults that they lack in the other.
+pub(super) const V1BETA1: &str = "client.authentication.k8s.io/v1beta1";
+/// The versions that are known.
+pub(super) const VERSIONS: [&str; 2] = [V1, V1BETA1];
+
+/// Whom credentials are for.
+#[derive(Debug, Default, Clone, PartialEq)]
+pub(crate) struct Cluster {
+    /// The URL of the server.
+    pub(crate) server: String,
+    /// The name that it has to have, if not its URL's host.
+    pub(crate) tls_server_name: String,
+    /// Whether anybody may be there.
+    pub(crate) insecure_skip_tls_verify: bool,
+    /// PEM of whom to believe there; empty for the system's authorities.
+    pub(crate) authorities: Vec<u8>,
+    /// What the kubeconfig says to the program, in an extension of the cluster.
+    pub(crate) config: Value,
+}
+
+/// The text that tells a program whom credentials are for, and whether it may ask somebody.
+pub(super) fn info(version: &str, cluster: Option<&Cluster>, interactive: bool) -> String {
+    let mut spec = Map::new();
+    if let Some(cluster) = cluster {
+        let mut told = Map::new();
+        told.insert("server".to_owned(), cluster.server.as_str().into());
+        if !cluster.tls_server_name.is_empty() {
+            told.insert("tls-server-name".to_owned(), cluster.tls_server_name.as_str().into());
+        }
+        if cluster.insecure_skip_tls_verify {
+            told.insert("insecure-skip-tls-verify".to_owned(), true.into());
+        }
+        if !cluster.authorities.is_empty() {
+            let data = STANDARD.encode(&cluster.authorities);
+            told.insert("certificate-authority-data".to_owned(), data.into());
+        }
+        told.insert("config".to_owned(), cluster.config.clone());
+        spec.insert("cluster".to_owned(), told.into());
+    }
+    spec.insert("interactive".to_owned(), interactive.into());
+    json!({"kind": "ExecCredential", "apiVersion": version, "spec": spec}).to_string()
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Credential {
+    kind: String,
+    api_version: String,
+    status: Option<Said>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Said {
+    expiration_timestamp: Option<String>,
+    token: String,
+    client_certificate_data: String,
+    client_key_data: String,
+}
+
+/// Reads what a program said, which must be in `version`.
+///
+/// # Errors
+/// In upstream's words.
+pub(super) fn read(output: &[u8], version: &str) -> Result<Issued, String> {
+    let decoding = |why: String| format!("decoding stdout: {why}");
+    let text = schema::yaml::to_json(output).map_err(|error| decoding(error.to_string()))?;
+    let said: Credential = serde_json::from_slice(&text.json).map_err(|error| decoding(error.to_string()))?;
+    if said.kind != "ExecCredential" {
+        return Err(decoding(format!(
+            "no kind \"{}\" is registered for version \"{}\"",
+            said.kind, said.api_version
+        )));
+    }
+    if said.api_version != version {
+        let returned = said.api_version;
+        return Err(format!(
+            "exec plugin is configured to use API version {version}, plugin returned version {returned}"
+        ));
+    }
+    let said = said.status.ok_or("exec plugin didn't return a status field")?;
+    let (chain, key) = (said.client_certificate_data, said.client_key_data);
+    if said.token.is_empty() && chain.is_empty() && key.is_empty() {
+        return Err("exec plugin didn't return a token or cert/key pair".to_owned());
+    }
+    if chain.is_empty() != key.is_empty() {
+        return Err("exec plugin returned only certificate or key, not both".to_owned());
+    }
+    let until =
+        said.expiration_timestamp.map(|text| parse_time(&text).map_err(|error| decoding(error.to_string())));
+    let certificate = (!chain.is_empty()).then(|| (chain.into_bytes(), key.into_bytes()));
+    if let Some((chain, key)) = &certificate {
+        tls::check_pair(chain, key).map_err(|why| format!("failed parsing client key/certificate: {why}"))?;
+    }
+    let token = (!said.token.is_empty()).then_some(said.token);
+    Ok(Issued { token, certificate, until: until.transpose()? })
+}

@@ -1,0 +1,149 @@
+//! Claims about programs that give credentials: small shell scripts.
+#![allow(clippy::unwrap_used)]
+
+use apimachinery::clock::TestClock;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::*;
+
+/// A script, which may use the file `n` of its directory.
+struct World {
+    directory: TempDir,
+    clock: Arc<TestClock>,
+}
+
+impl World {
+    fn new(script: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("plugin");
+        std::fs::write(&path, format!("cd {}\n{script}\n", directory.path().display())).unwrap();
+        World { directory, clock: Arc::default() }
+    }
+
+    fn plugin(&self, more: &Value) -> Plugin {
+        let script = self.directory.path().join("plugin");
+        let mut exec = json!({
+            "apiVersion": credential::V1, "command": "sh", "args": [script, "a"], "interactiveMode": "Never",
+        });
+        exec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let exec: Exec = serde_json::from_value(exec).unwrap();
+        Plugin::new(exec.within(self.directory.path()), Arc::clone(&self.clock) as _).unwrap()
+    }
+
+    async fn token(&self, plugin: &Plugin) -> Result<String, String> {
+        plugin.issued().await.map(|issued| issued.token.clone().unwrap_or_default())
+    }
+}
+
+/// A script that says `status`, in which `$n` is how often it has run.
+fn saying(status: &str) -> World {
+    World::new(&format!(
+        "echo x >> n\nn=$(wc -l < n)\necho '{{\"kind\":\"ExecCredential\",\"apiVersion\":\"{}\",\"status\":'\"{}\"'}}'",
+        credential::V1,
+        status.replace('"', "\\\"")
+    ))
+}
+
+#[tokio::test]
+async fn a_token_is_used_until_it_expires_or_is_refused() {
+    let world = saying(r#"{"token":"t$n","expirationTimestamp":"1970-01-01T00:01:00Z"}"#);
+    let plugin = world.plugin(&json!({}));
+    assert_eq!(world.token(&plugin).await.unwrap(), "t1");
+    world.clock.advance_seconds(60);
+    assert_eq!(world.token(&plugin).await.unwrap(), "t1");
+    let shown = plugin.issued().await.unwrap();
+    plugin.refused(&shown).await.unwrap();
+    plugin.refused(&shown).await.unwrap();
+    assert_eq!(world.token(&plugin).await.unwrap(), "t2", "asked anew once");
+    world.clock.advance_seconds(1);
+    assert_eq!(world.token(&plugin).await.unwrap(), "t3");
+}
+
+#[tokio::test]
+async fn requests_at_once_have_the_program_run_once() {
+    let world = saying(r#"{"token":"t$n"}"#);
+    let plugin = world.plugin(&json!({}));
+    let (one, other) = tokio::join!(plugin.issued(), plugin.issued());
+    assert!(Arc::ptr_eq(&one.unwrap(), &other.unwrap()));
+}
+
+#[tokio::test]
+async fn a_program_is_told_whom_it_is_for() {
+    let world = World::new(&format!(
+        "printf %s \"$KUBERNETES_EXEC_INFO\" > info\necho \"kind: ExecCredential\napiVersion: {}\nstatus: {{token: $1$MORE}}\"",
+        credential::V1
+    ));
+    let told = json!({"provideClusterInfo": true, "env": [{"name": "MORE", "value": "b"}]});
+    let cluster = Cluster {
+        server: "https://h:1".to_owned(),
+        authorities: b"pem".to_vec(),
+        config: json!({"x": 1}),
+        ..Cluster::default()
+    };
+    let plugin = world.plugin(&told).of_cluster(|| cluster);
+    assert_eq!(world.token(&plugin).await.unwrap(), "ab", "which it may say in YAML");
+    let info = std::fs::read(world.directory.path().join("info")).unwrap();
+    let expected = json!({
+        "kind": "ExecCredential", "apiVersion": credential::V1,
+        "spec": {
+            "cluster": {"server": "https://h:1", "certificate-authority-data": "cGVt", "config": {"x": 1}},
+            "interactive": false,
+        },
+    });
+    assert_eq!(serde_json::from_slice::<Value>(&info).unwrap(), expected);
+    let same = world.plugin(&json!({}));
+    assert_eq!(
+        same.clone().of_cluster(Cluster::default),
+        same,
+        "who does not want to know is asked once for all"
+    );
+}
+
+#[tokio::test]
+async fn what_goes_wrong_is_told_in_upstreams_words() {
+    let check = async |world: World, expected: &str| {
+        let failed = world.token(&world.plugin(&json!({}))).await.unwrap_err();
+        assert_eq!(failed, expected);
+    };
+    check(World::new("exit 3"), "exec: executable sh failed with exit code 3").await;
+    check(World::new("kill $$"), "exec: executable sh failed with exit code -1").await;
+    check(saying("null"), "exec plugin didn't return a status field").await;
+    check(saying("{}"), "exec plugin didn't return a token or cert/key pair").await;
+    let half = saying(r#"{"clientKeyData":"k"}"#);
+    check(half, "exec plugin returned only certificate or key, not both").await;
+    let both = saying(r#"{"clientKeyData":"k","clientCertificateData":"c"}"#);
+    check(
+        both,
+        "failed parsing client key/certificate: tls: failed to find any PEM data in certificate input",
+    )
+    .await;
+    let other =
+        "echo '{\"kind\":\"ExecCredential\",\"apiVersion\":\"client.authentication.k8s.io/v1beta1\"}'";
+    check(
+        World::new(other),
+        "exec plugin is configured to use API version client.authentication.k8s.io/v1, plugin returned version client.authentication.k8s.io/v1beta1",
+    )
+    .await;
+    let endless =
+        World::new("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done");
+    check(endless, "decoding stdout: larger than 1048576 bytes").await;
+    let missing = World::new("");
+    let plugin = missing.plugin(&json!({"command": "no-such-program"}));
+    assert_eq!(missing.token(&plugin).await.unwrap_err(), "exec: executable no-such-program not found");
+    let plugin = missing.plugin(&json!({"command": "./none"}));
+    let directory = missing.directory.path().display();
+    let expected = format!("exec: fork/exec {directory}/none: no such file or directory");
+    assert_eq!(missing.token(&plugin).await.unwrap_err(), expected, "beside the kubeconfig");
+}
+
+#[tokio::test]
+async fn who_must_ask_somebody_and_cannot_does_not_run() {
+    let world = saying(r#"{"token":"t"}"#);
+    if std::io::stdin().is_terminal() {
+        return;
+    }
+    let failed = world.token(&world.plugin(&json!({"interactiveMode": "Always"}))).await.unwrap_err();
+    assert_eq!(failed, "exec plugin cannot support interactive mode: standard input is not a terminal");
+    assert_eq!(world.token(&world.plugin(&json!({"interactiveMode": "IfAvailable"}))).await.unwrap(), "t");
+}
