@@ -6,6 +6,7 @@ mod args;
 mod bodies;
 mod check;
 mod client;
+mod custom;
 mod error;
 mod kubeconfig;
 mod process;
