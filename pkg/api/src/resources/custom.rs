@@ -177,6 +177,12 @@ impl CustomKind {
         }
     }
 
+    /// Whether the defaults of a version make a status where there is none.
+    pub fn fills_in_status(&self, api_version: &str) -> bool {
+        let version = self.version(api_version).filter(|version| version.status);
+        version.and_then(CustomVersion::structural).is_some_and(Structural::fills_in_status)
+    }
+
     /// Fills in the defaults of a version.
     pub fn default(&self, api_version: &str, object: &mut Object) {
         if let Some(schema) = self.version(api_version).and_then(CustomVersion::structural) {
